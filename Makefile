@@ -1,0 +1,54 @@
+# The verbs of Trendlake. Each does the set-up it needs: `make demo` on a clean clone just works.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+export TRENDLAKE_STATE ?= $(CURDIR)/.trendlake
+PATHS := cep_core pipelines jobs dags tests scripts
+
+# The environment's own interpreter, for Spark's workers too, and the Java that the set-up found.
+RUN = JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_home")" PYSPARK_PYTHON="$(CURDIR)/.venv/bin/python" \
+      PATH="$(CURDIR)/.venv/bin:$$PATH"
+
+.PHONY: help setup demo test test-fast airflow lint types fmt lock jars-lock clean distclean
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## bring Python packages, Java and Delta's jars (the other verbs do it when needed)
+	@scripts/setup.sh
+
+demo: setup ## the main job: a year of real flights through Airflow, Spark and Delta to trend tables
+	@$(RUN) python -m jobs.demo
+
+test: setup ## every test
+	@$(RUN) python -m pytest
+
+test-fast: setup ## the tests that need neither Spark nor Airflow
+	@$(RUN) python -m pytest -m "not spark and not airflow and not slow"
+
+airflow: setup ## start Airflow with its page on localhost; Ctrl-C stops it
+	@$(RUN) python -m jobs.airflow_home
+
+lint: setup ## check style and format
+	@$(RUN) ruff check $(PATHS)
+	@$(RUN) ruff format --check $(PATHS)
+
+types: setup ## check types
+	@$(RUN) mypy
+
+fmt: setup ## format, and mend what can be mended
+	@$(RUN) ruff check --fix $(PATHS)
+	@$(RUN) ruff format $(PATHS)
+
+lock: setup ## resolve requirements.lock anew (needs uv on PATH)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --all-extras pyproject.toml -o requirements.lock
+
+jars-lock: setup ## resolve scripts/jars.lock anew from scripts/ivy.xml
+	@scripts/setup.sh --write-lock
+
+clean: ## remove what runs made: warehouse, Airflow's home, jars, reports (.venv stays)
+	rm -rf "$(TRENDLAKE_STATE)" build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+distclean: clean ## remove .venv too
+	rm -rf .venv *.egg-info
