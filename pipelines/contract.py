@@ -1,0 +1,279 @@
+"""A data contract as the pipelines use it: columns with Spark types, the event's roles, rules, tolerance, lateness.
+
+One file is the single source of the reading schema (`Contract.event_schema`), the quarantine split
+(`pipelines.quarantine`) and the Great Expectations suite (`pipelines.expectations`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from cep_core.errors import (
+    BadValueError,
+    FileUnreadableError,
+    TrendlakeError,
+    UnknownKeyError,
+    YamlSyntaxError,
+    did_you_mean,
+)
+from cep_core.schema import EventSchema
+from cep_core.yaml_source import Source, plain, read_yaml
+from pipelines.contract_rules import Rule, rules_of, spark_type
+from pipelines.errors import ContractErrors
+from pipelines.odcs import Document, Node, Property
+
+ROLES = ("event_id", "event_time", "event_type", "sequence")
+MICROSECONDS = {
+    "s": 10**6, "second": 10**6, "min": 60 * 10**6, "minute": 60 * 10**6, "h": 3600 * 10**6, "hour": 3600 * 10**6,
+    "d": 86400 * 10**6, "day": 86400 * 10**6, "w": 7 * 86400 * 10**6, "week": 7 * 86400 * 10**6,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Column:
+    """`type` is a simple Spark type name, such as `double` or `decimal(38,0)`."""
+
+    name: str
+    type: str
+    required: bool
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Contract:
+    """One table's promises. `key`: primary key columns in order; `lateness_us`: microseconds, None when not said;
+    `tolerance`: the share (0..1) of quarantined rows a run accepts; `fingerprint`: 16 hex digits of all that decides
+    which rows pass."""
+
+    name: str
+    version: str
+    columns: tuple[Column, ...]
+    rules: tuple[Rule, ...]
+    key: tuple[str, ...]
+    roles: Mapping[str, str] = field(hash=False)
+    types: tuple[str, ...] | None = None
+    lateness_us: int | None = None
+    tolerance: float = 0.0
+    description: str = ""
+    file: str = field(default="", compare=False)
+
+    @property
+    def fingerprint(self) -> str:
+        told = repr((self.name, self.columns, self.rules, self.key, sorted(self.roles.items())))
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    @property
+    def event_time(self) -> str:
+        return self.roles["event_time"]
+
+    def event_schema(self) -> EventSchema:
+        """The source as `cep_core` sees it. Raises KeyError for a table without event roles (a results table)."""
+        return EventSchema(
+            columns={column.name: column.type for column in self.columns},
+            event_id=self.roles["event_id"],
+            event_time=self.roles["event_time"],
+            event_type=self.roles["event_type"],
+            sequence=self.roles.get("sequence"),
+            types=self.types,
+        )
+
+
+def load_contract(path: str | Path, *, events: bool = True) -> Contract:
+    """The contract in the file at `path`; with `events`, of a table whose rows are events.
+
+    Raises ContractErrors with every mistake of the file, each with line, what was expected and a suggestion.
+    """
+    document, source = load_document(path)
+    return contract_of(document, source, events=events)
+
+
+def load_document(path: str | Path) -> tuple[Document, Source]:
+    """The file as the standard has it. Raises ContractErrors."""
+    try:
+        source = read_yaml(path)
+    except (FileUnreadableError, YamlSyntaxError) as error:
+        raise ContractErrors([error]) from None
+    if not isinstance(source.data, Mapping):
+        raise ContractErrors([BadValueError("a data contract is a mapping of keys", place=source.place(()))])
+    try:
+        document = Document.model_validate(plain(source.data))
+    except ValidationError as failure:
+        raise ContractErrors([_explain(source, error) for error in failure.errors()]) from None
+    if document.table.name != Path(path).stem:
+        message = f"schema '{document.table.name}' is not the file's: expected '{Path(path).stem}'"
+        raise ContractErrors([BadValueError(message, place=source.place(("schema", 0, "name")))])
+    return document, source
+
+
+def contract_of(document: Document, source: Source, *, events: bool) -> Contract:
+    """What the document promises. Raises ContractErrors with every mistake."""
+    errors: list[TrendlakeError] = []
+    table = document.table
+    columns = _columns(document, source, errors)
+    rules = rules_of(document, source, errors)
+    roles = _roles(document, source, errors) if events else {}
+    keyed = sorted(
+        (item.primary_key_position, index, item.name)
+        for index, item in enumerate(table.properties)
+        if item.primary_key
+    )
+    contract = Contract(
+        name=table.name,
+        version=document.version,
+        columns=columns,
+        rules=rules,
+        key=tuple(name for _, _, name in keyed),
+        roles=roles,
+        types=_types(roles, rules),
+        lateness_us=_lateness(document, source, errors),
+        tolerance=_tolerance(document, source, errors),
+        description=table.description or "",
+        file=source.name,
+    )
+    if errors:
+        raise ContractErrors(errors)
+    return contract
+
+
+def _columns(document: Document, source: Source, errors: list[TrendlakeError]) -> tuple[Column, ...]:
+    columns: list[Column] = []
+    seen: set[str] = set()
+    for index, item in enumerate(document.table.properties):
+        path = ("schema", 0, "properties", index)
+        if item.name.lower() in seen:
+            errors.append(BadValueError(f"column '{item.name}' twice", place=source.place((*path, "name"))))
+        seen.add(item.name.lower())
+        try:
+            kind = spark_type(item)
+        except ValueError as error:
+            key = "physicalType" if item.physical_type else "logicalType" if item.logical_type else "name"
+            errors.append(BadValueError(str(error), place=source.place((*path, key))))
+            continue
+        columns.append(Column(item.name, kind, item.required or item.primary_key, item.description or ""))
+    return tuple(columns)
+
+
+def _roles(document: Document, source: Source, errors: list[TrendlakeError]) -> dict[str, str]:
+    roles: dict[str, str] = {}
+    for index, item in enumerate(document.table.properties):
+        for number, custom in enumerate(item.custom_properties):
+            path = ("schema", 0, "properties", index, "customProperties", number)
+            if custom.property != "eventRole":
+                continue
+            role = str(custom.value)
+            if role not in ROLES:
+                place = source.place((*path, "value"))
+                hint = did_you_mean(role, ROLES)
+                errors.append(BadValueError(f"unknown event role '{role}'", place=place, hint=hint))
+            elif role in roles:
+                place = source.place((*path, "value"))
+                errors.append(BadValueError(f"'{roles[role]}' has the role {role} already", place=place))
+            else:
+                roles[role] = item.name
+                _check_role(role, item, source, (*path, "value"), errors)
+    for role in ROLES[:3]:
+        if role not in roles:
+            errors.append(
+                BadValueError(
+                    f"no column has the role {role}",
+                    place=source.place(("schema", 0, "properties")),
+                    hint=f"give one column: customProperties: [{{property: eventRole, value: {role}}}]",
+                )
+            )
+    return roles
+
+
+def _check_role(
+    role: str, item: Property, source: Source, path: tuple[str | int, ...], errors: list[TrendlakeError]
+) -> None:
+    wanted = {"event_id": "string", "event_time": "timestamp", "event_type": "string"}.get(role)
+    if wanted and item.logical_type != wanted:
+        message = f"{role} is a {wanted}; column '{item.name}' is a {item.logical_type}"
+        errors.append(BadValueError(message, place=source.place(path)))
+    if role != "sequence" and not (item.required or item.primary_key):
+        message = f"column '{item.name}' is {role} and must say required: true"
+        errors.append(BadValueError(message, place=source.place(path)))
+
+
+def _types(roles: Mapping[str, str], rules: tuple[Rule, ...]) -> tuple[str, ...] | None:
+    """The event types: the valid values of the column that has the role."""
+    for rule in rules:
+        if rule.kind == "in_set" and rule.columns == (roles.get("event_type"),):
+            return tuple(str(value) for value in rule.values)
+    return None
+
+
+def _lateness(document: Document, source: Source, errors: list[TrendlakeError]) -> int | None:
+    for index, level in enumerate(document.sla_properties):
+        if level.property.lower() not in ("latency", "ly"):
+            continue
+        unit = (level.unit or "d").lower()
+        factor = MICROSECONDS.get(unit, MICROSECONDS.get(unit.removesuffix("s")))
+        if factor is None:
+            place = source.place(("slaProperties", index, "unit"))
+            errors.append(BadValueError(f"unknown unit '{level.unit}'", place=place, hint="s, min, h, d or w"))
+        elif isinstance(level.value, bool) or not isinstance(level.value, int | float) or level.value < 0:
+            place = source.place(("slaProperties", index, "value"))
+            errors.append(BadValueError("latency is a number, 0 or more", place=place))
+        else:
+            return round(level.value * factor)
+    return None
+
+
+def _tolerance(document: Document, source: Source, errors: list[TrendlakeError]) -> float:
+    for index, custom in enumerate(document.table.custom_properties):
+        if custom.property == "quarantineTolerance":
+            value = custom.value
+            if not isinstance(value, bool) and isinstance(value, int | float) and 0 <= value <= 1:
+                return float(value)
+            place = source.place(("schema", 0, "customProperties", index, "value"))
+            errors.append(BadValueError("quarantineTolerance is a share between 0 and 1", place=place))
+    return 0.0
+
+
+def _explain(source: Source, error: Any) -> TrendlakeError:
+    """A pydantic error as ours, with its place."""
+    path = tuple(error["loc"])
+    if error["type"] == "extra_forbidden":
+        word, known = str(path[-1]), _known_keys(path[:-1])
+        return UnknownKeyError(
+            f"the standard (ODCS 3.1) has no key '{word}' here",
+            place=source.place(path, key=True),
+            hint=did_you_mean(word, known),
+        )
+    name = ".".join(str(part) for part in path)
+    if error["type"] == "missing":
+        return BadValueError(f"'{path[-1]}' is missing", place=source.place(path[:-1]))
+    cause = error.get("ctx", {}).get("error")
+    message = str(cause) if cause is not None else str(error["msg"])
+    return BadValueError(f"{name}: {message}" if name else message, place=source.place(path))
+
+
+def _known_keys(path: tuple[str | int, ...]) -> list[str]:
+    """The keys the standard has on the mapping at `path`."""
+    model: Any = Document
+    for part in path:
+        if isinstance(part, int):
+            continue
+        for item in model.model_fields.values():
+            if item.alias == part:
+                model = next((arg for arg in _arguments(item.annotation) if _is_node(arg)), None)
+                break
+        if model is None:
+            return []
+    return [item.alias or name for name, item in model.model_fields.items()]
+
+
+def _arguments(annotation: Any) -> list[Any]:
+    inner = getattr(annotation, "__args__", ())
+    return [annotation, *(found for part in inner for found in _arguments(part))]
+
+
+def _is_node(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Node)

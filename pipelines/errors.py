@@ -1,0 +1,89 @@
+"""The mistakes a user, or the data, can make on the way through Spark and Delta: one class each, with a stable code."""
+
+from __future__ import annotations
+
+from cep_core.errors import PatternErrors, TrendlakeError
+
+
+class ContractErrors(PatternErrors):
+    """All the mistakes of one data contract, together."""
+
+    code = "CONTRACT"
+
+
+class ContractRuleError(TrendlakeError):
+    """A rule of a contract that Trendlake cannot run, or that Spark refuses."""
+
+    code = "CONTRACT_RULE"
+
+
+class SourceSchemaError(TrendlakeError):
+    """A table does not have the columns or types its contract promises."""
+
+    code = "SOURCE_SCHEMA"
+
+
+class SourceMissingError(TrendlakeError):
+    """The source table is not there yet."""
+
+    code = "SOURCE_MISSING"
+
+
+class ToleranceError(TrendlakeError):
+    """More rows break the contract than it tolerates: the run stops before it computes."""
+
+    code = "TOLERANCE"
+
+
+class ChecksFailedError(TrendlakeError):
+    """Staged results break the results contract: they are not published."""
+
+    code = "CHECKS_FAILED"
+
+
+class ShardTooLargeError(TrendlakeError):
+    """One key's events of one window are more than a worker may hold."""
+
+    code = "SHARD_TOO_LARGE"
+
+
+class StepOrderError(TrendlakeError):
+    """A step was asked for before the step it needs has succeeded for that run."""
+
+    code = "STEP_ORDER"
+
+
+class StaleRunError(TrendlakeError):
+    """A newer version of the source has been published for these windows: this run's results are older."""
+
+    code = "STALE_RUN"
+
+
+class ProfileError(TrendlakeError):
+    """A profile is missing or says something it may not."""
+
+    code = "PROFILE"
+
+
+class JarsMissingError(TrendlakeError):
+    """Delta's jars are not where the session looks for them."""
+
+    code = "JARS_MISSING"
+
+
+class ProjectError(TrendlakeError):
+    """There is no project, pattern or contract of that name."""
+
+    code = "PROJECT"
+
+
+class BadTimeError(TrendlakeError):
+    """A time or interval on the command line that is none."""
+
+    code = "BAD_TIME"
+
+
+class BusyTableError(TrendlakeError):
+    """Other writers changed the table at every attempt."""
+
+    code = "BUSY_TABLE"
