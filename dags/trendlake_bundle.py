@@ -1,0 +1,64 @@
+"""Shows Airflow a folder of pattern files as DAG files: one pattern, one file, one DAG.
+
+Airflow records one import error for a DAG *file*, and a file that raises gives no DAG at all. So that a
+broken pattern stands alone, every pattern gets a file of its own: this DAG bundle keeps one small Python file
+per YAML file, which calls `trendlake_dags.pattern_dag`. Airflow's DAG processor refreshes the bundle, hence
+a pattern added, changed or removed is seen without a restart; a task parses only its own pattern's file.
+(Airflow 3.4 brings importers for other formats than Python; in 3.3 the DAG processor looks for Python only.)
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from airflow.dag_processing.bundles.base import BaseDagBundle
+
+LOADER = '''\
+"""The Airflow DAG of one pattern. Written by Trendlake from {path}, whose text follows."""
+{text}
+from trendlake_dags import pattern_dag
+
+dag = pattern_dag({path!r})
+'''
+
+
+class PatternsBundle(BaseDagBundle):
+    """A DAG bundle made of pattern files: `patterns` is their folder."""
+
+    supports_versioning = False
+
+    def __init__(self, *, patterns: str, **kwargs: object) -> None:
+        super().__init__(**kwargs)  # type: ignore[arg-type]
+        self.patterns = Path(patterns)
+
+    @property
+    def path(self) -> Path:
+        return self.base_dir / "dags"
+
+    def initialize(self) -> None:
+        self.refresh()
+        super().initialize()
+
+    def refresh(self) -> None:
+        """Writes what changed and removes what is gone; safe beside another process that does the same."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        wanted = {f"{path.stem}.py": loader(path) for path in sorted(self.patterns.glob("*.yaml"))}
+        for name, code in wanted.items():
+            file = self.path / name
+            if not file.is_file() or file.read_text() != code:
+                fresh = self.path / f".{name}.{os.getpid()}"
+                fresh.write_text(code)
+                fresh.replace(file)
+        for file in self.path.glob("*.py"):
+            if file.name not in wanted:
+                file.unlink(missing_ok=True)
+
+    def get_current_version(self) -> None:
+        return None
+
+
+def loader(path: Path) -> str:
+    """The Python file of one pattern; it holds the pattern's text, so Airflow sees and shows a change."""
+    text = "\n".join(f"# {line}".rstrip() for line in path.read_text(errors="replace").splitlines())
+    return LOADER.format(path=str(path.resolve()), text=text)

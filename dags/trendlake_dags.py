@@ -1,0 +1,71 @@
+"""Turns a pattern file into an Airflow DAG: the pattern says what to run, the `trendlake` command how."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain
+
+from cep_core import load_pattern
+
+SUBMIT = Path(__file__).resolve().parents[1] / "jobs" / "submit.py"
+SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is
+STEPS = ("check_source", "compute", "check_results", "publish", "report")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # where the windows start too
+
+# A run covers its data interval, [start, end), unless it was started with a range of its own.
+FROM = "{{ params['from'] or data_interval_start.isoformat() }}"
+TO = "{{ params['to'] or data_interval_end.isoformat() }}"
+
+
+def pattern_dag(path: str) -> DAG:
+    """The DAG of a pattern file; raises `PatternErrors`, with file and line, when it is not in order."""
+    pattern = load_pattern(path)
+    with DAG(
+        dag_id=pattern.name,
+        description=pattern.description,
+        doc_md=f"{pattern.description}\n\n```yaml\n{Path(path).read_text()}\n```\n",
+        schedule=CronDataIntervalTimetable(pattern.schedule, timezone="UTC") if pattern.schedule else None,
+        start_date=EPOCH,
+        catchup=False,
+        max_active_runs=2,
+        tags=["trendlake", pattern.kind, pattern.source],
+        default_args={
+            "owner": pattern.owner or "trendlake",
+            "retries": 2,
+            "retry_delay": timedelta(seconds=15),
+            "retry_exponential_backoff": True,
+            "max_retry_delay": timedelta(minutes=10),
+        },
+        params={
+            name: Param(None, type=["null", "string"], format="date-time", description=text)
+            for name, text in (
+                ("from", "Start of the range to run; empty: the run's data interval"),
+                ("to", "End of the range to run, not included; empty: the run's data interval"),
+            )
+        },
+    ) as dag:
+        chain(*(step_task(step, path) for step in STEPS))
+    return dag
+
+
+def step_task(step: str, path: str) -> SparkSubmitOperator:
+    """One step of docs/architecture.md, as a Spark application."""
+    return SparkSubmitOperator(
+        task_id=step,
+        conn_id=SPARK_CONNECTION,
+        name=f"trendlake {Path(path).stem} {step}",
+        application=str(SUBMIT),
+        application_args=[
+            step.replace("_", "-"),
+            path,
+            "--from",
+            FROM,
+            "--to",
+            TO,
+            "--run-id",
+            "{{ run_id }}",
+        ],
+    )

@@ -1,0 +1,68 @@
+"""The few calls of Airflow's REST API (v2) that the demo and the tests make."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+from urllib.parse import quote
+
+Json = dict[str, Any]
+
+
+class AirflowApiError(Exception):
+    """Airflow refused a request; the message holds its answer."""
+
+
+class AirflowApi:
+    """Talks to an Airflow that needs no login (see `airflow_home`)."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._token = ""
+        self._token = self._call("GET", "/auth/token")["access_token"]
+
+    def import_errors(self) -> list[Json]:
+        """Each with `filename` and `stack_trace`."""
+        found: list[Json] = self._call("GET", "/api/v2/importErrors")["import_errors"]
+        return found
+
+    def dag_ids(self) -> set[str]:
+        return {dag["dag_id"] for dag in self._call("GET", "/api/v2/dags")["dags"]}
+
+    def pause(self, dag_id: str, paused: bool) -> None:
+        self._call("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": paused})
+
+    def trigger(self, dag_id: str, run_id: str, params: Json) -> None:
+        body = {"dag_run_id": run_id, "logical_date": None, "conf": params}
+        self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)
+
+    def run_state(self, dag_id: str, run_id: str) -> str:
+        return str(self._call("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}")["state"])
+
+    def tasks(self, dag_id: str, run_id: str) -> list[Json]:
+        """Each with `task_id`, `state` (None: not yet), `try_number`, `start_date`, `duration`."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances"
+        found: list[Json] = self._call("GET", path)["task_instances"]
+        return found
+
+    def log(self, dag_id: str, run_id: str, task_id: str, attempt: int) -> list[str]:
+        """The log of one attempt of a task, line by line."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}/logs/{attempt}"
+        entries = self._call("GET", f"{path}?full_content=true")["content"]
+        return [entry["event"] if isinstance(entry, dict) else str(entry) for entry in entries]
+
+    def _call(self, method: str, path: str, body: Json | None = None) -> Json:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                found: Json = json.load(answer)
+                return found
+        except urllib.error.HTTPError as error:
+            said = error.read().decode(errors="replace")
+            raise AirflowApiError(f"{method} {path}: {error.code} {said}") from error

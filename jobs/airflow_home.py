@@ -1,0 +1,267 @@
+"""Airflow on one machine: its settings in one place, its processes started and stopped together.
+
+python -m jobs.airflow_home                            the page, until Ctrl-C
+python -m jobs.airflow_home run dags list-import-errors     any airflow command, with the same settings
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
+
+from cep_core import TrendlakeError
+from jobs.spark_settings import write_spark_settings
+from pipelines.profile import Profile, load_profile
+from pipelines.project import Project, find_project
+
+ROOT = Path(__file__).resolve().parents[1]
+COMPONENTS = ("api-server", "scheduler", "dag-processor")
+USUAL_PORT = 8080
+STOP_SECONDS = 20.0
+START_SECONDS = 120.0
+
+Processes = dict[str, subprocess.Popen[bytes]]
+
+
+class AirflowHomeError(Exception):
+    """Airflow did not do what it was asked to; the message says what and shows the end of the log."""
+
+
+def free_port(preferred: int = 0) -> int:
+    """`preferred` if nobody listens there, else a port that is free now."""
+    for port in (preferred, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise AirflowHomeError("no free port on localhost")
+
+
+def tail(path: Path, lines: int = 25) -> str:
+    return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.is_file() else ""
+
+
+@dataclass(frozen=True)
+class AirflowHome:
+    """Where an Airflow lives and what it serves.
+
+    `patterns` None: the project's own. `scheduled` False keeps the schedules from starting runs: only what is
+    asked for runs. `parallelism`: Spark steps at a time.
+    """
+
+    project: Project
+    profile: Profile
+    port: int = USUAL_PORT
+    patterns: Path | None = None
+    scheduled: bool = True
+    parallelism: int = 2
+
+    @property
+    def home(self) -> Path:
+        return self.project.state / "airflow"
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.port}"
+
+    def env(self) -> dict[str, str]:
+        """The environment of every Airflow process, and of the Spark steps that it starts."""
+        bundle = {
+            "name": "patterns",
+            "classpath": "trendlake_bundle.PatternsBundle",
+            "kwargs": {"patterns": str(self.patterns or self.project.patterns), "refresh_interval": 5},
+        }
+        spark = {
+            "conn_type": "spark",
+            "host": self.profile.master or "local[*]",
+            "extra": {"deploy-mode": "client"},
+        }
+        settings = {
+            "CORE__EXECUTOR": "LocalExecutor",
+            "CORE__PARALLELISM": str(self.parallelism),
+            "CORE__LOAD_EXAMPLES": "False",
+            "CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",  # the page listens on this machine only
+            "CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
+            "API__HOST": "127.0.0.1",
+            "API__PORT": str(self.port),
+            "API__BASE_URL": self.url,
+            "API__WORKERS": "1",
+            "API_AUTH__JWT_SECRET": secrets.token_urlsafe(64),  # shared by the processes of one start
+            "DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps([bundle]),
+            "DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH": str(self.home / "bundles"),
+            "DAG_PROCESSOR__BUNDLE_REFRESH_CHECK_INTERVAL": "5",
+            "DAG_PROCESSOR__PARSING_PROCESSES": "1",
+            "SCHEDULER__USE_JOB_SCHEDULE": str(self.scheduled),
+            "LOGGING__WORKER_LOG_SERVER_PORT": str(free_port(8793)),
+            "USAGE_DATA_COLLECTION__ENABLED": "False",
+        }
+        venv_bin = Path(sys.executable).parent
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")}
+        own = {
+            "AIRFLOW_HOME": str(self.home),
+            "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
+            "TRENDLAKE_PROJECT": str(self.project.root),
+            "TRENDLAKE_STATE": str(self.project.state),
+            "PATH": os.pathsep.join([str(venv_bin), os.environ.get("PATH", "")]),
+            "PYTHONPATH": str(ROOT / "dags"),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_CONF_DIR": str(self.home / "spark"),
+        }
+        return {**inherited, **{f"AIRFLOW__{name}": value for name, value in settings.items()}, **own}
+
+    def airflow(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "airflow", *arguments]
+
+    def log(self, component: str) -> Path:
+        return self.home / "logs" / f"{component}.log"
+
+    def prepare(self, env: dict[str, str]) -> None:
+        """Makes or brings up to date the database and Spark's settings."""
+        self.log("x").parent.mkdir(parents=True, exist_ok=True)
+        write_spark_settings(Path(env["SPARK_CONF_DIR"]), self.project, self.profile)
+        with self.log("migrate").open("w") as log:
+            done = subprocess.run(
+                self.airflow("db", "migrate"),
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                check=False,
+            )
+        if done.returncode:
+            raise AirflowHomeError(f"Airflow's database could not be made\n{tail(self.log('migrate'))}")
+
+    @contextmanager
+    def running(self) -> Iterator[Processes]:
+        """Airflow's processes: started on entry (they come up later), gone on exit, however it is left."""
+        env = self.env()
+        self.prepare(env)
+        processes: Processes = {}
+        with ExitStack() as stack:
+            for component in COMPONENTS:
+                log = stack.enter_context(self.log(component).open("w"))
+                process = subprocess.Popen(
+                    self.airflow(component),
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,  # Ctrl-C is ours to handle
+                )
+                stack.callback(stop, process.pid)
+                processes[component] = process
+            yield processes
+
+    def wait_until_up(self, processes: Processes) -> None:
+        """Waits until the page answers and scheduler and DAG processor report that they live."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            for component, process in processes.items():
+                if process.poll() is not None:
+                    raise AirflowHomeError(f"Airflow's {component} ended\n{tail(self.log(component))}")
+            try:
+                with urllib.request.urlopen(f"{self.url}/api/v2/monitor/health", timeout=5) as answer:
+                    health = json.load(answer)
+                if all(health[part]["status"] == "healthy" for part in ("scheduler", "dag_processor")):
+                    return
+            except (urllib.error.URLError, OSError, KeyError, ValueError):
+                pass
+            time.sleep(0.5)
+        logs = "\n\n".join(f"== {self.log(part)}\n{tail(self.log(part))}" for part in COMPONENTS)
+        raise AirflowHomeError(f"Airflow is not up after {START_SECONDS:.0f} s\n{logs}")
+
+
+def stop(pid: int) -> None:
+    """Ends a process that we started and all that it started: asked first, then made to."""
+    try:
+        parent = psutil.Process(pid)
+        family = [*parent.children(recursive=True), parent]
+    except psutil.NoSuchProcess:
+        return
+    for process in family:
+        quietly(process.terminate)
+    _, alive = psutil.wait_procs(family, timeout=STOP_SECONDS)
+    for process in alive:
+        quietly(process.kill)
+    psutil.wait_procs(alive, timeout=5)
+
+
+def quietly(act: Callable[[], object]) -> None:
+    with suppress(psutil.NoSuchProcess):
+        act()
+
+
+def stop_on_signals() -> None:
+    """Has a termination unwind this process as Ctrl-C does, so that what it started is stopped."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGHUP, interrupt)
+
+
+def own_home(port: int = USUAL_PORT, *, scheduled: bool = True) -> AirflowHome:
+    """The Airflow of this project. Raises ProjectError or ProfileError."""
+    project = find_project(os.environ.get("TRENDLAKE_PROJECT", ROOT))
+    return AirflowHome(project, load_profile(project), port, scheduled=scheduled)
+
+
+def serve() -> int:
+    """Runs Airflow with its page until Ctrl-C."""
+    home = own_home(free_port(USUAL_PORT))
+    print("Airflow is starting ...", flush=True)
+    with home.running() as processes:
+        home.wait_until_up(processes)
+        print(
+            f"Airflow's page: {home.url}   (no login; logs in {home.home / 'logs'}; Ctrl-C stops it)",
+            flush=True,
+        )
+        signal.pause()
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m jobs.airflow_home")
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, help="run ARGS ...: an airflow command; none: the page"
+    )
+    command = parser.parse_args().command
+    stop_on_signals()
+    try:
+        if not command:
+            return serve()
+        if command[0] != "run":
+            parser.error("expected: run ARGS ...")
+        home = own_home()
+        env = home.env()
+        home.prepare(env)
+        return subprocess.run(home.airflow(*command[1:]), env=env, check=False).returncode
+    except (AirflowHomeError, TrendlakeError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped")
+        return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,176 @@
+"""The main job on real input: a year of flights, through Airflow, Spark and Delta, to trend tables.
+
+`make demo` runs it. It ingests the flights, starts an Airflow of its own, has it run the DAG of every demo
+pattern over the year, shows each step as it happens, stops that Airflow, and says what came out and where.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from rich.console import Console
+from rich.markup import escape
+
+from cep_core import TrendlakeError
+from jobs.airflow_api import AirflowApi, AirflowApiError
+from jobs.airflow_home import AirflowHome, AirflowHomeError, Processes, free_port, own_home, stop_on_signals
+
+PATTERNS = ("delay_snowball", "recovery_without_cancellation")
+RANGE = {
+    "from": "2013-01-01T00:00:00Z",
+    "to": "2014-01-02T00:00:00Z",
+}  # UTC: the last local evening is 2014's
+TROUBLE = {"up_for_retry", "failed", "upstream_failed"}
+LOG_LINES = 30
+DAGS_SECONDS = 90.0
+RUN_SECONDS = 900.0
+POLL_SECONDS = 0.5
+
+console = Console(highlight=False)
+
+
+class DemoError(Exception):
+    """The demo cannot go on; the message says why."""
+
+
+@dataclass
+class Watch:
+    """Follows the runs of a few DAGs and tells each change of a task's state once."""
+
+    api: AirflowApi
+    run_id: str
+    began: float = field(default_factory=time.monotonic)
+    seen: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+
+    def until_done(self, dag_ids: tuple[str, ...]) -> None:
+        """Raises DemoError when a run fails or takes too long."""
+        open_runs = list(dag_ids)
+        with console.status("waiting for the first step") as status:
+            while open_runs:
+                if time.monotonic() - self.began > RUN_SECONDS:
+                    raise DemoError(f"the runs are not done after {RUN_SECONDS:.0f} s")
+                for dag_id in tuple(open_runs):
+                    self.tell_changes(dag_id)
+                    state = self.api.run_state(dag_id, self.run_id)
+                    if state == "failed":
+                        raise DemoError(f"Airflow's run of {dag_id} failed")
+                    if state == "success":
+                        open_runs.remove(dag_id)
+                running = [
+                    f"{dag} {task}" for (dag, task), (state, _) in self.seen.items() if state == "running"
+                ]
+                status.update(f"{self.elapsed()}  {', '.join(running) or 'Airflow schedules'}")
+                time.sleep(POLL_SECONDS)
+
+    def tell_changes(self, dag_id: str) -> None:
+        for task in self.api.tasks(dag_id, self.run_id):
+            now = (task["state"] or "", task["try_number"])
+            if not task["state"] or self.seen.get((dag_id, task["task_id"])) == now:
+                continue
+            self.seen[dag_id, task["task_id"]] = now
+            self.tell(dag_id, task["task_id"], *now, task["duration"])
+
+    def tell(self, dag_id: str, task_id: str, state: str, attempt: int, seconds: float | None) -> None:
+        style = {"success": "green", "running": "cyan"}.get(state, "red" if state in TROUBLE else "dim")
+        took = f"  {seconds:.0f} s" if state == "success" and seconds is not None else ""
+        console.print(f"  {self.elapsed()}  {dag_id:<30} {task_id:<14} [{style}]{state}[/]{took}")
+        if state in ("up_for_retry", "failed"):
+            lines = self.api.log(dag_id, self.run_id, task_id, attempt)
+            console.print(escape("\n".join(f"      {line}" for line in lines[-LOG_LINES:])), style="red")
+
+    def elapsed(self) -> str:
+        minutes, seconds = divmod(int(time.monotonic() - self.began), 60)
+        return f"{minutes:02d}:{seconds:02d}"
+
+
+def step(number: int, text: str) -> None:
+    console.print(f"\n[bold]{number}/4  {text}[/]")
+
+
+def trendlake(*arguments: str) -> None:
+    """Runs a `trendlake` command, its output passing through. Raises DemoError when it fails."""
+    sys.stdout.flush()
+    done = subprocess.run(
+        [sys.executable, "-m", "jobs.cli", *arguments], stdin=subprocess.DEVNULL, check=False
+    )
+    if done.returncode:
+        raise DemoError(f"trendlake {' '.join(arguments)} ended with exit code {done.returncode}")
+
+
+def wait_for_dags(api: AirflowApi, wanted: tuple[str, ...]) -> None:
+    """Until Airflow has parsed the patterns. Raises DemoError with its import errors, if any."""
+    deadline = time.monotonic() + DAGS_SECONDS
+    while not set(wanted) <= api.dag_ids():
+        if time.monotonic() > deadline:
+            errors = "\n".join(
+                f"{error['filename']}\n{error['stack_trace']}" for error in api.import_errors()
+            )
+            raise DemoError(f"Airflow does not show the DAGs {', '.join(wanted)}\n{errors}")
+        time.sleep(POLL_SECONDS)
+
+
+def run_dags(home: AirflowHome, processes: Processes, run_id: str) -> None:
+    home.wait_until_up(processes)
+    api = AirflowApi(home.url)
+    wait_for_dags(api, PATTERNS)
+    console.print(f"  Airflow's page, while this runs: {home.url}")
+    watch = Watch(api, run_id)
+    for dag_id in PATTERNS:
+        api.pause(dag_id, False)
+        api.trigger(dag_id, run_id, RANGE)
+    try:
+        watch.until_done(PATTERNS)
+    finally:
+        for dag_id in PATTERNS:  # `make airflow` later starts nothing by itself
+            api.pause(dag_id, True)
+
+
+def show_results(home: AirflowHome, run_id: str) -> None:
+    for pattern in PATTERNS:
+        trendlake("show", pattern, "--limit", "8")
+    warehouse = home.profile.warehouse_of(home.project)
+    console.print("\n[bold]Where it lies[/]")
+    for pattern in PATTERNS:
+        console.print(f"  results     {warehouse}/results/{pattern}")
+    console.print(f"  run record  {warehouse}/trendlake_runs   (run {run_id}; or: .venv/bin/trendlake runs)")
+    for report in sorted((home.project.state / "reports").rglob(f"*{run_id}*.html")):
+        console.print(f"  report      {report}")
+    console.print(
+        "  Airflow     make airflow   starts it again, with these runs, and prints its page's address"
+    )
+
+
+def demo() -> None:
+    began = time.monotonic()
+    home = own_home(free_port(), scheduled=False)
+    run_id = f"demo_{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    with home.running() as processes:  # comes up while the flights are read
+        step(1, "Read 336,776 flights of 2013 into a Delta table, through their data contract")
+        trendlake("ingest", "flights")
+        step(2, "Airflow: SQLite, one DAG for each pattern in conf/patterns")
+        step(3, "Airflow runs the DAGs over the year 2013, each step a Spark application")
+        run_dags(home, processes, run_id)
+    step(4, "The busiest results")
+    show_results(home, run_id)
+    console.print(f"\n[green]done[/] in {time.monotonic() - began:.0f} s")
+
+
+def main() -> int:
+    stop_on_signals()
+    try:
+        demo()
+    except (DemoError, AirflowHomeError, AirflowApiError, TrendlakeError) as error:
+        console.print(f"\n[bold red]The demo stopped:[/] {escape(str(error))}", soft_wrap=True)
+        return 1
+    except KeyboardInterrupt:
+        console.print("\nstopped; Airflow too")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

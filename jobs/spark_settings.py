@@ -1,0 +1,39 @@
+"""Spark's settings files, for what spark-submit starts: Trendlake's settings, the profile's, Delta's jars.
+
+A session that Python starts has them from `pipelines.session`; under spark-submit Java runs before Python
+does, so its memory and its class path have to be known earlier.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipelines.profile import Profile
+from pipelines.project import Project
+from pipelines.session import DEFAULTS, FIXED, find_jars
+
+LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+# No news: said on every machine without Hadoop's C library, and for every query with many columns.
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+logger.strings.name = org.apache.spark.sql.catalyst.util.SparkStringUtils
+logger.strings.level = error
+"""
+
+
+def write_spark_settings(folder: Path, project: Project, profile: Profile) -> None:
+    """Makes `folder` a `SPARK_CONF_DIR`. Raises JarsMissingError."""
+    jars = {"spark.jars": ",".join(str(jar) for jar in find_jars(project))}
+    settings = {**DEFAULTS, **profile.spark, **FIXED, **jars}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "log4j2.properties").write_text(LOG4J)
+    (folder / "spark-defaults.conf").write_text(
+        "".join(f"{name} {value}\n" for name, value in settings.items())
+    )
