@@ -1,0 +1,111 @@
+"""Great Expectations as the judge of a table: the suite comes from the contract's rules, the verdicts go to the record.
+
+A rule that Great Expectations has no expectation for (a condition over several columns) is judged on a column that
+holds whether each row keeps it. Nothing is sent anywhere, nothing is stored: the context is ephemeral.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+
+from pipelines.contract_rules import Rule
+from pipelines.quarantine import is_good
+from pipelines.rule_text import expected_of
+
+if TYPE_CHECKING:
+    from great_expectations.expectations.expectation import Expectation
+
+DERIVED = ("row", "multiple", "not_missing")
+"""Kinds of rules that are judged on a column of truth values."""
+
+
+def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[dict[str, Any]]:
+    """The verdict on every rule: `{check, column, success, observed, expected}`, in the order of `rules`.
+
+    `frame` is read several times: persist it. Raises RuntimeError when Great Expectations could not judge a rule.
+    """
+    if not rules:
+        return []
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
+
+    names = {rule.name: f"rule: {rule.name}" for rule in rules if rule.kind in DERIVED}
+    frame = frame.withColumns({names[rule.name]: is_good(rule) for rule in rules if rule.name in names})
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
+    source = context.data_sources.add_spark("spark", persist=False)
+    batches = source.add_dataframe_asset(suite_name).add_batch_definition_whole_dataframe("all")
+    suite = context.suites.add(gx.ExpectationSuite(suite_name))
+    for rule in rules:
+        suite.add_expectation(expectation_of(rule, names.get(rule.name)))
+    batch = batches.get_batch(batch_parameters={"dataframe": frame})
+    outcome = batch.validate(suite, result_format={"result_format": "BASIC", "partial_unexpected_count": 0})
+    results = {result.expectation_config.meta["rule"]: result for result in outcome.results}
+    return [_verdict(rule, results[rule.name]) for rule in rules]
+
+
+def expectation_of(rule: Rule, derived: str | None = None) -> Expectation:
+    """The expectation that judges a rule; `derived` is the column of truth values of a rule that needs one."""
+    import great_expectations.expectations as gxe
+
+    meta = {"rule": rule.name}
+    if derived is not None:
+        return gxe.ExpectColumnValuesToBeInSet(column=derived, value_set=[True], meta=meta)
+    if rule.kind == "row_count":
+        return gxe.ExpectTableRowCountToBeBetween(min_value=0, meta=meta)
+    if rule.kind == "unique" and len(rule.columns) > 1:
+        return gxe.ExpectCompoundColumnsToBeUnique(
+            column_list=list(rule.columns), ignore_row_if="never", meta=meta
+        )
+    column: dict[str, Any] = {"column": rule.columns[0], "meta": meta}
+    if rule.kind == "unique":
+        return gxe.ExpectColumnValuesToBeUnique(**column)
+    if rule.kind == "not_null":
+        return gxe.ExpectColumnValuesToNotBeNull(**column)
+    if rule.kind == "in_set":
+        return gxe.ExpectColumnValuesToBeInSet(value_set=list(rule.values), **column)
+    if rule.kind == "pattern":
+        return gxe.ExpectColumnValuesToMatchRegex(regex=rule.text, **column)
+    bounds: dict[str, Any] = {
+        "min_value": rule.low,
+        "max_value": rule.high,
+        "strict_min": rule.low_strict,
+        "strict_max": rule.high_strict,
+    }
+    if rule.kind == "length":
+        return gxe.ExpectColumnValueLengthsToBeBetween(**bounds, **column)
+    return gxe.ExpectColumnValuesToBeBetween(**bounds, **column)
+
+
+def _verdict(rule: Rule, outcome: Any) -> dict[str, Any]:
+    raised = _exception(outcome.exception_info)
+    if raised:
+        raise RuntimeError(f"Great Expectations could not judge rule '{rule.name}': {raised}")
+    found = outcome.result
+    if rule.kind == "row_count":
+        value, observed = float(found["observed_value"]), f"{found['observed_value']} rows"
+    else:
+        rows, broken = int(found.get("element_count") or 0), int(found.get("unexpected_count") or 0)
+        value = 100 * broken / rows if rule.limit.percent and rows else float(broken)
+        observed = f"{broken} of {rows} rows break it" if broken else f"none of {rows} rows breaks it"
+    return {
+        "check": rule.name,
+        "column": ", ".join(rule.columns) or None,
+        "success": rule.limit.holds(value),
+        "observed": observed,
+        "expected": expected_of(rule),
+    }
+
+
+def _exception(info: Any) -> str | None:
+    """The message of an exception that Great Expectations caught, in either shape it reports one."""
+    if not info:
+        return None
+    if "raised_exception" in info:
+        return str(info["exception_message"]) if info["raised_exception"] else None
+    return next((text for part in info.values() if (text := _exception(part))), None)

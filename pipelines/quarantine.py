@@ -1,0 +1,164 @@
+"""The split: rows that keep the contract's rules, rows that break one. Good and bad together are the input, exactly.
+
+Rules of single rows are Spark conditions, so a row's verdict depends on nothing but the row. Of rows that share a
+unique key, the first in the order of all columns stays and the others are bad; uniqueness is judged among the rows
+of the range that break no other rule. Both are functions of the pinned version, the range and the contract, so every
+step that splits again gets the same split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sf
+
+from pipelines.contract import Contract
+from pipelines.contract_rules import Rule
+from pipelines.errors import ContractRuleError, SourceSchemaError
+from pipelines.rule_text import reason_of
+
+BROKEN = "__trendlake_broken"
+"""Column of an annotated table: the rules a row breaks, array of (rule, reason); empty for a good row."""
+ADDED = ("reason", "rule", "run_id", "source_version", "quarantined_at")
+"""Columns the quarantine table has beside those of the source."""
+
+
+def quoted(name: str) -> str:
+    """A column's name as an identifier, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def column(name: str) -> Column:
+    return sf.col(quoted(name))
+
+
+def check_columns(frame: DataFrame, contract: Contract) -> None:
+    """Raises SourceSchemaError when the table lacks a column of the contract or has it in another type."""
+    have = {field.name.lower(): field for field in frame.schema.fields}
+    faults = []
+    for wanted in contract.columns:
+        field = have.get(wanted.name.lower())
+        if field is None:
+            faults.append(f"{wanted.name} is missing")
+        elif field.dataType.simpleString() != wanted.type:
+            faults.append(f"{wanted.name} is {field.dataType.simpleString()}, not {wanted.type}")
+    faults += [f"{name} is a name the quarantine table needs" for name in ADDED if name in have]
+    if faults:
+        raise SourceSchemaError(f"table '{contract.name}' is not as {contract.file} says: {'; '.join(faults)}")
+
+
+def in_range(contract: Contract, start_us: int, end_us: int) -> Column:
+    """Rows of `[start_us, end_us)`, microseconds; a row without a time may belong anywhere, so it counts as inside."""
+    time = column(contract.event_time)
+    inside = (time >= sf.timestamp_micros(sf.lit(start_us))) & (time < sf.timestamp_micros(sf.lit(end_us)))
+    return inside | time.isNull()
+
+
+def is_good(rule: Rule) -> Column:
+    """Whether a row keeps a rule of single rows: never NULL. A NULL keeps every rule but not_null, not_missing and
+    row; a `row` condition that is not true is broken."""
+    if rule.kind == "row":
+        return sf.coalesce(sf.expr(rule.text).cast("boolean"), sf.lit(False))
+    value = column(rule.columns[0])
+    if rule.kind == "not_null":
+        return value.isNotNull()
+    if rule.kind == "not_missing":
+        listed = value.isin([item for item in rule.values if item is not None])
+        absent = sf.lit(None in rule.values) & value.isNull()
+        return ~(sf.coalesce(listed, sf.lit(False)) | absent)
+    if rule.kind == "in_set":
+        kept = value.isin(list(rule.values))
+    elif rule.kind == "pattern":
+        kept = value.rlike(rule.text)
+    elif rule.kind == "multiple":
+        kept = value % sf.lit(rule.high) == 0
+    else:
+        kept = _within(sf.length(value) if rule.kind == "length" else value, rule)
+    return sf.coalesce(kept, sf.lit(True))
+
+
+def _within(value: Column, rule: Rule) -> Column:
+    bounds = []
+    if rule.low is not None:
+        bounds.append(value > sf.lit(rule.low) if rule.low_strict else value >= sf.lit(rule.low))
+    if rule.high is not None:
+        bounds.append(value < sf.lit(rule.high) if rule.high_strict else value <= sf.lit(rule.high))
+    return reduce(lambda a, b: a & b, bounds, sf.lit(True))
+
+
+def annotate(frame: DataFrame, rules: Sequence[Rule], *, unique: bool = True) -> DataFrame:
+    """`frame` with the column `BROKEN`. Without `unique`, rules of uniqueness are taken as kept: for a range in which
+    they are known to be. Raises ContractRuleError for a condition that Spark refuses."""
+    judged = [rule for rule in rules if rule.quarantines]
+    flags = [_flag(frame, rule) for rule in judged if rule.kind != "unique"]
+    frame = frame.withColumn(BROKEN, sf.array_compact(sf.array(*flags)) if flags else _nothing())
+    for rule in judged if unique else ():
+        if rule.kind == "unique":
+            frame = _annotate_duplicates(frame, rule)
+    return frame
+
+
+def _nothing() -> Column:
+    return sf.array().cast("array<struct<rule:string,reason:string>>")
+
+
+def _entry(rule: Rule) -> Column:
+    return sf.struct(sf.lit(rule.name).alias("rule"), sf.lit(reason_of(rule)).alias("reason"))
+
+
+def _flag(frame: DataFrame, rule: Rule) -> Column:
+    flag = sf.when(~is_good(rule), _entry(rule))
+    if rule.kind in ("row", "pattern", "range"):
+        try:
+            frame.select(flag)
+        except (AnalysisException, ParseException) as error:
+            problem = str(error).split("\n")[0].split("SQLSTATE")[0]
+            raise ContractRuleError(f"rule '{rule.name}' is refused: {problem}", place=rule.place) from None
+    return flag
+
+
+def _annotate_duplicates(frame: DataFrame, rule: Rule) -> DataFrame:
+    """Every row but the first of those that share the key and break nothing else gets the rule's reason."""
+    key = [column(name) for name in rule.columns]
+    good = sf.size(BROKEN) == 0
+    order = [column(name).asc_nulls_first() for name in frame.columns if name != BROKEN]
+    number = sf.row_number().over(Window.partitionBy(*key, good).orderBy(*order))
+    known = reduce(lambda a, b: a & b, [part.isNotNull() for part in key])
+    repeated = good & known & (number > 1)
+    return frame.withColumn(
+        BROKEN, sf.when(repeated, sf.array(_entry(rule))).otherwise(column(BROKEN))
+    )
+
+
+def good_rows(annotated: DataFrame) -> DataFrame:
+    return annotated.where(sf.size(BROKEN) == 0).drop(BROKEN)
+
+
+def bad_rows(annotated: DataFrame, run_id: str, source_version: int) -> DataFrame:
+    """The rows that break a rule, as they came, with the columns `ADDED`: `rule` is the first rule broken, `reason`
+    says all."""
+    return (
+        annotated.where(sf.size(BROKEN) > 0)
+        .withColumn("reason", sf.array_join(sf.col(BROKEN).getField("reason"), "; "))
+        .withColumn("rule", sf.get(BROKEN, sf.lit(0)).getField("rule"))
+        .withColumn("run_id", sf.lit(run_id))
+        .withColumn("source_version", sf.lit(source_version).cast("bigint"))
+        .withColumn("quarantined_at", sf.current_timestamp())
+        .drop(BROKEN)
+    )
+
+
+def write_quarantine(bad: DataFrame, path: str, *, run_id: str, source_version: int, key: str) -> None:
+    """Append the bad rows once: a second write under the same `key` (which names everything that decides the rows) is
+    skipped by Delta itself, whichever attempt or process makes it."""
+    (
+        bad.write.format("delta")
+        .mode("append")
+        .option("mergeSchema", "true")
+        .option("txnAppId", f"quarantine {run_id} v{source_version} {key}")
+        .option("txnVersion", 1)
+        .save(path)
+    )

@@ -1,0 +1,172 @@
+"""`trendlake_runs`: one row per run and stage, appended when the stage ends. Steps find each other's facts here."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
+
+from cep_core.errors import TrendlakeError
+from pipelines.errors import StepOrderError
+from pipelines.warehouse import Warehouse, exists, with_retries
+
+Stage = Literal["ingest", "check_source", "compute", "check_results", "publish"]
+STAGES: tuple[str, ...] = get_args(Stage)
+ERROR_LENGTH = 2000
+
+_TEXT = ("run_id", "pattern", "stage", "status")
+_TIME = TimestampType()
+SCHEMA = StructType(
+    [StructField(name, StringType()) for name in _TEXT]
+    + [StructField("interval_from", _TIME), StructField("interval_to", _TIME)]
+    + [StructField("plan_hash", StringType()), StructField("source", StringType())]
+    + [
+        StructField(name, LongType())
+        for name in (
+            "source_version", "staged_version", "results_version", "rows_in", "rows_quarantined", "rows_out",
+            "windows", "rows_inserted", "rows_updated", "rows_deleted",
+        )
+    ]
+    + [StructField("seconds", DoubleType()), StructField("checks", StringType())]
+    + [StructField("error", StringType()), StructField("started_at", _TIME), StructField("finished_at", _TIME)]
+)  # fmt: skip
+
+
+@dataclass
+class Record:
+    """The facts of one stage of one run; a number stays None where the stage does not know it.
+
+    `interval_from`, `interval_to`: microseconds since the epoch. `checks`: `{check, column, success, observed,
+    expected}` each. `source_version`: the version a stage read, of `ingest` the last it wrote.
+    """
+
+    run_id: str
+    pattern: str | None
+    stage: Stage
+    interval_from: int | None = None
+    interval_to: int | None = None
+    plan_hash: str | None = None
+    source: str | None = None
+    source_version: int | None = None
+    staged_version: int | None = None
+    results_version: int | None = None
+    rows_in: int | None = None
+    rows_quarantined: int | None = None
+    rows_out: int | None = None
+    windows: int | None = None
+    rows_inserted: int | None = None
+    rows_updated: int | None = None
+    rows_deleted: int | None = None
+    checks: list[dict[str, Any]] = field(default_factory=list)
+
+
+def create_runs(spark: SparkSession, warehouse: Warehouse) -> None:
+    """The table, where it is not there yet; safe to call from several runs at once."""
+    if exists(spark, warehouse.runs):
+        return
+    builder = DeltaTable.createIfNotExists(spark).location(warehouse.runs).addColumns(SCHEMA)
+    with_retries(builder.execute, "creating trendlake_runs")
+
+
+def append(
+    spark: SparkSession, warehouse: Warehouse, record: Record, *, status: str, seconds: float,
+    started_at: datetime, error: str | None = None,
+) -> None:  # fmt: skip
+    """Write one row; appends of several runs never conflict."""
+    create_runs(spark, warehouse)
+    values: dict[str, Any] = {item.name: getattr(record, item.name) for item in fields(record)}
+    values |= {
+        "status": status,
+        "seconds": seconds,
+        "checks": json.dumps(record.checks, ensure_ascii=False, default=str),
+        "error": " ".join(error.split())[:ERROR_LENGTH] if error else None,
+        "started_at": started_at,
+        "finished_at": datetime.now(UTC),
+    }
+    for name in ("interval_from", "interval_to"):
+        values[name] = None if values[name] is None else moment(values[name])
+    row = tuple(values[name] for name in SCHEMA.fieldNames())
+    spark.createDataFrame([row], SCHEMA).coalesce(1).write.format("delta").mode("append").save(warehouse.runs)
+
+
+@contextmanager
+def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Iterator[Record]:
+    """Runs a stage and records how it ended; the body fills in `record`. An error is recorded and raised again."""
+    started_at, clock = datetime.now(UTC), time.perf_counter()
+    try:
+        yield record
+    except Exception as error:
+        told = error.message if isinstance(error, TrendlakeError) else f"{type(error).__name__}: {error}"
+        told = f"[{error.code}] {told}" if isinstance(error, TrendlakeError) else told
+        seconds = time.perf_counter() - clock
+        append(
+            spark, warehouse, record, status="failed", seconds=seconds, started_at=started_at, error=told
+        )  # fmt: skip
+        raise
+    append(
+        spark, warehouse, record, status="succeeded", seconds=time.perf_counter() - clock, started_at=started_at
+    )  # fmt: skip
+
+
+def find(
+    spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage
+) -> Mapping[str, Any] | None:
+    """The last succeeded record of a stage, `checks` parsed and times in microseconds; None when there is none."""
+    if not exists(spark, warehouse.runs):
+        return None
+    rows = (
+        spark.read.format("delta")
+        .load(warehouse.runs)
+        .where(
+            (sf.col("run_id") == run_id)
+            & (sf.col("pattern") == pattern)
+            & (sf.col("stage") == stage)
+            & (sf.col("status") == "succeeded")
+        )
+        .withColumns({name: sf.unix_micros(name) for name in ("interval_from", "interval_to")})
+        .orderBy(sf.desc("finished_at"))
+        .limit(1)
+        .collect()
+    )
+    if not rows:
+        return None
+    found = rows[0].asDict()
+    found["checks"] = json.loads(found["checks"] or "[]")
+    return found
+
+
+def need(
+    spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage
+) -> Mapping[str, Any]:
+    """As `find`. Raises StepOrderError when the stage has not succeeded for this run."""
+    found = find(spark, warehouse, pattern, run_id, stage)
+    if found is None:
+        step = stage.replace("_", "-")
+        raise StepOrderError(
+            f"{step} has not succeeded for {pattern}, run {run_id}", hint=f"run `trendlake {step} {pattern}` first"
+        )
+    return found
+
+
+def listed(spark: SparkSession, warehouse: Warehouse, pattern: str | None, limit: int) -> DataFrame | None:
+    """The newest records first."""
+    if not exists(spark, warehouse.runs):
+        return None
+    table = spark.read.format("delta").load(warehouse.runs)
+    if pattern:
+        table = table.where(sf.col("pattern") == pattern)
+    return table.orderBy(sf.desc("finished_at")).limit(limit)
+
+
+def moment(micros: int) -> datetime:
+    """Microseconds since the epoch as an aware datetime."""
+    return datetime.fromtimestamp(micros // 10**6, UTC).replace(microsecond=micros % 10**6)

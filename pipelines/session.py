@@ -1,0 +1,75 @@
+"""One Spark session with Delta, offline: the jars come from a folder that set-up has filled."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipelines.errors import JarsMissingError
+from pipelines.profile import Profile
+from pipelines.project import Project
+
+FIXED = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "false",
+}
+DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+    "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+}
+
+
+def jars_folder(project: Project) -> Path:
+    """The folder of Delta's jars: `TRENDLAKE_JARS`, else `jars` in the state folder."""
+    named = os.environ.get("TRENDLAKE_JARS")
+    return Path(named).resolve() if named else project.state / "jars"
+
+
+def find_jars(project: Project) -> list[Path]:
+    """Delta's jars. Raises JarsMissingError when Delta itself is not among them."""
+    folder = jars_folder(project)
+    jars = sorted(folder.glob("*.jar"))
+    if not any(jar.name.startswith("delta-spark_") for jar in jars):
+        raise JarsMissingError(
+            f"Delta's jars are not in {folder}",
+            hint="run `make setup`, or set TRENDLAKE_JARS to a folder that holds them",
+        )
+    return jars
+
+
+def start_session(project: Project, profile: Profile, app: str = "trendlake") -> SparkSession:
+    """The session of this process, started when there is none yet.
+
+    Under spark-submit the master and jars given there stay. Raises JarsMissingError.
+    """
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    _choose_java(project)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    builder = SparkSession.builder.appName(app)
+    if profile.master and not submitted:
+        builder = builder.master(profile.master)
+    settings = DEFAULTS | profile.spark | FIXED
+    settings.setdefault("spark.sql.warehouse.dir", str(project.state / "spark-warehouse"))
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    if not submitted:
+        builder = builder.config("spark.jars", ",".join(str(jar) for jar in find_jars(project)))
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _choose_java(project: Project) -> None:
+    """The Java that set-up found, where the environment names none."""
+    noted = project.state / "java_home"
+    if "JAVA_HOME" not in os.environ and noted.is_file():
+        os.environ["JAVA_HOME"] = noted.read_text().strip()

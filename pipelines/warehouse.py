@@ -1,0 +1,86 @@
+"""The warehouse: which table lies where, its versions, and the retry that concurrent writers need."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from delta.exceptions import DeltaConcurrentModificationException
+from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from pipelines.errors import BusyTableError
+
+ATTEMPTS = 12
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """Paths of the tables under `root`, a path or URI without a slash at its end."""
+
+    root: str
+
+    @property
+    def runs(self) -> str:
+        return f"{self.root}/trendlake_runs"
+
+    def source(self, name: str) -> str:
+        return f"{self.root}/sources/{name}"
+
+    def quarantine(self, name: str) -> str:
+        return f"{self.root}/sources/{name}_quarantine"
+
+    def results(self, pattern: str) -> str:
+        return f"{self.root}/results/{pattern}"
+
+    def staging(self, pattern: str, run_id: str) -> str:
+        return f"{self.root}/staging/{pattern}/{folder_name(run_id)}"
+
+
+def folder_name(run_id: str) -> str:
+    """A run id as the name of a folder: colons and the like are no part of Hadoop's paths."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "_", run_id)
+    if plain == run_id and len(plain) <= 100:
+        return plain
+    return f"{plain[:100]}-{hashlib.sha256(run_id.encode()).hexdigest()[:8]}"
+
+
+def exists(spark: SparkSession, path: str) -> bool:
+    return bool(DeltaTable.isDeltaTable(spark, path))
+
+
+def latest_version(spark: SparkSession, path: str) -> int:
+    """The newest committed version of the table at `path`."""
+    return int(DeltaTable.forPath(spark, path).history(1).select("version").collect()[0][0])
+
+
+def read_at(spark: SparkSession, path: str, version: int) -> DataFrame:
+    """The table at `path` as it was at `version`."""
+    return spark.read.format("delta").option("versionAsOf", version).load(path)
+
+
+def read_if_there(spark: SparkSession, path: str) -> DataFrame | None:
+    return spark.read.format("delta").load(path) if exists(spark, path) else None
+
+
+def with_retries(action: Callable[[], Result], what: str) -> Result:
+    """`action`, again while other writers get in between. Raises BusyTableError after the last attempt."""
+    for attempt in range(ATTEMPTS):
+        try:
+            return action()
+        except DeltaConcurrentModificationException as error:
+            last = error
+        except AnalysisException as error:
+            if "DELTA_TABLE_ALREADY_EXISTS" not in str(error):
+                raise
+            last = error
+        time.sleep(random.uniform(0.1, 0.3) * min(2**attempt, 20))
+    raise BusyTableError(f"{what}: other writers changed the table at each of {ATTEMPTS} attempts") from last
