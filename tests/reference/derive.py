@@ -2,7 +2,7 @@
 
 A derivation is its (event, variable) pairs and the NOTs it passes, each with the gap it stands in: gap k is
 between the k-th pair and the next, gap 0 before the first, the last one after the last. Times increase, and
-local and adjacent conditions hold: they speak of one event or one adjacent pair, so nothing later can mend them.
+local and adjacent conditions hold: each speaks of one event or one adjacent pair, so nothing later mends it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,100 @@
+"""Open-ended search for a disagreement: `python -m tests.property.fuzz --seconds 600 [--seed N] [--most 11]`.
+
+Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
+the reference gives; then the tally. Exit status 1 when there was a disagreement.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from ruamel.yaml import YAML
+
+from tests.property.agreement import Tally, disagreement
+from tests.property.strategies import Question, questions
+from tests.reference import reference
+
+CHUNK = 500
+"""Questions between two looks at the clock."""
+
+
+def as_case(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], name: str) -> str:
+    """The question and the reference's answer as one entry of tests/cases/trends.yaml."""
+    expect = [
+        {
+            key: _seconds(value) if key == "window_start" else value
+            for key, value in row.items()
+            if key != "window_end"
+        }
+        for row in reference(query, rows)
+    ]
+    text = io.StringIO()
+    yaml = YAML(typ="safe")
+    yaml.default_flow_style = None  # innermost mappings on one line
+    yaml.width = 200
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    yaml.dump([{"name": name, "events": list(rows), "query": dict(query), "expect": expect}], text)
+    return text.getvalue()
+
+
+def _seconds(microseconds: int) -> int | float:
+    return microseconds / 1_000_000 if microseconds % 1_000_000 else microseconds // 1_000_000
+
+
+def search(until: float, start: int, most: int, tally: Tally) -> tuple[Question, list[str]] | None:
+    """The smallest disagreement found before the time `until` (monotonic seconds), with what differs."""
+    number = start
+    while time.monotonic() < until:
+        last: list[tuple[Question, list[str]]] = []
+
+        @seed(number)
+        @settings(
+            max_examples=CHUNK,
+            deadline=None,
+            database=None,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+            print_blob=False,
+            report_multiple_bugs=False,
+        )
+        @given(questions(most=most))
+        def agree(question: Question, last: list[tuple[Question, list[str]]] = last) -> None:
+            if lines := disagreement(question, tally):
+                last.append((question, lines))
+                raise AssertionError(lines)
+
+        try:
+            agree()
+        except AssertionError:
+            print(f"seed {number}", file=sys.stderr)
+            return last[-1]  # the shrinker replays the smallest one last
+        number += 1
+    return None
+
+
+def main() -> int:
+    """Search, print, and tell by the exit status."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--seconds", type=float, default=60)
+    arguments.add_argument("--seed", type=int, default=None, help="default: from the clock")
+    arguments.add_argument("--most", type=int, default=10, help="events of a stream at most")
+    asked = arguments.parse_args()
+    tally = Tally()
+    first = int(time.time()) if asked.seed is None else asked.seed
+    found = search(time.monotonic() + asked.seconds, first, asked.most, tally)
+    if found:
+        (query, rows), lines = found
+        print("\n".join(f"# {line}" for line in lines))
+        print(as_case(query, rows, "found-by-fuzz"))
+    print("\n".join(f"# {line}" for line in tally.lines()))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

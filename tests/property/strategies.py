@@ -1,0 +1,117 @@
+"""Hypothesis strategies for whole questions: a query of kind trends and a stream to ask it of."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from tests.property import conditions
+from tests.property.patterns import Drawn, patterns
+
+Question: TypeAlias = tuple[dict[str, Any], list[dict[str, Any]]]
+
+COLUMNS = {"x": pa.int64(), "n": pa.int64(), "y": pa.float64(), "g": pa.string(), "h": pa.int64()}
+"""The attributes of every stream, typed though a column may be all NULL."""
+
+SELECTIONS = ("skip_till_next_match", "contiguous", "partition_contiguous")
+ORIGINS = ("1970-01-01T00:00:03Z", "1969-12-31T23:59:55.5Z", "2000-01-01")
+WINDOWS = (
+    *[(60, None)] * 4, (20, None), (20, 5), (15, None), (8, None),
+    (5, 2), (12, 4), (9, 3), (10, 7), (4, 6), (1, None),
+)  # fmt: skip
+"""(within, slide) in seconds; a stream lasts some 12 of them."""
+
+MEASURES = ("COUNT({v})", "MIN({v}.{a})", "MAX({v}.{a})", "SUM({v}.{a})", "AVG({v}.{a})")
+
+_cells = {
+    "x": st.sampled_from((-2, -1, 0, 1, 1, 2, 2, 3, 3, None)),
+    "n": st.integers(-1, 2),
+    "y": st.sampled_from((-1.5, -1.0, -0.25, 0.0, 0.5, 1.0, 1.25, 2.0, 2.0, None, float("nan"))),
+    "g": st.sampled_from(("u", "u", "u", "v", None)),
+    "h": st.sampled_from((1, 1, 1, 2, None)),
+}
+
+
+@st.composite
+def streams(draw: st.DrawFn, pattern: Drawn, *, most: int = 9) -> list[dict[str, Any]]:
+    """Up to `most` events in any order of arrival, with ties and NULLs.
+
+    Most follow the pattern's types in reading order, round and round, so that trends are no rarity.
+    """
+    size = most - draw(st.sampled_from((0, 0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9)))
+    names = draw(st.permutations(range(max(size, 0))))
+    noise = st.sampled_from((*[None] * 7, *sorted({*pattern.types, *pattern.negated_types}), "E"))
+    time = draw(st.integers(0, 8))
+    turn = 0
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        time += draw(st.sampled_from((1, 1, 1, 2, 0, 3)))
+        kind = draw(noise)
+        if kind is None:
+            kind = pattern.types[turn % len(pattern.types)]
+            turn += 1
+        cells = {column: draw(cell) for column, cell in _cells.items()}
+        rows.append({"id": f"e{name}", "type": kind, "time": time - 6, **cells})
+    return sorted(rows, key=lambda row: str(row["id"]))
+
+
+@st.composite
+def questions(
+    draw: st.DrawFn,
+    *,
+    negation: bool = True,
+    where: bool = True,
+    equivalence: bool = True,
+    windows: bool = True,
+    select: bool = True,
+    conjunction: bool = True,
+    depth: int = 3,
+    most: int = 9,
+) -> Question:
+    """A legal query, mostly, and a stream; the flags leave whole themes out."""
+    pattern = draw(patterns(negation=negation, conjunction=conjunction, depth=depth))
+    lines: list[str] = []
+    if where:
+        pairs = draw(st.sampled_from((0, 0, 1, 1, 2)))
+        lines += [line for _ in range(pairs) for line in draw(conditions.adjacent(pattern))]
+        lines += [draw(conditions.local(pattern)) for _ in range(draw(st.sampled_from((0, 0, 0, 1, 2))))]
+    if equivalence and draw(st.integers(0, 2)) == 2:
+        lines.append(draw(conditions.equivalence(pattern)))
+    query: dict[str, Any] = {"kind": "trends", "pattern": pattern.text}
+    if lines:
+        query["where"] = lines
+    query["return"] = draw(returns(pattern))
+    if equivalence and draw(st.integers(0, 3)) == 3:
+        query["group_by"] = draw(st.sampled_from((["g"], ["h"], ["g", "h"])))
+    query |= draw(bounds()) if windows else {"within": "60 seconds"}
+    if select and draw(st.integers(0, 2)) == 2:
+        query["select"] = draw(st.sampled_from(SELECTIONS))
+    return query, draw(streams(pattern, most=most))
+
+
+@st.composite
+def bounds(draw: st.DrawFn) -> dict[str, Any]:
+    """`within`, `slide`, `origin` and `empty_windows`."""
+    within, slide = draw(st.sampled_from(WINDOWS))
+    found: dict[str, Any] = {"within": f"{within} seconds"}
+    if slide is not None:
+        found["slide"] = f"{slide} seconds"
+    if draw(st.integers(0, 3)) == 3:
+        found["origin"] = draw(st.sampled_from(ORIGINS))
+    if draw(st.integers(0, 5)) == 5:
+        found["empty_windows"] = True
+    return found
+
+
+@st.composite
+def returns(draw: st.DrawFn, pattern: Drawn) -> dict[str, str]:
+    """`COUNT(*)` and up to three more measures of positive variables; AND goes with `COUNT(*)` only."""
+    measures = {"trends": "COUNT(*)"}
+    for k in range(0 if pattern.conjunction else draw(st.integers(0, 3))):
+        text = draw(st.sampled_from(MEASURES))
+        measures[f"m{k}"] = text.format(
+            v=draw(st.sampled_from(pattern.positive)), a=draw(st.sampled_from(("x", "n", "y")))
+        )
+    return measures

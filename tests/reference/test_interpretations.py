@@ -1,0 +1,183 @@
+"""What the team reads where language.md leaves room, each in its smallest example, over every engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import pytest
+
+from tests.engines import ENGINES
+
+Count: TypeAlias = Callable[..., int]
+
+
+def stream(text: str) -> list[dict[str, Any]]:
+    """`A1 B2:x=3,g=u` as rows: type, time in seconds, attributes; ids in reading order."""
+    rows: list[dict[str, Any]] = []
+    for place, word in enumerate(text.split()):
+        found = re.fullmatch(r"([A-Z])(\d+)(?::(.*))?", word)
+        assert found, word
+        cells = dict(cell.split("=") for cell in (found[3] or "").split(",") if cell)
+        row: dict[str, Any] = {"id": f"e{place}", "type": found[1], "time": int(found[2])}
+        rows.append(row | {name: _cell(value) for name, value in cells.items()})
+    return rows
+
+
+def _cell(text: str) -> int | float | str | None:
+    if text in ("NULL", "NaN"):
+        return None if text == "NULL" else float("nan")
+    return int(text) if re.fullmatch(r"-?\d+", text) else text
+
+
+@pytest.fixture(params=ENGINES)
+def rows(request: pytest.FixtureRequest) -> Callable[..., list[dict[str, Any]]]:
+    """`rows(pattern, stream, **keys of the query)`: the engine's result rows."""
+
+    def ask(pattern: str, events: str, **keys: Any) -> list[dict[str, Any]]:
+        query = {
+            "kind": "trends",
+            "pattern": pattern,
+            "return": {"trends": "COUNT(*)"},
+            "within": "60 seconds",
+        }
+        return ENGINES[request.param](query | keys, stream(events))
+
+    return ask
+
+
+@pytest.fixture
+def count(rows: Callable[..., list[dict[str, Any]]]) -> Count:
+    """`count(pattern, stream, ...)`: trends over all rows."""
+    return lambda pattern, events, **keys: sum(row["trends"] for row in rows(pattern, events, **keys))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "events", "trends"),
+    [
+        ("SEQ(A, B?, NOT C, D)", "A1 C2 D3", 0),  # B absent: between A and D
+        ("SEQ(A, B?, NOT C, D)", "A1 C2 B3 D4", 1),  # A B D; A D has C in its gap
+        ("SEQ(A?, NOT C, D)", "C1 D2", 0),  # nothing before it: as a leading NOT
+        ("SEQ(A?, NOT C, D)", "C1 A2 D3", 1),  # A D
+        ("SEQ(A, NOT C, D?)", "A1 C2", 0),  # nothing after it: as a trailing NOT
+        ("SEQ(A, NOT C, D?)", "A1 D2 C3", 1),  # A D
+        ("SEQ(A, B?, NOT C, B?, D)", "A1 C2 B3 D4", 1),  # A B D by its first derivation; A D has C in its gap
+        ("SEQ(A, NOT B, NOT C, D)", "A1 C2 D3", 0),  # both stand in the gap
+        ("(SEQ(A, NOT C, B))+", "A1 B2 C3 A4 B5", 3),  # C may stand between two repetitions
+        ("SEQ(A, (SEQ(B, NOT C, D) OR SEQ(B, D)))", "A1 B2 C3 D4", 1),  # any derivation's NOTs
+    ],
+)
+def test_not_stands_in_a_gap_between_events(count: Count, pattern: str, events: str, trends: int) -> None:
+    """All NOTs a derivation passes between two events apply to that gap; any derivation will do."""
+    assert count(pattern, events) == trends
+
+
+@pytest.mark.parametrize(
+    ("pattern", "events", "trends"),
+    [
+        ("SEQ(A, NOT C, B)", "A1 C1 B2", 1),  # not after A
+        ("SEQ(A, NOT C, B)", "A1 C2 B2", 1),  # not before B
+        ("SEQ(NOT C, A)", "C1 A1", 1),
+        ("SEQ(A, NOT C)", "A1 C1", 1),
+        ("SEQ(A, NOT SEQ(C, D), B)", "A1 C1 C2 D3 B4", 0),
+        ("SEQ(A, NOT SEQ(C, D), B)", "A2 C1 D3 B4", 1),  # starts before the gap
+        ("SEQ(A, NOT SEQ(C, D), B)", "A1 C2 D3 B3", 1),  # ends after it
+    ],
+)
+def test_not_is_strict(count: Count, pattern: str, events: str, trends: int) -> None:
+    """N's trend starts after the event before it and ends before the event after it."""
+    assert count(pattern, events) == trends
+
+
+def test_not_looks_no_further_than_the_window(count: Count) -> None:
+    """C in another window does not rule A out."""
+    assert count("SEQ(NOT C, A)", "C9 A11", within="10 seconds") == 1
+    assert count("SEQ(A, NOT C)", "A9 C11", within="10 seconds") == 1
+
+
+def test_not_obeys_where(count: Count) -> None:
+    """Local and adjacent conditions and equivalence hold inside NOT, `select` does not."""
+    pattern, events = "SEQ(A, NOT SEQ(C, D), B)", "A1:x=0,g=u C2:x=1,g=u D3:x=2,g=u B4:x=0,g=u"
+    assert count(pattern, events) == 0
+    assert count(pattern, events, where=["C.x > 1"]) == 1
+    assert count(pattern, events, where=["C.x > NEXT(D).x"]) == 1
+    assert count(pattern, events.replace("D3:x=2,g=u", "D3:x=2,g=v"), where=["[g]"]) == 1
+    assert count(pattern, events.replace("D3", "E3:x=0,g=u D3"), select="skip_till_next_match") == 0
+
+
+@pytest.mark.parametrize("key", [{"where": ["[g]"]}, {"group_by": ["g"]}])
+def test_null_agrees_with_null(count: Count, key: dict[str, Any]) -> None:
+    """As in SQL's PARTITION BY; a group_by attribute is an equivalence attribute of all events."""
+    assert (
+        count("S+", "S1:g=NULL S2:g=u S3:g=NULL", **key) == 4
+    )  # three single ones, and the first with the last
+
+
+def test_group_by_binds_the_events_of_not(count: Count) -> None:
+    """C of another group does not rule A out."""
+    assert count("SEQ(NOT C, A)", "C1:g=u A2:g=v", group_by=["g"]) == 1
+    assert count("SEQ(NOT C, A)", "C1:g=v A2:g=v", group_by=["g"]) == 0
+
+
+def test_scoped_equivalence_frees_the_others(count: Count) -> None:
+    """`[S.g]` asks nothing of T's events, nor of those of NOT."""
+    events = "S1:g=u C2:g=v T3:g=v S4:g=v T5:g=u"
+    assert count("SEQ(S, NOT C, T)", events, where=["[S.g]"]) == 1
+    assert count("SEQ(S, S, T)", events, where=["[S.g]"]) == 0
+
+
+def test_and_counts_unordered_pairs_of_different_trends(count: Count) -> None:
+    """Two trends of A+ make one pair, though each is on either side; pairs stay in a group."""
+    assert count("A AND A", "A1 A2") == 1
+    assert count("A+ AND A", "A1 A2") == 3
+    assert count("A AND B", "A1:g=u B2:g=v B3:g=u", group_by=["g"]) == 1
+    assert count("A AND A x", "A1") == 1  # other variables: another trend
+
+
+def test_next_match_compares_times_strictly(count: Count) -> None:
+    """B of the same time as w is no event in between."""
+    assert count("SEQ(A, B)", "A1 B2 B2 B3", select="skip_till_next_match") == 2
+    assert count("SEQ(A, B)", "A1 A1 B2", select="skip_till_next_match") == 2
+
+
+def test_next_match_goes_by_variables(count: Count) -> None:
+    """S may follow S in the pattern, so S3 is not skipped even after the last of S{1,2}."""
+    assert count("S{2}", "S1 S2 S3", select="skip_till_next_match") == 2
+    assert count("SEQ(A, B, C)", "A1 C2 B3 C4", select="skip_till_next_match") == 1  # C may not follow A
+    assert count("SEQ(A, B, C)", "A1 B2:x=0 B3:x=1 C4", where=["B.x > 0"], select="skip_till_next_match") == 1
+
+
+def test_contiguity_is_of_the_total_order(count: Count) -> None:
+    """Among equal times the id decides which event stands in between."""
+    assert count("SEQ(A, B)", "A1 B2 B2", select="contiguous") == 1
+    assert count("SEQ(A, B)", "A1 A1 B2", select="contiguous") == 1
+    assert count("SEQ(A, B)", "A1 E2 B3", select="contiguous") == 0
+
+
+def test_contiguity_is_of_the_equivalence_partition(count: Count) -> None:
+    """`group_by` makes no partition; the unscoped equivalence of `where` does."""
+    events = "A1:g=u A2:g=v A3:g=u"
+    assert count("A{2}", events, select="partition_contiguous", where=["[g]"]) == 1
+    assert count("A{2}", events, select="partition_contiguous", group_by=["g"]) == 0
+    assert count("A{2}", events, select="contiguous", where=["[g]"]) == 0
+
+
+@pytest.mark.parametrize("null", ["NULL", "NaN"])
+def test_nan_reads_as_null(rows: Callable[..., list[dict[str, Any]]], null: str) -> None:
+    """A comparison with NULL is not true, nor is its negation; NULL is skipped in measures."""
+    events = f"S1:x=1 S2:x={null} S3:x=3"
+    assert rows("S", events, where=["NOT (S.x = 1)"])[0]["trends"] == 1
+    found = rows("S", events, **{"return": {"n": "COUNT(S)", "mean": "AVG(S.x)", "total": "SUM(S.x)"}})[0]
+    assert (found["n"], found["mean"], found["total"]) == (3, 2.0, 4.0)
+
+
+def test_empty_windows_has_every_group_with_events(rows: Callable[..., list[dict[str, Any]]]) -> None:
+    """A group with events but no trend has COUNT 0 and nothing else; a window without events has no row."""
+    asked = {"trends": "COUNT(*)", "total": "SUM(A.x)"}
+    found = rows(
+        "SEQ(A, B)", "A1:x=1,g=u B2:x=1,g=u A3:x=1,g=v A25:x=1,g=v",
+        group_by=["g"], empty_windows=True, within="10 seconds", **{"return": asked},
+    )  # fmt: skip
+    seen = sorted((row["window_start"] // 1_000_000, row["g"], row["trends"], row["total"]) for row in found)
+    assert seen == [(0, "u", 1, 1.0), (0, "v", 0, None), (20, "v", 0, None)]
