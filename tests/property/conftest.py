@@ -1,20 +1,10 @@
-"""Settings of the property tests, and a line for each theme at the end of the run."""
+"""A line for each theme at the end of the run."""
 
 from __future__ import annotations
 
 import sys
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-
-settings.register_profile(
-    "ci",
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=(Phase.explicit, Phase.generate, Phase.shrink),
-    suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large),
-)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

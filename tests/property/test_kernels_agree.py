@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from tests.engines import kernels
 from tests.property.agreement import TALLIES, Tally, disagreement
+from tests.property.profile import CI
 from tests.property.strategies import questions
 from tests.reference.measures import counted
 
@@ -26,7 +27,7 @@ def test_kernels_agree(theme: str) -> None:
     examples, flags = THEMES[theme]
     tally = TALLIES.setdefault(theme, Tally())
 
-    @settings(settings.get_profile("ci"), max_examples=examples)
+    @settings(CI, max_examples=examples)
     @given(questions(**flags))
     def agree(question: Any) -> None:
         assert disagreement(question, tally) == []

@@ -1,0 +1,16 @@
+"""The settings of every property test in `make test`: the same examples each time, no clock, no database."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, Phase, settings
+
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=(Phase.explicit, Phase.generate, Phase.shrink),
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large),
+)
+
+CI = settings.get_profile("ci")
