@@ -18,8 +18,13 @@ from tests.property.profile import CI
 from tests.reference.measures import counted, double, log10
 
 RETURN = {
-    "n": "COUNT(*)", "k": "COUNT(S)", "total": "SUM(S.v)", "mean": "AVG(S.v)", "low": "MIN(S.v)", "high": "MAX(S.v)",
-}  # fmt: skip
+    "n": "COUNT(*)",
+    "k": "COUNT(S)",
+    "total": "SUM(S.v)",
+    "mean": "AVG(S.v)",
+    "low": "MIN(S.v)",
+    "high": "MAX(S.v)",
+}
 WITHIN = 7 * 86_400
 
 
