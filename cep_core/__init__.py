@@ -1,0 +1,22 @@
+"""The engine: language -> plan -> kernels. Arrow in, Arrow out; no Spark, Airflow or clock."""
+
+from cep_core.errors import PatternErrors, TrendlakeError
+from cep_core.evaluate import evaluate, run_plan
+from cep_core.model import Pattern, load_pattern
+from cep_core.plan import PatternWarning, Plan, compile_plan
+from cep_core.schema import EventSchema
+from cep_core.windows import Windows
+
+__all__ = [
+    "EventSchema",
+    "Pattern",
+    "PatternErrors",
+    "PatternWarning",
+    "Plan",
+    "TrendlakeError",
+    "Windows",
+    "compile_plan",
+    "evaluate",
+    "load_pattern",
+    "run_plan",
+]

@@ -1,0 +1,160 @@
+"""What a pass must carry for the measures asked for, and how sums of rows become columns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core.check import CheckedMeasure
+from cep_core.passes import Weights
+from cep_core.slices import Slice
+
+Array = Any
+
+LARGEST_COUNT = 10**38 - 1
+LOG10_STEP = 512 * math.log10(2.0)
+
+TREND = ("trend", None, None)
+"""The sum that counts trends: always number 0."""
+
+Sum = tuple[str, str | None, str | None]
+"""(what, variable, attribute); what: trend, events, present (attribute not NULL), value, magnitude."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The sums and extrema a set of measures needs, in the order of a row."""
+
+    sums: tuple[Sum, ...]
+    extremes: tuple[tuple[str, str, str], ...]
+    """(min or max, variable, attribute)."""
+
+    def index(self, what: str, variable: str | None, attribute: str | None) -> int:
+        return self.sums.index((what, variable, attribute))
+
+
+def carried(measures: tuple[CheckedMeasure, ...]) -> Carried:
+    """Number 0 is the trends; SUM and AVG need how many attributes were not NULL too."""
+    sums: dict[Sum, None] = {TREND: None}
+    extremes: dict[tuple[str, str, str], None] = {}
+    for m in measures:
+        if m.function == "count" and m.variable is not None:
+            sums["events", m.variable, None] = None
+        elif m.function in ("sum", "avg"):
+            for what in ("present", "value", "magnitude"):
+                sums[what, m.variable, m.attribute] = None
+        elif m.function in ("min", "max"):
+            extremes[m.function, str(m.variable), str(m.attribute)] = None
+    return Carried(tuple(sums), tuple(extremes))
+
+
+class Contributions:
+    """What each event of a slice adds: `weights` for the kernel, and the values behind the extrema's codes."""
+
+    def __init__(self, slice_: Slice, wanted: Carried) -> None:
+        plan, n = slice_.events.plan, slice_.length
+        self.wanted = wanted
+        table = np.zeros((len(wanted.sums), n))
+        variables = np.full(len(wanted.sums), -1, np.int64)
+        self.whole = True
+        for k, (what, variable, attribute) in enumerate(wanted.sums):
+            if variable is None:
+                continue
+            variables[k] = plan.variables.index(variable)
+            table[k] = self._weights(slice_, what, attribute)
+        extreme = np.zeros(len(wanted.extremes), np.int64)
+        codes = np.full((len(wanted.extremes), n), -np.inf)
+        self.values: list[Array] = []
+        for m, (function, variable, attribute) in enumerate(wanted.extremes):
+            extreme[m] = plan.variables.index(variable)
+            column = slice_.events.column(attribute).take(pa.array(slice_.rows))
+            distinct = pc.unique(column.drop_null())
+            distinct = distinct.take(pc.sort_indices(distinct))
+            self.values.append(distinct)
+            if len(distinct):
+                found = pc.index_in(column, distinct)
+                valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
+                ranks = pc.fill_null(found, 0).to_numpy(zero_copy_only=False).astype(np.float64)
+                codes[m, valid] = ranks[valid] if function == "max" else -ranks[valid]
+        self.weights = Weights(variables, table, extreme, codes)
+
+    def _weights(self, slice_: Slice, what: str, attribute: str | None) -> Array:
+        if what == "events" or attribute is None:
+            return np.ones(slice_.length)
+        column = slice_.events.column(attribute).take(pa.array(slice_.rows))
+        if pa.types.is_null(column.type):
+            return np.zeros(slice_.length)
+        if what == "present":
+            return pc.is_valid(column).to_numpy(zero_copy_only=False).astype(np.float64)
+        values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype(np.float64)
+        if not (np.all(values == np.floor(values)) and np.all(np.abs(values) < 2.0**53)):
+            self.whole = False
+        return np.abs(values) if what == "magnitude" else values
+
+    def extreme_value(self, m: int, code: float) -> Any:
+        """The attribute's value behind an extremum's code; None when no event gave one."""
+        if code == -np.inf:
+            return None
+        rank = int(code) if self.wanted.extremes[m][0] == "max" else int(-code)
+        return self.values[m][rank].as_py()
+
+
+@dataclass(frozen=True)
+class Number:
+    """A sum of one (group, window): `whole` exactly, when it is known; and m * 2^(512 e) within about 1e-12."""
+
+    m: float
+    e: float = 0.0
+    whole: int | None = None
+
+    @property
+    def is_zero(self) -> bool:
+        return self.whole == 0 if self.whole is not None else self.m == 0.0
+
+    def log10(self) -> float | None:
+        """Of the magnitude; None for zero."""
+        if self.whole is not None:
+            return None if self.whole == 0 else math.log10(abs(self.whole))
+        return None if self.m == 0.0 else math.log10(abs(self.m)) + self.e * LOG10_STEP
+
+    def double(self) -> float | None:
+        """As float64; None when it is too large for one."""
+        if self.whole is not None:
+            return float(self.whole)
+        if self.e == 0.0:
+            return self.m
+        try:
+            value = math.ldexp(self.m, int(512 * self.e))
+        except OverflowError:
+            return None
+        return value if math.isfinite(value) else None
+
+    def ratio(self, other: Number) -> float:
+        """self / other, for other > 0: finite though both may be past float64."""
+        if self.whole is not None and other.whole is not None:
+            return self.whole / other.whole
+        a = self if self.whole is None else Number(*scaled(self.whole))
+        b = other if other.whole is None else Number(*scaled(other.whole))
+        return math.ldexp(a.m / b.m, int(512 * (a.e - b.e)))
+
+    def count(self) -> Decimal | None:
+        """As a DECIMAL(38,0); None beyond."""
+        if self.whole is None or abs(self.whole) > LARGEST_COUNT:
+            return None
+        return Decimal(self.whole)
+
+
+def scaled(whole: int) -> tuple[float, float]:
+    """A whole number as (m, e) of tier E."""
+    e = 0.0
+    while abs(whole) >= 1 << 512:
+        whole >>= 512
+        e += 1.0
+    m = float(whole)
+    return (m, e) if abs(m) < 2.0**256 else (m * 2.0**-512, e + 1.0)

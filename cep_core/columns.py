@@ -1,0 +1,88 @@
+"""A table of events as the engine reads it: roles, columns on demand, which variables each event may be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core import syntax as s
+from cep_core.codes import group_codes, ordered_codes
+from cep_core.errors import BadEventsError, did_you_mean
+from cep_core.plan import Plan
+from cep_core.values import evaluate, normalise, true_rows
+
+Array = Any
+
+
+class Events:
+    """`table` with `length` rows. `time` is int64 microseconds; `matches` has bit b set where variable b may bind the row."""
+
+    def __init__(self, plan: Plan, table: pa.Table) -> None:
+        self.plan = plan
+        self.table = table
+        self.length = table.num_rows
+        self._columns: dict[str, Array] = {}
+        schema = plan.schema
+        for name in plan.columns:
+            if name not in table.column_names:
+                raise BadEventsError(f"the events have no column '{name}'", hint=did_you_mean(name, table.column_names))
+        stamp = table.schema.field(schema.event_time).type
+        if not pa.types.is_timestamp(stamp):
+            raise BadEventsError(f"column '{schema.event_time}' is not a timestamp but {stamp}")
+        for name in (schema.event_time, schema.event_type):
+            if table.column(name).null_count:
+                raise BadEventsError(f"column '{name}' has a NULL: an event has a time and a type")
+        self.time = self.column(schema.event_time).to_numpy(zero_copy_only=False)
+        self.matches = self._matches()
+
+    def column(self, name: str) -> Array:
+        """The normalised array of a column (see `values.normalise`)."""
+        if name not in self._columns:
+            self._columns[name] = normalise(self.table.column(name))
+        return self._columns[name]
+
+    def value(self, node: s.Expr, rows: Array) -> Array:
+        """An expression over attributes of one event, for `rows` (indices)."""
+        index = pa.array(rows)
+        return evaluate(node, lambda attribute: self.column(attribute.name).take(index), len(rows))
+
+    def codes(self, names: tuple[str, ...]) -> Array:
+        """int64 codes: rows agree on all of `names` exactly when their codes do."""
+        return group_codes([self.column(name) for name in names], self.length)
+
+    def _matches(self) -> Array:
+        matches = np.zeros(self.length, dtype=np.uint64)
+        if self.plan.never:
+            return matches
+        types = self.column(self.plan.schema.event_type)
+        if pa.types.is_null(types.type):
+            return matches
+        for bit, (variable, kind) in enumerate(self.plan.types):
+            found = true_rows(pc.equal(types, pa.scalar(kind).cast(types.type)))
+            for name, condition in self.plan.local:
+                if name == variable and found.any():
+                    value = evaluate(condition, lambda attribute: self.column(attribute.name), self.length)
+                    found = found & true_rows(value)
+            matches |= found.astype(np.uint64) << np.uint64(bit)
+        return matches
+
+    def successors(self) -> Array:
+        """For each row the row just after it in the total order (time, then sequence or id) of the whole stream, or of its
+        partition; -1 for the last. Events of equal time are in order too, but never adjacent: those give -1."""
+        schema = self.plan.schema
+        name = schema.sequence or schema.event_id
+        tie = ordered_codes(self.column(name))[0][0]
+        keys = [tie, self.time]
+        partition = np.zeros(self.length, dtype=np.int64)
+        if self.plan.select == "partition_contiguous":
+            partition = self.codes(self.plan.shard_key)
+            keys.append(partition)
+        order = np.lexsort(keys)
+        after = np.full(self.length, -1, dtype=np.int64)
+        here, there = order[:-1], order[1:]
+        linked = (partition[here] == partition[there]) & (self.time[here] < self.time[there])
+        after[here[linked]] = there[linked]
+        return after

@@ -1,0 +1,162 @@
+"""The mistakes a user can make, one class each, with a stable code, a place and a way out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a mistake stands: `line` and `column` count from 1; `text` is that line, `width` the caret's length."""
+
+    file: str
+    line: int
+    column: int
+    text: str = ""
+    width: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class TrendlakeError(Exception):
+    """Base of every error that is the user's to mend: no traceback is shown for it."""
+
+    code = "TRENDLAKE"
+
+    def __init__(self, message: str, *, place: Place | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.hint = hint
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        lines = [f"{where}[{self.code}] {self.message}"]
+        if self.place and self.place.text:
+            lines.append(f"    {self.place.text}")
+            lines.append("    " + " " * (self.place.column - 1) + "^" * max(1, self.place.width))
+        if self.hint:
+            lines.append(f"    {self.hint}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.message, self.place, self.hint))
+
+
+def _rebuild(kind: type[TrendlakeError], message: str, place: Place | None, hint: str | None) -> TrendlakeError:
+    return kind(message, place=place, hint=hint)
+
+
+class FileUnreadableError(TrendlakeError):
+    """The file is not there, or is not text."""
+
+    code = "FILE_UNREADABLE"
+
+
+class YamlSyntaxError(TrendlakeError):
+    """The file is not YAML, or repeats a key."""
+
+    code = "YAML_SYNTAX"
+
+
+class UnknownKeyError(TrendlakeError):
+    """A key that no pattern file has."""
+
+    code = "UNKNOWN_KEY"
+
+
+class BadValueError(TrendlakeError):
+    """A key is missing, or its value is not of the kind the key takes."""
+
+    code = "BAD_VALUE"
+
+
+class PatternSyntaxError(TrendlakeError):
+    """A pattern, condition, measure or duration does not parse."""
+
+    code = "SYNTAX"
+
+
+class BadPatternError(TrendlakeError):
+    """The pattern parses but has no meaning: it can be empty, or an operator stands where it may not."""
+
+    code = "BAD_PATTERN"
+
+
+class UnknownVariableError(TrendlakeError):
+    """A name that no part of the pattern defines."""
+
+    code = "UNKNOWN_VARIABLE"
+
+
+class UnknownTypeError(TrendlakeError):
+    """An event type the source does not have."""
+
+    code = "UNKNOWN_TYPE"
+
+
+class UnknownAttributeError(TrendlakeError):
+    """A column the source does not have."""
+
+    code = "UNKNOWN_ATTRIBUTE"
+
+
+class TypeMismatchError(TrendlakeError):
+    """An operator or function over values it does not take."""
+
+    code = "TYPE_MISMATCH"
+
+
+class BadConditionError(TrendlakeError):
+    """A condition that is none of local, equivalence and adjacent, or a measure that is no aggregate."""
+
+    code = "BAD_CONDITION"
+
+
+class NotSupportedError(TrendlakeError):
+    """The language has it; this version of the engine does not yet. Never answered with a guess."""
+
+    code = "NOT_SUPPORTED"
+
+
+class WindowTooLargeError(TrendlakeError):
+    """A window needs more memory than the worker has."""
+
+    code = "WINDOW_TOO_LARGE"
+
+
+class BadEventsError(TrendlakeError):
+    """The events given do not have the columns or types the plan reads."""
+
+    code = "BAD_EVENTS"
+
+
+class PatternErrors(TrendlakeError):  # noqa: N818 - it is several
+    """All the mistakes of one file, together."""
+
+    code = "PATTERN"
+
+    def __init__(self, errors: Iterable[TrendlakeError]) -> None:
+        self.errors: tuple[TrendlakeError, ...] = tuple(errors)
+        count = len(self.errors)
+        super().__init__(f"{count} error{'s' if count != 1 else ''}")
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (PatternErrors, (self.errors,))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """`did you mean 'x'?` for the closest known word, else the list of known ones, else None."""
+    names = list(dict.fromkeys(known))
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    if names and len(names) <= 20:
+        return "known: " + ", ".join(names)
+    return None

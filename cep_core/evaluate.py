@@ -1,0 +1,238 @@
+"""Running a plan over events: passes in the cheapest tier that is exact, summed by group and window, as an Arrow table.
+
+Why the tiers are right. Rows only ever grow by additions of what is not negative (for trends, events and present), so a
+float64 sum below 2^53 was made of whole numbers below 2^53 and is exact; a rounding error can first occur in a sum that
+is 2^53 or more, and so shows. Otherwise, while the float64 sum (within 1e-9 of the truth) is below 3e38 < 2^128, the sum
+modulo 2^128 *is* the sum. Beyond, a count is NULL and its logarithm is asked for, which float64 gives while it is finite,
+and mantissa and exponent at any size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.aggregates import Carried, Contributions, Number, carried
+from cep_core.automaton import Automaton
+from cep_core.columns import Events
+from cep_core.errors import BadEventsError
+from cep_core.guards import Guards
+from cep_core.kernels.numbers import e_add
+from cep_core.model import load_pattern
+from cep_core.passes import Pass, Tasks, window_tasks
+from cep_core.plan import Plan, compile_plan
+from cep_core.results import Row, result_table
+from cep_core.schema import schema_of
+from cep_core.slices import make_slice
+
+Array = Any
+
+EXACT = 2.0**53
+WIDE = 3e38
+
+
+def evaluate(
+    query: str | Path | Mapping[str, Any],
+    events: pa.Table,
+    *,
+    event_id: str = "event_id",
+    event_time: str = "event_time",
+    event_type: str = "event_type",
+    sequence: str | None = None,
+) -> pa.Table:
+    """Run a query (a pattern file's path, or a mapping of the same shape) over a table in this process.
+
+    `events`: `event_time` a timestamp, `event_type` a string, attributes as the query names them. Returns group columns,
+    `window_start`, `window_end` (timestamp[us, UTC]), measures and `_log10` companions, ordered by group and window.
+    Raises PatternErrors for the query's mistakes, BadEventsError for the table's.
+    """
+    plan = compile_plan(load_pattern(query), schema_of(events, event_id, event_time, event_type, sequence))
+    return run_plan(plan, events)
+
+
+def run_plan(plan: Plan, events: pa.Table, windows: range | None = None) -> pa.Table:
+    """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if given."""
+    return result_table(plan, run_rows(plan, events, windows))
+
+
+def run_rows(plan: Plan, table: pa.Table, windows: range | None = None) -> list[Row]:
+    """`run_plan` before it is a table."""
+    if windows is not None and len(windows) == 0:
+        return []
+    if windows is not None:
+        table = _within(plan, table, windows)
+    if table.num_rows == 0:
+        return []
+    events = Events(plan, table)
+    guards = Guards(events)
+    groups = events.codes(plan.group_by)
+    wanted = carried(plan.measures)
+    found = [_Run(plan, automaton, events, guards, groups, wanted, windows).rows() for automaton in plan.automata]
+    rows = found[0] if len(found) == 1 else _pairs_of_trends(*found)
+    if plan.empty_windows:
+        rows = _with_empty(plan, events, groups, rows, wanted, windows)
+    first = np.unique(groups, return_index=True)[1]
+    names = [events.table.column(name) for name in plan.group_by]
+    return [
+        Row(tuple(column[int(first[g])].as_py() for column in names), plan.windows.start(j), plan.windows.end(j), *value)
+        for (g, j), value in sorted(rows.items())
+    ]
+
+
+def _within(plan: Plan, table: pa.Table, windows: range) -> pa.Table:
+    """Only events that lie in one of `windows`."""
+    from cep_core.values import normalise
+
+    start, end = plan.windows.span(windows)
+    if plan.schema.event_time not in table.column_names:
+        raise BadEventsError(f"the events have no column '{plan.schema.event_time}'")
+    time = normalise(table.column(plan.schema.event_time))
+    if plan.whole_stream:
+        return table
+    values = time.fill_null(start).to_numpy(zero_copy_only=False)
+    return table.filter(pa.array((values >= start) & (values < end)))
+
+
+Found = dict[tuple[int, int], tuple[tuple[Number, ...], tuple[Any, ...]]]
+"""(group code, window) -> (sums, extreme values)."""
+
+
+class _Run:
+    """One automaton over all partitions and windows."""
+
+    def __init__(
+        self, plan: Plan, automaton: Automaton, events: Events, guards: Guards, groups: Array, wanted: Carried, windows: range | None
+    ) -> None:  # fmt: skip
+        partition = events.codes((*plan.shared, *(name for name, _ in plan.scoped)))
+        self.slice = make_slice(events, automaton.variables, partition)
+        bounds, after = guards.at(self.slice)
+        self.tasks = window_tasks(self.slice, plan.windows, windows)
+        self.contributions = Contributions(self.slice, wanted)
+        self.group = groups[self.slice.rows[self.tasks.lo]] if len(self.tasks.lo) else np.zeros(0, np.int64)
+        self.kernel = Pass(self.slice, automaton, bounds, after)
+
+    def rows(self) -> Found:
+        """Sums by (group, window), where there is a trend."""
+        if not len(self.tasks.lo):
+            return {}
+        weights = self.contributions.weights
+        first = self.kernel.run(self.tasks, weights, "F")
+        hit = np.flatnonzero(first.hit)
+        if not len(hit):
+            return {}
+        tasks, group = self.tasks.subset(hit), self.group[hit]
+        keys = np.stack([group, tasks.window], axis=1)
+        distinct, cell = np.unique(keys, axis=0, return_inverse=True)
+        cell = cell.reshape(-1)
+        sums = np.zeros((len(distinct), first.sums.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.add.at(sums, cell, first.sums[hit])
+        extremes = np.full((len(distinct), first.extremes.shape[1]), -np.inf)
+        np.maximum.at(extremes, cell, first.extremes[hit])
+        size = np.where(np.isfinite(sums), np.abs(sums), np.inf).max(axis=1)
+        wide = self._wide(tasks, cell, (size >= EXACT) & self._some_below(sums))
+        scaled = self._scaled(tasks, cell, ~np.isfinite(sums).all(axis=1))
+        found: Found = {}
+        for c, (g, j) in enumerate(distinct):
+            row = tuple(self._number(c, k, sums[c], wide, scaled) for k in range(sums.shape[1]))
+            values = tuple(self.contributions.extreme_value(m, x) for m, x in enumerate(extremes[c]))
+            found[int(g), int(j)] = (row, values)
+        return found
+
+    def _some_below(self, sums: Array) -> Array:
+        """Rows with a sum that float64 may have rounded and 128 bits hold."""
+        size = np.abs(sums)
+        result: Array = ((size >= EXACT) & (size < WIDE)).any(axis=1) | self._magnitudes(sums)
+        return result
+
+    def _magnitudes(self, sums: Array) -> Array:
+        """Rows where a sum of values of both signs is small and its magnitudes are not: the sum may have lost digits."""
+        doubtful = np.zeros(len(sums), dtype=bool)
+        for k, (what, _, _) in enumerate(self.contributions.wanted.sums):
+            if what == "magnitude":
+                doubtful |= (sums[:, k] >= EXACT) & (sums[:, k] < WIDE)
+        return doubtful
+
+    def _chosen(self, tasks: Tasks, cell: Array, cells: Array) -> tuple[Tasks, Array]:
+        chosen = np.flatnonzero(cells[cell])
+        return tasks.subset(chosen), cell[chosen]
+
+    def _wide(self, tasks: Tasks, cell: Array, cells: Array) -> dict[tuple[int, int], int]:
+        """Sums modulo 2^128 of some cells, by (cell, k)."""
+        if not cells.any():
+            return {}
+        chosen, owner = self._chosen(tasks, cell, cells)
+        sums = self.kernel.run(chosen, self.contributions.weights.without_extremes(), "U").sums
+        found: dict[tuple[int, int], int] = {}
+        for t, c in enumerate(owner):
+            for k in range(sums.shape[1]):
+                value = (int(sums[t, k, 1]) << 64) | int(sums[t, k, 0])
+                found[int(c), k] = (found.get((int(c), k), 0) + value) % (1 << 128)
+        return found
+
+    def _scaled(self, tasks: Tasks, cell: Array, cells: Array) -> dict[tuple[int, int], tuple[float, float]]:
+        """Mantissa and exponent of the sums of some cells, by (cell, k)."""
+        if not cells.any():
+            return {}
+        chosen, owner = self._chosen(tasks, cell, cells)
+        sums = self.kernel.run(chosen, self.contributions.weights.without_extremes(), "E").sums
+        found: dict[tuple[int, int], tuple[float, float]] = {}
+        for t, c in enumerate(owner):
+            for k in range(sums.shape[1]):
+                m, e = found.get((int(c), k), (0.0, 0.0))
+                found[int(c), k] = e_add(m, e, float(sums[t, k, 0]), float(sums[t, k, 1]))
+        return found
+
+    def _number(
+        self, c: int, k: int, sums: Array, wide: dict[tuple[int, int], int], scaled: dict[tuple[int, int], tuple[float, float]]
+    ) -> Number:  # fmt: skip
+        value = float(sums[k])
+        what, variable, attribute = self.contributions.wanted.sums[k]
+        size = value
+        if what == "value":
+            size = float(sums[self.contributions.wanted.index("magnitude", variable, attribute)])
+        whole = self.contributions.whole or what in ("trend", "events", "present")
+        if whole and size < EXACT:
+            return Number(value, 0.0, int(value))
+        if whole and size < WIDE / 4 and (c, k) in wide:
+            exact = wide[c, k]
+            return Number(value, 0.0, exact - (1 << 128) if what == "value" and exact >> 127 else exact)
+        if whole and what != "value" and size < WIDE and (c, k) in wide:
+            return Number(value, 0.0, wide[c, k])
+        if math.isfinite(value):
+            return Number(value)
+        return Number(*scaled[c, k])
+
+
+def _pairs_of_trends(left: Found, right: Found, both: Found) -> Found:
+    """`P AND Q`: |P||Q| pairs, less those of a trend with itself, less one of each two-way pair of trends of both."""
+    found: Found = {}
+    for key in left.keys() & right.keys():
+        p, q = left[key][0][0], right[key][0][0]
+        i = both[key][0][0] if key in both else Number(0.0, 0.0, 0)
+        if p.whole is not None and q.whole is not None and i.whole is not None:
+            count = p.whole * q.whole - i.whole - i.whole * (i.whole - 1) // 2
+            if count > 0:
+                found[key] = ((Number(float("nan"), 0.0, count),), ())
+            continue
+        shared = 0.0 if i.is_zero else i.ratio(p) * i.ratio(q) / 2
+        logarithm = (p.log10() or 0.0) + (q.log10() or 0.0) + math.log10(1.0 - shared)
+        e = math.floor(logarithm / (512 * math.log10(2.0)))
+        found[key] = ((Number(10.0 ** (logarithm - e * 512 * math.log10(2.0)), float(e)),), ())
+    return found
+
+
+def _with_empty(plan: Plan, events: Events, groups: Array, rows: Found, wanted: Carried, windows: range | None) -> Found:
+    """Rows of nothing for the groups that have an event in a window and no trend."""
+    zero = Number(0.0, 0.0, 0)
+    filled = dict(rows)
+    for g, time in zip(groups, events.time, strict=True):
+        for j in plan.windows.holding(int(time)):
+            if (windows is None or j in windows) and (int(g), j) not in filled:
+                filled[int(g), j] = ((zero,) * len(wanted.sums), (None,) * len(wanted.extremes))
+    return filled

@@ -1,0 +1,85 @@
+"""NOTs as bounds in time.
+
+A trend of N that starts at s and ends at e rules out a gap (v, w) when v.time < s and e < w.time. So for w only the
+latest start among the N-trends that ended before w matters: the gap is open exactly when v.time >= that start. That
+start never falls as w.time grows: the bound moves one way. Likewise a leading NOT asks it of the window's start, and a
+trailing NOT asks of the earliest end among the N-trends that start after the last event.
+
+The latest start of the N-trends that end with each event comes from the same kernel, with "latest start" as its
+aggregate, over the events of N in the partition (GRETA section 5 prunes the graph instead).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cep_core.automaton import Automaton
+from cep_core.columns import Events
+from cep_core.passes import ALWAYS, NEVER, Pass, Tasks, Weights
+from cep_core.slices import Slice, make_slice
+
+Array = Any
+
+
+class Guards:
+    """What the trends of every NOT rule out, by guard index."""
+
+    def __init__(self, events: Events) -> None:
+        self.events = events
+        self.partition = events.codes(events.plan.shared)
+        self.moments = np.unique(events.time) if events.plan.guards else np.zeros(0, np.int64)
+        self.found: list[tuple[Array, Array]] = []
+        for automaton in events.plan.guards:
+            self.found.append(self._trends(automaton))
+
+    def _trends(self, automaton: Automaton) -> tuple[Array, Array]:
+        """For each event that ends a trend, by (partition, time): its key and the key of the latest start up to there."""
+        slice_ = make_slice(self.events, automaton.variables, self.partition)
+        n = slice_.length
+        bounds, after = self.at(slice_)
+        starts = np.searchsorted(self.moments, slice_.time).astype(np.float64)
+        weights = Weights(np.full(1, -1, np.int64), np.zeros((1, n)), np.full(1, -1, np.int64), starts.reshape(1, n))
+        edges = np.flatnonzero(np.append(True, slice_.partition[1:] != slice_.partition[:-1])) if n else np.zeros(0, np.int64)
+        ends = np.append(edges[1:], n)[: len(edges)]
+        count = len(edges)
+        tasks = Tasks(
+            edges.astype(np.int64), ends.astype(np.int64), np.zeros(count, np.int64),
+            np.full(count, NEVER + 1), np.full(count, ALWAYS),
+        )  # fmt: skip
+        emit = np.full(n, -np.inf)
+        Pass(slice_, automaton, bounds, after, any_match=True).run(tasks, weights, "F", emit)
+        ending = np.flatnonzero(emit > -np.inf)
+        key = self._key(slice_.partition[ending], np.searchsorted(self.moments, slice_.time[ending]))
+        latest = self._key(slice_.partition[ending], emit[ending].astype(np.int64))
+        return key, np.maximum.accumulate(latest) if len(latest) else latest
+
+    def _key(self, partition: Array, moment: Array) -> Array:
+        """One number that orders by (partition, moment)."""
+        found: Array = partition * (len(self.moments) + 1) + moment
+        return found
+
+    def at(self, slice_: Slice) -> tuple[Array, Array]:
+        """(G, n) microseconds each: the latest start of an N-trend that ended before the event (NEVER: none), and the
+        earliest end of one that starts after it (ALWAYS: none)."""
+        count = len(self.found)
+        bounds = np.full((count, slice_.length), NEVER, dtype=np.int64)
+        after = np.full((count, slice_.length), ALWAYS, dtype=np.int64)
+        if not count:
+            return bounds, after
+        partition = self.partition[slice_.rows]
+        moment = np.searchsorted(self.moments, slice_.time)
+        here = self._key(partition, moment)
+        width = len(self.moments) + 1
+        for g, (key, latest) in enumerate(self.found):
+            if not len(key):
+                continue
+            before = np.searchsorted(key, here, "left") - 1
+            seen = (before >= 0) & (key[before] // width == partition)
+            bounds[g, seen] = self.moments[latest[before[seen]] % width]
+            later = np.searchsorted(latest, here, "right")
+            seen = later < len(key)
+            seen[seen] = key[later[seen]] // width == partition[seen]
+            after[g, seen] = self.moments[key[later[seen]] % width]
+        return bounds, after

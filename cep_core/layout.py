@@ -1,0 +1,141 @@
+"""An automaton as the flat arrays the kernel reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cep_core.automaton import Automaton
+from cep_core.pairs import Method
+from cep_core.plan import Plan
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Layout:
+    """See `kernels.trends.run` for the arrays. `layers` are the (V, W) pairs kept as Fenwick trees, by layer number;
+    `compared` the (V, W, split index) of every comparison tried pair by pair, by comparison number."""
+
+    variable: Array
+    start_of: Array
+    start_t: Array
+    into_of: Array
+    into_t: Array
+    accept_of: Array
+    accept_t: Array
+    guards: Array
+    stores: tuple[tuple[int, int, tuple[int, ...]], ...]
+    """(source state, layer or -1, guards that bound it), by store number."""
+    layers: tuple[tuple[str, str], ...]
+    compared: tuple[tuple[str, str, int], ...]
+    ops: Array
+    keep: bool
+
+
+_OPS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+
+
+class _Guards:
+    """Guard lists, laid end to end."""
+
+    def __init__(self) -> None:
+        self.flat: list[int] = []
+
+    def add(self, guards: Sequence[int]) -> tuple[int, int]:
+        start = len(self.flat)
+        self.flat.extend(guards)
+        return start, len(self.flat)
+
+
+def _ranges(rows_by_state: list[list[tuple[int, ...]]], width: int) -> tuple[Array, Array]:
+    offsets = np.zeros(len(rows_by_state) + 1, dtype=np.int64)
+    offsets[1:] = np.cumsum([len(rows) for rows in rows_by_state])
+    flat = [row for rows in rows_by_state for row in rows]
+    return offsets, np.array(flat, dtype=np.int64).reshape(len(flat), width)
+
+
+def _stores(
+    plan: Plan, automaton: Automaton, layers: dict[tuple[str, str], int]
+) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
+    """What each store holds, ordered by source state; numbers the layers on the way. Transitions from one state under
+    the same conditions and NOTs share a store."""
+    found: dict[tuple[int, int, tuple[int, ...]], None] = {}
+    for transition in automaton.inner:
+        if transition.source is None or transition.gap.fails:
+            continue
+        names = (automaton.states[transition.source].variable, automaton.states[transition.target].variable)
+        method = plan.pair(*names).method
+        if method is not Method.SCAN:
+            layer = -1 if method is Method.RUNNING else layers.setdefault(names, len(layers))
+            found[(transition.source, layer, transition.gap.holds)] = None
+    return tuple(sorted(found))
+
+
+def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
+    """Arrays for `automaton`. `linked`: predecessors come by links (selections other than any match), not from stores."""
+    states = len(automaton.states)
+    bit = {variable: b for b, variable in enumerate(plan.variables)}
+    guards = _Guards()
+    start: list[list[tuple[int, ...]]] = [[] for _ in range(states)]
+    into: list[list[tuple[int, ...]]] = [[] for _ in range(states)]
+    layers: dict[tuple[str, str], int] = {}
+    stores = _stores(plan, automaton, layers) if not linked else ()
+    compared: list[tuple[str, str, int]] = []
+    comparisons: dict[tuple[str, str], tuple[int, int]] = {}
+    ops: list[int] = []
+    keep = linked
+    for transition in automaton.starts:
+        start[transition.target].append((*guards.add(transition.gap.holds), *guards.add(transition.gap.fails)))
+    for transition in automaton.inner:
+        source = transition.source
+        if source is None:
+            continue
+        names = (automaton.states[source].variable, automaton.states[transition.target].variable)
+        pair = plan.pair(*names)
+        store, first, last = -1, 0, 0
+        if linked or pair.method is Method.SCAN or transition.gap.fails:
+            keep = True
+            if names not in comparisons:
+                comparisons[names] = (len(ops), len(ops) + len(pair.splits))
+                compared.extend((*names, index) for index in range(len(pair.splits)))
+                ops.extend(_OPS[split.op] for split in pair.splits)
+            first, last = comparisons[names]
+        else:
+            keep = keep or bool(transition.gap.holds)
+            store = stores.index((source, layers.get(names, -1), transition.gap.holds))
+        into[transition.target].append(
+            (source, store, first, last, *guards.add(transition.gap.holds), *guards.add(transition.gap.fails))
+        )
+    accept = [[guards.add(option) for option in state.accepts] for state in automaton.states]
+    start_of, start_t = _ranges(start, 4)
+    into_of, into_t = _ranges(into, 8)
+    accept_of, accept_t = _ranges([list(rows) for rows in accept], 2)
+    return Layout(
+        variable=np.array([bit[state.variable] for state in automaton.states], dtype=np.int64),
+        start_of=start_of,
+        start_t=start_t,
+        into_of=into_of,
+        into_t=into_t,
+        accept_of=accept_of,
+        accept_t=accept_t,
+        guards=np.array(guards.flat or [0], dtype=np.int64),
+        stores=stores,
+        layers=tuple(layers),
+        compared=tuple(compared),
+        ops=np.array(ops, dtype=np.int64),
+        keep=keep,
+    )
+
+
+def store_table(layout: Layout, nodes_of_layer: Sequence[int]) -> tuple[Array, Array, int]:
+    """Stores by source state as the kernel reads them (layer, first node), and how many nodes they need in all."""
+    rows: list[list[tuple[int, ...]]] = [[] for _ in layout.variable]
+    total = 0
+    for source, layer, _ in layout.stores:
+        rows[source].append((layer, total))
+        total += 1 if layer < 0 else nodes_of_layer[layer]
+    return *_ranges(rows, 2), max(total, 1)

@@ -1,0 +1,277 @@
+"""The compiled plan: frozen data, printable, comparable, picklable; its hash names a result's origin."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings as python_warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from cep_core import syntax as s
+from cep_core.automaton import Automaton, build, intersect
+from cep_core.check import CheckedMeasure, CheckedQuery, check
+from cep_core.errors import BadConditionError, BadPatternError, NotSupportedError, PatternErrors
+from cep_core.model import Pattern, Selection
+from cep_core.pairs import PairPredicate, pair_predicate
+from cep_core.schema import EventSchema
+from cep_core.windows import Windows
+
+LANGUAGE_VERSION = 1
+"""Part of the hash: raised when the meaning of a pattern that stays the same changes."""
+
+COUNT_TYPE = pa.decimal128(38, 0)
+TIME_TYPE = pa.timestamp("us", tz="UTC")
+
+
+class PatternWarning(UserWarning):
+    """A condition without effect."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One pattern, ready to run. `automata`: one; or, for `P AND Q`, those of P, of Q and of both."""
+
+    automata: tuple[Automaton, ...]
+    guards: tuple[Automaton, ...]
+    """What each NOT rules out, by guard index; a guard's gaps name guards of smaller index."""
+    types: tuple[tuple[str, str], ...]
+    local: tuple[tuple[str, s.Expr], ...]
+    pairs: tuple[PairPredicate, ...]
+    """For each (V, W) that may be adjacent and has conditions."""
+    never: bool
+    shared: tuple[str, ...]
+    """Attributes on which all events agree, those of NOT included."""
+    scoped: tuple[tuple[str, frozenset[str]], ...]
+    """(attribute, variables whose events agree on it)."""
+    measures: tuple[CheckedMeasure, ...]
+    group_by: tuple[str, ...]
+    windows: Windows
+    select: Selection
+    empty_windows: bool
+    schema: EventSchema
+    warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hex digits: changes exactly when something changes that results depend on."""
+        bare = replace(
+            self,
+            warnings=(),
+            schema=EventSchema(
+                {name: kind for name, kind in self.schema.columns if name in self.columns},
+                self.schema.event_id, self.schema.event_time, self.schema.event_type, self.schema.sequence,
+            ),
+        )  # fmt: skip
+        text = f"{LANGUAGE_VERSION}\n{_canonical(bare)}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple(variable for variable, _ in self.types)
+
+    @property
+    def positive(self) -> tuple[str, ...]:
+        """Variables whose events are part of trends."""
+        return tuple(dict.fromkeys(v for automaton in self.automata for v in automaton.variables))
+
+    @property
+    def whole_stream(self) -> bool:
+        """Whether events of no variable matter too."""
+        return self.select in ("contiguous", "partition_contiguous")
+
+    @property
+    def event_types(self) -> tuple[str, ...] | None:
+        """Types that matter, in order; None: every event does."""
+        if self.whole_stream or self.empty_windows:
+            return None
+        return tuple(dict.fromkeys(kind for _, kind in self.types))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Source columns to read."""
+        names = [self.schema.event_time, self.schema.event_type]
+        if self.whole_stream:
+            names.append(self.schema.sequence or self.schema.event_id)
+        names += [*self.shared, *(name for name, _ in self.scoped), *self.group_by]
+        names += [m.attribute for m in self.measures if m.attribute is not None]
+        for _, condition in self.local:
+            names += [attribute.name for attribute in s.attributes(condition)]
+        for pair in self.pairs:
+            for node in (*(x for split in pair.splits for x in (split.earlier, split.later)), *pair.mixed):
+                names += [attribute.name for attribute in s.attributes(node)]
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def shard_key(self) -> tuple[str, ...]:
+        """Events that differ on these never meet in a trend, nor does one end another's gap; () when all may."""
+        if self.select == "contiguous":
+            return ()
+        if self.select == "partition_contiguous":
+            return tuple(name for name in self.shared if name not in self.implied)
+        return self.shared
+
+    @property
+    def implied(self) -> tuple[str, ...]:
+        """Group columns no equivalence names: they part trends, but not the stream of `partition_contiguous`."""
+        return self._implied
+
+    _implied: tuple[str, ...] = ()
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        """Group columns, window_start, window_end, measures with their _log10 companions."""
+        families = dict(self.schema.columns)
+        fields = [pa.field(name, arrow_type(families[name])) for name in self.group_by]
+        fields += [pa.field("window_start", TIME_TYPE), pa.field("window_end", TIME_TYPE)]
+        for measure in self.measures:
+            if measure.function == "count":
+                fields.append(pa.field(measure.name, COUNT_TYPE))
+                fields.append(pa.field(f"{measure.name}_log10", pa.float64()))
+            elif measure.function == "sum":
+                fields.append(pa.field(measure.name, pa.float64()))
+                fields.append(pa.field(f"{measure.name}_log10", pa.float64()))
+            elif measure.function == "avg":
+                fields.append(pa.field(measure.name, pa.float64()))
+            else:
+                fields.append(pa.field(measure.name, arrow_type(families[str(measure.attribute)])))
+        return pa.schema(fields)
+
+    def pair(self, earlier: str, later: str) -> PairPredicate:
+        """The conditions on an adjacent (earlier, later) pair."""
+        for pair in self.pairs:
+            if (pair.earlier, pair.later) == (earlier, later):
+                return pair
+        return PairPredicate(earlier, later)
+
+
+def arrow_type(type_name: str) -> pa.DataType:
+    """The Arrow type of a column of a Spark or ODCS type name, as results carry it."""
+    from cep_core.schema import family
+
+    return {
+        "int": pa.int64(),
+        "double": pa.float64(),
+        "string": pa.string(),
+        "boolean": pa.bool_(),
+        "timestamp": TIME_TYPE,
+        "date": pa.date32(),
+    }.get(family(type_name), pa.string())
+
+
+def compile_plan(pattern: Pattern, schema: EventSchema) -> Plan:
+    """Check `pattern` against `schema` and compile it.
+
+    Raises PatternErrors with all mistakes; conditions without effect become `Plan.warnings` and a PatternWarning.
+    """
+    checked = check(pattern, schema)
+    compiler = _Compiler()
+    try:
+        parts = checked.node.parts if isinstance(checked.node, s.And) else (checked.node,)
+        automata = tuple(compiler.automaton(part) for part in parts)
+    except BadPatternError as error:
+        error.place = pattern.document.place(("pattern",))
+        raise PatternErrors([error]) from None
+    if len(automata) == 2:
+        automata = (*automata, intersect(automata[0], automata[1]))
+    pairs, warnings = _pairs(pattern, checked, (*automata, *compiler.automata))
+    named = {name for text in pattern.where for name in _named(text)}
+    plan = Plan(
+        automata=automata,
+        guards=tuple(compiler.automata),
+        types=checked.types,
+        local=checked.local,
+        pairs=pairs,
+        never=checked.never,
+        shared=tuple(e.name for e in checked.equivalence if e.scope is None),
+        scoped=tuple((e.name, e.scope) for e in checked.equivalence if e.scope is not None),
+        measures=checked.measures,
+        group_by=pattern.group_by,
+        windows=Windows(pattern.within, pattern.slide or pattern.within, pattern.origin),
+        select=pattern.select,
+        empty_windows=pattern.empty_windows,
+        schema=schema,
+        warnings=warnings,
+        _implied=tuple(name for name in pattern.group_by if name not in named),
+    )
+    _supported(pattern, plan)
+    for warning in warnings:
+        python_warnings.warn(warning, PatternWarning, stacklevel=2)
+    return plan
+
+
+class _Compiler:
+    """Numbers the NOTs: equal ones share a guard, inner ones come first."""
+
+    def __init__(self) -> None:
+        self.index: dict[s.PatternNode, int] = {}
+        self.automata: list[Automaton] = []
+
+    def automaton(self, node: s.PatternNode) -> Automaton:
+        return build(node, self.guard)
+
+    def guard(self, node: s.Not) -> int:
+        if node.body not in self.index:
+            automaton = self.automaton(node.body)
+            self.index[node.body] = len(self.automata)
+            self.automata.append(automaton)
+        return self.index[node.body]
+
+
+def _named(text: str) -> list[str]:
+    from cep_core.parse import parse_condition
+
+    condition = parse_condition(text)
+    return [name for _, name, _ in condition.entries] if isinstance(condition, s.Equivalence) else []
+
+
+def _pairs(
+    pattern: Pattern, checked: CheckedQuery, automata: tuple[Automaton, ...]
+) -> tuple[tuple[PairPredicate, ...], tuple[str, ...]]:
+    follows = {pair for automaton in automata for pair in automaton.follows}
+    conditions: dict[tuple[str, str], list[s.Expr]] = {}
+    warnings = []
+    for (earlier, later, condition), index in zip(checked.adjacent, checked.adjacent_paths, strict=True):
+        if (earlier, later) in follows:
+            conditions.setdefault((earlier, later), []).append(condition)
+        else:
+            error = BadConditionError(
+                f"no effect: the pattern never makes {later} follow {earlier} directly",
+                place=pattern.document.place(("where", index), offset=condition.span[0], width=condition.span[1] - condition.span[0]),
+            )  # fmt: skip
+            warnings.append(str(error))
+    pairs = tuple(pair_predicate(v, w, tuple(found)) for (v, w), found in conditions.items())
+    return pairs, tuple(warnings)
+
+
+def _supported(pattern: Pattern, plan: Plan) -> None:
+    """Refuse, by name, what the kernels do not do yet: never answer with a guess."""
+    positive = set(plan.positive)
+    for name, scope in plan.scoped:
+        if not positive <= scope or scope - positive:
+            place = pattern.document.place(("where",))
+            message = f"equivalence on '{name}' of some variables only, where others are part of the trend too"
+            raise PatternErrors([NotSupportedError(message, place=place)])
+    if any(pair.mixed for pair in plan.pairs):
+        place = pattern.document.place(("where",))
+        message = "an adjacent condition that mixes both events on one side of a comparison"
+        raise PatternErrors([NotSupportedError(message, place=place)])
+    if len(plan.variables) > 63:
+        raise PatternErrors([NotSupportedError("more than 63 variables", place=pattern.document.place(("pattern",)))])
+    if len(plan.guards) > 63:
+        raise PatternErrors([NotSupportedError("more than 63 NOTs", place=pattern.document.place(("pattern",)))])
+
+
+def _canonical(node: object) -> str:
+    """A text that equal plans share, stable between processes (sets sorted)."""
+    if isinstance(node, frozenset):
+        return "{" + ",".join(sorted(_canonical(x) for x in node)) + "}"
+    if isinstance(node, tuple):
+        return "(" + ",".join(_canonical(x) for x in node) + ")"
+    if hasattr(node, "__dataclass_fields__"):
+        fields = ",".join(
+            f"{name}={_canonical(getattr(node, name))}" for name in node.__dataclass_fields__ if name != "span"
+        )
+        return f"{type(node).__name__}({fields})"
+    return repr(node)

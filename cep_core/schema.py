@@ -1,0 +1,100 @@
+"""What the engine knows of a source: its columns, their types, and which play the event's roles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from cep_core.errors import BadEventsError
+
+INTEGERS = frozenset({"byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"})
+DOUBLES = frozenset({"float", "double", "real", "number"})
+STRINGS = frozenset({"string", "varchar", "char"})
+TIMES = frozenset({"timestamp", "timestamp_ntz"})
+
+FAMILIES = ("int", "double", "string", "boolean", "timestamp", "date", "null", "other")
+
+
+def family(type_name: str) -> str:
+    """A Spark or ODCS type name as one of `FAMILIES`."""
+    name = type_name.lower().split("(")[0].strip()
+    if name in INTEGERS:
+        return "int"
+    if name in DOUBLES or name in ("decimal", "numeric"):
+        return "double"
+    if name in STRINGS:
+        return "string"
+    if name in ("boolean", "bool"):
+        return "boolean"
+    if name in TIMES:
+        return "timestamp"
+    return name if name in ("date", "null") else "other"
+
+
+@dataclass(frozen=True)
+class EventSchema:
+    """`columns` maps names to Spark or ODCS type names; `types` lists the event types, None where they are not known.
+
+    `event_id` and `sequence` order events of equal time where a total order is needed.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    event_id: str = "event_id"
+    event_time: str = "event_time"
+    event_type: str = "event_type"
+    sequence: str | None = None
+    types: tuple[str, ...] | None = None
+
+    def __init__(
+        self,
+        columns: Mapping[str, str],
+        event_id: str = "event_id",
+        event_time: str = "event_time",
+        event_type: str = "event_type",
+        sequence: str | None = None,
+        types: tuple[str, ...] | None = None,
+    ) -> None:
+        values = (tuple(columns.items()), event_id, event_time, event_type, sequence, types)
+        names = ("columns", "event_id", "event_time", "event_type", "sequence", "types")
+        for name, value in zip(names, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def families(self) -> dict[str, str]:
+        """Column name -> type family."""
+        return {name: family(kind) for name, kind in self.columns}
+
+
+def schema_of(
+    events: pa.Table,
+    event_id: str = "event_id",
+    event_time: str = "event_time",
+    event_type: str = "event_type",
+    sequence: str | None = None,
+) -> EventSchema:
+    """The schema an Arrow table shows. Raises BadEventsError when a column of a role is not there."""
+    for role, name in (("event_time", event_time), ("event_type", event_type)):
+        if name not in events.column_names:
+            raise BadEventsError(f"the events have no column '{name}' ({role})")
+    columns = {field.name: _arrow_family(field.type) for field in events.schema}
+    return EventSchema(columns, event_id, event_time, event_type, sequence)
+
+
+def _arrow_family(kind: pa.DataType) -> str:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_null(kind):
+        return "null"
+    if pa.types.is_integer(kind):
+        return "long"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "double"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "string"
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if pa.types.is_timestamp(kind):
+        return "timestamp"
+    return "date" if pa.types.is_date(kind) else "binary"

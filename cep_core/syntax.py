@@ -1,0 +1,205 @@
+"""The syntax tree of patterns, conditions and measures. Frozen data; every node knows its span in its own text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TypeAlias
+
+Span: TypeAlias = tuple[int, int]
+"""Start and end offset (characters) in the text the node was parsed from."""
+
+_NOWHERE: Span = (0, 0)
+
+
+# --- patterns -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One event of `type_name`, bound to `variable`."""
+
+    type_name: str
+    variable: str
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """`body{low,high}`; `high` None means no bound: `+` is {1,}, `*` {0,}, `?` {0,1}."""
+
+    body: PatternNode
+    low: int
+    high: int | None
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Seq:
+    """`SEQ(part, ...)`; a part may be a `Not`."""
+
+    parts: tuple[PatternNode, ...]
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Or:
+    """Union of alternatives."""
+
+    options: tuple[PatternNode, ...]
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class And:
+    """Unordered pairs of different trends (outermost only)."""
+
+    parts: tuple[PatternNode, ...]
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Not:
+    """No trend of `body` in the gap (inside `Seq` only)."""
+
+    body: PatternNode
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+PatternNode: TypeAlias = Atom | Repeat | Seq | Or | And | Not
+
+
+# --- expressions --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A number (int, Decimal kept as float), string, boolean, NULL, or a duration in microseconds."""
+
+    value: int | float | str | bool | None
+    kind: str  # int | double | string | boolean | null | duration | timestamp
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """`variable.name`, or `NEXT(variable).name` when `next`; `index` as in `a[1]`, `a[i-1]` (kind matches)."""
+
+    variable: str
+    name: str
+    next: bool = False
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Unary:
+    """`-x`, `NOT x`, `x IS NULL` (op `isnull`)."""
+
+    op: str
+    operand: Expr
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """`+ - * / %`, comparisons `= != < <= > >=`, `and`, `or`."""
+
+    op: str
+    left: Expr
+    right: Expr
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class In:
+    """`operand IN (choices)`."""
+
+    operand: Expr
+    choices: tuple[Expr, ...]
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Call:
+    """`function(arguments)`, function in lower case."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+Expr: TypeAlias = Literal | Attribute | Unary | Binary | In | Call
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """`[attr, V.attr]`: pairs (variable or None, attribute) with their spans."""
+
+    entries: tuple[tuple[str | None, str, Span], ...]
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+Condition: TypeAlias = Expr | Equivalence
+
+
+@dataclass(frozen=True)
+class Measure:
+    """`COUNT(*)` (variable None), `COUNT(V)`, `MIN|MAX|SUM|AVG(V.attr)`."""
+
+    function: str  # count | min | max | sum | avg
+    variable: str | None
+    attribute: str | None
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+def children(node: Expr) -> tuple[Expr, ...]:
+    """The operands of an expression node, left to right."""
+    match node:
+        case Unary(operand=operand):
+            return (operand,)
+        case Binary(left=left, right=right):
+            return (left, right)
+        case In(operand=operand, choices=choices):
+            return (operand, *choices)
+        case Call(arguments=arguments):
+            return arguments
+        case _:
+            return ()
+
+
+def attributes(node: Expr) -> list[Attribute]:
+    """Every attribute an expression reads, left to right."""
+    if isinstance(node, Attribute):
+        return [node]
+    return [found for child in children(node) for found in attributes(child)]
+
+
+def conjuncts(node: Expr) -> list[Expr]:
+    """`a AND b AND c` as [a, b, c]: sound because a conjunction is true exactly when each part is true."""
+    if isinstance(node, Binary) and node.op == "and":
+        return conjuncts(node.left) + conjuncts(node.right)
+    return [node]
+
+
+def atoms(node: PatternNode, *, negated: bool | None = None) -> list[Atom]:
+    """The atoms of a pattern in reading order: all (None), only those under NOT (True) or only the others (False)."""
+
+    def walk(part: PatternNode, under_not: bool) -> list[Atom]:
+        match part:
+            case Atom():
+                return [part] if negated is None or negated == under_not else []
+            case Not(body=body):
+                return walk(body, True)
+            case Repeat(body=body):
+                return walk(body, under_not)
+            case Seq(parts=parts) | And(parts=parts) | Or(options=parts):
+                return [found for child in parts for found in walk(child, under_not)]
+
+    return walk(node, False)
+
+
+def number(text: str) -> Literal:
+    """A numeric literal: an integer, or a double when it has a point or an exponent."""
+    if text.isdigit():
+        return Literal(int(text), "int")
+    return Literal(float(Decimal(text)), "double")

@@ -1,0 +1,208 @@
+"""Expressions over columns: SQL's three-valued logic on Arrow arrays, vectorised.
+
+Columns are brought to few types first (`normalise`): int64, float64 (NaN read as NULL), string, bool; timestamps, dates
+(at midnight) and durations as int64 microseconds. Errors: BadEventsError when integers overflow 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core import syntax as s
+from cep_core.errors import BadEventsError
+
+Array: TypeAlias = Any  # pyarrow.Array: the package has no type stubs
+
+_DAY = 86_400_000_000
+_HOUR = 3_600_000_000
+
+
+def normalise(column: Any) -> Array:
+    """An Arrow column as one array of int64, float64, string, bool or null."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    kind = array.type
+    try:
+        if pa.types.is_dictionary(kind):
+            return normalise(array.dictionary_decode())
+        if pa.types.is_integer(kind):
+            return array.cast(pa.int64())
+        if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            doubles = array.cast(pa.float64(), safe=False)
+            return pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
+        if pa.types.is_timestamp(kind):
+            return array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
+        if pa.types.is_date(kind):
+            return pc.multiply(array.cast(pa.date32()).cast(pa.int32()).cast(pa.int64()), _DAY)
+        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            return array.cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise BadEventsError(f"a value does not fit: {error}") from None
+    return array
+
+
+def evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int) -> Array:
+    """The value of `node` for each of `length` rows; `column` gives an attribute's normalised array."""
+    try:
+        return _evaluate(node, column, length)
+    except pa.ArrowInvalid as error:
+        raise BadEventsError(f"an expression cannot be computed: {error}") from None
+
+
+def constant(node: s.Expr) -> Any:
+    """The value of an expression without attributes."""
+
+    def none(attribute: s.Attribute) -> Array:
+        raise AssertionError(attribute)  # pragma: no cover - callers check
+
+    return evaluate(node, none, 1)[0].as_py()
+
+
+def true_rows(condition: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Rows where a condition is true (not false, not NULL)."""
+    if pa.types.is_null(condition.type):
+        return np.zeros(len(condition), dtype=bool)
+    filled: np.ndarray[Any, np.dtype[np.bool_]] = pc.fill_null(condition, False).to_numpy(zero_copy_only=False)
+    return filled
+
+
+def _evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int) -> Array:
+    def value(part: s.Expr) -> Array:
+        return _evaluate(part, column, length)
+
+    match node:
+        case s.Literal(value=literal):
+            return _literal(literal, length)
+        case s.Attribute():
+            return column(node)
+        case s.Unary(op="isnull", operand=operand):
+            return pc.is_null(value(operand))
+        case s.Unary(op="not", operand=operand):
+            return pc.invert(_booleans(value(operand)))
+        case s.Unary(operand=operand):
+            return _retyped(value(operand), lambda a: pc.negate_checked(a))
+        case s.Binary(op="and", left=left, right=right):
+            return pc.and_kleene(_booleans(value(left)), _booleans(value(right)))
+        case s.Binary(op="or", left=left, right=right):
+            return pc.or_kleene(_booleans(value(left)), _booleans(value(right)))
+        case s.Binary(op=op, left=left, right=right) if op in COMPARISONS:
+            return compare(op, value(left), value(right))
+        case s.Binary(op=op, left=left, right=right):
+            return _arithmetic(op, value(left), value(right))
+        case s.In(operand=operand, choices=choices):
+            found: Array = pa.array([False] * length)
+            left = value(operand)
+            for choice in choices:
+                found = pc.or_kleene(found, compare("=", left, value(choice)))
+            return found
+        case s.Call(function=function, arguments=arguments):
+            return _call(function, [value(a) for a in arguments])
+
+
+COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+
+FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""`a op b` is `b FLIPPED[op] a`."""
+
+
+def compare(op: str, left: Array, right: Array) -> Array:
+    """NULL where either side is."""
+    if pa.types.is_null(left.type) or pa.types.is_null(right.type):
+        return pa.nulls(len(left), pa.bool_())
+    return COMPARISONS[op](left, right)
+
+
+def _literal(literal: Any, length: int) -> Array:
+    if literal is None:
+        return pa.nulls(length)
+    if isinstance(literal, bool):
+        return pa.repeat(pa.scalar(literal), length)
+    if isinstance(literal, int):
+        if not -(2**63) <= literal < 2**63:
+            return pa.repeat(pa.scalar(float(literal)), length)
+        return pa.repeat(pa.scalar(literal, pa.int64()), length)
+    return pa.repeat(pa.scalar(literal), length)
+
+
+def _booleans(array: Array) -> Array:
+    return array.cast(pa.bool_()) if pa.types.is_null(array.type) else array
+
+
+def _retyped(array: Array, function: Callable[[Array], Array]) -> Array:
+    return array if pa.types.is_null(array.type) else function(array)
+
+
+def _arithmetic(op: str, left: Array, right: Array) -> Array:
+    if pa.types.is_null(left.type) or pa.types.is_null(right.type):
+        return pa.nulls(len(left), pa.float64())
+    if op == "+":
+        return _finite(pc.add_checked(left, right))
+    if op == "-":
+        return _finite(pc.subtract_checked(left, right))
+    if op == "*":
+        return _finite(pc.multiply_checked(left, right))
+    divisor = pc.if_else(pc.equal(right, 0), pa.scalar(None, right.type), right)
+    if op == "/":
+        return _finite(pc.divide(left.cast(pa.float64(), safe=False), divisor.cast(pa.float64(), safe=False)))
+    if pa.types.is_integer(left.type) and pa.types.is_integer(right.type):
+        return _truncated_remainder(left, divisor, np.int64)
+    return _truncated_remainder(left, divisor, np.float64)
+
+
+def _finite(array: Array) -> Array:
+    """NaN (inf - inf) reads as NULL."""
+    if not pa.types.is_floating(array.type):
+        return array
+    return pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), array)
+
+
+def _truncated_remainder(left: Array, divisor: Array, dtype: type) -> Array:
+    """SQL's %: the remainder has the dividend's sign."""
+    missing = pc.or_(pc.is_null(left), pc.is_null(divisor)).to_numpy(zero_copy_only=False)
+    a = pc.fill_null(left, 0).to_numpy(zero_copy_only=False).astype(dtype)
+    b = pc.fill_null(divisor, 1).to_numpy(zero_copy_only=False).astype(dtype)
+    return pa.array(np.fmod(a, b), mask=missing)
+
+
+def _call(function: str, arguments: list[Array]) -> Array:
+    first = arguments[0]
+    if function in ("least", "greatest", "coalesce"):
+        typed = [a for a in arguments if not pa.types.is_null(a.type)]
+        if not typed:
+            return first
+        if any(pa.types.is_floating(a.type) for a in typed):
+            typed = [a.cast(pa.float64(), safe=False) for a in typed]
+        if function == "coalesce":
+            return pc.coalesce(*typed)
+        chosen = pc.min_element_wise if function == "least" else pc.max_element_wise
+        return chosen(*typed, skip_nulls=True)
+    if pa.types.is_null(first.type):
+        return first
+    if function == "abs":
+        return pc.abs_checked(first)
+    if function == "lower":
+        return pc.utf8_lower(first)
+    if function == "upper":
+        return pc.utf8_upper(first)
+    return _calendar(function, first)
+
+
+def _calendar(function: str, array: Array) -> Array:
+    """`hour` (0-23) and `dayofweek` (1 = Sunday) of int64 microseconds, in UTC."""
+    missing = pc.is_null(array).to_numpy(zero_copy_only=False)
+    us = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+    found = (us // _HOUR) % 24 if function == "hour" else ((us // _DAY) + 4) % 7 + 1
+    return pa.array(found.astype(np.int64), mask=missing)
