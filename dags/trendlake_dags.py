@@ -7,8 +7,10 @@ from pathlib import Path
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain
+from airflow.sdk.exceptions import AirflowTimetableInvalid
 
-from cep_core import load_pattern
+from cep_core import Pattern, PatternErrors, load_pattern
+from cep_core.errors import BadValueError
 
 SUBMIT = Path(__file__).resolve().parents[1] / "jobs" / "submit.py"
 SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is
@@ -27,7 +29,7 @@ def pattern_dag(path: str) -> DAG:
         dag_id=pattern.name,
         description=pattern.description,
         doc_md=f"{pattern.description}\n\n```yaml\n{Path(path).read_text()}\n```\n",
-        schedule=CronDataIntervalTimetable(pattern.schedule, timezone="UTC") if pattern.schedule else None,
+        schedule=timetable(pattern),
         start_date=EPOCH,
         catchup=False,
         max_active_runs=2,
@@ -49,6 +51,19 @@ def pattern_dag(path: str) -> DAG:
     ) as dag:
         chain(*(step_task(step, path) for step in STEPS))
     return dag
+
+
+def timetable(pattern: Pattern) -> CronDataIntervalTimetable | None:
+    """A run per data interval [start, end) of the pattern's schedule; None: only when asked for."""
+    if pattern.schedule is None:
+        return None
+    intervals = CronDataIntervalTimetable(pattern.schedule, timezone="UTC")
+    try:
+        intervals.validate()
+    except AirflowTimetableInvalid as error:
+        place = pattern.document.place(("schedule",))
+        raise PatternErrors([BadValueError(f"schedule: {error}", place=place)]) from None
+    return intervals
 
 
 def step_task(step: str, path: str) -> SparkSubmitOperator:

@@ -98,6 +98,7 @@ class AirflowHome:
             "CORE__EXECUTOR": "LocalExecutor",
             "CORE__PARALLELISM": str(self.parallelism),
             "CORE__LOAD_EXAMPLES": "False",
+            "CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "False",  # an analyst's mistake needs its place only
             "CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",  # the page listens on this machine only
             "CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
             "API__HOST": "127.0.0.1",
