@@ -11,7 +11,7 @@ import io
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from ruamel.yaml import YAML
@@ -22,6 +22,13 @@ from tests.reference import reference
 
 CHUNK = 500
 """Questions between two looks at the clock."""
+
+Found: TypeAlias = tuple[Question, list[str]]
+"""A question, and how the two answers differ."""
+
+
+class Disagreement(AssertionError):  # noqa: N818 - it is one
+    """The kernels' answer is not the reference's."""
 
 
 def as_case(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], name: str) -> str:
@@ -47,33 +54,40 @@ def _seconds(microseconds: int) -> int | float:
     return microseconds / 1_000_000 if microseconds % 1_000_000 else microseconds // 1_000_000
 
 
-def search(until: float, start: int, most: int, tally: Tally) -> tuple[Question, list[str]] | None:
-    """The smallest disagreement found before the time `until` (monotonic seconds), with what differs."""
-    number = start
+def chunk(number: int, most: int, tally: Tally) -> Found | None:
+    """One run of Hypothesis from the seed `number`; its smallest disagreement, if it finds one."""
+    found: list[Found] = []
+
+    @seed(number)
+    @settings(
+        max_examples=CHUNK,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+        report_multiple_bugs=False,
+    )
+    @given(questions(most=most))
+    def agree(question: Question) -> None:
+        if lines := disagreement(question, tally):
+            found.append((question, lines))
+            raise Disagreement(lines)
+
+    try:
+        agree()
+    except Disagreement:
+        print(f"# seed {number}")
+        return found[-1]  # the shrinker replays the smallest one last
+    return None
+
+
+def search(until: float, first: int, most: int, tally: Tally) -> Found | None:
+    """Chunk after chunk until the time `until` (monotonic seconds) or a disagreement."""
+    number = first
     while time.monotonic() < until:
-        last: list[tuple[Question, list[str]]] = []
-
-        @seed(number)
-        @settings(
-            max_examples=CHUNK,
-            deadline=None,
-            database=None,
-            phases=(Phase.generate, Phase.shrink),
-            suppress_health_check=list(HealthCheck),
-            print_blob=False,
-            report_multiple_bugs=False,
-        )
-        @given(questions(most=most))
-        def agree(question: Question, last: list[tuple[Question, list[str]]] = last) -> None:
-            if lines := disagreement(question, tally):
-                last.append((question, lines))
-                raise AssertionError(lines)
-
-        try:
-            agree()
-        except AssertionError:
-            print(f"seed {number}", file=sys.stderr)
-            return last[-1]  # the shrinker replays the smallest one last
+        if found := chunk(number, most, tally):
+            return found
         number += 1
     return None
 

@@ -40,8 +40,8 @@ def streams(draw: st.DrawFn, pattern: Drawn, *, most: int = 9) -> list[dict[str,
 
     Most follow the pattern's types in reading order, round and round, so that trends are no rarity.
     """
-    size = most - draw(st.sampled_from((0, 0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9)))
-    names = draw(st.permutations(range(max(size, 0))))
+    size = draw(st.sampled_from([size for size in range(most + 1) for _ in range(1 + size * size // 20)]))
+    names = draw(st.permutations(range(size)))
     noise = st.sampled_from((*[None] * 7, *sorted({*pattern.types, *pattern.negated_types}), "E"))
     time = draw(st.integers(0, 8))
     turn = 0

@@ -48,8 +48,8 @@ def closed_form(values: list[int] | list[float]) -> dict[str, Any]:
         "total": double(total),
         "total_log10": log10(total),
         "mean": float(total / (occurrences * len(values))),
-        "low": float(min(values)),
-        "high": float(max(values)),
+        "low": min(values),
+        "high": max(values),
     }
 
 

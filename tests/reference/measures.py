@@ -1,4 +1,7 @@
-"""COUNT, MIN, MAX, SUM and AVG over all trends of a group: exact, rounded to a double at the very end."""
+"""COUNT, MIN, MAX, SUM and AVG over all trends of a group: exact, rounded to a double at the very end.
+
+MIN and MAX are of the attribute's own type.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,13 @@ def measure(name: str, asked: s.Measure, trends: Sequence[Trend], events: Sequen
     held = [events[place] for trend in trends for place, variable in trend if variable == asked.variable]
     if asked.attribute is None:
         return counted(name, len(held))
-    values = [event.values[asked.attribute] for event in held]
-    numbers = [_number(value) for value in values if value is not None]
+    values: list[Any] = [event.values[asked.attribute] for event in held]
+    present = [value for value in values if value is not None]
+    if asked.function in ("min", "max"):
+        choose: Any = min if asked.function == "min" else max
+        return {name: choose(present) if present else None}
+    numbers = [_number(value) for value in present]
     match asked.function:
-        case "min":
-            return {name: float(min(numbers)) if numbers else None}
-        case "max":
-            return {name: float(max(numbers)) if numbers else None}
         case "avg":
             return {name: float(sum(numbers) / len(numbers)) if numbers else None}
         case "sum":
