@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.check import CheckedMeasure
+from cep_core.kernels.numbers import e_weight
 from cep_core.passes import Weights
 from cep_core.slices import Slice
 
@@ -139,9 +140,15 @@ class Number:
         """self / other, for other > 0: finite though both may be past float64."""
         if self.whole is not None and other.whole is not None:
             return self.whole / other.whole
-        a = self if self.whole is None else Number(*scaled(self.whole))
-        b = other if other.whole is None else Number(*scaled(other.whole))
-        return math.ldexp(a.m / b.m, int(512 * (a.e - b.e)))
+        (m, e), (n, f) = self._scaled(), other._scaled()
+        return math.ldexp(m / n, int(512 * (e - f)))
+
+    def _scaled(self) -> tuple[float, float]:
+        """As (m, e), m within the range of tier E."""
+        if self.whole is not None:
+            return scaled(self.whole)
+        m, e = e_weight(self.m)
+        return m, e + self.e
 
     def count(self) -> Decimal | None:
         """As a DECIMAL(38,0); None beyond."""

@@ -18,7 +18,7 @@ Array = Any
 @dataclass(frozen=True)
 class Layout:
     """See `kernels.trends.run` for the arrays. `layers` are the (V, W) pairs kept as Fenwick trees, by layer number;
-    `compared` the (V, W, split index) of every comparison tried pair by pair, by comparison number."""
+    `tried` the (V, W) whose conditions are tried pair by pair, in the order of their comparisons and programs."""
 
     variable: Array
     start_of: Array
@@ -31,12 +31,8 @@ class Layout:
     stores: tuple[tuple[int, int, tuple[int, ...]], ...]
     """(source state, layer or -1, guards that bound it), by store number."""
     layers: tuple[tuple[str, str], ...]
-    compared: tuple[tuple[str, str, int], ...]
-    ops: Array
+    tried: tuple[tuple[str, str], ...]
     keep: bool
-
-
-_OPS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 
 
 class _Guards:
@@ -84,9 +80,8 @@ def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
     into: list[list[tuple[int, ...]]] = [[] for _ in range(states)]
     layers: dict[tuple[str, str], int] = {}
     stores = _stores(plan, automaton, layers) if not linked else ()
-    compared: list[tuple[str, str, int]] = []
-    comparisons: dict[tuple[str, str], tuple[int, int]] = {}
-    ops: list[int] = []
+    tried: dict[tuple[str, str], tuple[int, int, int, int]] = {}
+    comparisons = programs = 0
     keep = linked
     for transition in automaton.starts:
         start[transition.target].append((*guards.add(transition.gap.holds), *guards.add(transition.gap.fails)))
@@ -96,23 +91,23 @@ def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
             continue
         names = (automaton.states[source].variable, automaton.states[transition.target].variable)
         pair = plan.pair(*names)
-        store, first, last = -1, 0, 0
+        store, conditions = -1, (0, 0, 0, 0)
         if linked or pair.method is Method.SCAN or transition.gap.fails:
             keep = True
-            if names not in comparisons:
-                comparisons[names] = (len(ops), len(ops) + len(pair.splits))
-                compared.extend((*names, index) for index in range(len(pair.splits)))
-                ops.extend(_OPS[split.op] for split in pair.splits)
-            first, last = comparisons[names]
+            if names not in tried:
+                more, most = comparisons + len(pair.splits), programs + len(pair.mixed)
+                tried[names] = (comparisons, more, programs, most)
+                comparisons, programs = more, most
+            conditions = tried[names]
         else:
             keep = keep or bool(transition.gap.holds)
             store = stores.index((source, layers.get(names, -1), transition.gap.holds))
         into[transition.target].append(
-            (source, store, first, last, *guards.add(transition.gap.holds), *guards.add(transition.gap.fails))
+            (source, store, *conditions, *guards.add(transition.gap.holds), *guards.add(transition.gap.fails))
         )
     accept = [[guards.add(option) for option in state.accepts] for state in automaton.states]
     start_of, start_t = _ranges(start, 4)
-    into_of, into_t = _ranges(into, 8)
+    into_of, into_t = _ranges(into, 10)
     accept_of, accept_t = _ranges([list(rows) for rows in accept], 2)
     return Layout(
         variable=np.array([bit[state.variable] for state in automaton.states], dtype=np.int64),
@@ -125,8 +120,7 @@ def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
         guards=np.array(guards.flat or [0], dtype=np.int64),
         stores=stores,
         layers=tuple(layers),
-        compared=tuple(compared),
-        ops=np.array(ops, dtype=np.int64),
+        tried=tuple(tried),
         keep=keep,
     )
 

@@ -12,7 +12,7 @@ from cep_core.automaton import Automaton
 from cep_core.errors import WindowTooLargeError
 from cep_core.kernels import trends as kernel
 from cep_core.layout import layout, store_table
-from cep_core.slices import Slice, make_comparisons, make_layers, make_links, partition_ends
+from cep_core.slices import Slice, check_alarm, make_layers, make_links, make_predicates, partition_ends
 from cep_core.windows import Windows
 
 Array = Any
@@ -115,10 +115,10 @@ class Pass:
         if linked:
             self.linking = kernel.NEXT if plan.select == "skip_till_next_match" else kernel.CONTIGUOUS
         self.layers = make_layers(slice_, self.layout)
-        self.comparisons = make_comparisons(slice_, self.layout.compared)
+        self.predicates = make_predicates(slice_, self.layout.tried)
         self.following = np.zeros((1, 1), np.int64)
         if linked:
-            self.following = make_links(slice_, self.layout, sorted(automaton.follows))
+            self.following = make_links(slice_, self.layout, sorted(automaton.follows), self.predicates)
         self.bounds, self.after = bounds, after
         self.store_of, self.store_t, self.nodes = store_table(self.layout, self.layers.nodes)
 
@@ -152,7 +152,7 @@ class Pass:
             self.store_of, self.store_t,
             self.layers.rank, self.layers.limit, self.layers.seg_v, self.layers.seg_w,
             self.layers.seg_base, self.layers.seg_size,
-            self.layout.ops, *self.comparisons,
+            self.predicates,
             self.linking, self.following,
             weights.variable, weights.weights, weights.extreme, weights.extremes,
             _rows(tier, rows, numbers), np.zeros((rows, extrema)),
@@ -162,6 +162,7 @@ class Pass:
             self.layout.keep,
             sums, extremes, hit, none if emit is None else emit,
         )  # fmt: skip
+        check_alarm(self.predicates)
         return Sums(sums, extremes, hit)
 
 

@@ -15,7 +15,9 @@ from cep_core.check import CheckedMeasure, CheckedQuery, check
 from cep_core.errors import BadConditionError, BadPatternError, NotSupportedError, PatternErrors
 from cep_core.model import Pattern, Selection
 from cep_core.pairs import PairPredicate, pair_predicate
+from cep_core.programs import compile_program
 from cep_core.schema import EventSchema
+from cep_core.typing_rules import ExpressionError
 from cep_core.windows import Windows
 
 LANGUAGE_VERSION = 1
@@ -253,10 +255,14 @@ def _supported(pattern: Pattern, plan: Plan) -> None:
             place = pattern.document.place(("where",))
             message = f"equivalence on '{name}' of some variables only, where others are part of the trend too"
             raise PatternErrors([NotSupportedError(message, place=place)])
-    if any(pair.mixed for pair in plan.pairs):
-        place = pattern.document.place(("where",))
-        message = "an adjacent condition that mixes both events on one side of a comparison"
-        raise PatternErrors([NotSupportedError(message, place=place)])
+    families = plan.schema.families
+    for pair in plan.pairs:
+        for condition in pair.mixed:
+            try:
+                compile_program(condition, lambda attribute: families[attribute.name])
+            except ExpressionError as error:
+                error.cause.place = pattern.document.place(("where",))
+                raise PatternErrors([error.cause]) from None
     if len(plan.variables) > 63:
         raise PatternErrors([NotSupportedError("more than 63 variables", place=pattern.document.place(("pattern",)))])
     if len(plan.guards) > 63:

@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numba import njit
 
 from cep_core.codes import ordered_codes
 from cep_core.columns import Events
-from cep_core.kernels import trends as kernel
+from cep_core.errors import BadEventsError
+from cep_core.kernels.predicates import EARLIER, LATER, STACK, pair_true
 from cep_core.layout import Layout
 from cep_core.pairs import PairPredicate
+from cep_core.programs import Program, compile_program
 
 Array = Any
 
@@ -125,21 +129,76 @@ def _layer(
     return (dense_v, dense_w), base.astype(np.int64), size_of.astype(np.int64), len(distinct)
 
 
-def make_comparisons(slice_: Slice, compared: tuple[tuple[str, str, int], ...]) -> tuple[Array, Array]:
-    """int32 codes (C, n) of the earlier and the later side of each comparison; -1 NULL or of another variable."""
-    earlier = np.full((len(compared), slice_.length), -1, np.int32)
-    later = np.full((len(compared), slice_.length), -1, np.int32)
-    for number, (first, second, index) in enumerate(compared):
-        split = slice_.events.plan.pair(first, second).splits[index]
-        v, w = slice_.having(first), slice_.having(second)
-        left = slice_.events.value(split.earlier, slice_.rows[v])
-        right = slice_.events.value(split.later, slice_.rows[w])
-        (code_v, code_w), _ = ordered_codes(left, right)
-        earlier[number, v], later[number, w] = code_v, code_w
-    return earlier, later
+_OPS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 
 
-def make_links(slice_: Slice, layout: Layout, pairs: list[tuple[str, str]]) -> Array:
+def make_predicates(slice_: Slice, tried: tuple[tuple[str, str], ...]) -> tuple[Array, ...]:
+    """What `kernels.predicates.pair_true` reads, for the (V, W) tried pair by pair, in that order."""
+    plan, n = slice_.events.plan, slice_.length
+    ops: list[int] = []
+    codes: list[tuple[Array, Array]] = []
+    code: list[tuple[int, int]] = []
+    ends = [0]
+    leaves: list[Array] = []
+    families = plan.schema.families
+    for names in tried:
+        pair = plan.pair(*names)
+        v, w = slice_.having(pair.earlier), slice_.having(pair.later)
+        for split in pair.splits:
+            left = slice_.events.value(split.earlier, slice_.rows[v])
+            right = slice_.events.value(split.later, slice_.rows[w])
+            (code_v, code_w), _ = ordered_codes(left, right)
+            sides = (np.full(n, -1, np.int32), np.full(n, -1, np.int32))
+            sides[0][v], sides[1][w] = code_v, code_w
+            ops.append(_OPS[split.op])
+            codes.append(sides)
+        for condition in pair.mixed:
+            program = compile_program(condition, lambda attribute: families[attribute.name])
+            code += [(op, leaf + len(leaves) * (op in (EARLIER, LATER))) for op, leaf in program.code]
+            ends.append(len(code))
+            leaves += _leaves(slice_, program, v, w)
+    empty = np.zeros((0, n), np.int32)
+    return (
+        np.array(ops, dtype=np.int64),
+        np.stack([side[0] for side in codes]) if codes else empty,
+        np.stack([side[1] for side in codes]) if codes else empty,
+        np.array(ends, dtype=np.int64),
+        np.array(code, dtype=np.int64).reshape(len(code), 2),
+        np.stack(leaves) if leaves else np.zeros((0, n)),
+        np.zeros(STACK),
+        np.zeros(1, np.int64),
+    )
+
+
+def check_alarm(predicates: tuple[Array, ...]) -> None:
+    """Raises BadEventsError when a program met whole numbers past 2^53."""
+    if predicates[-1][0]:
+        raise BadEventsError("an adjacent condition computes whole numbers past 2^53: they would not be exact")
+
+
+def _leaves(slice_: Slice, program: Program, v: Array, w: Array) -> list[Array]:
+    """float64 (n) of each leaf, NaN where NULL; strings as codes of one order."""
+    found = []
+    for node, later in program.leaves:
+        found.append(slice_.events.value(node, slice_.rows[w if later else v]))
+    strings = [i for i, array in enumerate(found) if pa.types.is_string(array.type)]
+    if strings:
+        coded, _ = ordered_codes(*(found[i] for i in strings))
+        for i, codes in zip(strings, coded, strict=True):
+            found[i] = pa.array(codes, mask=codes < 0)
+    leaves = []
+    for (_, later), array in zip(program.leaves, found, strict=True):
+        if pa.types.is_integer(array.type) and pc.any(pc.greater_equal(pc.abs(array), 2**53)).as_py():
+            raise BadEventsError("an adjacent condition reads whole numbers past 2^53: they would not be exact")
+        leaf = np.full(slice_.length, np.nan)
+        leaf[w if later else v] = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        leaves.append(leaf)
+    return leaves
+
+
+def make_links(
+    slice_: Slice, layout: Layout, pairs: list[tuple[str, str]], predicates: tuple[Array, ...]
+) -> Array:
     """(variables, n): where the event that follows each event may stand, -1 nowhere.
 
     skip_till_next_match: the first position of the time of the next event that could follow. Contiguous selections:
@@ -155,20 +214,17 @@ def make_links(slice_: Slice, layout: Layout, pairs: list[tuple[str, str]]) -> A
         found = np.where(after >= 0, position[after], -1)
         following[:] = np.where((found >= 0) & (slice_.partition[found] == slice_.partition), found, -1)
         return following
-    ranges = {}
-    for number, (first, second, _) in enumerate(layout.compared):
-        start = ranges.get((first, second), (number, number))[0]
-        ranges[(first, second)] = (start, number + 1)
-    table = np.array(
-        [
-            (plan.variables.index(v), plan.variables.index(w), *ranges.get((v, w), (0, 0)))
-            for v, w in pairs
-        ],
-        dtype=np.int64,
-    ).reshape(len(pairs), 4)
-    earlier, later = make_comparisons(slice_, layout.compared)
+    ranges: dict[tuple[str, str], tuple[int, int, int, int]] = {}
+    comparisons = programs = 0
+    for names in layout.tried:
+        pair = plan.pair(*names)
+        more, most = comparisons + len(pair.splits), programs + len(pair.mixed)
+        ranges[names] = (comparisons, more, programs, most)
+        comparisons, programs = more, most
+    rows = [(plan.variables.index(v), plan.variables.index(w), *ranges[v, w]) for v, w in pairs]
+    table = np.array(rows, dtype=np.int64).reshape(len(pairs), 6)
     ends = partition_ends(slice_.partition)
-    _next_links(slice_.time, slice_.ok, ends, table, layout.ops, earlier, later, plan.windows.within, following)
+    _next_links(slice_.time, slice_.ok, ends, table, predicates, plan.windows.within, following)
     return following
 
 
@@ -183,11 +239,11 @@ def partition_ends(partition: Array) -> Array:
 
 @njit(cache=True, nogil=True)
 def _next_links(
-    time: Array, ok: Array, ends: Array, pairs: Array, ops: Array, earlier: Array, later: Array, within: int, out: Array
-) -> None:  # fmt: skip
+    time: Array, ok: Array, ends: Array, pairs: Array, predicates: Any, within: int, out: Array
+) -> None:
     for v in range(time.shape[0]):
         for x in range(pairs.shape[0]):
-            a, b, first, last = pairs[x]
+            a, b = pairs[x, 0], pairs[x, 1]
             if not (ok[v] >> np.uint64(a)) & np.uint64(1):
                 continue
             group = v
@@ -198,6 +254,6 @@ def _next_links(
                     break
                 if time[u] == time[v] or not (ok[u] >> np.uint64(b)) & np.uint64(1):
                     continue
-                if kernel.pair_true(first, last, ops, earlier, later, v, u):
+                if pair_true(predicates, pairs[x, 2:6], v, u):
                     out[a, v] = group
                     break

@@ -194,5 +194,6 @@ def _weigh(a: Rows, i: int, k: int, w: float) -> Callable[..., None]:
 
 @njit(cache=True)
 def e_weight(w: float) -> tuple[float, float]:
-    """A float64 in tier E, its mantissa kept well inside the range so that one product does not leave float64."""
-    return e_normal(w, 0.0)
+    """Any float64 in tier E: two steps bring the largest and the smallest into range."""
+    m, e = e_normal(w, 0.0)
+    return e_normal(m, e)

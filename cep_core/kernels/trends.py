@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 
 from cep_core.kernels.numbers import add, clear, one, weigh
+from cep_core.kernels.predicates import pair_true
 
 Array = Any
 
@@ -29,33 +30,6 @@ NEVER = -(2**63)
 
 ANY, NEXT, CONTIGUOUS = 0, 1, 2
 """How predecessors are linked: all earlier ones; those whose next possible event is this time; the event just before."""
-
-
-@njit(cache=True)
-def compares(op: int, a: int, b: int) -> bool:
-    """Codes of one order; -1 is NULL, with which nothing is true. Ops: 0 =, 1 !=, 2 <, 3 <=, 4 >, 5 >=."""
-    if a < 0 or b < 0:
-        return False
-    if op == 0:
-        return a == b
-    if op == 1:
-        return a != b
-    if op == 2:
-        return a < b
-    if op == 3:
-        return a <= b
-    if op == 4:
-        return a > b
-    return a >= b
-
-
-@njit(cache=True)
-def pair_true(first: int, last: int, ops: Array, earlier: Array, later: Array, v: int, w: int) -> bool:
-    """Whether every comparison first..last-1 is true of the pair (v, w)."""
-    for c in range(first, last):
-        if not compares(ops[c], earlier[c, v], later[c, w]):
-            return False
-    return True
 
 
 @njit(cache=True)
@@ -73,12 +47,12 @@ def run(
     time: Array, ok: Array,                      # n: microseconds; bit b: may be an event of variable b
     variable: Array,                             # S: variable of a state
     start_of: Array, start_t: Array,             # S+1, into start_t: guard ranges (holds0, holds1, fails0, fails1)
-    into_of: Array, into_t: Array,               # S+1, rows: source, store or -1, cmp0, cmp1, holds0, holds1, fails0, fails1
+    into_of: Array, into_t: Array,               # S+1, rows: source, store or -1, conditions (4), holds0, holds1, fails0, fails1
     accept_of: Array, accept_t: Array,           # S+1, rows: holds0, holds1
     guards: Array, bounds: Array, after: Array,  # guard lists; (G, n) latest start of a finished NOT; earliest end of a later one
     store_of: Array, store_t: Array,             # S+1, rows: layer or -1, first node
     rank: Array, limit: Array, seg_v: Array, seg_w: Array, seg_base: Array, seg_size: Array,  # L x n; segments flat
-    ops: Array, earlier: Array, later: Array,    # comparisons: op; (C, n) codes of each side
+    predicates: Any,                             # see `kernels.predicates.pair_true`
     linking: int, following: Array,              # (variables, n): index that the event may be followed at, -1 none
     weight_variable: Array, weights: Array,      # K: variable or -1; (K, n)
     extreme_variable: Array, extremes: Array,    # M: variable, -1: set where a trend begins; (M, n), -inf where NULL
@@ -147,7 +121,7 @@ def run(
                                     ext[row, m] = max(ext[row, m], extremes[m, e])
                     for t in range(into_of[q], into_of[q + 1]):
                         p = into_t[t, 0]
-                        low = bound_of(guards, into_t[t, 4], into_t[t, 5], bounds, e)
+                        low = bound_of(guards, into_t[t, 6], into_t[t, 7], bounds, e)
                         store = into_t[t, 1]
                         if linking != ANY:
                             h = head[(e if linking == CONTIGUOUS else i) - first]
@@ -155,9 +129,9 @@ def run(
                                 v, source = h // states + first, h % states
                                 if source == p and time[v] >= low:
                                     may = True
-                                    for g in range(into_t[t, 6], into_t[t, 7]):
+                                    for g in range(into_t[t, 8], into_t[t, 9]):
                                         may = may and time[v] < bounds[guards[g], e]
-                                    if may and pair_true(into_t[t, 2], into_t[t, 3], ops, earlier, later, v, e):
+                                    if may and pair_true(predicates, into_t[t, 2:6], v, e):
                                         touched = True
                                         add(values, row, values, h)
                                         for m in range(extrema):
@@ -169,9 +143,9 @@ def run(
                                 if time[v] < low:
                                     break
                                 may = True
-                                for g in range(into_t[t, 6], into_t[t, 7]):
+                                for g in range(into_t[t, 8], into_t[t, 9]):
                                     may = may and time[v] < bounds[guards[g], e]
-                                if may and pair_true(into_t[t, 2], into_t[t, 3], ops, earlier, later, v, e):
+                                if may and pair_true(predicates, into_t[t, 2:6], v, e):
                                     touched = True
                                     h = (v - first) * states + p
                                     add(values, row, values, h)
