@@ -1,4 +1,4 @@
-"""Open-ended search for a disagreement: `python -m tests.property.fuzz --seconds 600 [--seed N] [--most 11]`.
+"""Open-ended search for a disagreement: `python -m tests.property.fuzz --seconds 600 --without negation`.
 
 Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
 the reference gives; then the tally. Exit status 1 when there was a disagreement.
@@ -22,6 +22,8 @@ from tests.reference import reference
 
 CHUNK = 500
 """Questions between two looks at the clock."""
+
+THEMES = ("negation", "where", "equivalence", "windows", "select", "conjunction")
 
 Found: TypeAlias = tuple[Question, list[str]]
 """A question, and how the two answers differ."""
@@ -54,7 +56,7 @@ def _seconds(microseconds: int) -> int | float:
     return microseconds / 1_000_000 if microseconds % 1_000_000 else microseconds // 1_000_000
 
 
-def chunk(number: int, most: int, tally: Tally) -> Found | None:
+def chunk(number: int, asked: Mapping[str, Any], tally: Tally) -> Found | None:
     """One run of Hypothesis from the seed `number`; its smallest disagreement, if it finds one."""
     found: list[Found] = []
 
@@ -68,7 +70,7 @@ def chunk(number: int, most: int, tally: Tally) -> Found | None:
         print_blob=False,
         report_multiple_bugs=False,
     )
-    @given(questions(most=most))
+    @given(questions(**asked))
     def agree(question: Question) -> None:
         if lines := disagreement(question, tally):
             found.append((question, lines))
@@ -82,11 +84,11 @@ def chunk(number: int, most: int, tally: Tally) -> Found | None:
     return None
 
 
-def search(until: float, first: int, most: int, tally: Tally) -> Found | None:
+def search(until: float, first: int, asked: Mapping[str, Any], tally: Tally) -> Found | None:
     """Chunk after chunk until the time `until` (monotonic seconds) or a disagreement."""
     number = first
     while time.monotonic() < until:
-        if found := chunk(number, most, tally):
+        if found := chunk(number, asked, tally):
             return found
         number += 1
     return None
@@ -98,10 +100,12 @@ def main() -> int:
     arguments.add_argument("--seconds", type=float, default=60)
     arguments.add_argument("--seed", type=int, default=None, help="default: from the clock")
     arguments.add_argument("--most", type=int, default=10, help="events of a stream at most")
+    arguments.add_argument("--without", nargs="*", choices=THEMES, default=[], help="themes to leave out")
     asked = arguments.parse_args()
     tally = Tally()
     first = int(time.time()) if asked.seed is None else asked.seed
-    found = search(time.monotonic() + asked.seconds, first, asked.most, tally)
+    flags = {"most": asked.most, **dict.fromkeys(asked.without, False)}
+    found = search(time.monotonic() + asked.seconds, first, flags, tally)
     if found:
         (query, rows), lines = found
         print("\n".join(f"# {line}" for line in lines))
