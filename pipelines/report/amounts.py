@@ -1,0 +1,148 @@
+"""Numbers of any size, and how a person reads them.
+
+A trend count may be 3 or 10^30000. `Amount` carries the exact value where there is one and the base-10
+logarithm where that is all there is; the functions here add, order and print such amounts without ever losing
+the difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+LONGEST_PLAIN = 15
+"""Digits up to which an exact count is shown in full; longer ones are shown as a power of ten, with the
+digits beside.
+"""
+
+MANTISSA_LIMIT = 1e6
+"""A log10 is right to 1e-9 relative: above this the three digits of a mantissa would be invented."""
+
+_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A measure's value: `exact` (int for counts, float otherwise; None beyond 38 digits) and `log10` of its
+    magnitude.
+
+    `log10` is None for zero and for measures that have no logarithm (an average, say). Both None: no value at
+    all.
+    """
+
+    exact: int | float | None
+    log10: float | None = None
+
+    @classmethod
+    def of_count(cls, exact: int | Decimal | None, log10: float | None = None) -> Amount:
+        """A count; the logarithm is derived where only the exact value is known."""
+        whole = None if exact is None else int(exact)
+        if log10 is None and whole is not None and whole > 0:
+            log10 = math.log10(whole)
+        return cls(whole, log10)
+
+    @property
+    def known(self) -> bool:
+        """Whether there is any value to show."""
+        return self.exact is not None or self.log10 is not None
+
+    @property
+    def order(self) -> tuple[int, float, float]:
+        """Sort key: counts by logarithm (zero below all others), other measures by value, unknown first."""
+        if self.log10 is not None:
+            return (2, self.log10, 0.0)
+        if self.exact is not None:
+            return (1, 0.0, float(self.exact))
+        return (0, 0.0, 0.0)
+
+
+def total(amounts: Iterable[Amount]) -> Amount:
+    """Sum of counts: exact while every part is exact, by logarithms (largest factored out) otherwise."""
+    parts = [amount for amount in amounts if amount.known]
+    if not parts:
+        return Amount(None)
+    exact = [part.exact for part in parts if part.exact is not None]
+    if len(exact) == len(parts):
+        return Amount.of_count(int(sum(exact)))
+    logs = [part.log10 for part in parts if part.log10 is not None]
+    largest = max(logs)
+    return Amount(None, largest + math.log10(sum(10.0 ** (log - largest) for log in logs)))
+
+
+def share(part: Amount, whole: Amount) -> float | None:
+    """What fraction of `whole` is `part`, in [0, 1], zero only when `part` is; None when that is unknown."""
+    if part.exact == 0:
+        return 0.0
+    if part.log10 is None or whole.log10 is None:
+        return None
+    fraction = math.pow(10.0, min(0.0, part.log10 - whole.log10))
+    return max(fraction, math.nextafter(0.0, 1.0))
+
+
+def superscript(number: int) -> str:
+    """`-12` as the characters of an exponent."""
+    return str(number).translate(_SUPERSCRIPT)
+
+
+def text(amount: Amount, decimals: int | None = None) -> str:
+    """One short form: `1,234`, `0.0312`, `1.23 × 10²⁷`, `≈ 2.41 × 10³⁰⁰⁰` (only the log10 is known), `–`.
+
+    `decimals` fixes how many a fraction shows; by default four digits of it count.
+    """
+    exact = amount.exact
+    if exact is None:
+        return "–" if amount.log10 is None else "≈ " + _power(amount.log10)
+    if isinstance(exact, float):
+        return _float(exact, decimals)
+    if len(str(abs(exact))) <= LONGEST_PLAIN:
+        return f"{exact:,}"
+    return _scientific(Decimal(exact))
+
+
+def digits(amount: Amount) -> str | None:
+    """All digits of an exact count that `text` shortens, with thousands separators; None where nothing is
+    hidden.
+    """
+    if isinstance(amount.exact, int) and len(str(abs(amount.exact))) > LONGEST_PLAIN:
+        return f"{amount.exact:,}"
+    return None
+
+
+def percent(fraction: float | None) -> str:
+    """`34 %`, `3.4 %`, `< 0.1 %`, `> 99.9 %`: never 0 or 100 unless it is."""
+    if fraction is None:
+        return "–"
+    value = 100 * fraction
+    if 0 < value < 0.1:
+        return "< 0.1 %"
+    if 99.9 < value < 100:
+        return "> 99.9 %"
+    return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %"
+
+
+def _float(value: float, decimals: int | None) -> str:
+    if math.isnan(value) or math.isinf(value):
+        return str(value)
+    if decimals is not None and abs(value) < 1e15:
+        return f"{value:,.{decimals}f}"
+    if value == 0 or 1e-4 <= abs(value) < 1e15:
+        whole = f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.4g}"
+        return whole if "e" not in whole else f"{value:,.0f}"
+    return _scientific(Decimal(value))
+
+
+def _scientific(value: Decimal) -> str:
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{mantissa} × 10{superscript(int(exponent))}"
+
+
+def _power(log10: float) -> str:
+    exponent = math.floor(log10)
+    if abs(log10) > MANTISSA_LIMIT:
+        return f"10{superscript(round(log10))}"
+    mantissa = f"{10.0 ** (log10 - exponent):.2f}"
+    if mantissa == "10.00":
+        mantissa, exponent = "1.00", exponent + 1
+    return f"{mantissa} × 10{superscript(exponent)}"

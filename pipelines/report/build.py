@@ -1,0 +1,72 @@
+"""`build_report`: read a run's facts from Delta and the pattern's file, write its page and its picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipelines.report import chart
+from pipelines.report.facts import ReportFacts
+from pipelines.report.read_pattern import read_pattern
+from pipelines.report.read_results import read_results
+from pipelines.report.read_run import read_quarantine, read_run
+from pipelines.report.render import render
+from pipelines.report.view import page
+from pipelines.warehouse import Warehouse, exists, folder_name
+
+
+@dataclass(frozen=True)
+class ReportPaths:
+    """The files of a report."""
+
+    html: Path
+    png: Path
+
+
+def build_report(
+    spark: SparkSession, warehouse: Warehouse, pattern: Path, run_id: str, out_dir: Path
+) -> ReportPaths:
+    """Write the report of run `run_id` of the pattern file `pattern` into `out_dir`, as `<pattern>_<run
+    id>.html|.png`.
+
+    The results are read at the version the run published, so a report made later shows what was true then.
+    Raises RunNotFoundError when `trendlake_runs` knows no such run.
+    """
+    return write_report(read_facts(spark, warehouse, pattern, run_id), out_dir)
+
+
+def read_facts(spark: SparkSession, warehouse: Warehouse, pattern: Path, run_id: str) -> ReportFacts:
+    """All that the page shows, from the pattern file and the warehouse's tables."""
+    facts = read_pattern(pattern)
+    run = read_run(spark, warehouse, facts.name, run_id)
+    source = run.source or facts.source
+    results = warehouse.results(facts.name)
+    return ReportFacts(
+        pattern=facts,
+        run=run,
+        quarantine=read_quarantine(spark, warehouse, source, run_id),
+        results=read_results(spark, results, run.results_version, run.interval_from, run.interval_to)
+        if exists(spark, results)
+        else None,
+        made_at=datetime.now(UTC),
+    )
+
+
+def write_report(facts: ReportFacts, out_dir: Path) -> ReportPaths:
+    """Write page and picture, each whole or not at all."""
+    view = page(facts)
+    stem = f"{facts.pattern.name}_{folder_name(facts.run.run_id)}"
+    paths = ReportPaths(out_dir / f"{stem}.html", out_dir / f"{stem}.png")
+    out_dir.mkdir(parents=True, exist_ok=True)
+    _write(paths.png, chart.png(view.story.picture, view.story.takeaway, f"{view.heading} · {view.when}"))
+    _write(paths.html, render(view).encode())
+    return paths
+
+
+def _write(path: Path, content: bytes) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_bytes(content)
+    partial.replace(path)

@@ -1,0 +1,19 @@
+"""What can go wrong on the way to a report, for reasons that are the user's to mend."""
+
+from __future__ import annotations
+
+from cep_core.errors import TrendlakeError
+
+
+class RunNotFoundError(TrendlakeError):
+    """No run of that id was recorded for the pattern."""
+
+    code = "RUN_NOT_FOUND"
+
+    @classmethod
+    def of(cls, run_id: str, pattern: str, path: str) -> RunNotFoundError:
+        """The error for `run_id` of `pattern`, looked for in the runs table at `path`."""
+        return cls(
+            f"no run '{run_id}' of pattern '{pattern}' is recorded",
+            hint=f"recorded runs are the rows of the Delta table {path}",
+        )

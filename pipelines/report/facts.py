@@ -1,0 +1,226 @@
+"""What a report knows: plain values, read from YAML and Delta by `read_*`, turned into a page by `view`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from pipelines.report.amounts import Amount
+
+GroupKey = tuple[str | None, ...]
+"""The values of the group columns, as text, in their order; () when a pattern has none."""
+
+STAGES = ("ingest", "check_source", "compute", "check_results", "publish")
+"""The stages of a run in their order; all but `ingest` are part of every run."""
+
+
+@dataclass(frozen=True)
+class PatternFacts:
+    """A pattern file: its text and the fields the page speaks of."""
+
+    name: str
+    kind: str
+    description: str
+    owner: str | None
+    source: str
+    pattern: str | None
+    where: tuple[str, ...]
+    returns: Mapping[str, str]
+    group_by: tuple[str, ...]
+    within: str | None
+    slide: str | None
+    yaml: str
+
+
+@dataclass(frozen=True)
+class CheckFacts:
+    """One verdict of a contract's expectation."""
+
+    stage: str
+    check: str
+    column: str | None
+    success: bool
+    observed: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class StageFacts:
+    """The last attempt of one stage; `attempts` says how many there were."""
+
+    stage: str
+    status: str
+    seconds: float | None
+    finished_at: datetime | None
+    error: str | None
+    rows_in: int | None
+    rows_quarantined: int | None
+    rows_out: int | None
+    windows: int | None
+    rows_inserted: int | None
+    rows_updated: int | None
+    rows_deleted: int | None
+    attempts: int
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """One run of one pattern, from `trendlake_runs`."""
+
+    run_id: str
+    pattern: str
+    interval_from: datetime | None
+    interval_to: datetime | None
+    plan_hash: str | None
+    source: str | None
+    source_version: int | None
+    staged_version: int | None
+    results_version: int | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    stages: tuple[StageFacts, ...]
+    checks: tuple[CheckFacts, ...]
+
+    def stage(self, name: str) -> StageFacts | None:
+        """The facts of one stage, None when it has not run."""
+        return next((stage for stage in self.stages if stage.stage == name), None)
+
+
+@dataclass(frozen=True)
+class ReasonFacts:
+    """Rows quarantined by one rule for one reason."""
+
+    rule: str
+    reason: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class SampleFacts:
+    """One quarantined row, as it came: column and text, empty columns left out."""
+
+    rule: str
+    reason: str
+    values: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class QuarantineFacts:
+    """The rows this run set aside. `reasons` holds the most frequent; the rest is counted, not dropped."""
+
+    rows: int
+    reasons: tuple[ReasonFacts, ...] = ()
+    other_reasons: int = 0
+    other_rows: int = 0
+    samples: tuple[SampleFacts, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The column a report counts or measures by. `is_count`: adds up over groups, may have a `_log10`
+    companion.
+    """
+
+    name: str
+    is_count: bool
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window `[start, end)`, UTC."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """A group in the ranking: its amount over the interval and in how many windows it has rows."""
+
+    key: GroupKey
+    amount: Amount
+    windows: int
+
+
+@dataclass(frozen=True)
+class WindowResult:
+    """A window over all groups."""
+
+    window: Window
+    amount: Amount
+    groups: int
+    leader: GroupKey
+
+
+@dataclass(frozen=True)
+class RowResult:
+    """One result row, all its measures as (name, value); a value that is no number is text."""
+
+    key: GroupKey
+    window: Window
+    values: tuple[tuple[str, Amount | str], ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A series' value in one window (or in the largest window of one bucket, see
+    `ResultFacts.bucket_seconds`).
+    """
+
+    window: Window
+    amount: Amount
+
+
+@dataclass(frozen=True)
+class ResultFacts:
+    """What the results table says about a run's interval, and the span of time before it that puts it in
+    context.
+
+    `additive`: amounts over several windows are sums; when windows overlap (or the measure does not add up)
+    they are the largest single window instead, because a trend counts in every window that holds it.
+
+    `series` has a line for every ranked group; the first `drawn` of them get their own in the picture, and
+    `others_series` is all the remaining `others_drawn` groups together.
+    """
+
+    group_columns: tuple[str, ...]
+    measure: Measure
+    measures: tuple[str, ...]
+    additive: bool
+    rows: int
+    windows: int
+    groups: int
+    headline: Amount
+    top_groups: tuple[GroupResult, ...]
+    others: Amount
+    series: Mapping[GroupKey, tuple[Point, ...]]
+    drawn: int
+    others_series: tuple[Point, ...]
+    others_drawn: int
+    busiest: tuple[WindowResult, ...]
+    span_windows: int
+    span_from: datetime | None
+    largest: tuple[RowResult, ...]
+    step_seconds: float | None = None
+    bucket_seconds: int | None = None
+    version: int | None = None
+
+    def apart(self, before: Window, after: Window) -> bool:
+        """Whether a window (or a bucket of them) is missing between two neighbours of a series."""
+        if self.bucket_seconds:
+            first, second = (window.start.timestamp() // self.bucket_seconds for window in (before, after))
+            return second - first > 1
+        return (after.start - before.start).total_seconds() > 1.5 * (self.step_seconds or math.inf)
+
+
+@dataclass(frozen=True)
+class ReportFacts:
+    """Everything on the page. `results` is None when the pattern has no results table (yet)."""
+
+    pattern: PatternFacts
+    run: RunFacts
+    quarantine: QuarantineFacts
+    results: ResultFacts | None
+    made_at: datetime

@@ -1,0 +1,50 @@
+"""A pattern file as the report shows it: read for display only, so that a report outlives a file that no
+longer compiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from pipelines.report.facts import PatternFacts
+
+
+def read_pattern(file: Path) -> PatternFacts:
+    """The facts of `file`; a file that is no YAML mapping still gives its name and text."""
+    content = file.read_text(encoding="utf-8")
+    try:
+        loaded = YAML(typ="safe", pure=True).load(content)
+    except YAMLError:
+        loaded = None
+    fields: Mapping[str, object] = loaded if isinstance(loaded, Mapping) else {}
+    returns = fields.get("return")
+    return PatternFacts(
+        name=_text(fields.get("name")) or file.stem,
+        kind=_text(fields.get("kind")) or "trends",
+        description=_text(fields.get("description")) or "",
+        owner=_text(fields.get("owner")),
+        source=_text(fields.get("source")) or "",
+        pattern=_text(fields.get("pattern")),
+        where=_texts(fields.get("where")),
+        returns={str(key): str(value) for key, value in returns.items()}
+        if isinstance(returns, Mapping)
+        else {},
+        group_by=_texts(fields.get("group_by")),
+        within=_text(fields.get("within")),
+        slide=_text(fields.get("slide")),
+        yaml=content,
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else " ".join(str(value).split())
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return tuple(str(item) for item in value) if isinstance(value, list) else (str(value),)

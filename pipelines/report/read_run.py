@@ -1,0 +1,192 @@
+"""The run's record and its quarantined rows, from Delta."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Window as SqlWindow
+from pyspark.sql import functions as sf
+
+from pipelines.quarantine import ADDED, column
+from pipelines.report.errors import RunNotFoundError
+from pipelines.report.facts import (
+    STAGES,
+    CheckFacts,
+    QuarantineFacts,
+    ReasonFacts,
+    RunFacts,
+    SampleFacts,
+    StageFacts,
+)
+from pipelines.warehouse import Warehouse, exists
+
+REASONS_SHOWN = 12
+SAMPLES_SHOWN = 8
+TEXT_LIMIT = 200
+"""Characters of a quarantined value that are shown; a longer one ends in an ellipsis."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def utc(micros: int) -> datetime:
+    """Microseconds since the epoch as an aware datetime, whatever the time zone of session and machine."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def read_run(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str) -> RunFacts:
+    """The facts of one run: of each stage the last attempt, of the versions and the interval the last one
+    recorded.
+
+    Raises RunNotFoundError when nothing was recorded under `run_id` for `pattern`.
+    """
+    path = warehouse.runs
+    if not exists(spark, path):
+        raise RunNotFoundError.of(run_id, pattern, path)
+    table = spark.read.format("delta").load(path)
+    times = ("interval_from", "interval_to", "started_at", "finished_at")
+    rows = (
+        table.where((sf.col("run_id") == run_id) & (sf.col("pattern") == pattern))
+        .withColumns({name: sf.unix_micros(name) for name in times})
+        .collect()
+    )
+    if not rows:
+        raise RunNotFoundError.of(run_id, pattern, path)
+    return run_facts(rows)
+
+
+def run_facts(rows: Iterable[Row]) -> RunFacts:
+    """Fold the rows of one run (times in microseconds) into its facts; later attempts win, stage by stage."""
+    ordered = sorted(rows, key=lambda row: row["finished_at"] or row["started_at"] or 0)
+    attempts: dict[str, list[Row]] = {}
+    for row in ordered:
+        attempts.setdefault(row["stage"], []).append(row)
+    names = [stage for stage in STAGES if stage in attempts] + [s for s in attempts if s not in STAGES]
+    last = [attempts[name][-1] for name in names]
+    started = [row["started_at"] for row in ordered if row["started_at"] is not None]
+    finished = [row["finished_at"] for row in ordered if row["finished_at"] is not None]
+    return RunFacts(
+        run_id=ordered[0]["run_id"],
+        pattern=ordered[0]["pattern"],
+        interval_from=_time(_latest(ordered, "interval_from")),
+        interval_to=_time(_latest(ordered, "interval_to")),
+        plan_hash=_latest(ordered, "plan_hash"),
+        source=_latest(ordered, "source"),
+        source_version=_latest(ordered, "source_version"),
+        staged_version=_latest(ordered, "staged_version"),
+        results_version=_latest(ordered, "results_version"),
+        started_at=_time(min(started, default=None)),
+        finished_at=_time(max(finished, default=None)),
+        stages=tuple(_stage(row, len(attempts[row["stage"]])) for row in last),
+        checks=tuple(check for row in last for check in checks_of(row["stage"], row["checks"])),
+    )
+
+
+def checks_of(stage: str, checks: str | None) -> tuple[CheckFacts, ...]:
+    """The verdicts in a run's `checks` JSON: a list of `{check, column, success, observed, expected}`."""
+    return tuple(
+        CheckFacts(
+            stage=stage,
+            check=str(item.get("check", "")),
+            column=None if item.get("column") is None else _json_text(item["column"]),
+            success=item.get("success") is True,
+            observed=_json_text(item.get("observed")),
+            expected=_json_text(item.get("expected")),
+        )
+        for item in json.loads(checks or "[]")
+    )
+
+
+def read_quarantine(spark: SparkSession, warehouse: Warehouse, source: str, run_id: str) -> QuarantineFacts:
+    """What this run set aside: how many rows, the most frequent rules and reasons, one or more sample rows of
+    each.
+    """
+    path = warehouse.quarantine(source)
+    if not exists(spark, path):
+        return QuarantineFacts(rows=0)
+    mine = spark.read.format("delta").load(path).where(sf.col("run_id") == run_id)
+    kept = [name for name in mine.columns if name not in ADDED]
+    by_reason = mine.groupBy("rule", "reason").agg(sf.count(sf.lit(1)).alias("n"))
+    totals = by_reason.agg(sf.sum("n").alias("n"), sf.count(sf.lit(1)).alias("reasons")).collect()[0]
+    if not totals["n"]:
+        return QuarantineFacts(rows=0)
+    top = by_reason.orderBy(sf.desc("n"), "rule", "reason").limit(REASONS_SHOWN).collect()
+    reasons = tuple(ReasonFacts(_str(row["rule"]), _str(row["reason"]), row["n"]) for row in top)
+    return QuarantineFacts(
+        rows=totals["n"],
+        reasons=reasons,
+        other_reasons=totals["reasons"] - len(reasons),
+        other_rows=totals["n"] - sum(reason.rows for reason in reasons),
+        samples=_samples(mine, kept),
+    )
+
+
+def _samples(mine: DataFrame, kept: list[str]) -> tuple[SampleFacts, ...]:
+    """A few rows, the rules taking turns: the first of each rule before the second of any."""
+    turn = sf.row_number().over(SqlWindow.partitionBy("rule").orderBy("reason", "quarantined_at"))
+    shown = mine.select(
+        "rule",
+        "reason",
+        turn.alias("turn"),
+        *[
+            sf.substring(column(name).cast("string"), 1, TEXT_LIMIT + 1).alias(f"v{i}")
+            for i, name in enumerate(kept)
+        ],
+    )
+    rows = shown.where(sf.col("turn") <= SAMPLES_SHOWN).orderBy("turn", "rule").limit(SAMPLES_SHOWN).collect()
+    return tuple(
+        SampleFacts(
+            rule=_str(row["rule"]),
+            reason=_str(row["reason"]),
+            values=tuple(
+                (name, _short(row[f"v{i}"])) for i, name in enumerate(kept) if row[f"v{i}"] is not None
+            ),
+        )
+        for row in rows
+    )
+
+
+def _stage(row: Row, attempts: int) -> StageFacts:
+    fields = (
+        "rows_in",
+        "rows_quarantined",
+        "rows_out",
+        "windows",
+        "rows_inserted",
+        "rows_updated",
+        "rows_deleted",
+    )
+    return StageFacts(
+        stage=row["stage"],
+        status=row["status"],
+        seconds=row["seconds"],
+        finished_at=_time(row["finished_at"]),
+        error=row["error"],
+        attempts=attempts,
+        **{name: row[name] for name in fields},
+    )
+
+
+def _latest(rows: list[Row], name: str) -> Any:
+    return next((row[name] for row in reversed(rows) if row[name] is not None), None)
+
+
+def _time(micros: int | None) -> datetime | None:
+    return None if micros is None else utc(micros)
+
+
+def _json_text(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _str(value: str | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= TEXT_LIMIT else value[:TEXT_LIMIT] + "…"

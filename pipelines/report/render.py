@@ -1,0 +1,80 @@
+"""The page as one HTML file that asks the network for nothing, and says so in its content security policy."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from datetime import datetime
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from pipelines.report.chart import NARROW, WIDE, svg
+from pipelines.report.palette import DARK, LIGHT, variables
+from pipelines.report.verdict import stage_name
+from pipelines.report.view import Page
+from pipelines.report.words import duration, plural, stamp
+from pipelines.report.yaml_lines import yaml_lines
+
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; base-uri 'none'; "
+    "form-action 'none'"
+)
+
+
+def render(page: Page) -> str:
+    """The HTML of `page`. Whatever comes from data is escaped by the template; only our own SVG, CSS and
+    script are not.
+    """
+    environment = Environment(
+        loader=PackageLoader("pipelines.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        {
+            "breakable": breakable,
+            "count": lambda value: "–" if value is None else f"{value:,}",
+            "duration": duration,
+            "plural": plural,
+            "stage": stage_name,
+            "stamp": lambda value: "–" if value is None else f"{stamp(_seconds(value))} UTC",
+            "svg": Markup,
+            "yaml_lines": yaml_lines,
+        }
+    )
+    script = _source("report.js")
+    return environment.get_template("report.html.j2").render(
+        page=page,
+        facts=page.facts,
+        run=page.facts.run,
+        story=page.story,
+        wide=Markup(svg(page.story.picture, WIDE)),
+        narrow=Markup(svg(page.story.picture, NARROW)),
+        policy=_POLICY.format(script=_sha256(script)),
+        script=Markup(script),
+        style=Markup(_source("report.css")),
+        light=Markup(variables(LIGHT)),
+        dark=Markup(variables(DARK)),
+    )
+
+
+def breakable(words: str) -> Markup:
+    """`words`, escaped, that may break after an underscore or dot."""
+    return Markup(re.sub(r"([_.])", r"\1<wbr>", str(escape(words))))
+
+
+def _source(name: str) -> str:
+    return resources.files("pipelines.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _seconds(value: datetime) -> datetime:
+    return value.replace(microsecond=0)

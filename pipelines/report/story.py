@@ -1,0 +1,141 @@
+"""The results part of the page: what the picture shows, in words, and the tables under it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pipelines.report.amounts import percent, text
+from pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFacts
+from pipelines.report.picture import Picture, picture
+from pipelines.report.tables import (
+    GroupRow,
+    LargestRow,
+    WindowRow,
+    group_rows,
+    has_sparks,
+    largest_rows,
+    share_of,
+    shown_of,
+    window_rows,
+)
+from pipelines.report.words import duration, group_label, plural, upper_first
+
+
+@dataclass(frozen=True)
+class Story:
+    """Takeaway, caption and alternative text of the picture, and the tables with their headings and notes."""
+
+    takeaway: str
+    caption: str
+    picture: Picture
+    group_columns: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+    group_heading: str = ""
+    groups: tuple[GroupRow, ...] = ()
+    groups_note: str = ""
+    shares: bool = False
+    spark_heading: str = ""
+    window_heading: str = ""
+    windows: tuple[WindowRow, ...] = ()
+    windows_note: str = ""
+    largest: tuple[LargestRow, ...] = ()
+    largest_note: str = ""
+
+    @property
+    def alt(self) -> str:
+        """What a reader who cannot see the picture is told."""
+        return f"{self.takeaway}. {self.caption} The tables below give the numbers."
+
+
+def tell(facts: ReportFacts) -> Story:
+    """The story of a run's results."""
+    results, run = facts.results, facts.run
+    what = noun(facts.pattern, None if results is None else results.measure.name)
+    drawn = picture(results, run.interval_from, what)
+    if results is None:
+        return Story("No results have been published yet", "", drawn)
+    since = _since(results)
+    one = upper_first(what) if results.measure.is_count else f"Largest {what}"
+    return Story(
+        takeaway=_takeaway(results, run, what),
+        caption=_caption(results, run, drawn, what),
+        picture=drawn,
+        group_columns=results.group_columns,
+        measures=results.measures,
+        group_heading="Peak window" if results.measure.is_count and not results.additive else one,
+        groups=group_rows(results, drawn.log),
+        groups_note=_groups_note(results),
+        shares=results.additive,
+        spark_heading=upper_first(since) if has_sparks(results) else "",
+        window_heading=one,
+        windows=window_rows(results, run.interval_from),
+        windows_note=shown_of("busiest", len(results.busiest), results.span_windows, "window", since),
+        largest=largest_rows(results),
+        largest_note=shown_of(
+            "largest", len(results.largest), results.rows, "result row", "of this interval"
+        ),
+    )
+
+
+def noun(pattern: PatternFacts, measure: str | None) -> str:
+    """What the chart's numbers are: `trends` for COUNT(*), else the measure's own name."""
+    expression = re.sub(r"\s", "", pattern.returns.get(measure or "", "COUNT(*)")).upper()
+    return (
+        pattern.kind
+        if expression == "COUNT(*)" and pattern.kind in ("trends", "matches")
+        else measure or "rows"
+    )
+
+
+def _since(results: ResultFacts) -> str:
+    if results.windows == results.span_windows or results.span_from is None:
+        return "over this interval"
+    return f"since {results.span_from.day} {results.span_from:%b %Y}"
+
+
+def _takeaway(results: ResultFacts, run: RunFacts, what: str) -> str:
+    if results.rows == 0:
+        return (
+            f"No {what} in this interval"
+            if run.results_version is not None
+            else f"This run published no {what}"
+        )
+    amount = text(results.headline)
+    if not results.group_columns:
+        held = plural(results.windows, "window") if results.additive else "the largest window"
+        return f"{amount} {what} in {held}"
+    leader = results.top_groups[0]
+    name, most = group_label(leader.key, results.group_columns), text(leader.amount)
+    if results.groups == 1 and results.additive:
+        return f"{name}: {amount} {what}"
+    if not results.additive:
+        return f"{name} peaks highest, with {most} {what} in one window"
+    return f"{name} leads with {most} {what}, {percent(share_of(leader.amount, results))} of all"
+
+
+def _caption(results: ResultFacts, run: RunFacts, drawn: Picture, what: str) -> str:
+    if drawn.form == "nothing":
+        return "Nothing in this interval, or in the time before it, matched the pattern."
+    by_group = f" by {', '.join(results.group_columns)}" if results.group_columns else ""
+    said = [f"{upper_first(what)} per window{by_group}, times in UTC."]
+    if drawn.log:
+        said.append("Logarithmic axis.")
+    if results.bucket_seconds:
+        said.append(f"Each point is the largest window of {duration(results.bucket_seconds)}.")
+    if drawn.band:
+        said.append("The shaded part is this run, the rest was published before.")
+    elif results.rows == 0:
+        said.append("Drawn is what was published for the time before.")
+    if run.results_version is None:
+        said.append("This run has published nothing: what is shown was there already.")
+    if any(mark.value is None for series in drawn.series for mark in series.marks):
+        said.append(f"Where a line breaks there were no {what}.")
+    return " ".join(said)
+
+
+def _groups_note(results: ResultFacts) -> str:
+    shown = shown_of("largest", len(results.top_groups), results.groups, "group", "of this interval")
+    if results.additive or not results.measure.is_count:
+        return shown
+    return f"{shown}. Windows overlap, so groups are ranked by their largest window, not by a sum."

@@ -1,0 +1,104 @@
+"""From facts to what the page says: strings are made here and in `story`, the template only lays them out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.report.amounts import Amount, percent
+from pipelines.report.facts import PatternFacts, ReportFacts
+from pipelines.report.story import Story, noun, tell
+from pipelines.report.tables import Number, number
+from pipelines.report.verdict import Verdict, verdict
+from pipelines.report.words import duration, interval_label, plural, upper_first
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A key figure of the first screen."""
+
+    label: str
+    number: Number
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """The page; its quality and origin parts are laid out from `facts` directly."""
+
+    facts: ReportFacts
+    heading: str
+    when: str
+    verdict: Verdict
+    definition: tuple[tuple[str, tuple[str, ...]], ...]
+    figures: tuple[Figure, ...]
+    story: Story
+
+
+def page(facts: ReportFacts) -> Page:
+    """The page of a run."""
+    run = facts.run
+    when = (
+        interval_label(run.interval_from, run.interval_to)
+        if run.interval_from and run.interval_to
+        else "All history"
+    )
+    return Page(
+        facts=facts,
+        heading=facts.pattern.description.rstrip(".") or facts.pattern.name,
+        when=when,
+        verdict=verdict(run),
+        definition=_definition(facts.pattern),
+        figures=_figures(facts),
+        story=tell(facts),
+    )
+
+
+def _definition(pattern: PatternFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    slides = f"every {pattern.slide}" if pattern.slide and pattern.slide != pattern.within else ""
+    window = f"{pattern.within or ''} {slides}".strip()
+    entries = (
+        ("Pattern", (pattern.pattern,) if pattern.pattern else ()),
+        ("Where", pattern.where),
+        ("Per", pattern.group_by),
+        ("Window", (window,) if window else ()),
+    )
+    return tuple((label, values) for label, values in entries if values)
+
+
+def _figures(facts: ReportFacts) -> tuple[Figure, ...]:
+    run, results = facts.run, facts.results
+    found: list[Figure] = []
+    if results is not None:
+        what = noun(facts.pattern, results.measure.name)
+        if results.additive:
+            label = upper_first(what)
+        elif results.measure.is_count:
+            label = f"{upper_first(what)} in the busiest window"
+        else:
+            label = f"Largest {what}"
+        zero = Amount(0) if results.measure.is_count else Amount(None)
+        found.append(Figure(label, number(results.headline if results.headline.known else zero)))
+        if results.group_columns:
+            found.append(
+                Figure("Groups", Number(f"{results.groups:,}"), "by " + ", ".join(results.group_columns))
+            )
+        found.append(Figure("Windows", Number(f"{results.windows:,}"), "with results"))
+    read = next(
+        (s.rows_in for s in run.stages if s.stage in ("check_source", "compute") and s.rows_in is not None),
+        None,
+    )
+    if read is not None:
+        found.append(Figure("Rows read", Number(f"{read:,}"), f"from {run.source}" if run.source else ""))
+    part = percent(facts.quarantine.rows / read) + " of rows read" if read else ""
+    found.append(
+        Figure(
+            "Quarantined", Number(f"{facts.quarantine.rows:,}"), part if facts.quarantine.rows else "no rows"
+        )
+    )
+    seconds = [stage.seconds for stage in run.stages if stage.seconds is not None and stage.stage != "ingest"]
+    found.append(
+        Figure(
+            "Run time", Number(duration(sum(seconds) if seconds else None)), plural(len(run.stages), "stage")
+        )
+    )
+    return tuple(found)
