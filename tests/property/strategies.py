@@ -23,6 +23,8 @@ WINDOWS = (
 )  # fmt: skip
 """(within, slide) in seconds; a stream lasts some 12 of them."""
 
+ONE_WINDOW = {"within": "60 seconds", "origin": "1969-12-31T23:59:50Z"}
+
 MEASURES = ("COUNT({v})", "MIN({v}.{a})", "MAX({v}.{a})", "SUM({v}.{a})", "AVG({v}.{a})")
 
 _cells = {
@@ -85,7 +87,7 @@ def questions(
     query["return"] = draw(returns(pattern))
     if equivalence and draw(st.integers(0, 3)) == 3:
         query["group_by"] = draw(st.sampled_from((["g"], ["h"], ["g", "h"])))
-    query |= draw(bounds()) if windows else {"within": "60 seconds"}
+    query |= draw(bounds()) if windows else ONE_WINDOW
     if select and draw(st.integers(0, 2)) == 2:
         query["select"] = draw(st.sampled_from(SELECTIONS))
     return query, draw(streams(pattern, most=most))
