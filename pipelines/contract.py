@@ -155,7 +155,7 @@ def _columns(document: Document, source: Source, errors: list[TrendlakeError]) -
             key = "physicalType" if item.physical_type else "logicalType" if item.logical_type else "name"
             errors.append(BadValueError(str(error), place=source.place((*path, key))))
             continue
-        columns.append(Column(item.name, kind, item.required or item.primary_key, item.description or ""))
+        columns.append(Column(item.name, kind, item.required, item.description or ""))
     return tuple(columns)
 
 
@@ -196,7 +196,7 @@ def _check_role(
     if wanted and item.logical_type != wanted:
         message = f"{role} is a {wanted}; column '{item.name}' is a {item.logical_type}"
         errors.append(BadValueError(message, place=source.place(path)))
-    if role != "sequence" and not (item.required or item.primary_key):
+    if role != "sequence" and not item.required:
         message = f"column '{item.name}' is {role} and must say required: true"
         errors.append(BadValueError(message, place=source.place(path)))
 
@@ -217,7 +217,9 @@ def _lateness(document: Document, source: Source, errors: list[TrendlakeError]) 
         factor = MICROSECONDS.get(unit, MICROSECONDS.get(unit.removesuffix("s")))
         if factor is None:
             place = source.place(("slaProperties", index, "unit"))
-            errors.append(BadValueError(f"unknown unit '{level.unit}'", place=place, hint="s, min, h, d or w"))
+            errors.append(
+                BadValueError(f"unknown unit '{level.unit}'", place=place, hint="s, min, h, d or w")
+            )
         elif isinstance(level.value, bool) or not isinstance(level.value, int | float) or level.value < 0:
             place = source.place(("slaProperties", index, "value"))
             errors.append(BadValueError("latency is a number, 0 or more", place=place))

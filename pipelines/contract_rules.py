@@ -17,7 +17,16 @@ from cep_core.yaml_source import Source
 from pipelines.odcs import Document, Property, Quality
 
 Kind = Literal[
-    "not_null", "not_missing", "in_set", "pattern", "range", "length", "multiple", "row", "unique", "row_count"
+    "not_null",
+    "not_missing",
+    "in_set",
+    "pattern",
+    "range",
+    "length",
+    "multiple",
+    "row",
+    "unique",
+    "row_count",
 ]
 Scalar = str | int | float | bool | datetime | date | None
 Path = tuple[str | int, ...]
@@ -101,9 +110,13 @@ def spark_type(item: Property) -> str:
         kind = re.sub(r"\s+", "", item.physical_type.lower())
         match = re.fullmatch(r"([a-z]+)(\(\d+(,\d+)?\))?", kind)
         if not match or match[1] not in LOGICAL_OF:
-            raise ValueError(f"'{item.physical_type}' is no Spark type of a column; known: {', '.join(LOGICAL_OF)}")
+            raise ValueError(
+                f"'{item.physical_type}' is no Spark type of a column; known: {', '.join(LOGICAL_OF)}"
+            )
         if logical and LOGICAL_OF[match[1]] != logical:
-            raise ValueError(f"physicalType {item.physical_type} is a {LOGICAL_OF[match[1]]}, not a {logical}")
+            raise ValueError(
+                f"physicalType {item.physical_type} is a {LOGICAL_OF[match[1]]}, not a {logical}"
+            )
         return "string" if match[1] in ("varchar", "char") else kind
     if logical is None:
         raise ValueError(f"column '{item.name}' says neither logicalType nor physicalType")
@@ -119,7 +132,9 @@ def rules_of(document: Document, source: Source, errors: list[TrendlakeError]) -
     known = {item.name for item in document.table.properties}
     for rule in _all_rules(document, source, known, errors):
         if rule.name in names:
-            errors.append(BadValueError(f"two rules are called '{rule.name}'", place=rule.place, hint="name one"))
+            errors.append(
+                BadValueError(f"two rules are called '{rule.name}'", place=rule.place, hint="name one")
+            )
         names[rule.name] = rule.place
         rules.append(rule)
     return tuple(rules)
@@ -134,7 +149,8 @@ def _all_rules(
         for number, quality in enumerate(item.quality):
             yield from _quality_rule(quality, (item.name,), source, (*path, "quality", number), known, errors)
     keys = tuple(item.name for item in document.table.properties if item.primary_key)
-    if len(keys) > 1:
+    single = len(keys) == 1 and any(item.unique for item in document.table.properties if item.primary_key)
+    if keys and not single:
         yield Rule("primary_key_unique", "unique", keys, place=source.place(("schema", 0, "properties")))
     for number, quality in enumerate(document.table.quality):
         yield from _quality_rule(quality, (), source, ("schema", 0, "quality", number), known, errors)
@@ -197,7 +213,9 @@ def _quality_rule(
     if quality.type == "text":
         return
     if quality.type == "sql":
-        message = "a rule of type sql judges a table, not a row; Trendlake runs library rules and its own row rules"
+        message = (
+            "a rule of type sql judges a table, not a row; Trendlake runs library rules and its own row rules"
+        )
         hint = "type: custom, engine: trendlake, implementation: <condition a good row meets>"
         errors.append(NotSupportedError(message, place=place, hint=hint))
         return
@@ -232,7 +250,11 @@ def _quality_rule(
 
 
 def _invalid_values(
-    quality: Quality, columns: tuple[str, ...], place: Place, errors: list[TrendlakeError], common: Mapping[str, Any]
+    quality: Quality,
+    columns: tuple[str, ...],
+    place: Place,
+    errors: list[TrendlakeError],
+    common: Mapping[str, Any],
 ) -> Iterator[Rule]:
     """A set, a pattern, or both: a name given is the rule's, with the kind appended where there are two."""
     arguments, prefix = quality.arguments, "_".join(columns)

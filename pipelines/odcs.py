@@ -22,7 +22,9 @@ OPERATORS = (
     "must_not_be_between",
 )
 
-LogicalType = Literal["string", "date", "timestamp", "time", "number", "integer", "object", "array", "boolean"]
+LogicalType = Literal[
+    "string", "date", "timestamp", "time", "number", "integer", "object", "array", "boolean"
+]
 Dimension = Literal[
     "accuracy", "completeness", "conformity", "consistency", "coverage", "timeliness", "uniqueness"
 ]
@@ -70,7 +72,9 @@ class Quality(Described):
 
     name: str | None = None
     type: Literal["text", "library", "sql", "custom"] = "library"
-    metric: Literal["nullValues", "missingValues", "invalidValues", "duplicateValues", "rowCount"] | None = None
+    metric: Literal["nullValues", "missingValues", "invalidValues", "duplicateValues", "rowCount"] | None = (
+        None
+    )
     arguments: dict[str, Any] = Field(default_factory=dict)
     must_be: float | None = None
     must_not_be: float | None = None

@@ -63,11 +63,17 @@ def find_project(root: str | Path | None = None) -> Project:
     else:
         here = Path.cwd()
         found = next(
-            (up for up in (here, *here.parents) if (up / "conf").is_dir() and (up / "data_contracts").is_dir()),
+            (
+                up
+                for up in (here, *here.parents)
+                if (up / "conf").is_dir() and (up / "data_contracts").is_dir()
+            ),
             None,
         )
         if found is None:
-            raise ProjectError(f"no project at or above {here}", hint="give --project-dir or TRENDLAKE_PROJECT")
+            raise ProjectError(
+                f"no project at or above {here}", hint="give --project-dir or TRENDLAKE_PROJECT"
+            )
         folder = found
     state = os.environ.get("TRENDLAKE_STATE")
     return Project(folder, Path(state).resolve() if state else folder / ".trendlake")

@@ -47,7 +47,9 @@ def check_columns(frame: DataFrame, contract: Contract) -> None:
             faults.append(f"{wanted.name} is {field.dataType.simpleString()}, not {wanted.type}")
     faults += [f"{name} is a name the quarantine table needs" for name in ADDED if name in have]
     if faults:
-        raise SourceSchemaError(f"table '{contract.name}' is not as {contract.file} says: {'; '.join(faults)}")
+        raise SourceSchemaError(
+            f"table '{contract.name}' is not as {contract.file} says: {'; '.join(faults)}"
+        )
 
 
 def in_range(contract: Contract, start_us: int, end_us: int) -> Column:
@@ -128,9 +130,7 @@ def _annotate_duplicates(frame: DataFrame, rule: Rule) -> DataFrame:
     number = sf.row_number().over(Window.partitionBy(*key, good).orderBy(*order))
     known = reduce(lambda a, b: a & b, [part.isNotNull() for part in key])
     repeated = good & known & (number > 1)
-    return frame.withColumn(
-        BROKEN, sf.when(repeated, sf.array(_entry(rule))).otherwise(column(BROKEN))
-    )
+    return frame.withColumn(BROKEN, sf.when(repeated, sf.array(_entry(rule))).otherwise(column(BROKEN)))
 
 
 def good_rows(annotated: DataFrame) -> DataFrame:

@@ -152,7 +152,8 @@ def need(
     if found is None:
         step = stage.replace("_", "-")
         raise StepOrderError(
-            f"{step} has not succeeded for {pattern}, run {run_id}", hint=f"run `trendlake {step} {pattern}` first"
+            f"{step} has not succeeded for {pattern}, run {run_id}",
+            hint=f"run `trendlake {step} {pattern}` first",
         )
     return found
 

@@ -1,0 +1,1 @@
+"""Entry points: the `trendlake` command and what Airflow and spark-submit start."""

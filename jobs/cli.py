@@ -1,0 +1,251 @@
+"""`trendlake`: the one command. Each word parses its options, calls one pipeline and exits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from jobs.outcome import EXIT_CODES, MISTAKE, guarded
+
+EXAMPLES = """
+Examples:
+
+  trendlake ingest flights
+
+  trendlake run delay_snowball --from 2013-01-01 --to 2014-01-02
+
+  trendlake show delay_snowball --limit 10
+
+  trendlake validate conf/patterns/my_pattern.yaml
+"""
+
+app = typer.Typer(
+    name="trendlake",
+    help=f"Trends over Delta tables, from patterns written in YAML.\n{EXAMPLES}\n{EXIT_CODES}",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+Pattern = Annotated[
+    str, typer.Argument(help="A name under conf/patterns, or a file's path.", metavar="PATTERN")
+]
+Since = Annotated[
+    str, typer.Option("--from", help="Start of the interval, ISO 8601 (UTC if it says no zone).")
+]
+Until = Annotated[
+    str, typer.Option("--to", help="End of the interval: windows that end in (from, to] are meant.")
+]
+RunId = Annotated[str, typer.Option("--run-id", help="The run the step belongs to.")]
+AnyRunId = Annotated[
+    Optional[str],  # noqa: UP045 - typer reads it
+    typer.Option("--run-id", help="A name for the run; made up when not given."),
+]
+ProfileName = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--profile", help="A name under conf/profiles; else TRENDLAKE_PROFILE, else local."),
+]
+ProjectDir = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(
+        "--project-dir", help="The folder that holds conf/; else TRENDLAKE_PROJECT, else around here."
+    ),
+]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Rows shown.")]
+
+
+def _step(
+    step: str, pattern: str, since: str, until: str, run_id: str, profile: str | None, folder: Path | None
+) -> None:
+    from jobs import running
+
+    place = running.find_place(folder, profile)
+    name = running.check_early(place, pattern, since, until)
+    with running.session(place, f"trendlake {step} {name}") as spark:
+        running.run_step(step, running.prepared(place, spark, pattern, since, until, run_id))
+
+
+@app.command()
+@guarded
+def ingest(
+    source: Annotated[str, typer.Argument(help="flights: 336,776 departures from New York in 2013.")],
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:
+    """Load a source into its Delta table, delivery by delivery; what is there already is passed over.
+
+    Example: trendlake ingest flights
+    """
+    from jobs.ingesting import ingest_source
+
+    ingest_source(source, profile, project_dir)
+
+
+@app.command("check-source")
+@guarded
+def check_source(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Step 1: pin the source's version, quarantine rows that break its contract, judge it.
+
+    Example: trendlake check-source delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
+    """
+    _step("check_source", pattern, since, until, run_id, profile, project_dir)
+
+
+@app.command()
+@guarded
+def compute(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Step 2: compute the run's windows at the pinned version and stage the results.
+
+    Example: trendlake compute delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
+    """
+    _step("compute", pattern, since, until, run_id, profile, project_dir)
+
+
+@app.command("check-results")
+@guarded
+def check_results(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Step 3: judge the staged results by the results contract.
+
+    Example: trendlake check-results delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
+    """
+    _step("check_results", pattern, since, until, run_id, profile, project_dir)
+
+
+@app.command()
+@guarded
+def publish(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Step 4: bring the staged results into the results table, in one commit.
+
+    Example: trendlake publish delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
+    """
+    _step("publish", pattern, since, until, run_id, profile, project_dir)
+
+
+@app.command()
+@guarded
+def report(
+    pattern: Pattern, run_id: RunId,
+    since: Annotated[Optional[str], typer.Option("--from", help="Not needed: the run knows it.")] = None,  # noqa: UP045
+    until: Annotated[Optional[str], typer.Option("--to", help="Not needed: the run knows it.")] = None,  # noqa: UP045
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Step 5: write the run's report, one HTML page and a picture.
+
+    Example: trendlake report delay_snowball --run-id r1
+    """
+    from jobs import running
+
+    place = running.find_place(project_dir, profile)
+    place.project.pattern_path(pattern)
+    with running.session(place, f"trendlake report {pattern}") as spark:
+        running.report(place, spark, pattern, run_id)
+
+
+@app.command()
+@guarded
+def run(
+    pattern: Pattern, since: Since, until: Until, run_id: AnyRunId = None, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """All steps of a run, in one Spark session.
+
+    Example: trendlake run delay_snowball --from 2013-01-01 --to 2014-01-02
+    """
+    from jobs import running
+    from jobs.times import manual_run_id
+
+    place = running.find_place(project_dir, profile)
+    name = running.check_early(place, pattern, since, until)
+    with running.session(place, f"trendlake run {name}") as spark:
+        prepared = running.prepared(place, spark, pattern, since, until, run_id or manual_run_id("manual"))
+        typer.echo(f"run {prepared.run_id} of {name}")
+        for step in ("check_source", "compute", "check_results", "publish"):
+            running.run_step(step, prepared)
+        running.report(place, spark, pattern, prepared.run_id)
+
+
+@app.command()
+@guarded
+def validate(
+    files: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Argument(help="Pattern files or data contracts; all of the project when none is given."),
+    ] = None,
+    project_dir: ProjectDir = None,
+) -> None:
+    """Check pattern files and data contracts: every mistake of every file, with its place.
+
+    Example: trendlake validate conf/patterns/my_pattern.yaml
+    """
+    from jobs.showing import print_validation
+    from pipelines.project import find_project
+
+    if not print_validation(find_project(project_dir), files or []):
+        raise typer.Exit(MISTAKE)
+
+
+@app.command()
+@guarded
+def explain(pattern: Pattern, project_dir: ProjectDir = None) -> None:
+    """How a pattern is computed: what is read, how it is cut into shards, how predecessors are found.
+
+    Example: trendlake explain delay_snowball
+    """
+    from jobs.showing import print_plan
+    from pipelines.project import find_project
+
+    print_plan(find_project(project_dir), pattern)
+
+
+@app.command()
+@guarded
+def show(
+    pattern: Pattern, limit: Limit = 10, profile: ProfileName = None, project_dir: ProjectDir = None
+) -> None:
+    """The busiest rows of a pattern's results: those with the most trends.
+
+    Example: trendlake show delay_snowball --limit 5
+    """
+    from jobs import running, showing
+
+    place = running.find_place(project_dir, profile)
+    place.project.pattern_path(pattern)
+    with running.session(place, f"trendlake show {pattern}") as spark:
+        showing.print_results(place, spark, pattern, limit)
+
+
+@app.command()
+@guarded
+def runs(
+    pattern: Annotated[Optional[str], typer.Argument(help="Only runs of this pattern.")] = None,  # noqa: UP045
+    limit: Limit = 20, profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """The newest run records: what each stage read, wrote and took.
+
+    Example: trendlake runs delay_snowball
+    """
+    from jobs import running, showing
+
+    place = running.find_place(project_dir, profile)
+    with running.session(place, "trendlake runs") as spark:
+        showing.print_runs(place, spark, pattern, limit)
+
+
+if __name__ == "__main__":
+    app(prog_name="trendlake")

@@ -1,0 +1,46 @@
+"""The sources that can be ingested, and how each is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from cep_core.errors import did_you_mean
+from jobs.running import find_place, session
+from jobs.times import manual_run_id
+from pipelines.errors import ProjectError
+
+SOURCES = ("flights",)
+
+
+def ingest_source(source: str, profile: str | None, project_dir: Path | None) -> None:
+    """Bring every delivery of `source` into its table, with a line for each."""
+    if source not in SOURCES:
+        raise ProjectError(f"there is no source '{source}' to ingest", hint=did_you_mean(source, SOURCES))
+    place = find_place(project_dir, profile)
+
+    from pipelines.contract import load_contract
+    from pipelines.sources import flights
+
+    contract = load_contract(place.project.contract_path(source))
+    table = flights.read_flights(flights.data_file())
+    deliveries = list(flights.deliveries(table))
+    typer.echo(f"{source}: {table.num_rows:,} rows in {len(deliveries)} deliveries")
+
+    def progress(number: int, rows: int, new: bool) -> None:
+        typer.echo(
+            f"  delivery {number:>2}/{len(deliveries)}  {rows:>7,} rows{'' if new else '  (there already)'}"
+        )
+
+    from pipelines.ingest import ingest
+
+    with session(place, f"trendlake ingest {source}") as spark:
+        record = ingest(
+            spark, place.warehouse, contract, deliveries, feed=flights.FEED, run_id=manual_run_id("ingest"),
+            progress=progress,
+        )  # fmt: skip
+    typer.echo(
+        f"{source}: {record.rows_out:,} rows in the table, {record.rows_inserted:,} of them new, "
+        f"version {record.source_version}"
+    )

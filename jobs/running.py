@@ -1,0 +1,113 @@
+"""Running steps for the command line: one session, the steps in order, a line for each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from jobs.times import micros_of
+from pipelines.errors import TrendlakeError
+from pipelines.profile import Profile, load_profile
+from pipelines.project import Project, find_project
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipelines.runs import Record
+    from pipelines.steps.run import Run
+    from pipelines.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Place:
+    """A project with its profile: what every command that starts Spark needs."""
+
+    project: Project
+    profile: Profile
+
+    @property
+    def warehouse(self) -> Warehouse:
+        from pipelines.warehouse import Warehouse
+
+        return Warehouse(self.profile.warehouse_of(self.project))
+
+
+def find_place(project_dir: Path | None, profile: str | None) -> Place:
+    project = find_project(project_dir)
+    return Place(project, load_profile(project, profile))
+
+
+@contextmanager
+def session(place: Place, app: str) -> Iterator[SparkSession]:
+    """A Spark session that ends with the command."""
+    from pipelines.session import start_session
+
+    spark = start_session(place.project, place.profile, app)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def prepared(place: Place, spark: SparkSession, pattern: str, since: str, until: str, run_id: str) -> Run:
+    from pipelines.steps.run import prepare
+
+    start, end = micros_of(since, "--from"), micros_of(until, "--to")
+    return prepare(spark, place.project, place.profile, pattern, run_id, start, end)
+
+
+def check_early(place: Place, pattern: str, since: str, until: str) -> str:
+    """Mistakes that need no Spark, before it is started; the pattern's name."""
+    from pipelines.validate import check_pattern
+
+    if micros_of(since, "--from") >= micros_of(until, "--to"):
+        from pipelines.errors import BadTimeError
+
+        raise BadTimeError("the interval is empty: --from must be before --to")
+    return check_pattern(place.project, place.project.pattern_path(pattern)).name
+
+
+def run_step(step: str, run: Run) -> Record:
+    """One step, with a line before it is lost in Spark and one after."""
+    from pipelines.steps.sequence import STEPS
+
+    began = time.monotonic()
+    record = STEPS[step](run)
+    typer.echo(f"{step.replace('_', '-'):<14} {summary(record):<70} {time.monotonic() - began:6.1f} s")
+    return record
+
+
+def summary(record: Record) -> str:
+    """What a stage did, in a few words."""
+    if record.stage == "check_source":
+        return (
+            f"{record.source} at version {record.source_version}: {record.rows_in:,} rows in, "
+            f"{record.rows_quarantined:,} quarantined"
+        )
+    if record.stage == "compute":
+        return f"{record.windows:,} windows, {record.rows_out:,} result rows staged"
+    if record.stage == "check_results":
+        kept = sum(bool(item["success"]) for item in record.checks)
+        return f"{kept} of {len(record.checks)} checks hold"
+    return (
+        f"version {record.results_version}: {record.rows_inserted:,} inserted, {record.rows_updated:,} updated, "
+        f"{record.rows_deleted:,} deleted"
+    )
+
+
+def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> None:
+    """Write the run's report and say where it lies."""
+    try:
+        from pipelines.report import build_report
+    except ImportError as error:
+        raise TrendlakeError(f"the report cannot be built: {error}") from error
+    began = time.monotonic()
+    path = place.project.pattern_path(pattern)
+    paths = build_report(spark, place.warehouse, path, run_id, place.project.state / "reports")
+    typer.echo(f"{'report':<14} {str(paths.html):<70} {time.monotonic() - began:6.1f} s")

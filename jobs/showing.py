@@ -1,0 +1,120 @@
+"""What the command prints to be read: results, runs, plans, the verdict on files."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from jobs.running import Place
+from pipelines.errors import ProjectError
+from pipelines.project import Project
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+console = Console(highlight=False, markup=False, width=None)
+
+
+def print_validation(project: Project, files: list[Path]) -> bool:
+    """One line for each good file, every mistake of the others; whether all are good."""
+    from pipelines.validate import check_files
+
+    good = True
+    for path, error, warnings in check_files(project, files):
+        if error is None:
+            console.print(f"ok    {path}")
+        else:
+            good = False
+            console.print(f"wrong {path}")
+            console.print(str(error), soft_wrap=True)
+        for warning in warnings:
+            console.print(f"note  {warning}", soft_wrap=True)
+    return good
+
+
+def print_plan(project: Project, name: str) -> None:
+    """The compiled plan, and how the pipelines cut its events."""
+    from cep_core import compile_plan, load_pattern
+    from pipelines.contract import load_contract
+    from pipelines.shards import group_key
+
+    pattern = load_pattern(project.pattern_path(name))
+    plan = compile_plan(pattern, load_contract(project.contract_path(str(pattern.source))).event_schema())
+    console.print(plan.explain(), soft_wrap=True)
+    console.print()
+    console.print(f"read    {', '.join(plan.columns)} of {pattern.source}")
+    console.print(f"shards  by {', '.join(group_key(plan)) or 'nothing'}, and by time")
+    console.print(f"plan    {plan.hash}")
+
+
+def print_results(place: Place, spark: SparkSession, pattern: str, limit: int) -> None:
+    """The rows with the most trends."""
+    from cep_core import compile_plan, load_pattern
+    from pipelines.contract import load_contract
+    from pipelines.quarantine import column
+    from pipelines.warehouse import read_if_there
+
+    loaded = load_pattern(place.project.pattern_path(pattern))
+    contract = load_contract(place.project.contract_path(str(loaded.source)))
+    plan = compile_plan(loaded, contract.event_schema())
+    path = place.warehouse.results(loaded.name)
+    results = read_if_there(spark, path)
+    if results is None:
+        raise ProjectError(f"{loaded.name} has no results yet", hint=f"run `trendlake run {loaded.name}`")
+    counts = [item.name for item in plan.measures if item.function == "count"]
+    rank = f"{counts[0]}_log10" if counts else "window_start"
+    shown = [field.name for field in plan.result_schema if not field.name.endswith("_log10")]
+    keys = [column(name) for name in (*plan.group_by, "window_start")]
+    rows = results.orderBy(column(rank).desc_nulls_last(), *keys).limit(limit)
+    companions = [f"{name}_log10" for name in counts]
+    table = Table(title=f"{loaded.name}: the busiest of {results.count():,} rows", title_justify="left")
+    for name in shown:
+        table.add_column(name, justify="left" if name in plan.group_by else "right")
+    for row in rows.select(*[column(name) for name in (*shown, *companions)]).collect():
+        table.add_row(*[_cell(row[name], row.asDict().get(f"{name}_log10")) for name in shown])
+    console.print(table)
+    console.print(path, soft_wrap=True)
+
+
+def _cell(value: Any, log10: float | None) -> str:
+    if value is None:
+        return "" if log10 is None else f"~10^{log10:,.2f}"
+    if isinstance(value, Decimal | int) and not isinstance(value, bool):
+        return f"{int(value):,}"
+    if isinstance(value, datetime):
+        return _time(value)
+    return f"{value:,.2f}" if isinstance(value, float) else str(value)
+
+
+def _time(value: datetime | None) -> str:
+    """Spark gives times in the machine's zone; people get UTC."""
+    return "" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def print_runs(place: Place, spark: SparkSession, pattern: str | None, limit: int) -> None:
+    """The newest records of `trendlake_runs`."""
+    from pipelines.runs import listed
+
+    newest = listed(spark, place.warehouse, pattern, limit)
+    if newest is None:
+        console.print(f"no run yet in {place.warehouse.root}", soft_wrap=True)
+        return
+    names = ("run_id", "pattern", "stage", "status", "rows_in", "rows_quarantined", "rows_out")
+    changes = ("rows_inserted", "rows_updated", "rows_deleted")
+    table = Table(title="Run records, newest first", title_justify="left")
+    for name in (*names, "+ / ~ / -", "seconds", "finished (UTC)"):
+        table.add_column(name, justify="right" if name.startswith("rows") or name == "seconds" else "left")
+    rows = newest.collect()
+    for row in rows:
+        cells = ["" if row[name] is None else _cell(row[name], None) for name in names]
+        changed = "" if row["rows_updated"] is None else " / ".join(f"{row[name]:,}" for name in changes)
+        table.add_row(*cells, changed, f"{row['seconds']:.1f}", _time(row["finished_at"]))
+    console.print(table)
+    for row in rows:
+        if row["error"]:
+            console.print(f"{row['run_id']} {row['stage']}: {row['error']}", soft_wrap=True)

@@ -1,0 +1,141 @@
+"""How a run's events are cut into shards: by group, and by time.
+
+A time shard is a range of consecutive windows with all events they need; an event that several time shards need is
+given to each. A group's events of one time shard are a unit: they meet in one worker, where the kernel takes every
+window of the shard in one pass. Cutting by time as well as by group is what lets one hot group use the whole cluster.
+
+It is exact: a trend lies in one window, a window in one time shard, and a group's results depend on its events only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from cep_core.plan import Plan
+from cep_core.windows import Windows
+from pipelines.errors import ShardTooLargeError
+from pipelines.quarantine import column
+
+SHARD = "__trendlake_shard"
+KEY = "__trendlake_key"
+TASKS_PER_CORE = 3
+MIN_ROWS = 50_000
+"""A worker's start costs more than this many rows: fewer are not spread further."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """`windows` of the run, `size` of them a time shard, units spread over `partitions` by a hash."""
+
+    windows: range
+    size: int
+    partitions: int = 1
+
+    @property
+    def shards(self) -> int:
+        return -(-len(self.windows) // self.size)
+
+    def of(self, shard: int) -> range:
+        """The windows of a time shard."""
+        return self.windows[shard * self.size : (shard + 1) * self.size]
+
+
+def group_key(plan: Plan) -> tuple[str, ...]:
+    """The columns whose values part the events into groups that never meet and share no result row."""
+    return tuple(name for name in plan.group_by if name in plan.shard_key)
+
+
+def choose(plan: Plan, events: DataFrame, rows: int, windows: range, limit: int, cores: int) -> Cut:
+    """The cut for `rows` events (at most) of which no worker may hold more than `limit`.
+
+    Rows are counted by unit only when they could be too many. Raises ShardTooLargeError, naming group and window, when
+    the events of one group in one window are more than `limit`: nothing is ever cut off.
+    """
+    target = max(min(limit, -(-rows // (cores * TASKS_PER_CORE))), min(MIN_ROWS, limit))
+    overlap = -(-plan.windows.within // plan.windows.slide)
+    most = max(1, len(windows) // overlap)
+    size = -(-len(windows) // max(1, min(most, -(-rows // target))))
+    while True:
+        cut = Cut(windows, size)
+        copies = min(cut.shards, -(-overlap // size) + 1)
+        if rows * copies <= limit:
+            return Cut(windows, size, max(1, min(-(-rows * copies // target), cores * TASKS_PER_CORE)))
+        units = sharded(plan, events, cut).groupBy(*_unit(plan)).count()
+        largest = units.orderBy(sf.desc("count")).limit(1).collect()
+        if not largest or largest[0]["count"] <= limit:
+            return _spread(plan, units, cut, limit, target)
+        if size == 1:
+            raise _too_large(plan, largest[0].asDict(), cut, limit)
+        size = -(-size // 2)
+
+
+def _spread(plan: Plan, units: DataFrame, cut: Cut, limit: int, target: int) -> Cut:
+    """The number of partitions at which no partition gets more than `limit` rows, though units may collide."""
+    units = units.persist()
+    try:
+        total = units.agg(sf.sum("count")).collect()[0][0] or 0
+        partitions = max(1, -(-total // target))
+        while True:
+            wider = Cut(cut.windows, cut.size, partitions)
+            loads = units.groupBy(partition_of(plan, partitions)).agg(sf.sum("count").alias("rows"))
+            if (loads.agg(sf.max("rows")).collect()[0][0] or 0) <= limit:
+                return wider
+            partitions *= 2
+    finally:
+        units.unpersist()
+
+
+def _unit(plan: Plan) -> list[Column]:
+    return [*(column(name) for name in group_key(plan)), sf.col(SHARD)]
+
+
+def partition_of(plan: Plan, partitions: int) -> Column:
+    """The number of a unit's partition. A unit's rows agree on it."""
+    return sf.pmod(sf.xxhash64(*_unit(plan)), sf.lit(partitions)).cast("int")
+
+
+def sharded(plan: Plan, events: DataFrame, cut: Cut) -> DataFrame:
+    """The events of the cut's windows with the column `SHARD`; one row for each time shard that needs it."""
+    first, last = _holding(plan.windows, sf.unix_micros(column(plan.schema.event_time)))
+    low, high = cut.windows[0], cut.windows[-1]
+    needed = events.where((first <= last) & (last >= low) & (first <= high))
+    lowest = _floor_div(sf.greatest(first, sf.lit(low)) - low, cut.size)
+    highest = _floor_div(sf.least(last, sf.lit(high)) - low, cut.size)
+    return needed.withColumn(SHARD, sf.explode(sf.sequence(lowest, highest).cast("array<int>")))
+
+
+def _holding(windows: Windows, time: Column) -> tuple[Column, Column]:
+    """First and last window that hold an event at `time` (microseconds): `Windows.holding` on columns."""
+    first = _floor_div(time - sf.lit(windows.origin + windows.within), windows.slide) + 1
+    return first, _floor_div(time - sf.lit(windows.origin), windows.slide)
+
+
+def _floor_div(value: Column, divisor: int) -> Column:
+    """Integer division that rounds down; Spark's own rounds to zero, and goes through doubles with `/`."""
+    by = sf.lit(divisor)
+    return sf.call_function("div", value - sf.pmod(value, by), by)
+
+
+def distribute(plan: Plan, events: DataFrame, cut: Cut) -> DataFrame:
+    """The sharded events, each unit whole in one of the cut's partitions."""
+    spread = sharded(plan, events, cut)
+    return spread.repartitionById(cut.partitions, partition_of(plan, cut.partitions))
+
+
+def _too_large(plan: Plan, unit: dict[str, object], cut: Cut, limit: int) -> ShardTooLargeError:
+    group = ", ".join(f"{name} = {unit[name]!r}" for name in group_key(plan)) or "the whole stream"
+    window = cut.of(int(str(unit[SHARD])))[0]
+    return ShardTooLargeError(
+        f"{group}: {unit['count']} events in the window that starts at {_iso(plan.windows.start(window))}, "
+        f"more than the {limit} rows a worker may hold",
+        hint="raise limits.shard_rows of the profile (and the workers' memory), shorten within, or group by more",
+    )
+
+
+def _iso(micros: int) -> str:
+    from pipelines.runs import moment
+
+    return moment(micros).isoformat()

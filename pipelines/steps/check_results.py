@@ -1,0 +1,61 @@
+"""Step 3: the staged rows before the results contract. What fails here is not published."""
+
+from __future__ import annotations
+
+from pyspark import StorageLevel
+from pyspark.sql import functions as sf
+
+from pipelines.errors import ChecksFailedError
+from pipelines.expectations import judge
+from pipelines.results_contract import results_contract
+from pipelines.runs import Record, moment, recorded
+from pipelines.steps.check_source import verdict
+from pipelines.steps.run import Run
+from pipelines.warehouse import read_at
+
+
+def check_results(run: Run) -> Record:
+    """Judge the staged version by `data_contracts/results_<kind>.yaml` filled in for the pattern.
+
+    Raises ChecksFailedError naming the checks that fail; rules of severity warning are recorded only.
+    """
+    record = run.record("check_results")
+    with recorded(run.spark, run.warehouse, record):
+        computed = run.need("compute")
+        record.source_version = computed["source_version"]
+        record.staged_version = computed["staged_version"]
+        path = run.warehouse.staging(run.name, run.run_id)
+        contract = results_contract(
+            run.project.contract_path(f"results_{run.pattern.kind}"), run.plan, run.name
+        )
+        staged = read_at(run.spark, path, int(computed["staged_version"])).persist(
+            StorageLevel.MEMORY_AND_DISK
+        )
+        try:
+            record.checks = judge(staged, contract.rules, f"results_{run.name}")
+            rows = staged.count()
+            first, last = bounds(run)
+            outside = staged.where(~sf.col("window_start").between(moment(first), moment(last))).count()
+        finally:
+            staged.unpersist()
+        record.rows_in = record.rows_out = rows
+        asked = f"from {moment(first):%Y-%m-%d %H:%M:%S} to {moment(last):%Y-%m-%d %H:%M:%S}"
+        record.checks.append(verdict("windows_of_the_run", outside == 0, f"{outside} rows outside", asked))
+        warnings = {rule.name for rule in contract.rules if rule.warning}
+        failed = [
+            item["check"] for item in record.checks if not item["success"] and item["check"] not in warnings
+        ]
+        if failed:
+            raise ChecksFailedError(
+                f"staged results of {run.name} break the results contract: {', '.join(failed)}",
+                hint=f"the rows are in {path}, version {record.staged_version}; nothing was published",
+            )
+    return record
+
+
+def bounds(run: Run) -> tuple[int, int]:
+    """First and last `window_start` of the run, both included; an impossible pair when there are no windows."""
+    windows = run.windows
+    if not windows:
+        return (run.start_us, run.start_us - 1)
+    return run.plan.windows.start(windows[0]), run.plan.windows.start(windows[-1])

@@ -1,0 +1,82 @@
+"""Step 1: pin the source's version, set apart the rows that break its contract, judge the rest of the run by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from pipelines import quarantine as q
+from pipelines.errors import SourceMissingError, ToleranceError
+from pipelines.expectations import judge
+from pipelines.runs import Record, recorded
+from pipelines.steps.run import Run
+from pipelines.warehouse import exists, latest_version, read_at, with_retries
+
+
+def check_source(run: Run) -> Record:
+    """Rows of the pinned version in the time range of the run's windows are split; the bad ones go to quarantine.
+
+    Every run of this step pins anew, so a run cleared and started again sees what has arrived since. The record holds
+    the version, the rows in (good and bad together) and quarantined, and the verdict on each rule.
+    Raises SourceMissingError, SourceSchemaError, ContractRuleError, ToleranceError.
+    """
+    record = run.record("check_source")
+    with recorded(run.spark, run.warehouse, record):
+        path = run.warehouse.source(run.contract.name)
+        if not exists(run.spark, path):
+            raise SourceMissingError(
+                f"the source '{run.contract.name}' is not in the warehouse: {path}",
+                hint=f"run `trendlake ingest {run.contract.name}`",
+            )
+        record.source_version = latest_version(run.spark, path)
+        source = read_at(run.spark, path, record.source_version)
+        q.check_columns(source, run.contract)
+        rows = source.where(q.in_range(run.contract, *run.span))
+        annotated = q.annotate(rows, run.contract.rules).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            _split_and_judge(run, annotated, record)
+        finally:
+            annotated.unpersist()
+        _within_tolerance(run, record)
+    return record
+
+
+def _split_and_judge(run: Run, annotated: DataFrame, record: Record) -> None:
+    bad = sf.sum((sf.size(q.BROKEN) > 0).cast("bigint"))
+    counted = annotated.agg(sf.count(sf.lit(1)), sf.coalesce(bad, sf.lit(0))).collect()[0]
+    record.rows_in, record.rows_quarantined = counted[0], counted[1]
+    record.rows_out = counted[0] - counted[1]
+    version = int(record.source_version or 0)
+    if record.rows_quarantined:
+        key = f"{run.span[0]} {run.span[1]} {run.contract.fingerprint}"
+        with_retries(
+            lambda: q.write_quarantine(
+                q.bad_rows(annotated, run.run_id, version), run.warehouse.quarantine(run.contract.name),
+                run_id=run.run_id, source_version=version, key=key,
+            ),
+            "writing the quarantine",
+        )  # fmt: skip
+    record.checks = [
+        verdict("contract", True, f"{run.contract.name} {run.contract.version}", run.contract.fingerprint),
+        *judge(annotated.drop(q.BROKEN), run.contract.rules, run.contract.name),
+    ]
+
+
+def _within_tolerance(run: Run, record: Record) -> None:
+    rows, bad, most = record.rows_in or 0, record.rows_quarantined or 0, run.contract.tolerance
+    within = bad <= most * rows
+    observed = f"{bad} of {rows} rows"
+    record.checks.append(verdict("quarantine_tolerance", within, observed, f"at most {most:.2%} of the rows"))
+    if not within:
+        raise ToleranceError(
+            f"{observed} of '{run.contract.name}' break its contract; it tolerates {most:.2%}",
+            hint=f"see why in {run.warehouse.quarantine(run.contract.name)}, run_id {run.run_id}",
+        )
+
+
+def verdict(check: str, success: bool, observed: str, expected: str) -> dict[str, Any]:
+    """A verdict that is not a rule's, in the shape of `runs.checks`."""
+    return {"check": check, "column": None, "success": success, "observed": observed, "expected": expected}

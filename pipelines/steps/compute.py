@@ -1,0 +1,112 @@
+"""Step 2: the windows of the run, computed by the kernels in Arrow workers, staged as a Delta table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from cep_core.errors import TrendlakeError
+from pipelines import quarantine as q
+from pipelines.commits import commit_token, find_commit
+from pipelines.errors import ShardTooLargeError, StepOrderError
+from pipelines.runs import Record, recorded
+from pipelines.shards import Cut, choose, distribute
+from pipelines.steps.run import Run
+from pipelines.warehouse import read_at
+from pipelines.worker import kernel_of
+
+
+def compute(run: Run) -> Record:
+    """Reads the pinned version, stages the results, records where. A second attempt replaces what a first staged.
+
+    Raises StepOrderError (check_source has not been done for this state of things), ShardTooLargeError.
+    """
+    record = run.record("compute")
+    with recorded(run.spark, run.warehouse, record):
+        checked = run.need("check_source")
+        record.source_version = checked["source_version"]
+        rows = int(checked["rows_out"] or 0)
+        if _verdict(checked, "contract")["expected"] != run.contract.fingerprint:
+            raise StepOrderError(
+                f"the contract of '{run.contract.name}' has changed since check_source of run {run.run_id}",
+                hint=f"run `trendlake check-source {run.name}` again",
+            )
+        events = read_events(run, checked)
+        cores = run.spark.sparkContext.defaultParallelism
+        limit = run.profile.limits.shard_rows
+        record.rows_in = rows
+        results = _empty(run)
+        if run.windows and rows:
+            cut = choose(run.plan, events, rows, run.windows, limit, cores)
+            results = computed(run, events, cut)
+        record.staged_version, record.rows_out = stage(run, results, int(checked["source_version"]))
+    return record
+
+
+def _verdict(checked: Mapping[str, Any], check: str) -> Mapping[str, Any]:
+    return next(item for item in checked["checks"] if item["check"] == check)
+
+
+def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
+    """The good rows the plan needs of the pinned version: its columns, its event types, the windows' time range.
+
+    The split is made again from the same rules. Where check_source has found no duplicates, they are not looked for
+    again: that would shuffle every row.
+    """
+    source = read_at(run.spark, run.warehouse.source(run.contract.name), int(checked["source_version"]))
+    rows = source.where(q.in_range(run.contract, *run.span))
+    unique = {rule.name for rule in run.contract.rules if rule.kind == "unique" and rule.quarantines}
+    repeated = any(not item["success"] for item in checked["checks"] if item["check"] in unique)
+    good = q.good_rows(q.annotate(rows, run.contract.rules, unique=repeated))
+    if run.plan.event_types is not None:
+        good = good.where(q.column(run.plan.schema.event_type).isin(list(run.plan.event_types)))
+    return good.select(*[q.column(name) for name in run.plan.columns])
+
+
+def computed(run: Run, events: DataFrame, cut: Cut) -> DataFrame:
+    """The result rows, columns of `plan.result_schema`."""
+    kernel = kernel_of(run.plan, cut, run.profile.limits.shard_rows)
+    return distribute(run.plan, events, cut).mapInArrow(kernel, from_arrow_schema(run.plan.result_schema))
+
+
+def _empty(run: Run) -> DataFrame:
+    return run.spark.createDataFrame([], from_arrow_schema(run.plan.result_schema))
+
+
+def stage(run: Run, results: DataFrame, source_version: int) -> tuple[int, int]:
+    """Write the rows with their origin to staging; the version written and its number of rows."""
+    path = run.warehouse.staging(run.name, run.run_id)
+    told = results.withColumns(
+        {
+            "plan_hash": sf.lit(run.plan.hash),
+            "source_version": sf.lit(source_version).cast("bigint"),
+            "run_id": sf.lit(run.run_id),
+            "computed_at": sf.current_timestamp(),
+        }
+    )
+    token = commit_token(run.run_id, "compute")
+    writer = told.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    try:
+        writer.option("userMetadata", token).save(path)
+    except PythonException as error:
+        raise _own(error) from error
+    commit = find_commit(run.spark, path, token)
+    return commit.version, commit.metric("numOutputRows")
+
+
+def _own(error: PythonException) -> Exception:
+    """An error that a kernel raised for the user, from the worker's traceback; any other as it is."""
+    found = re.search(r"\[(SHARD_TOO_LARGE|WINDOW_TOO_LARGE|NOT_SUPPORTED|BAD_EVENTS)\] (.*)", str(error))
+    if found is None:
+        return error
+    mine: TrendlakeError = ShardTooLargeError(found[2])
+    if found[1] != ShardTooLargeError.code:
+        mine = TrendlakeError(found[2])
+        mine.code = found[1]
+    return mine

@@ -1,0 +1,85 @@
+"""One run of one pattern: what its steps are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from cep_core import Pattern, Plan, compile_plan, load_pattern
+from pipelines.contract import Contract, load_contract
+from pipelines.errors import BadTimeError, StepOrderError
+from pipelines.profile import Profile
+from pipelines.project import Project
+from pipelines.runs import Record, Stage, need
+from pipelines.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run computes the windows that end in `(start_us, end_us]`, microseconds since the epoch."""
+
+    spark: SparkSession
+    project: Project
+    profile: Profile
+    warehouse: Warehouse
+    pattern: Pattern
+    contract: Contract
+    plan: Plan
+    run_id: str
+    start_us: int
+    end_us: int
+
+    @property
+    def name(self) -> str:
+        return self.pattern.name
+
+    @property
+    def windows(self) -> range:
+        return self.plan.windows.ending_in(self.start_us, self.end_us)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The half-open time range the windows need; empty when there are none."""
+        return self.plan.windows.span(self.windows) if self.windows else (self.start_us, self.start_us)
+
+    def record(self, stage: Stage) -> Record:
+        """A record of this run, to be filled in by the stage."""
+        return Record(
+            self.run_id, self.name, stage, interval_from=self.start_us, interval_to=self.end_us,
+            plan_hash=self.plan.hash, source=self.contract.name, windows=len(self.windows),
+        )  # fmt: skip
+
+    def need(self, stage: Stage) -> Mapping[str, Any]:
+        """The record of an earlier stage of this run. Raises StepOrderError when it has not succeeded, or was made
+        for another interval or another state of the pattern."""
+        found = need(self.spark, self.warehouse, self.name, self.run_id, stage)
+        again = f"run `trendlake {stage.replace('_', '-')} {self.name}` again"
+        if (found["interval_from"], found["interval_to"]) != (self.start_us, self.end_us):
+            raise StepOrderError(f"{stage} of run {self.run_id} was for another interval", hint=again)
+        if found["plan_hash"] != self.plan.hash:
+            raise StepOrderError(f"the pattern has changed since {stage} of run {self.run_id}", hint=again)
+        return found
+
+
+def prepare(
+    spark: SparkSession,
+    project: Project,
+    profile: Profile,
+    pattern: str,
+    run_id: str,
+    start_us: int,
+    end_us: int,
+) -> Run:
+    """Load and check what the run is about. Raises PatternErrors, ContractErrors, ProjectError, BadTimeError."""
+    if start_us >= end_us:
+        raise BadTimeError("the interval is empty: --from must be before --to")
+    if not run_id:
+        raise BadTimeError("the run id is empty")
+    loaded = load_pattern(project.pattern_path(pattern))
+    contract = load_contract(project.contract_path(str(loaded.source)))
+    plan = compile_plan(loaded, contract.event_schema())
+    warehouse = Warehouse(profile.warehouse_of(project))
+    return Run(spark, project, profile, warehouse, loaded, contract, plan, run_id, start_us, end_us)

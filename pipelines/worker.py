@@ -1,0 +1,48 @@
+"""What runs in Spark's Python workers: Arrow batches of one partition in, result rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core import run_plan
+from cep_core.plan import Plan
+from pipelines.errors import ShardTooLargeError
+from pipelines.shards import SHARD, Cut
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def kernel_of(plan: Plan, cut: Cut, limit: int) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow`: takes a partition's batches one by one, holds at most `limit` rows, sorts and
+    runs the kernels shard by shard, yields batches of `plan.result_schema`."""
+
+    def compute_partition(batches: Batches) -> Batches:
+        held: list[pa.RecordBatch] = []
+        rows = 0
+        for batch in batches:
+            rows += batch.num_rows
+            if rows > limit:
+                raise ShardTooLargeError(f"a partition has more than the {limit} rows a worker may hold")
+            held.append(batch)
+        if rows:
+            for shard, events in by_shard(pa.Table.from_batches(held)):
+                yield from run_plan(plan, events, cut.of(shard)).cast(plan.result_schema).to_batches()
+
+    return compute_partition
+
+
+def by_shard(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each shard, without the shard's number."""
+    shards = table[SHARD].to_numpy()
+    events = table.drop_columns([SHARD])
+    if (shards == shards[0]).all():
+        yield int(shards[0]), events
+        return
+    order = np.argsort(shards, kind="stable")
+    ordered = shards[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
+    for start, end in zip(starts, np.append(starts[1:], len(ordered)), strict=True):
+        yield int(ordered[start]), events.take(order[start:end])
