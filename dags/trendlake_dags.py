@@ -9,8 +9,10 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain
 from airflow.sdk.exceptions import AirflowTimetableInvalid
 
-from cep_core import Pattern, PatternErrors, load_pattern
+from cep_core import Pattern, PatternErrors
 from cep_core.errors import BadValueError
+from pipelines.project import find_project
+from pipelines.validate import check_pattern
 
 SUBMIT = Path(__file__).resolve().parents[1] / "jobs" / "submit.py"
 SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is
@@ -23,8 +25,8 @@ TO = "{{ params['to'] or data_interval_end.isoformat() }}"
 
 
 def pattern_dag(path: str) -> DAG:
-    """The DAG of a pattern file; raises `PatternErrors`, with file and line, when it is not in order."""
-    pattern = load_pattern(path)
+    """The DAG of a pattern file. Raises TrendlakeError, with file and line, where it is wrong."""
+    pattern = check_pattern(find_project(), Path(path))
     with DAG(
         dag_id=pattern.name,
         description=pattern.description,
@@ -33,7 +35,7 @@ def pattern_dag(path: str) -> DAG:
         start_date=EPOCH,
         catchup=False,
         max_active_runs=2,
-        tags=["trendlake", pattern.kind, pattern.source],
+        tags=["trendlake", pattern.kind, str(pattern.source), *pattern.tags],
         default_args={
             "owner": pattern.owner or "trendlake",
             "retries": 2,

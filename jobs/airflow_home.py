@@ -124,6 +124,7 @@ class AirflowHome:
             "PATH": os.pathsep.join([str(venv_bin), os.environ.get("PATH", "")]),
             "PYTHONPATH": str(ROOT / "dags"),
             "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_CONF_DIR": str(self.home / "spark"),
         }
         return {**inherited, **{f"AIRFLOW__{name}": value for name, value in settings.items()}, **own}
@@ -242,9 +243,7 @@ def serve() -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m jobs.airflow_home")
-    parser.add_argument(
-        "command", nargs=argparse.REMAINDER, help="run ARGS ...: an airflow command; none: the page"
-    )
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="run ARGS ...: an airflow command; none: the page")
     command = parser.parse_args().command
     stop_on_signals()
     try:

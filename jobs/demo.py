@@ -6,6 +6,7 @@ pattern over the year, shows each step as it happens, stops that Airflow, and sa
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -18,6 +19,8 @@ from rich.markup import escape
 from cep_core import TrendlakeError
 from jobs.airflow_api import AirflowApi, AirflowApiError
 from jobs.airflow_home import AirflowHome, AirflowHomeError, Processes, free_port, own_home, stop_on_signals
+from jobs.running import Place, session
+from jobs.showing import print_results
 
 PATTERNS = ("delay_snowball", "recovery_without_cancellation")
 RANGE = {
@@ -26,6 +29,8 @@ RANGE = {
 }  # UTC: the last local evening is 2014's
 TROUBLE = {"up_for_retry", "failed", "upstream_failed"}
 LOG_LINES = 30
+SHOWN = 8  # result rows of each pattern
+JAVA_CHATTER = "WARNING: Using incubator modules"
 DAGS_SECONDS = 90.0
 RUN_SECONDS = 900.0
 POLL_SECONDS = 0.5
@@ -60,9 +65,7 @@ class Watch:
                         raise DemoError(f"Airflow's run of {dag_id} failed")
                     if state == "success":
                         open_runs.remove(dag_id)
-                running = [
-                    f"{dag} {task}" for (dag, task), (state, _) in self.seen.items() if state == "running"
-                ]
+                running = [f"{dag} {task}" for (dag, task), (state, _) in self.seen.items() if state == "running"]
                 status.update(f"{self.elapsed()}  {', '.join(running) or 'Airflow schedules'}")
                 time.sleep(POLL_SECONDS)
 
@@ -77,10 +80,11 @@ class Watch:
     def tell(self, dag_id: str, task_id: str, state: str, attempt: int, seconds: float | None) -> None:
         style = {"success": "green", "running": "cyan"}.get(state, "red" if state in TROUBLE else "dim")
         took = f"  {seconds:.0f} s" if state == "success" and seconds is not None else ""
-        console.print(f"  {self.elapsed()}  {dag_id:<30} {task_id:<14} [{style}]{state}[/]{took}")
+        console.print(f"  {self.elapsed()}  {dag_id:<30} {task_id:<14} [{style}]{state}[/]{took}", soft_wrap=True)
         if state in ("up_for_retry", "failed"):
             lines = self.api.log(dag_id, self.run_id, task_id, attempt)
-            console.print(escape("\n".join(f"      {line}" for line in lines[-LOG_LINES:])), style="red")
+            text = "\n".join(f"      {line}" for line in lines[-LOG_LINES:])
+            console.print(text, style="red", markup=False, soft_wrap=True)
 
     def elapsed(self) -> str:
         minutes, seconds = divmod(int(time.monotonic() - self.began), 60)
@@ -88,17 +92,20 @@ class Watch:
 
 
 def step(number: int, text: str) -> None:
-    console.print(f"\n[bold]{number}/4  {text}[/]")
+    console.print(f"\n[bold]{number}/3  {text}[/]", soft_wrap=True)
 
 
-def trendlake(*arguments: str) -> None:
+def trendlake(home: AirflowHome, *arguments: str) -> None:
     """Runs a `trendlake` command, its output passing through. Raises DemoError when it fails."""
-    sys.stdout.flush()
-    done = subprocess.run(
-        [sys.executable, "-m", "jobs.cli", *arguments], stdin=subprocess.DEVNULL, check=False
-    )
-    if done.returncode:
-        raise DemoError(f"trendlake {' '.join(arguments)} ended with exit code {done.returncode}")
+    command = [sys.executable, "-m", "jobs.cli", *arguments]
+    with subprocess.Popen(
+        command, env=home.env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        for line in process.stdout or ():
+            if not line.startswith(JAVA_CHATTER):
+                console.print(f"  {line.rstrip()}", markup=False, soft_wrap=True)
+    if process.returncode:
+        raise DemoError(f"trendlake {' '.join(arguments)} ended with exit code {process.returncode}")
 
 
 def wait_for_dags(api: AirflowApi, wanted: tuple[str, ...]) -> None:
@@ -106,9 +113,7 @@ def wait_for_dags(api: AirflowApi, wanted: tuple[str, ...]) -> None:
     deadline = time.monotonic() + DAGS_SECONDS
     while not set(wanted) <= api.dag_ids():
         if time.monotonic() > deadline:
-            errors = "\n".join(
-                f"{error['filename']}\n{error['stack_trace']}" for error in api.import_errors()
-            )
+            errors = "\n".join(f"{error['filename']}\n{error['stack_trace']}" for error in api.import_errors())
             raise DemoError(f"Airflow does not show the DAGs {', '.join(wanted)}\n{errors}")
         time.sleep(POLL_SECONDS)
 
@@ -130,18 +135,23 @@ def run_dags(home: AirflowHome, processes: Processes, run_id: str) -> None:
 
 
 def show_results(home: AirflowHome, run_id: str) -> None:
-    for pattern in PATTERNS:
-        trendlake("show", pattern, "--limit", "8")
+    os.environ.update(home.env())
+    place = Place(home.project, home.profile)
+    with session(place, "trendlake show") as spark:
+        for pattern in PATTERNS:
+            print_results(place, spark, pattern, SHOWN)
     warehouse = home.profile.warehouse_of(home.project)
+    reports = home.project.state / "reports"
+    found = [str(path) for path in sorted(reports.rglob("*.html")) if run_id in str(path)]
+    places = [
+        *(("results", f"{warehouse}/results/{pattern}") for pattern in PATTERNS),
+        ("run record", f"{warehouse}/trendlake_runs   (this run: {run_id}; see also .venv/bin/trendlake runs)"),
+        *(("report", path) for path in found),
+        ("Airflow", "`make airflow` starts it again, with these runs in it, and prints its page's address"),
+    ]
     console.print("\n[bold]Where it lies[/]")
-    for pattern in PATTERNS:
-        console.print(f"  results     {warehouse}/results/{pattern}")
-    console.print(f"  run record  {warehouse}/trendlake_runs   (run {run_id}; or: .venv/bin/trendlake runs)")
-    for report in sorted((home.project.state / "reports").rglob(f"*{run_id}*.html")):
-        console.print(f"  report      {report}")
-    console.print(
-        "  Airflow     make airflow   starts it again, with these runs, and prints its page's address"
-    )
+    for what, where in places:
+        console.print(f"  {what:<11} {where}", markup=False, soft_wrap=True)
 
 
 def demo() -> None:
@@ -150,11 +160,10 @@ def demo() -> None:
     run_id = f"demo_{datetime.now(UTC):%Y%m%dT%H%M%S}"
     with home.running() as processes:  # comes up while the flights are read
         step(1, "Read 336,776 flights of 2013 into a Delta table, through their data contract")
-        trendlake("ingest", "flights")
-        step(2, "Airflow: SQLite, one DAG for each pattern in conf/patterns")
-        step(3, "Airflow runs the DAGs over the year 2013, each step a Spark application")
+        trendlake(home, "ingest", "flights")
+        step(2, "Airflow runs the DAG of each pattern over the year, every step a Spark application")
         run_dags(home, processes, run_id)
-    step(4, "The busiest results")
+    step(3, "The busiest results")
     show_results(home, run_id)
     console.print(f"\n[green]done[/] in {time.monotonic() - began:.0f} s")
 

@@ -1,0 +1,124 @@
+"""The DAG of a pattern: what Airflow itself says of it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.airflow_home import AirflowHome
+from tests.dag.conftest import AirflowCommand, rows
+
+pytestmark = [pytest.mark.airflow, pytest.mark.slow]
+
+DESCRIBE = """
+import json, sys
+from airflow.dag_processing.dagbag import BundleDagBag
+from pathlib import Path
+folder = Path(sys.argv[1])
+bag = BundleDagBag(dag_folder=folder, bundle_path=folder, bundle_name="patterns")
+print("DAGS" + json.dumps({
+    "errors": bag.import_errors,
+    "dags": {
+        dag.dag_id: {
+            "edges": [[task.task_id, sorted(task.downstream_task_ids)] for task in dag.topological_sort()],
+            "operators": sorted({task.task_type for task in dag.tasks}),
+            "retries": sorted({task.retries for task in dag.tasks}),
+            "backoff": all(task.retry_exponential_backoff for task in dag.tasks),
+            "owner": dag.owner, "tags": sorted(dag.tags), "catchup": dag.catchup,
+            "max_active_runs": dag.max_active_runs, "doc_md": dag.doc_md, "params": sorted(dag.params),
+        }
+        for dag in bag.dags.values()
+    },
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def described(home: AirflowHome, airflow: AirflowCommand) -> dict[str, Any]:
+    """Every DAG, as Airflow's own DagBag holds it."""
+    airflow("dags", "reserialize")
+    folder = home.home / "bundles" / "patterns" / "dags"
+    done = subprocess.run(
+        [sys.executable, "-c", DESCRIBE, str(folder)],
+        env=home.env(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.split("DAGS", 1)[1])
+    return found
+
+
+def test_every_pattern_is_a_dag(home: AirflowHome, described: dict[str, Any]) -> None:
+    """One DAG a pattern file, and no import error."""
+    assert home.patterns is not None
+    assert described["errors"] == {}
+    assert set(described["dags"]) == {path.stem for path in home.patterns.glob("*.yaml")}
+
+
+def test_the_steps_are_visible(described: dict[str, Any]) -> None:
+    """check source >> compute >> check results >> publish >> report, each a Spark application."""
+    steps = ["check_source", "compute", "check_results", "publish", "report"]
+    chained = [
+        [step, follower] for step, follower in zip(steps, [*([s] for s in steps[1:]), []], strict=True)
+    ]
+    for dag in described["dags"].values():
+        assert dag["edges"] == chained
+        assert dag["operators"] == ["SparkSubmitOperator"]
+
+
+def test_a_dag_says_what_its_pattern_says(home: AirflowHome, described: dict[str, Any]) -> None:
+    """Owner, source and text come from the YAML; retries back off; nothing is caught up by itself."""
+    assert home.patterns is not None
+    for name, dag in described["dags"].items():
+        text = (home.patterns / f"{name}.yaml").read_text()
+        assert text in dag["doc_md"]
+        assert f"owner: {dag['owner']}" in text
+        assert {"trendlake", "flights"} <= set(dag["tags"])
+        assert dag["retries"] == [2]
+        assert dag["backoff"]
+        assert dag["catchup"] is False
+        assert dag["max_active_runs"] >= 1
+        assert dag["params"] == ["from", "to"]
+
+
+def test_a_daily_run_covers_its_day(airflow: AirflowCommand, described: dict[str, Any]) -> None:
+    """The data interval is half open, [D, D+1), and the logical date is its start, not the time of firing."""
+    columns = "dag_id,next_dagrun,next_dagrun_data_interval_start,next_dagrun_data_interval_end"
+    details = rows(airflow("dags", "list", "-o", "json", "--columns", columns))[0]
+    start = datetime.fromisoformat(details["next_dagrun_data_interval_start"])
+    assert datetime.fromisoformat(details["next_dagrun"]) == start
+    assert datetime.fromisoformat(details["next_dagrun_data_interval_end"]) - start == timedelta(days=1)
+
+
+def test_a_backfill_has_a_run_for_each_day(airflow: AirflowCommand, described: dict[str, Any]) -> None:
+    """From the 5th to the 7th are three daily runs."""
+    printed = airflow(
+        "backfill", "create", "--dry-run", "--dag-id", "delay_snowball",
+        "--from-date", "2013-01-05", "--to-date", "2013-01-07",
+    )  # fmt: skip
+    assert [day for day in range(1, 31) if f"| 2013-01-{day:02d} 00:00:00+00:00" in printed] == [5, 6, 7]
+
+
+def test_the_interval_reaches_the_command(airflow: AirflowCommand, described: dict[str, Any]) -> None:
+    """A step starts `trendlake compute PATTERN --from D --to D+1 --run-id ID`."""
+    printed = airflow("tasks", "render", "delay_snowball", "compute", "2013-01-05")
+    (line,) = (line for line in printed.splitlines() if line.startswith("['compute'"))
+    step, pattern, *options = ast.literal_eval(line)
+    assert step == "compute"
+    assert Path(pattern).name == "delay_snowball.yaml"
+    assert options[:5] == [
+        "--from",
+        "2013-01-04T00:00:00+00:00",
+        "--to",
+        "2013-01-05T00:00:00+00:00",
+        "--run-id",
+    ]
