@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.check import CheckedMeasure
-from cep_core.kernels.numbers import e_weight
+from cep_core.kernels.numbers import e_add, e_weight
 from cep_core.passes import Weights
 from cep_core.slices import Slice
 
@@ -114,6 +114,12 @@ class Number:
     e: float = 0.0
     whole: int | None = None
 
+    def __add__(self, other: Number) -> Number:
+        if self.whole is not None and other.whole is not None:
+            return Number(self.m + other.m, 0.0, self.whole + other.whole)
+        (m, e), (n, f) = self._scaled(), other._scaled()
+        return Number(*e_add(m, e, n, f))
+
     @property
     def is_zero(self) -> bool:
         return self.whole == 0 if self.whole is not None else self.m == 0.0
@@ -128,8 +134,6 @@ class Number:
         """As float64; None when it is too large for one."""
         if self.whole is not None:
             return float(self.whole)
-        if self.e == 0.0:
-            return self.m
         try:
             value = math.ldexp(self.m, int(512 * self.e))
         except OverflowError:

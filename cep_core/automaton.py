@@ -74,9 +74,18 @@ class Automaton:
         return tuple(dict.fromkeys(state.variable for state in self.states))
 
     @property
+    def guards(self) -> tuple[int, ...]:
+        """The NOTs on its own gaps and endings, ascending."""
+        found = {g for t in self.transitions for g in (*t.gap.holds, *t.gap.fails)}
+        found |= {g for state in self.states for option in state.accepts for g in option}
+        return tuple(sorted(found))
+
+    @property
     def follows(self) -> frozenset[tuple[str, str]]:
         """(V, W): an event under W may come directly after one under V."""
-        pairs = ((self.states[t.source].variable, self.states[t.target].variable) for t in self.inner if t.source is not None)  # fmt: skip
+        pairs = (
+            (self.states[t.source].variable, self.states[t.target].variable) for t in self.inner if t.source is not None
+        )
         return frozenset(pairs)
 
 
@@ -179,7 +188,9 @@ def build(node: s.PatternNode, guard_of: Callable[[s.Not], int]) -> Automaton:
     glushkov = _Glushkov(guard_of)
     whole = glushkov.build(node)
     if whole.empty:
-        raise BadPatternError("the pattern can match the empty sequence", hint="one part at least must be there: + not *")
+        raise BadPatternError(
+            "the pattern can match the empty sequence", hint="one part at least must be there: + not *"
+        )
     return _merge_equivalent(_determinise(glushkov, whole))
 
 
@@ -215,7 +226,9 @@ def _determinise(glushkov: _Glushkov, whole: _Fragment) -> Automaton:
             for cube, subset in _cubes(group):
                 if subset not in index:
                     if len(members) >= MAX_STATES:
-                        raise BadPatternError(f"the pattern needs more than {MAX_STATES} states", hint="use fewer or smaller {n,m}")  # fmt: skip
+                        raise BadPatternError(
+                            f"the pattern needs more than {MAX_STATES} states", hint="use fewer or smaller {n,m}"
+                        )
                     index[subset] = len(members)
                     members.append(subset)
                 transitions.append(Transition(source, index[subset], cube))
@@ -237,13 +250,18 @@ def _determinise(glushkov: _Glushkov, whole: _Fragment) -> Automaton:
 
 
 def _merge_equivalent(automaton: Automaton) -> Automaton:
-    """Moore's refinement: states of one variable with the same futures become one; states with no future go."""
-    useful = _coaccessible(automaton)
-    block = {q: 0 for q in useful}
+    """Moore's refinement: states of one variable with the same futures become one; states without a past or a future
+    go."""
+    useful = _useful(automaton)
+    if not useful:
+        return Automaton((), ())
+    block = dict.fromkeys(useful, 0)
     while True:
         signature: dict[int, object] = {}
         for q in useful:
-            out = frozenset((block[t.target], t.gap) for t in automaton.transitions if t.source == q and t.target in useful)  # fmt: skip
+            out = frozenset(
+                (block[t.target], t.gap) for t in automaton.transitions if t.source == q and t.target in useful
+            )
             signature[q] = (automaton.states[q], out)
         numbers: dict[object, int] = {}
         refined = {q: numbers.setdefault(signature[q], len(numbers)) for q in useful}
@@ -261,14 +279,47 @@ def _merge_equivalent(automaton: Automaton) -> Automaton:
     return Automaton(tuple(state_of[i] for i in range(len(state_of))), tuple(transitions))
 
 
-def _coaccessible(automaton: Automaton) -> list[int]:
+def _useful(automaton: Automaton) -> list[int]:
     alive = {q for q, state in enumerate(automaton.states) if state.accepts}
     grown = True
     while grown:
         before = len(alive)
         alive |= {t.source for t in automaton.inner if t.target in alive and t.source is not None}
         grown = len(alive) > before
-    return [q for q in range(len(automaton.states)) if q in alive]
+    reached: set[int] = set()
+    fresh = {t.target for t in automaton.starts}
+    while fresh:
+        reached |= fresh
+        fresh = {t.target for t in automaton.inner if t.source in reached} - reached
+    return [q for q in range(len(automaton.states)) if q in alive and q in reached]
+
+
+def without(automaton: Automaton, variables: frozenset[str]) -> Automaton:
+    """The trends that have no event under `variables`."""
+    kept = [q for q, state in enumerate(automaton.states) if state.variable not in variables]
+    index = {q: i for i, q in enumerate(kept)}
+    transitions = tuple(
+        Transition(None if t.source is None else index[t.source], index[t.target], t.gap)
+        for t in automaton.transitions
+        if t.target in index and (t.source is None or t.source in index)
+    )
+    return _merge_equivalent(Automaton(tuple(automaton.states[q] for q in kept), transitions))
+
+
+def requiring(automaton: Automaton, variables: frozenset[str]) -> Automaton:
+    """The trends that have an event under one of `variables`: each state twice, before and after the first such
+    event."""
+    count = len(automaton.states)
+    states = tuple(State(state.variable) for state in automaton.states) + automaton.states
+    transitions = []
+    for t in automaton.transitions:
+        seen = count * (automaton.states[t.target].variable in variables)
+        if t.source is None:
+            transitions.append(Transition(None, t.target + seen, t.gap))
+        else:
+            transitions.append(Transition(t.source, t.target + seen, t.gap))
+            transitions.append(Transition(t.source + count, t.target + count, t.gap))
+    return _merge_equivalent(Automaton(states, tuple(transitions)))
 
 
 def intersect(left: Automaton, right: Automaton) -> Automaton:
@@ -283,9 +334,7 @@ def intersect(left: Automaton, right: Automaton) -> Automaton:
                     continue
                 if left.states[t.target].variable != right.states[u.target].variable:
                     continue
-                gap = Cube(
-                    tuple(sorted({*t.gap.holds, *u.gap.holds})), tuple(sorted({*t.gap.fails, *u.gap.fails}))
-                )
+                gap = Cube(tuple(sorted({*t.gap.holds, *u.gap.holds})), tuple(sorted({*t.gap.fails, *u.gap.fails})))
                 if set(gap.holds) & set(gap.fails):
                     continue
                 pair = (t.target, u.target)
@@ -300,10 +349,6 @@ def intersect(left: Automaton, right: Automaton) -> Automaton:
         done += 1
     states = []
     for a, b in index:
-        accepts = _least(
-            frozenset(x) | frozenset(y) for x in left.states[a].accepts for y in right.states[b].accepts
-        )
-        states.append(
-            State(left.states[a].variable, tuple(sorted(tuple(sorted(option)) for option in accepts)))
-        )
+        accepts = _least(frozenset(x) | frozenset(y) for x in left.states[a].accepts for y in right.states[b].accepts)
+        states.append(State(left.states[a].variable, tuple(sorted(tuple(sorted(option)) for option in accepts))))
     return _merge_equivalent(Automaton(tuple(states), tuple(dict.fromkeys(transitions))))

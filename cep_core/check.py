@@ -100,7 +100,9 @@ class _Checker:
             known = self.schema.types
             if known is not None and atom.type_name not in known:
                 hint = did_you_mean(atom.type_name, known)
-                self.report(UnknownTypeError(f"the source has no event type '{atom.type_name}'", hint=hint), path, atom.span)  # fmt: skip
+                self.report(
+                    UnknownTypeError(f"the source has no event type '{atom.type_name}'", hint=hint), path, atom.span
+                )
             before = self.types.setdefault(atom.variable, atom.type_name)
             if before != atom.type_name:
                 message = f"variable '{atom.variable}' is of type {before} already"
@@ -148,7 +150,11 @@ class _Checker:
             body = part.body
             if not isinstance(body, s.Atom | s.Seq):
                 message = "NOT takes a type or a SEQ"
-                self.report(BadPatternError(message, hint="NOT C already rules out C+; for alternatives write one NOT each"), path, part.span)  # fmt: skip
+                self.report(
+                    BadPatternError(message, hint="NOT C already rules out C+; for alternatives write one NOT each"),
+                    path,
+                    part.span,
+                )
             else:
                 self._shape(body, outermost=False)
 
@@ -156,9 +162,11 @@ class _Checker:
     def resolve(self, attribute: s.Attribute) -> str:
         if attribute.variable not in self.types:
             raise ExpressionError(
-                UnknownVariableError(f"the pattern has no variable '{attribute.variable}'", hint=self._variable_hint(attribute.variable)),
+                UnknownVariableError(
+                    f"the pattern has no variable '{attribute.variable}'", hint=self._variable_hint(attribute.variable)
+                ),
                 attribute.span,
-            )  # fmt: skip
+            )
         return self.column(attribute.name, attribute.span)
 
     def _variable_hint(self, word: str) -> str | None:
@@ -170,7 +178,8 @@ class _Checker:
     def column(self, name: str, span: s.Span) -> str:
         if name not in self.families:
             raise ExpressionError(
-                UnknownAttributeError(f"the source has no attribute '{name}'", hint=did_you_mean(name, self.families)), span
+                UnknownAttributeError(f"the source has no attribute '{name}'", hint=did_you_mean(name,
+                self.families)), span
             )  # fmt: skip
         return self.families[name]
 
@@ -181,7 +190,9 @@ class _Checker:
             self.report(error.cause, path, (error.offset, error.offset + error.width))
             return None
 
-    def check_where(self) -> tuple[list[tuple[str, s.Expr]], list[tuple[str, str, s.Expr, int]], bool, list[EquivalenceAttribute]]:  # fmt: skip
+    def check_where(
+        self,
+    ) -> tuple[list[tuple[str, s.Expr]], list[tuple[str, str, s.Expr, int]], bool, list[EquivalenceAttribute]]:
         local: list[tuple[str, s.Expr]] = []
         adjacent: list[tuple[str, str, s.Expr, int]] = []
         equivalence: list[EquivalenceAttribute] = []
@@ -213,10 +224,15 @@ class _Checker:
 
     def _neither(self, part: s.Expr, now: set[str], then: set[str], path: Path_) -> None:
         if not now:
-            message, hint = "a condition on NEXT speaks of the event before it too", "such as S.price > NEXT(S).price; a condition on one event needs no NEXT"  # fmt: skip
+            message, hint = (
+                "a condition on NEXT speaks of the event before it too",
+                "such as S.price > NEXT(S).price; a condition on one event needs no NEXT",
+            )
         elif len(now | then) > 1 and not then:
             names = sorted(now)
-            message = f"a condition of kind trends is about one event or about two adjacent ones, not {' and '.join(names)}"
+            message = (
+                f"a condition of kind trends is about one event or about two adjacent ones, not {' and '.join(names)}"
+            )
             hint = f"for adjacent events write NEXT({names[-1]})"
         else:
             message, hint = "an adjacent condition is about one variable and one NEXT(variable)", None
@@ -235,7 +251,9 @@ class _Checker:
                     everywhere.append(name)
             except ExpressionError as error:
                 self.report(error.cause, path, span)
-        scoped = [EquivalenceAttribute(name, frozenset(scope)) for name, scope in scopes.items() if name not in everywhere]  # fmt: skip
+        scoped = [
+            EquivalenceAttribute(name, frozenset(scope)) for name, scope in scopes.items() if name not in everywhere
+        ]
         return [EquivalenceAttribute(name) for name in everywhere] + scoped
 
     # --- measures and groups
@@ -259,20 +277,26 @@ class _Checker:
         known = ("count", "min", "max", "sum", "avg")
         if measure.function not in known:
             raise ExpressionError(
-                BadConditionError(f"there is no aggregate '{measure.function.upper()}'", hint=did_you_mean(measure.function, known)),
+                BadConditionError(
+                    f"there is no aggregate '{measure.function.upper()}'", hint=did_you_mean(measure.function, known)
+                ),
                 measure.span,
-            )  # fmt: skip
+            )
         if measure.function == "count":
             if measure.attribute is not None:
                 hint = f"COUNT(*) counts trends, COUNT({measure.variable}) the events under {measure.variable}"
                 raise ExpressionError(BadConditionError("COUNT takes * or a variable", hint=hint), measure.span)
         elif measure.attribute is None:
             hint = f"such as {measure.function.upper()}(S.price)"
-            raise ExpressionError(BadConditionError(f"{measure.function.upper()} takes a variable's attribute", hint=hint), measure.span)  # fmt: skip
+            raise ExpressionError(
+                BadConditionError(f"{measure.function.upper()} takes a variable's attribute", hint=hint), measure.span
+            )
         family = "int"
         if measure.variable is not None:
             if measure.variable not in self.types:
-                cause = UnknownVariableError(f"the pattern has no variable '{measure.variable}'", hint=self._variable_hint(measure.variable))  # fmt: skip
+                cause = UnknownVariableError(
+                    f"the pattern has no variable '{measure.variable}'", hint=self._variable_hint(measure.variable)
+                )
                 raise ExpressionError(cause, measure.span)
             if measure.variable not in self.positive:
                 message = f"'{measure.variable}' stands under NOT: no trend has events of it"

@@ -1,4 +1,5 @@
-"""Values as small whole numbers: equal values share a code; ordered codes keep the order. NULL is -1 where it is nobody's equal."""
+"""Values as small whole numbers: equal values share a code; ordered codes keep the order. NULL is -1 where it is
+nobody's equal."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ Array = Any
 
 
 def group_codes(columns: Sequence[Array], length: int) -> Array:
-    """int64 codes 0..: rows agree on every column exactly when their codes do. NULL agrees with NULL, as in GROUP BY."""
+    """int64 codes 0..: rows agree on every column exactly when their codes do. NULL agrees with NULL, as in GROUP
+    BY."""
     codes = np.zeros(length, dtype=np.int64)
     for column in columns:
         if pa.types.is_null(column.type):
@@ -28,14 +30,17 @@ def group_codes(columns: Sequence[Array], length: int) -> Array:
 
 
 def ordered_codes(*parts: Array) -> tuple[list[Array], int]:
-    """One order over several normalised Arrow arrays: int64 codes 0.. for each, -1 for NULL; and how many codes there are.
+    """One order over several normalised Arrow arrays: int64 codes 0.. for each, -1 for NULL; and how many codes
+    there are.
 
     Numbers of different types are compared as float64.
     """
     if any(pa.types.is_null(part.type) for part in parts):
         parts = tuple(part for part in parts)
         typed = [part.type for part in parts if not pa.types.is_null(part.type)]
-        parts = tuple(pa.nulls(len(p), typed[0] if typed else pa.int64()) if pa.types.is_null(p.type) else p for p in parts)
+        parts = tuple(
+            pa.nulls(len(p), typed[0] if typed else pa.int64()) if pa.types.is_null(p.type) else p for p in parts
+        )
     if len({part.type for part in parts}) > 1:
         parts = tuple(part.cast(pa.float64(), safe=False) for part in parts)
     both = pa.concat_arrays(list(parts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ Array = Any
 
 
 class Events:
-    """`table` with `length` rows. `time` is int64 microseconds; `matches` has bit b set where variable b may bind the row."""
+    """`table` with `length` rows. `time` is int64 microseconds; `matches` has bit b set where variable b may bind
+    the row."""
 
     def __init__(self, plan: Plan, table: pa.Table) -> None:
         self.plan = plan
@@ -49,6 +51,13 @@ class Events:
         index = pa.array(rows)
         return evaluate(node, lambda attribute: self.column(attribute.name).take(index), len(rows))
 
+    def restricted(self, name: str, variables: frozenset[str], value: int) -> Events:
+        """The same events, `variables` binding only those whose `name` has the code `value`."""
+        bits = np.uint64(sum(1 << self.plan.variables.index(v) for v in variables))
+        other = copy(self)
+        other.matches = np.where(self.codes((name,)) == value, self.matches, self.matches & ~bits)
+        return other
+
     def codes(self, names: tuple[str, ...]) -> Array:
         """int64 codes: rows agree on all of `names` exactly when their codes do."""
         return group_codes([self.column(name) for name in names], self.length)
@@ -70,7 +79,8 @@ class Events:
         return matches
 
     def successors(self) -> Array:
-        """For each row the row just after it in the total order (time, then sequence or id) of the whole stream, or of its
+        """For each row the row just after it in the total order (time, then sequence or id) of the whole stream, or
+        of its
         partition; -1 for the last. Events of equal time are in order too, but never adjacent: those give -1."""
         schema = self.plan.schema
         name = schema.sequence or schema.event_id

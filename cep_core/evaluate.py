@@ -2,9 +2,10 @@
 
 Why the tiers are right. Rows only ever grow by additions of what is not negative (for trends, events and present), so a
 float64 sum below 2^53 was made of whole numbers below 2^53 and is exact; a rounding error can first occur in a sum that
-is 2^53 or more, and so shows. Otherwise, while the float64 sum (within 1e-9 of the truth) is below 3e38 < 2^128, the sum
-modulo 2^128 *is* the sum. Beyond, a count is NULL and its logarithm is asked for, which float64 gives while it is finite,
-and mantissa and exponent at any size.
+is 2^53 or more, and so shows. Otherwise, while the float64 sum (within 1e-9 of the truth) is below 3e38 < 2^128, the
+sum
+modulo 2^128 *is* the sum. Beyond, a count is NULL and its logarithm is asked for, which float64 gives while it is
+finite, and mantissa and exponent at any size.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from cep_core.passes import Pass, Tasks, window_tasks
 from cep_core.plan import Plan, compile_plan
 from cep_core.results import Row, result_table
 from cep_core.schema import schema_of
+from cep_core.scopes import Run, runs
 from cep_core.slices import make_slice
 
 Array = Any
@@ -47,8 +49,8 @@ def evaluate(
 ) -> pa.Table:
     """Run a query (a pattern file's path, or a mapping of the same shape) over a table in this process.
 
-    `events`: `event_time` a timestamp, `event_type` a string, attributes as the query names them. Returns group columns,
-    `window_start`, `window_end` (timestamp[us, UTC]), measures and `_log10` companions, ordered by group and window.
+    `events`: `event_time` a timestamp, `event_type` a string, attributes as the query names them. Returns group
+    columns, `window_start`, `window_end` (timestamp[us, UTC]), measures and `_log10` companions; rows in no order.
     Raises PatternErrors for the query's mistakes, BadEventsError for the table's.
     """
     plan = compile_plan(load_pattern(query), schema_of(events, event_id, event_time, event_type, sequence))
@@ -56,7 +58,8 @@ def evaluate(
 
 
 def run_plan(plan: Plan, events: pa.Table, windows: range | None = None) -> pa.Table:
-    """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if given."""
+    """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if
+    given."""
     return result_table(plan, run_rows(plan, events, windows))
 
 
@@ -68,18 +71,24 @@ def run_rows(plan: Plan, table: pa.Table, windows: range | None = None) -> list[
         table = _within(plan, table, windows)
     if table.num_rows == 0:
         return []
+    if plan.window_by_window and (windows is None or len(windows) > 1):
+        return [row for j in _windows_of(plan, table, windows) for row in run_rows(plan, table, range(j, j + 1))]
     events = Events(plan, table)
-    guards = Guards(events)
     groups = events.codes(plan.group_by)
     wanted = carried(plan.measures)
-    found = [_Run(plan, automaton, events, guards, groups, wanted, windows).rows() for automaton in plan.automata]
+    found = [_rows(automaton, events, groups, wanted, windows) for automaton in plan.automata]
     rows = found[0] if len(found) == 1 else _pairs_of_trends(*found)
     if plan.empty_windows:
         rows = _with_empty(plan, events, groups, rows, wanted, windows)
     first = np.unique(groups, return_index=True)[1]
     names = [events.table.column(name) for name in plan.group_by]
     return [
-        Row(tuple(column[int(first[g])].as_py() for column in names), plan.windows.start(j), plan.windows.end(j), *value)
+        Row(
+            tuple(column[int(first[g])].as_py() for column in names),
+            plan.windows.start(j),
+            plan.windows.end(j),
+            *value,
+        )
         for (g, j), value in sorted(rows.items())
     ]
 
@@ -92,29 +101,53 @@ def _within(plan: Plan, table: pa.Table, windows: range) -> pa.Table:
     if plan.schema.event_time not in table.column_names:
         raise BadEventsError(f"the events have no column '{plan.schema.event_time}'")
     time = normalise(table.column(plan.schema.event_time))
-    if plan.whole_stream:
-        return table
     values = time.fill_null(start).to_numpy(zero_copy_only=False)
     return table.filter(pa.array((values >= start) & (values < end)))
+
+
+def _windows_of(plan: Plan, table: pa.Table, wanted: range | None) -> list[int]:
+    """The windows that hold an event."""
+    moments = np.unique(Events(plan, table).time)
+    return sorted({j for time in moments for j in plan.windows.holding(int(time)) if wanted is None or j in wanted})
 
 
 Found = dict[tuple[int, int], tuple[tuple[Number, ...], tuple[Any, ...]]]
 """(group code, window) -> (sums, extreme values)."""
 
 
-class _Run:
-    """One automaton over all partitions and windows."""
+def _rows(automaton: Automaton, events: Events, groups: Array, wanted: Carried, windows: range | None) -> Found:
+    """Sums of all the runs that make up an automaton's trends, by (group, window)."""
+    total: Found = {}
+    for run in runs(events, automaton, events.plan.scoped):
+        for key, (sums, extremes) in _Run(run, automaton, groups, wanted, windows).rows().items():
+            if key in total:
+                before, best = total[key]
+                extremes = tuple(
+                    _extreme(function, a, b)
+                    for (function, _, _), a, b in zip(wanted.extremes, best, extremes, strict=True)
+                )
+                sums = tuple(a + b for a, b in zip(before, sums, strict=True))
+            total[key] = (sums, extremes)
+    return total
 
-    def __init__(
-        self, plan: Plan, automaton: Automaton, events: Events, guards: Guards, groups: Array, wanted: Carried, windows: range | None
-    ) -> None:  # fmt: skip
-        partition = events.codes((*plan.shared, *(name for name, _ in plan.scoped)))
-        self.slice = make_slice(events, automaton.variables, partition)
-        bounds, after = guards.at(self.slice)
+
+def _extreme(function: str, a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return b if a is None else a
+    return min(a, b) if function == "min" else max(a, b)
+
+
+class _Run:
+    """One run over all its partitions and windows. `whole`: the automaton the run is a part of."""
+
+    def __init__(self, run: Run, whole: Automaton, groups: Array, wanted: Carried, windows: range | None) -> None:
+        plan = run.events.plan
+        self.slice = make_slice(run.events, whole.variables, run.partition)
+        bounds, after = Guards(run.events, run.automaton, run.open_scopes).at(self.slice)
         self.tasks = window_tasks(self.slice, plan.windows, windows)
         self.contributions = Contributions(self.slice, wanted)
         self.group = groups[self.slice.rows[self.tasks.lo]] if len(self.tasks.lo) else np.zeros(0, np.int64)
-        self.kernel = Pass(self.slice, automaton, bounds, after)
+        self.kernel = Pass(self.slice, run.automaton, bounds, after, whole.follows)
 
     def rows(self) -> Found:
         """Sums by (group, window), where there is a trend."""
@@ -151,7 +184,8 @@ class _Run:
         return result
 
     def _magnitudes(self, sums: Array) -> Array:
-        """Rows where a sum of values of both signs is small and its magnitudes are not: the sum may have lost digits."""
+        """Rows where a sum of values of both signs is small and its magnitudes are not: the sum may have lost
+        digits."""
         doubtful = np.zeros(len(sums), dtype=bool)
         for k, (what, _, _) in enumerate(self.contributions.wanted.sums):
             if what == "magnitude":
@@ -189,7 +223,8 @@ class _Run:
         return found
 
     def _number(
-        self, c: int, k: int, sums: Array, wide: dict[tuple[int, int], int], scaled: dict[tuple[int, int], tuple[float, float]]
+        self, c: int, k: int, sums: Array, wide: dict[tuple[int, int], int], scaled: dict[tuple[int, int],
+        tuple[float, float]]
     ) -> Number:  # fmt: skip
         value = float(sums[k])
         what, variable, attribute = self.contributions.wanted.sums[k]
@@ -227,7 +262,9 @@ def _pairs_of_trends(left: Found, right: Found, both: Found) -> Found:
     return found
 
 
-def _with_empty(plan: Plan, events: Events, groups: Array, rows: Found, wanted: Carried, windows: range | None) -> Found:
+def _with_empty(
+    plan: Plan, events: Events, groups: Array, rows: Found, wanted: Carried, windows: range | None
+) -> Found:
     """Rows of nothing for the groups that have an event in a window and no trend."""
     zero = Number(0.0, 0.0, 0)
     filled = dict(rows)

@@ -18,30 +18,39 @@ import numpy as np
 from cep_core.automaton import Automaton
 from cep_core.columns import Events
 from cep_core.passes import ALWAYS, NEVER, Pass, Tasks, Weights
+from cep_core.scopes import Run, Scope, runs
 from cep_core.slices import Slice, make_slice
 
 Array = Any
 
 
 class Guards:
-    """What the trends of every NOT rule out, by guard index."""
+    """What the trends of `automaton`'s NOTs rule out, under the equivalences `scopes` that no trend has settled."""
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: Events, automaton: Automaton, scopes: tuple[Scope, ...]) -> None:
         self.events = events
         self.partition = events.codes(events.plan.shared)
-        self.moments = np.unique(events.time) if events.plan.guards else np.zeros(0, np.int64)
-        self.found: list[tuple[Array, Array]] = []
-        for automaton in events.plan.guards:
-            self.found.append(self._trends(automaton))
+        self.moments = np.unique(events.time) if automaton.guards else np.zeros(0, np.int64)
+        self.found: dict[int, tuple[Array, Array]] = {}
+        for g in automaton.guards:
+            keys = [self._trends(run) for run in runs(events, events.plan.guards[g], scopes)]
+            key = np.concatenate([found[0] for found in keys] or [np.zeros(0, np.int64)])
+            latest = np.concatenate([found[1] for found in keys] or [np.zeros(0, np.int64)])
+            order = np.argsort(key, kind="stable")
+            self.found[g] = (key[order], np.maximum.accumulate(latest[order]) if len(key) else latest)
 
-    def _trends(self, automaton: Automaton) -> tuple[Array, Array]:
-        """For each event that ends a trend, by (partition, time): its key and the key of the latest start up to there."""
-        slice_ = make_slice(self.events, automaton.variables, self.partition)
+    def _trends(self, run: Run) -> tuple[Array, Array]:
+        """For each event that ends a trend of `run`: its key, and the key of the latest start of such a trend."""
+        slice_ = make_slice(run.events, run.automaton.variables, run.partition)
         n = slice_.length
-        bounds, after = self.at(slice_)
+        bounds, after = Guards(run.events, run.automaton, run.open_scopes).at(slice_)
         starts = np.searchsorted(self.moments, slice_.time).astype(np.float64)
         weights = Weights(np.full(1, -1, np.int64), np.zeros((1, n)), np.full(1, -1, np.int64), starts.reshape(1, n))
-        edges = np.flatnonzero(np.append(True, slice_.partition[1:] != slice_.partition[:-1])) if n else np.zeros(0, np.int64)
+        edges = (
+            np.flatnonzero(np.append(True, slice_.partition[1:] != slice_.partition[:-1]))
+            if n
+            else np.zeros(0, np.int64)
+        )
         ends = np.append(edges[1:], n)[: len(edges)]
         count = len(edges)
         tasks = Tasks(
@@ -49,11 +58,11 @@ class Guards:
             np.full(count, NEVER + 1), np.full(count, ALWAYS),
         )  # fmt: skip
         emit = np.full(n, -np.inf)
-        Pass(slice_, automaton, bounds, after, any_match=True).run(tasks, weights, "F", emit)
+        Pass(slice_, run.automaton, bounds, after, None).run(tasks, weights, "F", emit)
         ending = np.flatnonzero(emit > -np.inf)
-        key = self._key(slice_.partition[ending], np.searchsorted(self.moments, slice_.time[ending]))
-        latest = self._key(slice_.partition[ending], emit[ending].astype(np.int64))
-        return key, np.maximum.accumulate(latest) if len(latest) else latest
+        partition = self.partition[slice_.rows[ending]]
+        key = self._key(partition, np.searchsorted(self.moments, slice_.time[ending]))
+        return key, self._key(partition, emit[ending].astype(np.int64))
 
     def _key(self, partition: Array, moment: Array) -> Array:
         """One number that orders by (partition, moment)."""
@@ -63,7 +72,7 @@ class Guards:
     def at(self, slice_: Slice) -> tuple[Array, Array]:
         """(G, n) microseconds each: the latest start of an N-trend that ended before the event (NEVER: none), and the
         earliest end of one that starts after it (ALWAYS: none)."""
-        count = len(self.found)
+        count = len(self.events.plan.guards) if self.found else 0
         bounds = np.full((count, slice_.length), NEVER, dtype=np.int64)
         after = np.full((count, slice_.length), ALWAYS, dtype=np.int64)
         if not count:
@@ -72,7 +81,22 @@ class Guards:
         moment = np.searchsorted(self.moments, slice_.time)
         here = self._key(partition, moment)
         width = len(self.moments) + 1
-        for g, (key, latest) in enumerate(self.found):
+        for g, (key, latest) in self.found.items():
+            if not len(key):
+                continue
+            before: Array = np.searchsorted(key, here, "left") - 1
+            seen: Array = (before >= 0) & (key[before] // width == partition)
+            bounds[g, seen] = self.moments[latest[before[seen]] % width]
+            later: Array = np.searchsorted(latest, here, "right")
+            known: Array = np.minimum(later, len(key) - 1)
+            seen = (later < len(key)) & (key[known] // width == partition)
+            after[g, seen] = self.moments[key[known[seen]] % width]
+        return bounds, after
+        partition = self.partition[slice_.rows]
+        moment = np.searchsorted(self.moments, slice_.time)
+        here = self._key(partition, moment)
+        width = len(self.moments) + 1
+        for g, (key, latest) in self.found.items():
             if not len(key):
                 continue
             before = np.searchsorted(key, here, "left") - 1

@@ -71,8 +71,9 @@ def _stores(
     return tuple(sorted(found))
 
 
-def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
-    """Arrays for `automaton`. `linked`: predecessors come by links (selections other than any match), not from stores."""
+def layout(plan: Plan, automaton: Automaton, linked: bool, follows: Sequence[tuple[str, str]] = ()) -> Layout:
+    """Arrays for `automaton`. `linked`: predecessors come by links (selections other than any match), not from stores;
+    `follows`: (V, W) whose conditions are tried pair by pair in any case."""
     states = len(automaton.states)
     bit = {variable: b for b, variable in enumerate(plan.variables)}
     guards = _Guards()
@@ -83,6 +84,18 @@ def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
     tried: dict[tuple[str, str], tuple[int, int, int, int]] = {}
     comparisons = programs = 0
     keep = linked
+
+    def attempt(names: tuple[str, str]) -> tuple[int, int, int, int]:
+        nonlocal comparisons, programs
+        if names not in tried:
+            pair = plan.pair(*names)
+            first, start = comparisons, programs
+            comparisons, programs = comparisons + len(pair.splits), programs + len(pair.mixed)
+            tried[names] = (first, comparisons, start, programs)
+        return tried[names]
+
+    for names in follows:
+        attempt(names)
     for transition in automaton.starts:
         start[transition.target].append((*guards.add(transition.gap.holds), *guards.add(transition.gap.fails)))
     for transition in automaton.inner:
@@ -94,11 +107,7 @@ def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
         store, conditions = -1, (0, 0, 0, 0)
         if linked or pair.method is Method.SCAN or transition.gap.fails:
             keep = True
-            if names not in tried:
-                more, most = comparisons + len(pair.splits), programs + len(pair.mixed)
-                tried[names] = (comparisons, more, programs, most)
-                comparisons, programs = more, most
-            conditions = tried[names]
+            conditions = attempt(names)
         else:
             keep = keep or bool(transition.gap.holds)
             store = stores.index((source, layers.get(names, -1), transition.gap.holds))

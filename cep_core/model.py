@@ -29,9 +29,7 @@ Consistency = Literal["strong", "middle", "weak"]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 SnakeName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
-RESERVED_COLUMNS = frozenset(
-    {"window_start", "window_end", "plan_hash", "source_version", "run_id", "computed_at"}
-)
+RESERVED_COLUMNS = frozenset({"window_start", "window_end", "plan_hash", "source_version", "run_id", "computed_at"})
 """Columns every results table has: no measure or group may take their names."""
 
 
@@ -123,9 +121,7 @@ def _file_checks(pattern: Pattern, source: Source, stem: str) -> list[TrendlakeE
             errors.append(BadValueError(f"'{key}' is missing", place=source.place(())))
     if "name" in source.data and pattern.name != stem:
         errors.append(
-            BadValueError(
-                f"name '{pattern.name}' is not the file's: expected '{stem}'", place=source.place(("name",))
-            )
+            BadValueError(f"name '{pattern.name}' is not the file's: expected '{stem}'", place=source.place(("name",)))
         )
     return errors
 
@@ -135,9 +131,7 @@ def _name_checks(pattern: Pattern, source: Source) -> list[TrendlakeError]:
     taken: dict[str, str] = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table")
     for index, name in enumerate(pattern.group_by):
         if name.lower() in taken:
-            errors.append(
-                BadValueError(f"'{name}' is {taken[name.lower()]}", place=source.place(("group_by", index)))
-            )
+            errors.append(BadValueError(f"'{name}' is {taken[name.lower()]}", place=source.place(("group_by", index))))
         taken[name.lower()] = "a group column already"
     for name in pattern.returns:
         for column in (name, f"{name}_log10"):

@@ -1,12 +1,12 @@
 """Adjacent predicates: how the predecessors of an event are found, the cheapest way that is still exact.
 
-For an event w under W, its predecessors under V are the earlier events v with every condition of (V, W) true. A condition
-`f(v) op g(w)` is *split*: f and g are computed once an event. Then:
+For an event w under W, its predecessors under V are the earlier events v with every condition of (V, W) true. A
+condition `f(v) op g(w)` is *split*: f and g are computed once an event. Then:
 
 1. no condition: every earlier v counts, one running total (COGRA: state per type).
 2. equalities only: a running total per value of f, looked up by g.
-3. one inequality, with or without equalities: per equality value, the v's in order of f; those that satisfy the inequality
-   for w are a prefix (of the order, or of its reverse for > and >=), summed by a Fenwick tree over ranks.
+3. one inequality, with or without equalities: per equality value, the v's in order of f; those that satisfy the
+   inequality for w are a prefix (of the order, or of its reverse for > and >=), summed by a Fenwick tree over ranks.
 4. anything else (several inequalities, !=, conditions that mix both events in one side): every pair is tried.
 
 1 to 3 are exact because the set of v's that satisfy the conditions *is* that class, or that prefix of it: nothing is

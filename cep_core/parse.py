@@ -104,8 +104,12 @@ def _parse(start: str, text: str) -> object:
             f"'{error.token}' is not expected here", offset, len(error.token), f"expected {_EXPECTED[start]}"
         ) from None
     except UnexpectedCharacters as error:
+        offset = error.pos_in_stream or 0
         raise TextError(
-            f"'{text[error.pos_in_stream]}' is not expected here", error.pos_in_stream, 1, f"expected {_EXPECTED[start]}"
+            f"'{text[offset]}' is not expected here",
+            offset,
+            1,
+            f"expected {_EXPECTED[start]}",
         ) from None
     except UnexpectedInput as error:  # pragma: no cover - lark has no other kind today
         raise TextError(str(error), 0) from None

@@ -83,7 +83,8 @@ def _tasks(time: Array, ends: Array, within: int, slide: int, origin: int, low: 
 @dataclass(frozen=True)
 class Weights:
     """Aggregates of a pass: sum k adds `weights[k]` for each event of variable `variable[k]` (row 0: trends, unused);
-    extremum m is the largest of `extremes[m]` over events of variable `extreme[m]` (-1: over events that begin a trend)."""
+    extremum m is the largest of `extremes[m]` over events of variable `extreme[m]` (-1: over events that begin a
+    trend)."""
 
     variable: Array
     weights: Array
@@ -104,13 +105,22 @@ class Sums:
 
 
 class Pass:
-    """The kernel's arrays for one automaton over one slice. `bounds`, `after`: (G, n), see `guards`."""
+    """The kernel's arrays for one automaton over one slice. `bounds`, `after`: (G, n), see `guards`. `follows`: the
+    (V, W) that may be adjacent, for the plan's selection; None: any match is selected."""
 
-    def __init__(self, slice_: Slice, automaton: Automaton, bounds: Array, after: Array, *, any_match: bool = False) -> None:
+    def __init__(
+        self,
+        slice_: Slice,
+        automaton: Automaton,
+        bounds: Array,
+        after: Array,
+        follows: frozenset[tuple[str, str]] | None,
+    ) -> None:
         plan = slice_.events.plan
         self.slice = slice_
-        linked = plan.select != "skip_till_any_match" and not any_match
-        self.layout = layout(plan, automaton, linked)
+        linked = plan.select != "skip_till_any_match" and follows is not None
+        pairs = tuple(sorted(follows)) if linked and follows is not None else ()
+        self.layout = layout(plan, automaton, linked, pairs)
         self.linking = kernel.ANY
         if linked:
             self.linking = kernel.NEXT if plan.select == "skip_till_next_match" else kernel.CONTIGUOUS
@@ -118,7 +128,7 @@ class Pass:
         self.predicates = make_predicates(slice_, self.layout.tried)
         self.following = np.zeros((1, 1), np.int64)
         if linked:
-            self.following = make_links(slice_, self.layout, sorted(automaton.follows), self.predicates)
+            self.following = make_links(slice_, self.layout, pairs, self.predicates)
         self.bounds, self.after = bounds, after
         self.store_of, self.store_t, self.nodes = store_table(self.layout, self.layers.nodes)
 

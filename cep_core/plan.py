@@ -54,6 +54,8 @@ class Plan:
     empty_windows: bool
     schema: EventSchema
     warnings: tuple[str, ...] = ()
+    implied: tuple[str, ...] = ()
+    """Group columns no equivalence names: they part trends, but not the stream of `partition_contiguous`."""
 
     @cached_property
     def hash(self) -> str:
@@ -77,6 +79,14 @@ class Plan:
     def positive(self) -> tuple[str, ...]:
         """Variables whose events are part of trends."""
         return tuple(dict.fromkeys(v for automaton in self.automata for v in automaton.variables))
+
+    @property
+    def window_by_window(self) -> bool:
+        """Whether a NOT begins or ends with a NOT (an optional part beside it may be absent): what it rules out then
+        depends on the window, and windows cannot share it."""
+        return any(t.gap.holds or t.gap.fails for guard in self.guards for t in guard.starts) or any(
+            option for guard in self.guards for state in guard.states for option in state.accepts
+        )
 
     @property
     def whole_stream(self) -> bool:
@@ -113,13 +123,6 @@ class Plan:
         if self.select == "partition_contiguous":
             return tuple(name for name in self.shared if name not in self.implied)
         return self.shared
-
-    @property
-    def implied(self) -> tuple[str, ...]:
-        """Group columns no equivalence names: they part trends, but not the stream of `partition_contiguous`."""
-        return self._implied
-
-    _implied: tuple[str, ...] = ()
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -178,6 +181,7 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> Plan:
     if len(automata) == 2:
         automata = (*automata, intersect(automata[0], automata[1]))
     pairs, warnings = _pairs(pattern, checked, (*automata, *compiler.automata))
+    everyone = frozenset(variable for variable, _ in checked.types)
     named = {name for text in pattern.where for name in _named(text)}
     plan = Plan(
         automata=automata,
@@ -186,8 +190,8 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> Plan:
         local=checked.local,
         pairs=pairs,
         never=checked.never,
-        shared=tuple(e.name for e in checked.equivalence if e.scope is None),
-        scoped=tuple((e.name, e.scope) for e in checked.equivalence if e.scope is not None),
+        shared=tuple(dict.fromkeys(e.name for e in checked.equivalence if e.scope in (None, everyone))),
+        scoped=tuple((e.name, e.scope) for e in checked.equivalence if e.scope not in (None, everyone)),
         measures=checked.measures,
         group_by=pattern.group_by,
         windows=Windows(pattern.within, pattern.slide or pattern.within, pattern.origin),
@@ -195,7 +199,7 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> Plan:
         empty_windows=pattern.empty_windows,
         schema=schema,
         warnings=warnings,
-        _implied=tuple(name for name in pattern.group_by if name not in named),
+        implied=tuple(name for name in pattern.group_by if name not in named),
     )
     _supported(pattern, plan)
     for warning in warnings:
@@ -240,8 +244,10 @@ def _pairs(
         else:
             error = BadConditionError(
                 f"no effect: the pattern never makes {later} follow {earlier} directly",
-                place=pattern.document.place(("where", index), offset=condition.span[0], width=condition.span[1] - condition.span[0]),
-            )  # fmt: skip
+                place=pattern.document.place(
+                    ("where", index), offset=condition.span[0], width=condition.span[1] - condition.span[0]
+                ),
+            )
             warnings.append(str(error))
     pairs = tuple(pair_predicate(v, w, tuple(found)) for (v, w), found in conditions.items())
     return pairs, tuple(warnings)
@@ -249,12 +255,13 @@ def _pairs(
 
 def _supported(pattern: Pattern, plan: Plan) -> None:
     """Refuse, by name, what the kernels do not do yet: never answer with a guess."""
-    positive = set(plan.positive)
     for name, scope in plan.scoped:
-        if not positive <= scope or scope - positive:
-            place = pattern.document.place(("where",))
-            message = f"equivalence on '{name}' of some variables only, where others are part of the trend too"
-            raise PatternErrors([NotSupportedError(message, place=place)])
+        if name in plan.group_by and not set(plan.positive) <= scope:
+            place = pattern.document.place(("group_by", plan.group_by.index(name)))
+            message = f"not all events of a trend agree on '{name}': a condition asks it of some variables only"
+            raise PatternErrors(
+                [BadConditionError(message, place=place, hint=f"add [{name}] to where, or do not group by it")]
+            )
     families = plan.schema.families
     for pair in plan.pairs:
         for condition in pair.mixed:

@@ -42,7 +42,8 @@ class Slice:
 
 
 def make_slice(events: Events, variables: tuple[str, ...], partition: Array) -> Slice:
-    """The rows that one of `variables` may bind, by (`partition`, time). `partition`: a code for every row of events."""
+    """The rows that one of `variables` may bind, by (`partition`, time). `partition`: a code for every row of
+    events."""
     bits = np.uint64(sum(1 << events.plan.variables.index(v) for v in variables))
     rows = np.flatnonzero(events.matches & bits)
     part, time = partition[rows], events.time[rows]
@@ -68,7 +69,8 @@ class Layers:
 
 
 def make_layers(slice_: Slice, layout: Layout) -> Layers:
-    """Ranks and limits of every layer. int32; -1 in `seg_v`, `seg_w`: not in the layer (NULL, or of another variable)."""
+    """Ranks and limits of every layer. int32; -1 in `seg_v`, `seg_w`: not in the layer (NULL, or of another
+    variable)."""
     n = slice_.length
     count = len(layout.layers)
     rank, limit = np.zeros((count, n), np.int32), np.zeros((count, n), np.int32)
@@ -99,7 +101,7 @@ def _layer(
     """
     segment_v, segment_w = slice_.partition[v], slice_.partition[w]
     valid_v, valid_w = np.ones(len(v), bool), np.ones(len(w), bool)
-    value_v, value_w, values, side = np.zeros(len(v), np.int64), np.zeros(len(w), np.int64), 1, "right"
+    value_v, value_w, values, inclusive = np.zeros(len(v), np.int64), np.zeros(len(w), np.int64), 1, True
     for split in pair.splits:
         left = slice_.events.value(split.earlier, slice_.rows[v])
         right = slice_.events.value(split.later, slice_.rows[w])
@@ -115,7 +117,7 @@ def _layer(
         if split.op in (">", ">="):
             code_v, code_w = size - 1 - code_v, size - 1 - code_w
         value_v, value_w, values = code_v, code_w, size
-        side = "left" if split.op in ("<", ">") else "right"
+        inclusive = split.op in ("<=", ">=")
     segments = np.unique(np.concatenate([segment_v[valid_v], segment_w[valid_w]]))
     dense_v = np.where(valid_v, np.searchsorted(segments, segment_v), -1)
     dense_w = np.where(valid_w, np.searchsorted(segments, segment_w), -1)
@@ -125,7 +127,7 @@ def _layer(
     size_of = np.diff(np.append(base, len(distinct)))
     rank[v[valid_v]] = np.searchsorted(distinct, keys) - base[dense_v[valid_v]]
     wanted = dense_w[valid_w] * values + value_w[valid_w]
-    limit[w[valid_w]] = np.searchsorted(distinct, wanted, side) - base[dense_w[valid_w]]
+    limit[w[valid_w]] = np.searchsorted(distinct, wanted, "right" if inclusive else "left") - base[dense_w[valid_w]]
     return (dense_v, dense_w), base.astype(np.int64), size_of.astype(np.int64), len(distinct)
 
 
@@ -197,7 +199,7 @@ def _leaves(slice_: Slice, program: Program, v: Array, w: Array) -> list[Array]:
 
 
 def make_links(
-    slice_: Slice, layout: Layout, pairs: list[tuple[str, str]], predicates: tuple[Array, ...]
+    slice_: Slice, layout: Layout, pairs: tuple[tuple[str, str], ...], predicates: tuple[Array, ...]
 ) -> Array:
     """(variables, n): where the event that follows each event may stand, -1 nowhere.
 
@@ -238,9 +240,7 @@ def partition_ends(partition: Array) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def _next_links(
-    time: Array, ok: Array, ends: Array, pairs: Array, predicates: Any, within: int, out: Array
-) -> None:
+def _next_links(time: Array, ok: Array, ends: Array, pairs: Array, predicates: Any, within: int, out: Array) -> None:
     for v in range(time.shape[0]):
         for x in range(pairs.shape[0]):
             a, b = pairs[x, 0], pairs[x, 1]

@@ -1,4 +1,5 @@
-"""Types of expressions: what each operator and function takes and gives. Families as in `schema.FAMILIES` plus `duration`."""
+"""Types of expressions: what each operator and function takes and gives. Families as in `schema.FAMILIES` plus
+`duration`."""
 
 from __future__ import annotations
 
@@ -136,7 +137,9 @@ def _call(node: s.Call, function: str, kinds: list[str]) -> str:
     }.get(function)
     if takes is not None:
         if kinds[0] not in (*takes, "null"):
-            raise _mismatch(node.arguments[0], f"{function} takes {' or '.join(map(_a, takes))}, this is {_a(kinds[0])}")
+            raise _mismatch(
+                node.arguments[0], f"{function} takes {' or '.join(map(_a, takes))}, this is {_a(kinds[0])}"
+            )
         return "int" if function in ("hour", "dayofweek") else kinds[0]
     kind = "null"
     for argument, given in zip(node.arguments, kinds, strict=True):

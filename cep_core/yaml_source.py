@@ -24,7 +24,8 @@ Path_ = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Source:
-    """A document with its origin: `data` is plain mappings, sequences and scalars; `text` its lines ("" when given as data)."""
+    """A document with its origin: `data` is plain mappings, sequences and scalars; `text` its lines ("" when given
+    as data)."""
 
     data: Any
     name: str
@@ -45,7 +46,13 @@ class Source:
         if width == 0:
             rest = text[column:].split(" #")[0]
             width = len(str(path[-1])) if key and path else max(1, len(rest.rstrip()))
-        return Place(self.name, line + 1, column + offset + 1, text, max(1, min(width, max(1, len(text) - column - offset))))
+        return Place(
+            self.name,
+            line + 1,
+            column + offset + 1,
+            text,
+            max(1, min(width, max(1, len(text) - column - offset))),
+        )
 
     def _value(self, path: Path_) -> Any:
         node = self.data
@@ -69,9 +76,7 @@ class Source:
             node = node[part]
         return line, column
 
-    def _into_scalar(
-        self, path: Path_, line: int, column: int, text: str, offset: int
-    ) -> tuple[int, int, str, int]:
+    def _into_scalar(self, path: Path_, line: int, column: int, text: str, offset: int) -> tuple[int, int, str, int]:
         """Move from a scalar's start to its content: past a quote, or to the right line of a block."""
         value = self._value(path)
         head = text[column : column + 1]
@@ -89,7 +94,8 @@ class Source:
 
 
 def read_yaml(path: str | Path) -> Source:
-    """The file at `path`. Raises FileUnreadableError, YamlSyntaxError (also for a repeated key or a document of several)."""
+    """The file at `path`. Raises FileUnreadableError, YamlSyntaxError (also for a repeated key or a document of
+    several)."""
     try:
         raw = Path(path).read_bytes()
         if len(raw) > MAX_FILE:

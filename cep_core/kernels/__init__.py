@@ -31,4 +31,4 @@ def _cache_folder() -> Path:
     return Path(tempfile.gettempdir()) / f"trendlake-{os.getuid()}" / name
 
 
-numba.config.CACHE_DIR = str(_cache_folder())
+numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]

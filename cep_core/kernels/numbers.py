@@ -1,10 +1,10 @@
 """Rows of numbers in three tiers, one row a partial result: [trends, aggregate, aggregate, ...].
 
 | tier | array | exact |
-|---|---|---|
+| --- | --- | --- |
 | F | float64 (rows, K) | additions of whole numbers, while the result stays below 2^53 |
 | U | uint64 (rows, K, 2): low, high | whole numbers modulo 2^128, whatever lies between |
-| E | float64 (rows, K, 2): mantissa m, exponent e; value m * 2^(512 e), 2^-256 <= |m| < 2^256 or m = 0 | relative error about that of float64, at any size |
+| E | float64 (rows, K, 2): mantissa m, exponent e; m * 2^(512 e), 2^-256 <= |m| < 2^256 or 0 | as float64, any size |
 
 The functions below are chosen by the array's type at compile time.
 """

@@ -29,13 +29,14 @@ NEVER = -(2**63)
 """The bound of a NOT that nothing has matched yet; its counterpart for `after` is 2^63 - 1."""
 
 ANY, NEXT, CONTIGUOUS = 0, 1, 2
-"""How predecessors are linked: all earlier ones; those whose next possible event is this time; the event just before."""
+"""How predecessors are linked: all earlier ones; those whose next possible event is this time; the event just
+before."""
 
 
 @njit(cache=True)
-def bound_of(guards: Array, first: int, last: int, bounds: Array, w: int) -> int:
+def bound_of(guards: Array, first: int, last: int, bounds: Array, w: int) -> Any:
     """The largest bound of guards[first:last] at w; NEVER when there is none."""
-    found = NEVER
+    found: Any = np.int64(NEVER)
     for g in range(first, last):
         found = max(found, bounds[guards[g], w])
     return found
@@ -47,9 +48,9 @@ def run(
     time: Array, ok: Array,                      # n: microseconds; bit b: may be an event of variable b
     variable: Array,                             # S: variable of a state
     start_of: Array, start_t: Array,             # S+1, into start_t: guard ranges (holds0, holds1, fails0, fails1)
-    into_of: Array, into_t: Array,               # S+1, rows: source, store or -1, conditions (4), holds0, holds1, fails0, fails1
+    into_of: Array, into_t: Array,               # S+1, rows: source, store or -1, conditions (4), guard ranges (4)
     accept_of: Array, accept_t: Array,           # S+1, rows: holds0, holds1
-    guards: Array, bounds: Array, after: Array,  # guard lists; (G, n) latest start of a finished NOT; earliest end of a later one
+    guards: Array, bounds: Array, after: Array,  # guard lists; (G, n) latest start of a finished NOT; end of a later
     store_of: Array, store_t: Array,             # S+1, rows: layer or -1, first node
     rank: Array, limit: Array, seg_v: Array, seg_w: Array, seg_base: Array, seg_size: Array,  # L x n; segments flat
     predicates: Any,                             # see `kernels.predicates.pair_true`
@@ -70,7 +71,7 @@ def run(
     stores = store_t.shape[0]
     epoch = np.zeros(stores, dtype=np.int64)
     since = np.zeros(stores, dtype=np.int64)
-    tick = np.int64(0)
+    tick: Any = np.int64(0)
     negative = -np.inf
 
     for task in range(lo.shape[0]):
@@ -163,11 +164,11 @@ def run(
                                     if time[v] < low:
                                         break
                                     insert(
-                                        store_t[store, 1], layer, v, (v - first) * states + p, rank, seg_v, seg_base, seg_size,
-                                        values, ext, node, node_ext, stamp, tick,
+                                        store_t[store, 1], layer, v, (v - first) * states + p, rank, seg_v, seg_base,
+                                        seg_size, values, ext, node, node_ext, stamp, tick,
                                     )  # fmt: skip
                             at = store_t[store, 1]
-                            k = np.int64(1)
+                            k: Any = np.int64(1)
                             if layer >= 0:
                                 segment = seg_w[layer, e]
                                 if segment < 0:
@@ -232,7 +233,8 @@ def insert(
     values: Array, ext: Array, node: Array, node_ext: Array, stamp: Array, epoch: int,
 ) -> None:  # fmt: skip
     """Add row (of event v) to the store of class `layer` whose nodes begin at `at`."""
-    k, size = np.int64(1), np.int64(1)
+    k: Any = np.int64(1)
+    size: Any = np.int64(1)
     if layer >= 0:
         segment = seg_v[layer, v]
         if segment < 0:
