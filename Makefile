@@ -10,7 +10,7 @@ PATHS := cep_core pipelines jobs dags tests scripts
 RUN = JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_home")" PYSPARK_PYTHON="$(CURDIR)/.venv/bin/python" \
       PATH="$(CURDIR)/.venv/bin:$$PATH"
 
-.PHONY: help setup demo test test-fast airflow lint types fmt lock jars-lock clean distclean
+.PHONY: help setup demo test test-fast fuzz airflow lint types fmt lock jars-lock clean distclean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test: setup ## every test
 
 test-fast: setup ## the tests that need neither Spark nor Airflow
 	@$(RUN) python -m pytest -m "not spark and not airflow and not slow"
+
+fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600)
+	@$(RUN) python -m tests.property.fuzz --seconds $(or $(SECONDS),600)
 
 airflow: setup ## start Airflow with its page on localhost; Ctrl-C stops it
 	@$(RUN) python -m jobs.airflow_home

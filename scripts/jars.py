@@ -152,9 +152,7 @@ def bring(to: Path, lock: Lock | None) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--to", type=Path, required=True, help="the folder for the jars")
     parser.add_argument("--write-lock", action="store_true", help="resolve again and write jars.lock anew")
     args = parser.parse_args()

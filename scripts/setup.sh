@@ -6,6 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 STATE=${TRENDLAKE_STATE:-.trendlake}
 STAMP=.venv/.trendlake-setup
+export PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1
 
 say() { printf '%s\n' "$*"; }
 stop() { printf 'set-up: %s\n' "$*" >&2; exit 1; }

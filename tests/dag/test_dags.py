@@ -67,9 +67,7 @@ def test_every_pattern_is_a_dag(home: AirflowHome, described: dict[str, Any]) ->
 def test_the_steps_are_visible(described: dict[str, Any]) -> None:
     """check source >> compute >> check results >> publish >> report, each a Spark application."""
     steps = ["check_source", "compute", "check_results", "publish", "report"]
-    chained = [
-        [step, follower] for step, follower in zip(steps, [*([s] for s in steps[1:]), []], strict=True)
-    ]
+    chained = [[step, follower] for step, follower in zip(steps, [*([s] for s in steps[1:]), []], strict=True)]
     for dag in described["dags"].values():
         assert dag["edges"] == chained
         assert dag["operators"] == ["SparkSubmitOperator"]

@@ -14,9 +14,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 def import_errors(airflow: AirflowCommand) -> dict[str, str]:
     """`{DAG file: error}`, after Airflow has parsed every file again."""
     airflow("dags", "reserialize")
-    return {
-        row["filepath"]: row["error"] for row in rows(airflow("dags", "list-import-errors", "-o", "json"))
-    }
+    return {row["filepath"]: row["error"] for row in rows(airflow("dags", "list-import-errors", "-o", "json"))}
 
 
 def dag_ids(airflow: AirflowCommand) -> set[str]:
@@ -55,9 +53,7 @@ def test_a_broken_pattern_stands_alone(airflow: AirflowCommand, patterns: Path) 
 def test_a_pattern_added_or_removed_is_seen(airflow: AirflowCommand, patterns: Path) -> None:
     """The folder is what counts, without a restart."""
     added = patterns / "another.yaml"
-    added.write_text(
-        (patterns / "delay_snowball.yaml").read_text().replace("name: delay_snowball", "name: another")
-    )
+    added.write_text((patterns / "delay_snowball.yaml").read_text().replace("name: delay_snowball", "name: another"))
     airflow("dags", "reserialize")
     assert "another" in dag_ids(airflow)
     added.unlink()
