@@ -110,9 +110,7 @@ def adjacent(draw: st.DrawFn, pattern: Drawn) -> list[str]:
         "mixed and more": (MIXED, ONE_SIDED),
     }
     texts = [
-        draw(st.sampled_from(templates)).format(
-            v=v, w=w, op=draw(st.sampled_from(COMPARE)), c=draw(st.integers(0, 2))
-        )
+        draw(st.sampled_from(templates)).format(v=v, w=w, op=draw(st.sampled_from(COMPARE)), c=draw(st.integers(0, 2)))
         for templates in kinds[draw(st.sampled_from(list(kinds)))]
     ]
     return texts if draw(st.booleans()) else [" AND ".join(f"({text})" for text in texts)]

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from ruamel.yaml import YAML
 
 from tests.property.agreement import Tally, disagreement
-from tests.property.strategies import Question, questions
+from tests.property.strategies import Question, long_questions, questions
 from tests.reference import reference
 
 CHUNK = 500
@@ -36,11 +36,7 @@ class Disagreement(AssertionError):  # noqa: N818 - it is one
 def as_case(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], name: str) -> str:
     """The question and the reference's answer as one entry of tests/cases/trends.yaml."""
     expect = [
-        {
-            key: _seconds(value) if key == "window_start" else value
-            for key, value in row.items()
-            if key != "window_end"
-        }
+        {key: _seconds(value) if key == "window_start" else value for key, value in row.items() if key != "window_end"}
         for row in reference(query, rows)
     ]
     text = io.StringIO()
@@ -70,7 +66,7 @@ def chunk(number: int, asked: Mapping[str, Any], tally: Tally) -> Found | None:
         print_blob=False,
         report_multiple_bugs=False,
     )
-    @given(questions(**asked))
+    @given(long_questions() if asked.get("long") else questions(**asked))
     def agree(question: Question) -> None:
         if lines := disagreement(question, tally):
             found.append((question, lines))
@@ -101,10 +97,11 @@ def main() -> int:
     arguments.add_argument("--seed", type=int, default=None, help="default: from the clock")
     arguments.add_argument("--most", type=int, default=10, help="events of a stream at most")
     arguments.add_argument("--without", nargs="*", choices=THEMES, default=[], help="themes to leave out")
+    arguments.add_argument("--long", action="store_true", help="short patterns over longer streams instead")
     asked = arguments.parse_args()
     tally = Tally()
     first = int(time.time()) if asked.seed is None else asked.seed
-    flags = {"most": asked.most, **dict.fromkeys(asked.without, False)}
+    flags = {"long": True} if asked.long else {"most": asked.most, **dict.fromkeys(asked.without, False)}
     found = search(time.monotonic() + asked.seconds, first, flags, tally)
     if found:
         (query, rows), lines = found

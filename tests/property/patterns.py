@@ -113,9 +113,7 @@ def negatives(draw: st.DrawFn, nested: int) -> str:
 def patterns(draw: st.DrawFn, *, negation: bool = True, conjunction: bool = True, depth: int = 3) -> Drawn:
     """A whole pattern that cannot match the empty sequence."""
     sides = 2 if conjunction and draw(st.integers(0, 9)) == 9 else 1
-    return drawn(
-        " AND ".join(draw(_side(depth if sides == 1 else 2, negation, sides > 1)) for _ in range(sides))
-    )
+    return drawn(" AND ".join(draw(_side(depth if sides == 1 else 2, negation, sides > 1)) for _ in range(sides)))
 
 
 @st.composite

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from tests.property import conditions
-from tests.property.patterns import Drawn, patterns
+from tests.property.patterns import Drawn, drawn, patterns
 
 Question: TypeAlias = tuple[dict[str, Any], list[dict[str, Any]]]
 
@@ -91,6 +91,40 @@ def questions(
     if select and draw(st.integers(0, 2)) == 2:
         query["select"] = draw(st.sampled_from(SELECTIONS))
     return query, draw(streams(pattern, most=most))
+
+
+SHORT = (
+    "SEQ(A, B)",
+    "SEQ(A, A x)",
+    "A{2}",
+    "A{1,3}",
+    "SEQ(A, B, A)",
+    "SEQ(A?, B)",
+    "SEQ(A, NOT C, B)",
+    "SEQ(A OR B, B z)",
+)
+"""Patterns of a few events: even 50 events have few enough trends to enumerate."""
+
+_wide = {"x": st.integers(-30, 30), "n": st.integers(-30, 30), "y": st.integers(-99, 99).map(lambda n: n / 4)}
+
+
+@st.composite
+def long_questions(draw: st.DrawFn) -> Question:
+    """A short pattern with adjacent conditions over 20 to 50 events of many values, some of them NULL."""
+    pattern = drawn(draw(st.sampled_from(SHORT)))
+    query: dict[str, Any] = {"kind": "trends", "pattern": pattern.text}
+    lines = [line for _ in range(draw(st.integers(1, 2))) for line in draw(conditions.adjacent(pattern))]
+    query["where"] = lines + draw(st.sampled_from(([], ["[g]"], ["A.x > -20"])))
+    query["return"] = draw(returns(pattern))
+    query |= draw(st.sampled_from((ONE_WINDOW, {"within": "30 seconds", "slide": "10 seconds"})))
+    time = 0
+    rows: list[dict[str, Any]] = []
+    for place in range(draw(st.integers(20, 50))):
+        time += draw(st.sampled_from((1, 1, 1, 0)))
+        cells = {name: None if draw(st.integers(0, 9)) == 9 else draw(cell) for name, cell in _wide.items()}
+        cells |= {"g": draw(_cells["g"]), "h": draw(_cells["h"])}
+        rows.append({"id": f"e{place}", "type": draw(st.sampled_from("AAAABBBC")), "time": time, **cells})
+    return query, rows
 
 
 @st.composite

@@ -78,18 +78,14 @@ def test_any_doubles(values: list[float]) -> None:
     """Whatever the doubles, SUM and AVG are as close as the magnitudes summed allow."""
     expected, found = closed_form(values), ask(values)
     rest = ("total", "total_log10", "mean")
-    assert (
-        differences(*([{k: v for k, v in row.items() if k not in rest}] for row in (expected, found))) == []
-    )
+    assert differences(*([{k: v for k, v in row.items() if k not in rest}] for row in (expected, found))) == []
     magnitude = sum(abs(Fraction(value)) for value in values)
     assert math.isfinite(found["mean"])
     assert abs(Fraction(found["mean"]) - sum(map(Fraction, values)) / len(values)) <= (
         magnitude / len(values) / 10**9 + Fraction(5e-324)
     )
     if found["total"] is None:
-        assert magnitude * 2 ** (len(values) - 1) * (1 + Fraction(1, 10**9)) > Fraction(
-            1.7976931348623157e308
-        )
+        assert magnitude * 2 ** (len(values) - 1) * (1 + Fraction(1, 10**9)) > Fraction(1.7976931348623157e308)
     else:
         off = Fraction(found["total"]) - sum(map(Fraction, values)) * 2 ** (len(values) - 1)
         assert abs(off) <= magnitude * 2 ** (len(values) - 1) / 10**9 + Fraction(5e-324)

@@ -60,6 +60,5 @@ def windows(query: Query, events: Sequence[Event]) -> list[tuple[int, list[Event
         oldest = (event.time - query.origin - query.within) // query.slide + 1
         starts.update(query.origin + j * query.slide for j in range(oldest, newest + 1))
     return [
-        (start, [event for event in events if start <= event.time < start + query.within])
-        for start in sorted(starts)
+        (start, [event for event in events if start <= event.time < start + query.within]) for start in sorted(starts)
     ]

@@ -8,7 +8,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from tests.engines import ENGINES
+from cep_core import evaluate
+from tests.engines import ENGINES, from_table, to_table
+from tests.reference import reference
 
 Count: TypeAlias = Callable[..., int]
 
@@ -109,9 +111,7 @@ def test_not_obeys_where(count: Count) -> None:
 @pytest.mark.parametrize("key", [{"where": ["[g]"]}, {"group_by": ["g"]}])
 def test_null_agrees_with_null(count: Count, key: dict[str, Any]) -> None:
     """As in SQL's PARTITION BY; a group_by attribute is an equivalence attribute of all events."""
-    assert (
-        count("S+", "S1:g=NULL S2:g=u S3:g=NULL", **key) == 4
-    )  # three single ones, and the first with the last
+    assert count("S+", "S1:g=NULL S2:g=u S3:g=NULL", **key) == 4  # three single ones, and the first with the last
 
 
 def test_group_by_binds_the_events_of_not(count: Count) -> None:
@@ -153,6 +153,19 @@ def test_contiguity_is_of_the_total_order(count: Count) -> None:
     assert count("SEQ(A, B)", "A1 B2 B2", select="contiguous") == 1
     assert count("SEQ(A, B)", "A1 A1 B2", select="contiguous") == 1
     assert count("SEQ(A, B)", "A1 E2 B3", select="contiguous") == 0
+
+
+def test_ties_break_on_the_sequence_column() -> None:
+    """If the contract names one; its values, not the ids, say what stands between A and the second B."""
+    query = {
+        "kind": "trends", "pattern": "SEQ(A, B)", "return": {"trends": "COUNT(*)", "x": "MIN(B.x)"},
+        "within": "60 seconds", "select": "contiguous",
+    }  # fmt: skip
+    events = stream("A1:seq=0,x=0 B2:seq=2,x=1 B2:seq=1,x=2")
+    for sequence, nearest in ((None, 1), ("seq", 2)):
+        (wanted,) = reference(query, events, sequence=sequence)
+        (found,) = from_table(evaluate(query, to_table(events), sequence=sequence))
+        assert (wanted["trends"], wanted["x"]) == (found["trends"], found["x"]) == (1, nearest)
 
 
 def test_contiguity_is_of_the_equivalence_partition(count: Count) -> None:

@@ -51,9 +51,7 @@ def _check_columns(query: Query, events: Sequence[Event]) -> None:
         raise OutsideLanguageError(f"no attributes {sorted(unknown)}")
 
 
-def _groups(
-    query: Query, events: Sequence[Event], inside: Sequence[Event], limit: int
-) -> dict[Any, list[Any]]:
+def _groups(query: Query, events: Sequence[Event], inside: Sequence[Event], limit: int) -> dict[Any, list[Any]]:
     """Group key -> its trends in one window (with AND: its unordered pairs of different trends)."""
     window = Window(query, events, inside, limit)
     by_side = [
@@ -77,9 +75,7 @@ def _groups(
 def _by_group(query: Query, events: Sequence[Event], trends: Iterable[Trend]) -> dict[Any, list[Trend]]:
     groups: dict[Any, list[Trend]] = {}
     for trend in trends:
-        groups.setdefault(
-            tuple(_group_value(query, events, trend, name) for name in query.group_by), []
-        ).append(trend)
+        groups.setdefault(tuple(_group_value(query, events, trend, name) for name in query.group_by), []).append(trend)
     return groups
 
 
