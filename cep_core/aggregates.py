@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.check import CheckedMeasure
-from cep_core.kernels.numbers import e_add, e_weight
+from cep_core.kernels.numbers import RADIX, e_add, e_normal, e_weight
 from cep_core.passes import Weights
 from cep_core.slices import Slice
 
 Array = Any
 
 LARGEST_COUNT = 10**38 - 1
-LOG10_STEP = 512 * math.log10(2.0)
+LOG10_STEP = RADIX * math.log10(2.0)
 
 TREND = ("trend", None, None)
 """The sum that counts trends: always number 0."""
@@ -108,7 +108,7 @@ class Contributions:
 
 @dataclass(frozen=True)
 class Number:
-    """A sum of one (group, window): `whole` exactly, when it is known; and m * 2^(512 e) within about 1e-12."""
+    """A sum of one (group, window): `whole` exactly, when it is known; and m * 2^(RADIX e) within about 1e-12."""
 
     m: float
     e: float = 0.0
@@ -135,7 +135,7 @@ class Number:
         if self.whole is not None:
             return float(self.whole)
         try:
-            value = math.ldexp(self.m, int(512 * self.e))
+            value = math.ldexp(self.m, int(RADIX * self.e))
         except OverflowError:
             return None
         return value if math.isfinite(value) else None
@@ -145,7 +145,7 @@ class Number:
         if self.whole is not None and other.whole is not None:
             return self.whole / other.whole
         (m, e), (n, f) = self._scaled(), other._scaled()
-        return math.ldexp(m / n, int(512 * (e - f)))
+        return math.ldexp(m / n, int(RADIX * (e - f)))
 
     def _scaled(self) -> tuple[float, float]:
         """As (m, e), m within the range of tier E."""
@@ -163,9 +163,8 @@ class Number:
 
 def scaled(whole: int) -> tuple[float, float]:
     """A whole number as (m, e) of tier E."""
-    e = 0.0
-    while abs(whole) >= 1 << 512:
-        whole >>= 512
-        e += 1.0
-    m = float(whole)
-    return (m, e) if abs(m) < 2.0**256 else (m * 2.0**-512, e + 1.0)
+    shift = max(0, whole.bit_length() - 64)
+    fraction, power = math.frexp(float(whole >> shift))
+    steps = (power + shift) // RADIX
+    m, e = e_normal(math.ldexp(fraction, power + shift - steps * RADIX), float(steps))
+    return float(m), float(e)

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.aggregates import Carried, Contributions, Number, carried
+from cep_core.aggregates import LOG10_STEP, Carried, Contributions, Number, carried
 from cep_core.automaton import Automaton
 from cep_core.columns import Events
 from cep_core.errors import BadEventsError
 from cep_core.guards import Guards
-from cep_core.kernels.numbers import e_add
+from cep_core.kernels.numbers import RADIX, e_add
 from cep_core.model import load_pattern
 from cep_core.passes import Pass, Tasks, window_tasks
 from cep_core.plan import Plan, compile_plan
@@ -154,7 +154,10 @@ class _Run:
         if not len(self.tasks.lo):
             return {}
         weights = self.contributions.weights
-        first = self.kernel.run(self.tasks, weights, "F")
+        # tier E tells all that F does; the fast kernels have no other, the general one has F because it is faster
+        quick = self.kernel.direct is not None and not len(weights.extreme)
+        first = self.kernel.run(self.tasks, weights, "E" if quick else "F")
+        plain = _doubles(first.sums) if quick else first.sums
         hit = np.flatnonzero(first.hit)
         if not len(hit):
             return {}
@@ -162,14 +165,19 @@ class _Run:
         keys = np.stack([group, tasks.window], axis=1)
         distinct, cell = np.unique(keys, axis=0, return_inverse=True)
         cell = cell.reshape(-1)
-        sums = np.zeros((len(distinct), first.sums.shape[1]))
+        sums = np.zeros((len(distinct), plain.shape[1]))
         with np.errstate(over="ignore", invalid="ignore"):
-            np.add.at(sums, cell, first.sums[hit])
+            np.add.at(sums, cell, plain[hit])
         extremes = np.full((len(distinct), first.extremes.shape[1]), -np.inf)
         np.maximum.at(extremes, cell, first.extremes[hit])
         size = np.where(np.isfinite(sums), np.abs(sums), np.inf).max(axis=1)
         wide = self._wide(tasks, cell, (size >= EXACT) & self._some_below(sums))
-        scaled = self._scaled(tasks, cell, ~np.isfinite(sums).all(axis=1))
+        large = ~np.isfinite(sums).all(axis=1)
+        if quick:
+            chosen = np.flatnonzero(large[cell])
+            scaled = _by_cell(first.sums[hit][chosen], cell[chosen])
+        else:
+            scaled = self._scaled(tasks, cell, large)
         found: Found = {}
         for c, (g, j) in enumerate(distinct):
             row = tuple(self._number(c, k, sums[c], wide, scaled) for k in range(sums.shape[1]))
@@ -215,12 +223,7 @@ class _Run:
             return {}
         chosen, owner = self._chosen(tasks, cell, cells)
         sums = self.kernel.run(chosen, self.contributions.weights.without_extremes(), "E").sums
-        found: dict[tuple[int, int], tuple[float, float]] = {}
-        for t, c in enumerate(owner):
-            for k in range(sums.shape[1]):
-                m, e = found.get((int(c), k), (0.0, 0.0))
-                found[int(c), k] = e_add(m, e, float(sums[t, k, 0]), float(sums[t, k, 1]))
-        return found
+        return _by_cell(sums, owner)
 
     def _number(
         self, c: int, k: int, sums: Array, wide: dict[tuple[int, int], int], scaled: dict[tuple[int, int],
@@ -244,6 +247,23 @@ class _Run:
         return Number(*scaled[c, k])
 
 
+def _doubles(sums: Array) -> Array:
+    """(T, K, 2) of tier E as float64, infinite beyond."""
+    with np.errstate(over="ignore"):
+        found: Array = np.ldexp(sums[:, :, 0], (np.clip(sums[:, :, 1], -4, 4) * RADIX).astype(np.int64))
+    return found
+
+
+def _by_cell(sums: Array, owner: Array) -> dict[tuple[int, int], tuple[float, float]]:
+    """Sums (T, K, 2) of tier E added up by cell: (cell, k) -> mantissa and exponent."""
+    found: dict[tuple[int, int], tuple[float, float]] = {}
+    for t, c in enumerate(owner):
+        for k in range(sums.shape[1]):
+            m, e = found.get((int(c), k), (0.0, 0.0))
+            found[int(c), k] = e_add(m, e, float(sums[t, k, 0]), float(sums[t, k, 1]))
+    return found
+
+
 def _pairs_of_trends(left: Found, right: Found, both: Found) -> Found:
     """`P AND Q`: |P||Q| pairs, less those of a trend with itself, less one of each two-way pair of trends of both."""
     found: Found = {}
@@ -257,8 +277,8 @@ def _pairs_of_trends(left: Found, right: Found, both: Found) -> Found:
             continue
         shared = 0.0 if i.is_zero else i.ratio(p) * i.ratio(q) / 2
         logarithm = (p.log10() or 0.0) + (q.log10() or 0.0) + math.log10(1.0 - shared)
-        e = math.floor(logarithm / (512 * math.log10(2.0)))
-        found[key] = ((Number(10.0 ** (logarithm - e * 512 * math.log10(2.0)), float(e)),), ())
+        e = math.floor(logarithm / LOG10_STEP)
+        found[key] = ((Number(10.0 ** (logarithm - e * LOG10_STEP), float(e)),), ())
     return found
 
 

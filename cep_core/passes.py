@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from cep_core.automaton import Automaton
+from cep_core.direct import Direct, applies
 from cep_core.errors import WindowTooLargeError
 from cep_core.kernels import trends as kernel
 from cep_core.layout import layout, store_table
@@ -130,21 +131,27 @@ class Pass:
         if linked:
             self.following = make_links(slice_, self.layout, pairs, self.predicates)
         self.bounds, self.after = bounds, after
+        self.widest = int(_longest_tie(slice_.time, slice_.partition))
+        self.direct: Direct | None = None
+        if applies(self.layout, automaton, 0, linked):
+            self.direct = Direct(slice_, automaton, self.layout, self.layers)
+            if self.direct.bytes_per_number > 64 * slice_.length + (1 << 20):
+                self.direct = None
         self.store_of, self.store_t, self.nodes = store_table(self.layout, self.layers.nodes)
 
     def run(self, tasks: Tasks, weights: Weights, tier: str, emit: Array | None = None) -> Sums:
         """One pass in tier F, U or E (`kernels.numbers`). Raises WindowTooLargeError when the rows would not fit."""
+        if tier == "E" and self.direct is not None and not len(weights.extreme):
+            numbers = len(weights.variable)
+            self._fits(tasks, self.direct.bytes_per_number * numbers)
+            sums, hit = self.direct.run(tasks.lo, tasks.hi, self.widest, weights.variable, weights.weights)
+            return Sums(sums, np.zeros((len(tasks.lo), 0)), hit)
         states = len(self.layout.variable)
         longest = int((tasks.hi - tasks.lo).max(initial=0))
-        kept = longest if self.layout.keep else _longest_tie(self.slice)
+        kept = longest if self.layout.keep else self.widest
         numbers, extrema = len(weights.variable), len(weights.extreme)
         width = (8 if tier == "F" else 16) * numbers + 8 * extrema
-        needed = (kept * states + self.nodes) * width + longest * states * 16
-        if needed > MAX_BYTES:
-            raise WindowTooLargeError(
-                f"a window of {longest:,} events needs {needed / 2**30:.1f} GiB, more than {MAX_BYTES / 2**30:.0f}",
-                hint="make `within` shorter, add an equivalence, or filter events in `where`",
-            )
+        self._fits(tasks, (kept * states + self.nodes) * width + longest * states * 16)
         rows = kept * states + 1
         keep_events = longest if self.layout.keep else 0
         sums = _rows(tier, len(tasks.lo), numbers)
@@ -176,17 +183,26 @@ class Pass:
         return Sums(sums, extremes, hit)
 
 
+    def _fits(self, tasks: Tasks, needed: int) -> None:
+        if needed > MAX_BYTES:
+            longest = int((tasks.hi - tasks.lo).max(initial=0))
+            raise WindowTooLargeError(
+                f"a window of {longest:,} events needs {needed / 2**30:.1f} GiB, more than {MAX_BYTES / 2**30:.0f}",
+                hint="make `within` shorter, add an equivalence, or filter events in `where`",
+            )
+
+
 def _rows(tier: str, count: int, numbers: int) -> Array:
     if tier == "F":
         return np.zeros((count, numbers))
     return np.zeros((count, numbers, 2), dtype=np.uint64 if tier == "U" else np.float64)
 
 
-def _longest_tie(slice_: Slice) -> int:
+@njit(cache=True, nogil=True)
+def _longest_tie(time: Array, partition: Array) -> int:
     """The most events of one partition that share a time."""
-    n = slice_.length
-    if n == 0:
-        return 0
-    change = (slice_.time[1:] != slice_.time[:-1]) | (slice_.partition[1:] != slice_.partition[:-1])
-    starts = np.flatnonzero(np.append(True, change))
-    return int(np.diff(np.append(starts, n)).max())
+    best = run = 0
+    for i in range(time.shape[0]):
+        run = run + 1 if i and time[i] == time[i - 1] and partition[i] == partition[i - 1] else 1
+        best = max(best, run)
+    return best

@@ -66,6 +66,8 @@ class Layers:
     seg_base: Array
     seg_size: Array
     nodes: tuple[int, ...]
+    segments: tuple[int, ...]
+    """How many segments each layer has: the segments of a layer stand together."""
 
 
 def make_layers(slice_: Slice, layout: Layout) -> Layers:
@@ -77,6 +79,7 @@ def make_layers(slice_: Slice, layout: Layout) -> Layers:
     seg_v, seg_w = np.full((count, n), -1, np.int32), np.full((count, n), -1, np.int32)
     bases, sizes, nodes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], []
     offset = 0
+    segments_of: list[int] = []
     for number, names in enumerate(layout.layers):
         pair = slice_.events.plan.pair(*names)
         v, w = slice_.having(pair.earlier), slice_.having(pair.later)
@@ -88,7 +91,8 @@ def make_layers(slice_: Slice, layout: Layout) -> Layers:
         bases.append(base)
         sizes.append(size)
         nodes.append(used)
-    return Layers(rank, limit, seg_v, seg_w, np.concatenate(bases), np.concatenate(sizes), tuple(nodes))
+        segments_of.append(len(base))
+    return Layers(rank, limit, seg_v, seg_w, np.concatenate(bases), np.concatenate(sizes), tuple(nodes), tuple(segments_of))
 
 
 def _layer(

@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | F | float64 (rows, K) | additions of whole numbers, while the result stays below 2^53 |
 | U | uint64 (rows, K, 2): low, high | whole numbers modulo 2^128, whatever lies between |
-| E | float64 (rows, K, 2): mantissa m, exponent e; m * 2^(512 e), 2^-256 <= |m| < 2^256 or 0 | as float64, any size |
+| E | float64 (rows, K, 2): mantissa m, exponent e; m * 2^(960 e), 2^-480 <= |m| < 2^480 or 0 | as float64, any size |
 
 The functions below are chosen by the array's type at compile time.
 """
@@ -18,10 +18,12 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-BIG = 2.0**256
-SMALL = 2.0**-256
-STEP = 2.0**512
-UNSTEP = 2.0**-512
+RADIX = 960
+"""Exponents of tier E count powers of 2^RADIX."""
+BIG = 2.0 ** (RADIX // 2)
+SMALL = 2.0 ** -(RADIX // 2)
+STEP = 2.0**RADIX
+UNSTEP = 2.0**-RADIX
 
 Rows = Any
 
@@ -194,6 +196,5 @@ def _weigh(a: Rows, i: int, k: int, w: float) -> Callable[..., None]:
 
 @njit(cache=True)
 def e_weight(w: float) -> tuple[float, float]:
-    """Any float64 in tier E: two steps bring the largest and the smallest into range."""
-    m, e = e_normal(w, 0.0)
-    return e_normal(m, e)
+    """Any float64 in tier E: one step brings the largest and the smallest into range."""
+    return e_normal(w, 0.0)
