@@ -9,8 +9,26 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import njit
 
 Array = Any
+
+
+def dense_ranks(values: Array) -> tuple[Array, int]:
+    """int64 ranks 0.. of numbers, equal ones sharing theirs; and how many there are. One sort, one pass."""
+    order = np.argsort(values)
+    ranks = np.empty(len(values), np.int64)
+    return ranks, int(_dense(values, order, ranks))
+
+
+@njit(cache=True, nogil=True)
+def _dense(values: Array, order: Array, ranks: Array) -> int:
+    rank = -1
+    for i in range(order.shape[0]):
+        if i == 0 or values[order[i]] != values[order[i - 1]]:
+            rank += 1
+        ranks[order[i]] = rank
+    return rank + 1
 
 
 def group_codes(columns: Sequence[Array], length: int) -> Array:
@@ -25,7 +43,7 @@ def group_codes(columns: Sequence[Array], length: int) -> Array:
         size = max(1, len(encoded.dictionary))
         codes = codes * size + indices
         if size > 1 and len(columns) > 1:
-            codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+            codes = dense_ranks(codes)[0]
     return codes
 
 
@@ -52,8 +70,7 @@ def ordered_codes(*parts: Array) -> tuple[list[Array], int]:
             ranks = pc.rank(both.drop_null(), "ascending", tiebreaker="dense").to_numpy().astype(np.int64) - 1
             size = int(ranks.max()) + 1
         else:
-            distinct, ranks = np.unique(both.drop_null().to_numpy(zero_copy_only=False), return_inverse=True)
-            size = len(distinct)
+            ranks, size = dense_ranks(both.drop_null().to_numpy(zero_copy_only=False))
         codes[valid] = ranks
     ends = np.cumsum([len(part) for part in parts])
     return [codes[end - len(part) : end] for end, part in zip(ends, parts, strict=True)], size

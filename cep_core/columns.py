@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cep_core import syntax as s
 from cep_core.codes import group_codes, ordered_codes
@@ -66,16 +65,22 @@ class Events:
         matches = np.zeros(self.length, dtype=np.uint64)
         if self.plan.never:
             return matches
-        types = self.column(self.plan.schema.event_type)
-        if pa.types.is_null(types.type):
+        column = self.table.column(self.plan.schema.event_type).unify_dictionaries().combine_chunks()
+        if pa.types.is_null(column.type):
             return matches
-        for bit, (variable, kind) in enumerate(self.plan.types):
-            found = true_rows(pc.equal(types, pa.scalar(kind).cast(types.type)))
-            for name, condition in self.plan.local:
-                if name == variable and found.any():
-                    value = evaluate(condition, lambda attribute: self.column(attribute.name), self.length)
-                    found = found & true_rows(value)
-            matches |= found.astype(np.uint64) << np.uint64(bit)
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        names = [str(name) for name in column.dictionary.to_pylist()]
+        of_type = np.zeros(max(1, len(names)), dtype=np.uint64)
+        for code, name in enumerate(names):
+            of_type[code] = sum(1 << bit for bit, (_, kind) in enumerate(self.plan.types) if kind == name)
+        if not len(column):
+            return matches
+        matches = of_type[column.indices.to_numpy(zero_copy_only=False)]
+        for name, condition in self.plan.local:
+            bit = np.uint64(1 << self.plan.variables.index(name))
+            value = true_rows(evaluate(condition, lambda attribute: self.column(attribute.name), self.length))
+            matches[~value] &= ~bit
         return matches
 
     def successors(self) -> Array:

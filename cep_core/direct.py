@@ -62,7 +62,9 @@ class Direct:
         base = ends - offset
         first = {layer: int(base[layer_of == layer].min(initial=0)) for layer in range(len(self.layers.segments))}
         nodes_of = {layer: int(offset[layer_of == layer].sum()) for layer in first}
-        start_of_layer = np.array([first[layer] for layer in layer_of], np.int64) if segments else np.zeros(0, np.int64)
+        start_of_layer = (
+            np.array([first[int(layer)] for layer in layer_of], np.int64) if segments else np.zeros(0, np.int64)
+        )
         self.roots += (base - start_of_layer)[:, None]
         rows, total, totals = [], 0, 0
         for _, layer, _ in self.layout.stores:

@@ -172,7 +172,7 @@ class _Run:
         np.maximum.at(extremes, cell, first.extremes[hit])
         size = np.where(np.isfinite(sums), np.abs(sums), np.inf).max(axis=1)
         wide = self._wide(tasks, cell, (size >= EXACT) & self._some_below(sums))
-        large = ~np.isfinite(sums).all(axis=1)
+        large: Array = ~np.isfinite(sums).all(axis=1)
         if quick:
             chosen = np.flatnonzero(large[cell])
             scaled = _by_cell(first.sums[hit][chosen], cell[chosen])

@@ -15,7 +15,7 @@ approximated, and sums over disjoint nodes of the tree are sums over the set.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from cep_core import syntax as s
@@ -39,6 +39,27 @@ class Split:
     earlier: s.Expr
     op: str
     later: s.Expr
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both sides are the same expression, of either event."""
+        return _without_next(self.earlier) == _without_next(self.later)
+
+
+def _without_next(node: s.Expr) -> s.Expr:
+    match node:
+        case s.Attribute():
+            return replace(node, next=False)
+        case s.Unary(operand=operand):
+            return replace(node, operand=_without_next(operand))
+        case s.Binary(left=left, right=right):
+            return replace(node, left=_without_next(left), right=_without_next(right))
+        case s.In(operand=operand, choices=choices):
+            return replace(node, operand=_without_next(operand), choices=tuple(map(_without_next, choices)))
+        case s.Call(arguments=arguments):
+            return replace(node, arguments=tuple(map(_without_next, arguments)))
+        case s.Literal():
+            return node
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,6 @@ class Pass:
         check_alarm(self.predicates)
         return Sums(sums, extremes, hit)
 
-
     def _fits(self, tasks: Tasks, needed: int) -> None:
         if needed > MAX_BYTES:
             longest = int((tasks.hi - tasks.lo).max(initial=0))

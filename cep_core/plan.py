@@ -181,7 +181,7 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> Plan:
     if len(automata) == 2:
         automata = (*automata, intersect(automata[0], automata[1]))
     pairs, warnings = _pairs(pattern, checked, (*automata, *compiler.automata))
-    # asked of every variable is asked of every event; but the partition of `partition_contiguous` is of the whole stream
+    # asked of every variable is asked of every event; but `partition_contiguous` parts the whole stream
     everyone = frozenset(v for v, _ in checked.types) if pattern.select != "partition_contiguous" else frozenset()
     named = {name for text in pattern.where for name in _named(text)}
     plan = Plan(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
-from cep_core.codes import ordered_codes
+from cep_core.codes import dense_ranks, ordered_codes
 from cep_core.columns import Events
 from cep_core.errors import BadEventsError
 from cep_core.kernels.predicates import EARLIER, LATER, STACK, pair_true
@@ -92,7 +92,9 @@ def make_layers(slice_: Slice, layout: Layout) -> Layers:
         sizes.append(size)
         nodes.append(used)
         segments_of.append(len(base))
-    return Layers(rank, limit, seg_v, seg_w, np.concatenate(bases), np.concatenate(sizes), tuple(nodes), tuple(segments_of))
+    return Layers(
+        rank, limit, seg_v, seg_w, np.concatenate(bases), np.concatenate(sizes), tuple(nodes), tuple(segments_of)
+    )
 
 
 def _layer(
@@ -104,35 +106,74 @@ def _layer(
     those that satisfy the inequality for w are a prefix: ascending for < and <=, descending for > and >=.
     """
     segment_v, segment_w = slice_.partition[v], slice_.partition[w]
+    segments = int(slice_.partition.max(initial=-1)) + 1
     valid_v, valid_w = np.ones(len(v), bool), np.ones(len(w), bool)
     value_v, value_w, values, inclusive = np.zeros(len(v), np.int64), np.zeros(len(w), np.int64), 1, True
     for split in pair.splits:
         left = slice_.events.value(split.earlier, slice_.rows[v])
-        right = slice_.events.value(split.later, slice_.rows[w])
-        (code_v, code_w), size = ordered_codes(left, right)
+        if pair.earlier == pair.later and split.symmetric:
+            (code_v,), size = ordered_codes(left)
+            code_w = code_v
+        else:
+            (code_v, code_w), size = ordered_codes(left, slice_.events.value(split.later, slice_.rows[w]))
         valid_v &= code_v >= 0
         valid_w &= code_w >= 0
         size = max(size, 1)
         if split.op == "=":
             joined = np.concatenate([segment_v, segment_w]) * size + np.concatenate([code_v, code_w])
-            dense = np.unique(joined, return_inverse=True)[1].astype(np.int64)
+            dense, segments = dense_ranks(joined)
             segment_v, segment_w = dense[: len(v)], dense[len(v) :]
             continue
         if split.op in (">", ">="):
             code_v, code_w = size - 1 - code_v, size - 1 - code_w
         value_v, value_w, values = code_v, code_w, size
         inclusive = split.op in ("<=", ">=")
-    segments = np.unique(np.concatenate([segment_v[valid_v], segment_w[valid_w]]))
-    dense_v = np.where(valid_v, np.searchsorted(segments, segment_v), -1)
-    dense_w = np.where(valid_w, np.searchsorted(segments, segment_w), -1)
-    keys = dense_v[valid_v] * values + value_v[valid_v]
-    distinct = np.unique(keys)
-    base = np.searchsorted(distinct, np.arange(len(segments), dtype=np.int64) * values)
-    size_of = np.diff(np.append(base, len(distinct)))
-    rank[v[valid_v]] = np.searchsorted(distinct, keys) - base[dense_v[valid_v]]
-    wanted = dense_w[valid_w] * values + value_w[valid_w]
-    limit[w[valid_w]] = np.searchsorted(distinct, wanted, "right" if inclusive else "left") - base[dense_w[valid_w]]
-    return (dense_v, dense_w), base.astype(np.int64), size_of.astype(np.int64), len(distinct)
+    dense_v, dense_w = np.where(valid_v, segment_v, -1), np.where(valid_w, segment_w, -1)
+    keys = segment_v[valid_v] * values + value_v[valid_v]
+    base, size_of = np.zeros(segments, np.int64), np.zeros(segments, np.int64)
+    order = np.argsort(keys)
+    _rank(keys, order, values, v[valid_v], rank, base, size_of)
+    wanted = segment_w[valid_w] * values + value_w[valid_w]
+    same = len(wanted) == len(keys) and np.array_equal(wanted, keys)
+    _limit(keys, order, wanted, order if same else np.argsort(wanted), values, w[valid_w], inclusive, limit)
+    return (dense_v, dense_w), base, size_of, int(size_of.sum())
+
+
+@njit(cache=True, nogil=True)
+def _rank(keys: Array, order: Array, values: int, at: Array, rank: Array, base: Array, size: Array) -> None:
+    """Rank of each key (segment * values + value) among its segment's distinct ones; segments' first node and size."""
+    nodes = 0
+    for i in range(order.shape[0]):
+        key = keys[order[i]]
+        segment = key // values
+        if i == 0 or key != keys[order[i - 1]]:
+            if size[segment] == 0:
+                base[segment] = nodes
+            size[segment] += 1
+            nodes += 1
+        rank[at[order[i]]] = size[segment] - 1
+
+
+@njit(cache=True, nogil=True)
+def _limit(
+    keys: Array, order: Array, wanted: Array, wanted_order: Array, values: int, at: Array, inclusive: bool, limit: Array
+) -> None:
+    """How many distinct keys of its segment lie below each wanted key, or at it when `inclusive`: one merge."""
+    x, segment, below, last = 0, -1, 0, -1
+    for i in range(wanted_order.shape[0]):
+        key = wanted[wanted_order[i]]
+        if key // values != segment:
+            segment = key // values
+            below = 0
+            while x < order.shape[0] and keys[order[x]] < segment * values:
+                x += 1
+            last = -1
+        while x < order.shape[0] and (keys[order[x]] < key or (inclusive and keys[order[x]] == key)):
+            if keys[order[x]] != last:
+                below += 1
+                last = keys[order[x]]
+            x += 1
+        limit[at[wanted_order[i]]] = below
 
 
 _OPS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}

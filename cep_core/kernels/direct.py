@@ -3,10 +3,10 @@
 `linear`: no adjacent condition at all. A state's partial trends are one running total (COGRA: state per type, not per
 event), so an event costs its transitions and nothing else.
 
-`ordered`: predecessors by running totals and by ranks. Ranks are kept in a tree of blocks of 32 sums: level 0 holds the
-rank's own sum, each node above the sum of a block below. A prefix is at most 31 nodes of each level, next to each other in
-memory, so that it is added in vector registers. A block whose sums have one exponent is added as plain float64; one with
-several goes number by number (small and large lineages stand side by side at no loss).
+`ordered`: predecessors by running totals and by ranks. Ranks are kept in a tree of blocks of 32 sums: level 0 holds
+the rank's own sum, each node above the sum of a block below. A prefix is at most 31 nodes of each level, next to each
+other in memory, so that it is added in vector registers. A block whose sums have one exponent is added as plain
+float64; one with several goes number by number (small and large lineages stand side by side at no loss).
 """
 
 from __future__ import annotations
@@ -155,7 +155,6 @@ def ordered(
     count, numbers = variable.shape[0], out.shape[1]
     variables = states_of.shape[0] - 1
     end_m, end_e = np.zeros(numbers), np.zeros(numbers)
-    touched = np.zeros(count, np.bool_)
     for task in range(lo.shape[0]):
         end_m[:] = 0.0
         end_e[:] = 0.0
@@ -200,7 +199,9 @@ def ordered(
                                 base = first + roots[segment, level]
                                 if low < at:
                                     for k in range(numbers):
-                                        m, e = _block(tree_m, tree_e, shared, k * nodes + base + low, k * nodes + base + at)
+                                        m, e = _block(
+                                            tree_m, tree_e, shared, k * nodes + base + low, k * nodes + base + at
+                                        )
                                         if m != 0.0:
                                             may = True
                                             m, e = e_add(row_m[row, k], row_e[row, k], m, e)
@@ -282,5 +283,3 @@ def _raise(m: Array, e: Array, shared: Array, y: int, m2: float, e2: float) -> N
                 alone = False
                 break
         shared[block] = e[y] if alone and e[y] >= 0.0 else -1.0
-
-
