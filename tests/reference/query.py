@@ -62,6 +62,8 @@ def read(query: Mapping[str, Any]) -> Query:
         raise OutsideLanguageError(f"unknown keys: {sorted(unknown)}")
     tree = parse.parse_pattern(query["pattern"])
     sides = tree.parts if isinstance(tree, s.And) else (tree,)
+    if len(sides) > 2:
+        raise OutsideLanguageError("AND joins two patterns")
     shapes = tuple(shape_of(side) for side in sides)
     if any(shape.nullable for shape in shapes):
         raise OutsideLanguageError("the pattern can match the empty sequence")
