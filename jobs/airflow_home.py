@@ -110,6 +110,7 @@ class AirflowHome:
             "DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH": str(self.home / "bundles"),
             "DAG_PROCESSOR__BUNDLE_REFRESH_CHECK_INTERVAL": "5",
             "DAG_PROCESSOR__PARSING_PROCESSES": "1",
+            "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",  # a changed file is parsed at once all the same
             "SCHEDULER__USE_JOB_SCHEDULE": str(self.scheduled),
             "LOGGING__WORKER_LOG_SERVER_PORT": str(free_port(8793)),
             "USAGE_DATA_COLLECTION__ENABLED": "False",

@@ -32,7 +32,7 @@ LOG_LINES = 30
 SHOWN = 8  # result rows of each pattern
 JAVA_CHATTER = "WARNING: Using incubator modules"
 DAGS_SECONDS = 90.0
-RUN_SECONDS = 900.0
+RUN_SECONDS = 1800.0
 POLL_SECONDS = 0.5
 
 console = Console(highlight=False)

@@ -61,7 +61,7 @@ setup_python() {
         "$uv" venv --quiet --clear --no-project --python "$("$python" -c 'import sys; print(sys.executable)')" .venv
     fi
     say "set-up: Python packages from requirements.lock into .venv ($(.venv/bin/python -V))"
-    "$uv" pip sync --python .venv/bin/python --require-hashes --quiet requirements.lock
+    "$uv" pip sync --python .venv/bin/python --require-hashes --compile-bytecode --quiet requirements.lock
     "$uv" pip install --python .venv/bin/python --quiet --offline --no-deps --no-build-isolation -e .
     say "$want" >"$STAMP"
 }
