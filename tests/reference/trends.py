@@ -170,18 +170,17 @@ class Window:
         if not self.events[left].time < event.time < self.events[right].time:
             return False
         return any(
-            variable == under and self._may_follow(event, follower, trend[: k + 1])
-            for variable, follower in shape.follows
+            variable == under and self._may_follow(event, follower, trend, k) for variable, follower in shape.follows
         )
 
-    def _may_follow(self, event: Event, variable: str, so_far: Trend) -> bool:
-        """The event could have been taken under the variable after the trend so far."""
+    def _may_follow(self, event: Event, variable: str, trend: Trend, k: int) -> bool:
+        """The event could have followed pair k: it is of the trend's partition, scoped equivalence included."""
         pair = (event.place, variable)
         return (
             self.query.types[variable] == event.type
             and self.links.stands(event, variable)
-            and self.links.linked(so_far[-1], pair)
-            and self.agree((*so_far, pair))
+            and self.links.linked(trend[k], pair)
+            and self.agree((*trend, pair))
         )
 
 

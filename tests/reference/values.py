@@ -41,7 +41,7 @@ def value_of(raw: Any) -> Value:
         case float():
             if math.isinf(raw):
                 raise OutsideLanguageError("an infinite attribute has no meaning in the language")
-            return None if math.isnan(raw) else raw
+            return None if math.isnan(raw) else raw + 0.0  # -0.0 equals 0.0: one value, one group
         case date():
             return microseconds(raw)
     raise OutsideLanguageError(f"a {type(raw).__name__} is no value of the language")
