@@ -84,6 +84,9 @@ class Direct:
         out = np.zeros((len(lo), numbers, 2))
         hit = np.zeros(len(lo), np.bool_)
         common = (self.slice.time, self.slice.ok, self.states_of, self.states, self.begins, self.layout.into_of)
+        if self.linear and numbers == 1 and widest <= 1:
+            kernel.linear_count(lo, hi, *common, self.sources, self.ends, out, hit)
+            return out, hit
         if self.linear:
             kernel.linear(
                 lo, hi, *common, self.sources, self.ends, weight_variable, weights, self.layout.variable, out, hit

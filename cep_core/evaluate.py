@@ -80,7 +80,7 @@ def run_rows(plan: Plan, table: pa.Table, windows: range | None = None) -> list[
     rows = found[0] if len(found) == 1 else _pairs_of_trends(*found)
     if plan.empty_windows:
         rows = _with_empty(plan, events, groups, rows, wanted, windows)
-    first = np.unique(groups, return_index=True)[1]
+    first = np.unique(groups, return_index=True)[1] if plan.group_by else np.zeros(1, np.int64)
     names = [events.table.column(name) for name in plan.group_by]
     return [
         Row(

@@ -47,11 +47,9 @@ def make_slice(events: Events, variables: tuple[str, ...], partition: Array) -> 
     bits = np.uint64(sum(1 << events.plan.variables.index(v) for v in variables))
     rows = np.flatnonzero(events.matches & bits)
     part, time = partition[rows], events.time[rows]
-    if len(rows) > 1:
-        gap = np.diff(part)
-        if not (np.all(gap >= 0) and np.all(np.diff(time)[gap == 0] >= 0)):
-            order = np.lexsort((time, part))
-            rows, part, time = rows[order], part[order], time[order]
+    if not _in_order(part, time):
+        order = np.lexsort((time, part))
+        rows, part, time = rows[order], part[order], time[order]
     return Slice(events, rows, np.ascontiguousarray(part), np.ascontiguousarray(time), events.matches[rows] & bits)
 
 
@@ -277,11 +275,26 @@ def make_links(
 
 def partition_ends(partition: Array) -> Array:
     """For each position the end (exclusive) of its partition."""
-    n = len(partition)
-    if n == 0:
-        return np.zeros(0, np.int64)
-    last = np.flatnonzero(np.append(partition[1:] != partition[:-1], True)) + 1
-    return last[np.searchsorted(last, np.arange(n), side="right")]
+    ends = np.empty(len(partition), np.int64)
+    _ends(partition, ends)
+    return ends
+
+
+@njit(cache=True, nogil=True)
+def _ends(partition: Array, ends: Array) -> None:
+    end = partition.shape[0]
+    for i in range(partition.shape[0] - 1, -1, -1):
+        if i + 1 < partition.shape[0] and partition[i] != partition[i + 1]:
+            end = i + 1
+        ends[i] = end
+
+
+@njit(cache=True, nogil=True)
+def _in_order(partition: Array, time: Array) -> bool:
+    for i in range(1, partition.shape[0]):
+        if partition[i] < partition[i - 1] or (partition[i] == partition[i - 1] and time[i] < time[i - 1]):
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cep_core.kernels.numbers import BIG, e_add, e_normal, e_weight
+from cep_core.kernels.numbers import BIG, SMALL, UNSTEP, e_add, e_normal, e_weight
 
 Array = Any
 
@@ -29,10 +29,56 @@ def _accumulate(m: Array, e: Array, i: int, m2: float, e2: float) -> None:
     """(m, e)[i] += (m2, e2), both not negative in the common case of one exponent."""
     if e[i] == e2:
         s = m[i] + m2
-        if -BIG < s < BIG and (s >= 1.0 or s <= -1.0):
+        if SMALL <= abs(s) < BIG:
             m[i] = s
             return
     m[i], e[i] = e_add(m[i], e[i], m2, e2)
+
+
+@njit(cache=True, nogil=True)
+def linear_count(
+    lo: Array, hi: Array, time: Array, ok: Array, states_of: Array, states: Array, begins: Array, into_of: Array,
+    into: Array, ends: Array, out: Array, hit: Array,
+) -> None:  # fmt: skip
+    """`linear` where trends are counted and nothing else, and no two events of a task share a time."""
+    count, variables = begins.shape[0], states_of.shape[0] - 1
+    m, e = np.zeros(count), np.zeros(count)
+    fresh_m, fresh_e = np.zeros(count), np.zeros(count)
+    for task in range(lo.shape[0]):
+        m[:] = 0.0
+        e[:] = 0.0
+        for x in range(lo[task], hi[task]):
+            left = ok[x]
+            for b in range(variables):
+                if not (left >> np.uint64(b)) & np.uint64(1):
+                    continue
+                for a in range(states_of[b], states_of[b + 1]):
+                    q = states[a]
+                    rm, re = (1.0, 0.0) if begins[q] else (0.0, 0.0)
+                    for t in range(into_of[q], into_of[q + 1]):
+                        p = into[t]
+                        if e[p] == re:
+                            rm += m[p]
+                        else:
+                            rm, re = e_add(rm, re, m[p], e[p])
+                    fresh_m[q], fresh_e[q] = rm, re
+            for b in range(variables):
+                if not (left >> np.uint64(b)) & np.uint64(1):
+                    continue
+                for a in range(states_of[b], states_of[b + 1]):
+                    q = states[a]
+                    if fresh_e[q] == e[q] and m[q] + fresh_m[q] < BIG:
+                        m[q] += fresh_m[q]
+                    else:
+                        fresh_m[q], fresh_e[q] = e_normal(fresh_m[q], fresh_e[q])
+                        m[q], e[q] = e_add(m[q], e[q], fresh_m[q], fresh_e[q])
+        em, ee = 0.0, 0.0
+        for q in range(count):
+            if ends[q] and m[q] != 0.0:
+                hit[task] = True
+                em, ee = e_add(em, ee, m[q], e[q])
+        out[task, 0, 0] = em
+        out[task, 0, 1] = ee
 
 
 @njit(cache=True, nogil=True)
@@ -129,11 +175,28 @@ def _block(m: Array, e: Array, shared: Array, first: int, last: int) -> Any:
     one = shared[first >> SHIFT]
     if one >= 0.0:
         return e_normal(_plain(m, first, last), one) if one > 0.0 else (_plain(m, first, last), 0.0)
-    sm, se = 0.0, 0.0
+    top = _largest(m, e, first, last)
+    high, low = _two(m, e, first, last, top)
+    return e_normal(high + low * UNSTEP, top)
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nnan"})
+def _largest(m: Array, e: Array, first: int, last: int) -> float:
+    """The largest exponent of nodes that are not zero."""
+    top = -1e300
     for x in range(first, last):
-        if m[x] != 0.0:
-            sm, se = e_add(sm, se, m[x], e[x])
-    return sm, se
+        top = max(top, e[x] if m[x] != 0.0 else -1e300)
+    return top
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _two(m: Array, e: Array, first: int, last: int, top: float) -> tuple[float, float]:
+    """Sums of the mantissas at the largest exponent and at the one below; what lies lower is nothing beside them."""
+    high = low = 0.0
+    for x in range(first, last):
+        high += m[x] if e[x] == top else 0.0
+        low += m[x] if e[x] == top - 1.0 else 0.0
+    return high, low
 
 
 @njit(cache=True, nogil=True)
@@ -272,7 +335,7 @@ def _raise(m: Array, e: Array, shared: Array, y: int, m2: float, e2: float) -> N
     one = shared[block]
     if m[y] == 0.0:
         m[y], e[y] = m2, e2
-    elif e[y] == e2 and -BIG < m[y] + m2 < BIG and abs(m[y] + m2) >= 1.0:
+    elif e[y] == e2 and SMALL <= abs(m[y] + m2) < BIG:
         m[y] += m2
     else:
         m[y], e[y] = e_add(m[y], e[y], m2, e2)

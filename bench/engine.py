@@ -1,0 +1,136 @@
+"""The engine on one core: `make bench`. Ratios and rates of one run, best of a few, never a timed test."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+
+from bench.greta import falling_prices
+from cep_core import Plan, compile_plan, load_pattern, run_plan
+from cep_core.kernels.numbers import RADIX
+from cep_core.schema import schema_of
+
+FALLING = {
+    "pattern": "S+",
+    "where": ["S.price > NEXT(S).price"],
+    "return": {"trends": "COUNT(*)"},
+    "within": "365 days",
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One line of the table. `bar` is the issue's floor; `value` what was seen, in `unit`."""
+
+    measure: str
+    value: float
+    unit: str
+    bar: float | None
+    note: str
+
+
+def stock(n: int, price: Any) -> pa.Table:
+    """n events of type S, a millisecond apart."""
+    stamp = pa.array(np.arange(n, dtype=np.int64) * 1000, pa.timestamp("us", "UTC"))
+    kind = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array(["S"]))
+    return pa.table({"event_time": stamp, "event_type": kind, "price": price})
+
+
+def plan_of(query: Mapping[str, Any], events: pa.Table) -> Plan:
+    return compile_plan(load_pattern(query), schema_of(events))
+
+
+def best(work: Callable[[], Any], rounds: int = 3) -> tuple[float, Any]:
+    """Least processor seconds over `rounds`, after one to warm up; and the result."""
+    result = work()
+    least = math.inf
+    for _ in range(rounds):
+        start = time.process_time()
+        result = work()
+        least = min(least, time.process_time() - start)
+    return least, result
+
+
+def rate(name: str, query: Mapping[str, Any], events: pa.Table, bar: float | None) -> Measured:
+    plan = plan_of(query, events)
+    seconds, result = best(lambda: run_plan(plan, events))
+    shown = result.column("trends_log10").to_pylist()[:1]
+    note = f"{events.num_rows:,} events in {seconds:.3f} s; a count near 10^{shown[0]:.0f}" if shown else ""
+    return Measured(name, events.num_rows / seconds / 1e6, "million events/s", bar, note)
+
+
+def against_greta(n: int, levels: int) -> Measured:
+    rng = np.random.default_rng(1)
+    level = rng.integers(0, levels, n)
+    events = stock(n, level.astype(np.float64))
+    plan = plan_of(FALLING, events)
+    ours, result = best(lambda: run_plan(plan, events), 7)
+    falling_prices(level[:100], levels)
+    start = time.process_time()
+    m, e = falling_prices(level, levels)
+    theirs = time.process_time() - start
+    expected = math.log10(m) + e * RADIX * math.log10(2.0)
+    found = result["trends_log10"][0].as_py()
+    if not math.isclose(expected, found, rel_tol=1e-9):
+        raise SystemExit(f"the peer counts 10^{expected}, ours 10^{found}")
+    note = f"{n:,} events, {levels:,} prices: {theirs:.2f} s against {ours * 1000:.1f} ms; both count 10^{found:.3f}"
+    return Measured("falling prices, against GRETA's O(n^2)", theirs / ours, "x", 1000, note)
+
+
+def growth(largest: int) -> list[Measured]:
+    rows = []
+    rng = np.random.default_rng(3)
+    n = largest // 16
+    while n <= largest:
+        events = stock(n, rng.permutation(n).astype(np.float64))
+        plan = plan_of(FALLING, events)
+        seconds, _ = best(lambda plan=plan, events=events: run_plan(plan, events), 1)  # type: ignore[misc]
+        unit = seconds / (n * math.log2(n)) * 1e9
+        rows.append(Measured(f"growth, n = {n:,}", unit, "ns / (n log2 n)", None, f"{seconds:.3f} s"))
+        n *= 2
+    return rows
+
+
+def engine() -> list[Measured]:
+    """All measures of the engine."""
+    rng = np.random.default_rng(2)
+    rows = [against_greta(100_000, 1000)]
+    n = 1_000_000
+    rows.append(rate("falling prices, all distinct", FALLING, stock(n, rng.permutation(n).astype(np.float64)), 3))
+    n = 4_000_000
+    events = stock(n, rng.random(n))
+    kinds = pa.DictionaryArray.from_arrays(pa.array(rng.integers(0, 2, n).astype(np.int32)), pa.array(["A", "B"]))
+    events = events.set_column(1, "event_type", kinds)
+    query = {"pattern": "SEQ(A+, B)+", "return": {"trends": "COUNT(*)"}, "within": "365 days"}
+    rows.append(rate("no adjacent predicate, SEQ(A+, B)+", query, events, 30))
+    n = 200_000
+    sliding = FALLING | {"within": "600 milliseconds", "slide": "10 milliseconds"}
+    rows.append(rate("falling prices, 60 windows an event", sliding, stock(n, rng.integers(0, 1000, n) * 1.0), 1))
+    return rows + growth(4_000_000)
+
+
+def show(rows: list[Measured], folder: Path) -> None:
+    """A table on the screen and JSON beside it."""
+    table = Table("measure", "seen", "unit", "bar", "note", title=f"One core of {os.cpu_count()}, processor time")
+    for row in rows:
+        bar = "" if row.bar is None else f">= {row.bar:,.0f} {'met' if row.value >= row.bar else 'MISSED'}"
+        table.add_row(row.measure, f"{row.value:,.2f}", row.unit, bar, row.note)
+    Console(width=160).print(table)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "bench.json").write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+    Console().print(f"JSON: {folder / 'bench.json'}")
+
+
+if __name__ == "__main__":
+    show(engine(), Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")) / "bench")
