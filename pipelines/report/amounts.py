@@ -8,7 +8,6 @@ the difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -56,19 +55,6 @@ class Amount:
         if self.exact is not None:
             return (1, 0.0, float(self.exact))
         return (0, 0.0, 0.0)
-
-
-def total(amounts: Iterable[Amount]) -> Amount:
-    """Sum of counts: exact while every part is exact, by logarithms (largest factored out) otherwise."""
-    parts = [amount for amount in amounts if amount.known]
-    if not parts:
-        return Amount(None)
-    exact = [part.exact for part in parts if part.exact is not None]
-    if len(exact) == len(parts):
-        return Amount.of_count(int(sum(exact)))
-    logs = [part.log10 for part in parts if part.log10 is not None]
-    largest = max(logs)
-    return Amount(None, largest + math.log10(sum(10.0 ** (log - largest) for log in logs)))
 
 
 def share(part: Amount, whole: Amount) -> float | None:

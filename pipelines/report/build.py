@@ -26,9 +26,7 @@ class ReportPaths:
     png: Path
 
 
-def build_report(
-    spark: SparkSession, warehouse: Warehouse, pattern: Path, run_id: str, out_dir: Path
-) -> ReportPaths:
+def build_report(spark: SparkSession, warehouse: Warehouse, pattern: Path, run_id: str, out_dir: Path) -> ReportPaths:
     """Write the report of run `run_id` of the pattern file `pattern` into `out_dir`, as `<pattern>_<run
     id>.html|.png`.
 
@@ -47,10 +45,8 @@ def read_facts(spark: SparkSession, warehouse: Warehouse, pattern: Path, run_id:
     return ReportFacts(
         pattern=facts,
         run=run,
-        quarantine=read_quarantine(spark, warehouse, source, run_id),
-        results=read_results(spark, results, run.results_version, run.interval_from, run.interval_to)
-        if exists(spark, results)
-        else None,
+        quarantine=read_quarantine(spark, warehouse, source, run),
+        results=read_results(spark, results, facts, run) if exists(spark, results) else None,
         made_at=datetime.now(UTC),
     )
 

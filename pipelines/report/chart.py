@@ -161,7 +161,7 @@ def _times(picture: Picture, size: Size) -> alt.Axis:
     most = 4 if size.small else 8
     starts = [mark.at for series in picture.series for mark in series.marks]
     span = max(starts) - min(starts)
-    axis = alt.Axis(grid=False, labelFlush=True, labelOverlap="greedy", labelSeparation=12, tickCount=most)
+    axis = alt.Axis(grid=False, labelFlush=True, labelOverlap="greedy", labelSeparation=20, tickCount=most)
     axis.format = _DAYS if span < MONTHS_FROM else _MONTHS
     if picture.daily and span.days <= most:
         axis.tickCount = {"interval": "day", "step": 1}
@@ -190,9 +190,7 @@ def _bars(picture: Picture, size: Size) -> Drawn:
     )
     colours = alt.Color("series:N", legend=None, scale=_colours(picture, single=True))
     bar = base.mark_bar(height={"band": 0.62}, cornerRadiusEnd=2).encode(color=colours, description="label:N")
-    value = base.mark_text(align="left", dx=6, fontSize=12, color=LIGHT["ink"], aria=False).encode(
-        text="shown:N"
-    )
+    value = base.mark_text(align="left", dx=6, fontSize=12, color=LIGHT["ink"], aria=False).encode(text="shown:N")
     return alt.layer(bar, value).properties(width=size.width, height=BAR_STEP * len(bars) + 40)
 
 

@@ -83,6 +83,11 @@ class RunFacts:
     stages: tuple[StageFacts, ...]
     checks: tuple[CheckFacts, ...]
 
+    @property
+    def windows(self) -> int | None:
+        """How many windows the run's interval has, with results or without."""
+        return next((stage.windows for stage in reversed(self.stages) if stage.windows is not None), None)
+
     def stage(self, name: str) -> StageFacts | None:
         """The facts of one stage, None when it has not run."""
         return next((stage for stage in self.stages if stage.stage == name), None)
@@ -108,9 +113,14 @@ class SampleFacts:
 
 @dataclass(frozen=True)
 class QuarantineFacts:
-    """The rows this run set aside. `reasons` holds the most frequent; the rest is counted, not dropped."""
+    """The rows this run set aside. `reasons` holds the most frequent; the rest is counted, not dropped.
+
+    `found`: rows in the quarantine table under the run's id and source version; more than `rows`, what the run's own
+    record says, when runs of other patterns share both.
+    """
 
     rows: int
+    found: int = 0
     reasons: tuple[ReasonFacts, ...] = ()
     other_reasons: int = 0
     other_rows: int = 0
@@ -181,6 +191,7 @@ class ResultFacts:
     `additive`: amounts over several windows are sums; when windows overlap (or the measure does not add up)
     they are the largest single window instead, because a trend counts in every window that holds it.
 
+    `older_rows`: rows of another state of the pattern in the same span, left out.
     `series` has a line for every ranked group; the first `drawn` of them get their own in the picture, and
     `others_series` is all the remaining `others_drawn` groups together.
     """
@@ -203,6 +214,7 @@ class ResultFacts:
     span_windows: int
     span_from: datetime | None
     largest: tuple[RowResult, ...]
+    older_rows: int = 0
     step_seconds: float | None = None
     bucket_seconds: int | None = None
     version: int | None = None

@@ -9,9 +9,7 @@ from pipelines.report.palette import ROLE_OF
 
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 _ALLOWED = frozenset({"svg", "g", "path", "rect", "line", "text", "tspan", "circle", "defs", "clipPath"})
-_DROPPED = frozenset(
-    {"role", "aria-roledescription", "aria-hidden", "class", "pointer-events", "version", "opacity"}
-)
+_DROPPED = frozenset({"role", "aria-roledescription", "aria-hidden", "class", "pointer-events", "version", "opacity"})
 _GEOMETRY = frozenset({"d", "transform", "x", "y", "x1", "y1", "x2", "y2", "width", "height"})
 _LONG = re.compile(r"-?\d+\.\d{2,}")
 

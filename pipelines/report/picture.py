@@ -111,9 +111,7 @@ def _marks(label: str, points: Sequence[Point], log: bool, facts: ResultFacts) -
         value = point.amount.log10 if log else point.amount.exact
         shown = text(point.amount)
         number = None if value is None else float(value)
-        marks.append(
-            Mark(point.window.start, number, f"{label}\n{shown}\n{window_label(point.window)}", shown)
-        )
+        marks.append(Mark(point.window.start, number, f"{label}\n{shown}\n{window_label(point.window)}", shown))
     return tuple(marks)
 
 

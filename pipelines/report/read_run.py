@@ -100,27 +100,35 @@ def checks_of(stage: str, checks: str | None) -> tuple[CheckFacts, ...]:
     )
 
 
-def read_quarantine(spark: SparkSession, warehouse: Warehouse, source: str, run_id: str) -> QuarantineFacts:
-    """What this run set aside: how many rows, the most frequent rules and reasons, one or more sample rows of
-    each.
+def read_quarantine(spark: SparkSession, warehouse: Warehouse, source: str, run: RunFacts) -> QuarantineFacts:
+    """What this run set aside: how many rows, the most frequent rules and reasons, a sample row or more of each.
+
+    The rows are those of the run's id and source version, whichever pattern's run of that id wrote them.
     """
     path = warehouse.quarantine(source)
-    if not exists(spark, path):
-        return QuarantineFacts(rows=0)
-    mine = spark.read.format("delta").load(path).where(sf.col("run_id") == run_id)
-    kept = [name for name in mine.columns if name not in ADDED]
+    recorded = next((s.rows_quarantined for s in run.stages if s.rows_quarantined is not None), None)
+    if recorded == 0 or not exists(spark, path):
+        return QuarantineFacts(rows=recorded or 0)
+    mine = spark.read.format("delta").load(path).where(sf.col("run_id") == run.run_id)
+    if run.source_version is not None:
+        mine = mine.where(sf.col("source_version") == run.source_version)
+    everything = SqlWindow.partitionBy(sf.lit(1))
     by_reason = mine.groupBy("rule", "reason").agg(sf.count(sf.lit(1)).alias("n"))
-    totals = by_reason.agg(sf.sum("n").alias("n"), sf.count(sf.lit(1)).alias("reasons")).collect()[0]
-    if not totals["n"]:
-        return QuarantineFacts(rows=0)
-    top = by_reason.orderBy(sf.desc("n"), "rule", "reason").limit(REASONS_SHOWN).collect()
+    ranked = by_reason.withColumns(
+        {"all_rows": sf.sum("n").over(everything), "all_reasons": sf.count(sf.lit(1)).over(everything)}
+    )
+    top = ranked.orderBy(sf.desc("n"), "rule", "reason").limit(REASONS_SHOWN).collect()
+    if not top:
+        return QuarantineFacts(rows=recorded or 0)
+    found = top[0]["all_rows"]
     reasons = tuple(ReasonFacts(_str(row["rule"]), _str(row["reason"]), row["n"]) for row in top)
     return QuarantineFacts(
-        rows=totals["n"],
+        rows=found if recorded is None else recorded,
+        found=found,
         reasons=reasons,
-        other_reasons=totals["reasons"] - len(reasons),
-        other_rows=totals["n"] - sum(reason.rows for reason in reasons),
-        samples=_samples(mine, kept),
+        other_reasons=top[0]["all_reasons"] - len(reasons),
+        other_rows=found - sum(reason.rows for reason in reasons),
+        samples=_samples(mine, [name for name in mine.columns if name not in ADDED]),
     )
 
 
@@ -131,19 +139,14 @@ def _samples(mine: DataFrame, kept: list[str]) -> tuple[SampleFacts, ...]:
         "rule",
         "reason",
         turn.alias("turn"),
-        *[
-            sf.substring(column(name).cast("string"), 1, TEXT_LIMIT + 1).alias(f"v{i}")
-            for i, name in enumerate(kept)
-        ],
+        *[sf.substring(column(name).cast("string"), 1, TEXT_LIMIT + 1).alias(f"v{i}") for i, name in enumerate(kept)],
     )
     rows = shown.where(sf.col("turn") <= SAMPLES_SHOWN).orderBy("turn", "rule").limit(SAMPLES_SHOWN).collect()
     return tuple(
         SampleFacts(
             rule=_str(row["rule"]),
             reason=_str(row["reason"]),
-            values=tuple(
-                (name, _short(row[f"v{i}"])) for i, name in enumerate(kept) if row[f"v{i}"] is not None
-            ),
+            values=tuple((name, _short(row[f"v{i}"])) for i, name in enumerate(kept) if row[f"v{i}"] is not None),
         )
         for row in rows
     )

@@ -13,14 +13,13 @@ from markupsafe import Markup, escape
 
 from pipelines.report.chart import NARROW, WIDE, svg
 from pipelines.report.palette import DARK, LIGHT, variables
-from pipelines.report.verdict import stage_name
+from pipelines.report.verdict import outcome, stage_name
 from pipelines.report.view import Page
 from pipelines.report.words import duration, plural, stamp
 from pipelines.report.yaml_lines import yaml_lines
 
 _POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; base-uri 'none'; "
-    "form-action 'none'"
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; base-uri 'none'; form-action 'none'"
 )
 
 
@@ -40,6 +39,7 @@ def render(page: Page) -> str:
             "breakable": breakable,
             "count": lambda value: "–" if value is None else f"{value:,}",
             "duration": duration,
+            "outcome": outcome,
             "plural": plural,
             "stage": stage_name,
             "stamp": lambda value: "–" if value is None else f"{stamp(_seconds(value))} UTC",

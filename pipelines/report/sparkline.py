@@ -40,9 +40,7 @@ def sparkline(
         previous = window
     end = f'<circle class="end" cx="{x:.1f}" cy="{y:.1f}" r="2.4"/>'
     box = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
-    return (
-        f'<svg class="spark" {box} aria-hidden="true"><path d="{"".join(path)}"/>{"".join(lonely)}{end}</svg>'
-    )
+    return f'<svg class="spark" {box} aria-hidden="true"><path d="{"".join(path)}"/>{"".join(lonely)}{end}</svg>'
 
 
 def _value(point: Point, log: bool) -> float | None:

@@ -72,20 +72,14 @@ def tell(facts: ReportFacts) -> Story:
         windows=window_rows(results, run.interval_from),
         windows_note=shown_of("busiest", len(results.busiest), results.span_windows, "window", since),
         largest=largest_rows(results),
-        largest_note=shown_of(
-            "largest", len(results.largest), results.rows, "result row", "of this interval"
-        ),
+        largest_note=shown_of("largest", len(results.largest), results.rows, "result row", "of this interval"),
     )
 
 
 def noun(pattern: PatternFacts, measure: str | None) -> str:
     """What the chart's numbers are: `trends` for COUNT(*), else the measure's own name."""
     expression = re.sub(r"\s", "", pattern.returns.get(measure or "", "COUNT(*)")).upper()
-    return (
-        pattern.kind
-        if expression == "COUNT(*)" and pattern.kind in ("trends", "matches")
-        else measure or "rows"
-    )
+    return pattern.kind if expression == "COUNT(*)" and pattern.kind in ("trends", "matches") else measure or "rows"
 
 
 def _since(results: ResultFacts) -> str:
@@ -96,11 +90,7 @@ def _since(results: ResultFacts) -> str:
 
 def _takeaway(results: ResultFacts, run: RunFacts, what: str) -> str:
     if results.rows == 0:
-        return (
-            f"No {what} in this interval"
-            if run.results_version is not None
-            else f"This run published no {what}"
-        )
+        return f"No {what} in this interval" if run.results_version is not None else f"This run published no {what}"
     amount = text(results.headline)
     if not results.group_columns:
         held = plural(results.windows, "window") if results.additive else "the largest window"
@@ -116,7 +106,7 @@ def _takeaway(results: ResultFacts, run: RunFacts, what: str) -> str:
 
 def _caption(results: ResultFacts, run: RunFacts, drawn: Picture, what: str) -> str:
     if drawn.form == "nothing":
-        return "Nothing in this interval, or in the time before it, matched the pattern."
+        return "Nothing in this interval matched the pattern." if run.results_version is not None else ""
     by_group = f" by {', '.join(results.group_columns)}" if results.group_columns else ""
     said = [f"{upper_first(what)} per window{by_group}, times in UTC."]
     if drawn.log:
@@ -127,6 +117,9 @@ def _caption(results: ResultFacts, run: RunFacts, drawn: Picture, what: str) -> 
         said.append("The shaded part is this run, the rest was published before.")
     elif results.rows == 0:
         said.append("Drawn is what was published for the time before.")
+    if results.older_rows:
+        older = plural(results.older_rows, "row")
+        said.append(f"Left out: {older} computed by another state of this pattern.")
     if run.results_version is None:
         said.append("This run has published nothing: what is shown was there already.")
     if any(mark.value is None for series in drawn.series for mark in series.marks):

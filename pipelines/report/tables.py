@@ -101,9 +101,7 @@ def window_rows(results: ResultFacts, since: datetime | None) -> tuple[WindowRow
 
 def largest_rows(results: ResultFacts) -> tuple[LargestRow, ...]:
     """The largest rows of the run."""
-    decimals = [
-        _decimals([row.values[i][1] for row in results.largest]) for i in range(len(results.measures))
-    ]
+    decimals = [_decimals([row.values[i][1] for row in results.largest]) for i in range(len(results.measures))]
     label = _namer([row.window for row in results.largest])
     return tuple(
         LargestRow(

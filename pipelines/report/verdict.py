@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pipelines.report.facts import RunFacts
+from pipelines.report.facts import CheckFacts, RunFacts
 from pipelines.report.words import plural
 
 NEEDED = ("check_source", "compute", "check_results", "publish")
@@ -18,11 +18,15 @@ STAGE_NAMES = {
 }
 
 
+SOURCE_STAGES = ("ingest", "check_source")
+State = Literal["good", "warn", "bad"]
+
+
 @dataclass(frozen=True)
 class Verdict:
     """`state` picks the colour, `word` and `reason` say it without colour."""
 
-    state: Literal["good", "warn", "bad"]
+    state: State
     word: str
     reason: str
 
@@ -32,22 +36,35 @@ def stage_name(stage: str) -> str:
     return STAGE_NAMES.get(stage, stage.replace("_", " ").capitalize())
 
 
-def verdict(run: RunFacts) -> Verdict:
-    """The first failed stage decides; then stages that have not run; then failed checks."""
+def outcome(check: CheckFacts, run: RunFacts) -> tuple[State, str]:
+    """How a check ended. In a stage that went on, rows that break a rule of the source are set aside or tolerated, and
+    a broken rule of the results is of severity warning; only where the stage stopped has a check failed it.
+    """
+    if check.success:
+        return "good", "Passed"
+    stage = run.stage(check.stage)
+    if stage is None or stage.status != "succeeded":
+        return "bad", "Failed"
+    return "warn", "Rows break it" if check.stage in SOURCE_STAGES else "Warning"
+
+
+def verdict(run: RunFacts, quarantined: int) -> Verdict:
+    """The first failed stage decides, then stages that have not run, then warnings about the results."""
     failed = next((stage for stage in run.stages if stage.status != "succeeded"), None)
     if failed is not None:
-        return Verdict(
-            "bad", f"Failed: {stage_name(failed.stage).lower()}", failed.error or "No reason was recorded."
-        )
+        reason = failed.error or "No reason was recorded."
+        return Verdict("bad", f"Failed: {stage_name(failed.stage).lower()}", reason)
     missing = [stage_name(name).lower() for name in NEEDED if run.stage(name) is None]
     if missing:
         return Verdict("warn", "Not finished", f"Still to run: {', '.join(missing)}.")
     broken = [check for check in run.checks if not check.success]
+    aside = f" {plural(quarantined, 'row')} went to quarantine, within the contract's tolerance." if quarantined else ""
+    warnings = [check for check in broken if check.stage not in SOURCE_STAGES]
+    if warnings:
+        said = f"{plural(len(warnings), 'check')} of the results gave a warning.{aside}"
+        return Verdict("warn", "Published with warnings", said)
     if broken:
-        return Verdict(
-            "warn",
-            "Published with failed checks",
-            f"{len(broken)} of {plural(len(run.checks), 'check')} failed.",
-        )
+        said = f"{len(run.checks) - len(broken)} of {plural(len(run.checks), 'check')} passed; some rows of the source "
+        return Verdict("good", "Published", f"{said}break the {'other' if len(broken) == 1 else 'others'}.{aside}")
     passed = f"All {plural(len(run.checks), 'check')} passed." if len(run.checks) > 1 else "No check failed."
-    return Verdict("good", "Published", passed)
+    return Verdict("good", "Published", passed + aside)

@@ -11,6 +11,8 @@ from pipelines.report.tables import Number, number
 from pipelines.report.verdict import Verdict, verdict
 from pipelines.report.words import duration, interval_label, plural, upper_first
 
+LONGEST_HEADING = 72
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -27,6 +29,7 @@ class Page:
 
     facts: ReportFacts
     heading: str
+    lead: str
     when: str
     verdict: Verdict
     definition: tuple[tuple[str, tuple[str, ...]], ...]
@@ -38,19 +41,27 @@ def page(facts: ReportFacts) -> Page:
     """The page of a run."""
     run = facts.run
     when = (
-        interval_label(run.interval_from, run.interval_to)
-        if run.interval_from and run.interval_to
-        else "All history"
+        interval_label(run.interval_from, run.interval_to) if run.interval_from and run.interval_to else "All history"
     )
+    heading, lead = _heading(facts.pattern)
     return Page(
         facts=facts,
-        heading=facts.pattern.description.rstrip(".") or facts.pattern.name,
+        heading=heading,
+        lead=lead,
         when=when,
-        verdict=verdict(run),
+        verdict=verdict(run, facts.quarantine.rows),
         definition=_definition(facts.pattern),
         figures=_figures(facts),
         story=tell(facts),
     )
+
+
+def _heading(pattern: PatternFacts) -> tuple[str, str]:
+    """Headline and lead: the description where it is short enough to be read at a glance, else the name above it."""
+    said = pattern.description
+    if said and len(said) <= LONGEST_HEADING and ". " not in said:
+        return said.rstrip("."), ""
+    return upper_first(pattern.name.replace("_", " ")), said
 
 
 def _definition(pattern: PatternFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -79,10 +90,10 @@ def _figures(facts: ReportFacts) -> tuple[Figure, ...]:
         zero = Amount(0) if results.measure.is_count else Amount(None)
         found.append(Figure(label, number(results.headline if results.headline.known else zero)))
         if results.group_columns:
-            found.append(
-                Figure("Groups", Number(f"{results.groups:,}"), "by " + ", ".join(results.group_columns))
-            )
-        found.append(Figure("Windows", Number(f"{results.windows:,}"), "with results"))
+            found.append(Figure("Groups", Number(f"{results.groups:,}"), "by " + ", ".join(results.group_columns)))
+        windows = max(results.windows, run.windows or 0)
+        having = "all" if windows == results.windows else f"{results.windows:,}"
+        found.append(Figure("Windows", Number(f"{windows:,}"), f"{having} with {what}"))
     read = next(
         (s.rows_in for s in run.stages if s.stage in ("check_source", "compute") and s.rows_in is not None),
         None,
@@ -91,14 +102,10 @@ def _figures(facts: ReportFacts) -> tuple[Figure, ...]:
         found.append(Figure("Rows read", Number(f"{read:,}"), f"from {run.source}" if run.source else ""))
     part = percent(facts.quarantine.rows / read) + " of rows read" if read else ""
     found.append(
-        Figure(
-            "Quarantined", Number(f"{facts.quarantine.rows:,}"), part if facts.quarantine.rows else "no rows"
-        )
+        Figure("Quarantined", Number(f"{facts.quarantine.rows:,}"), part if facts.quarantine.rows else "no rows")
     )
     seconds = [stage.seconds for stage in run.stages if stage.seconds is not None and stage.stage != "ingest"]
     found.append(
-        Figure(
-            "Run time", Number(duration(sum(seconds) if seconds else None)), plural(len(run.stages), "stage")
-        )
+        Figure("Run time", Number(duration(sum(seconds) if seconds else None)), plural(len(run.stages), "stage"))
     )
     return tuple(found)

@@ -50,10 +50,12 @@ def stamp(moment: datetime) -> str:
 
 
 def interval_label(start: datetime, end: datetime) -> str:
-    """`[start, end)` in the fewest words: whole days as days, one day's hours as hours."""
+    """`[start, end)` in the fewest words: whole days as days, 24 hours by their start, one day's hours as hours."""
     whole_days = _midnight(start) and _midnight(end)
     if whole_days and end - start == timedelta(days=1):
         return day(start)
+    if end - start == timedelta(days=1):
+        return f"{day(start)}, from\u00a0{clock(start)}"
     if whole_days and end > start:
         last = end - timedelta(days=1)
         return f"{day(start)} – {day(last)}"

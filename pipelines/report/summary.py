@@ -1,0 +1,212 @@
+"""Result rows boiled down to what one page can show: rankings, sums and series, in two passes over the rows.
+
+Memory goes with the number of groups and of windows, not of rows. What a limit below leaves out is summed into
+"others" and counted, never dropped.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import NamedTuple
+
+from pipelines.report.amounts import Amount
+from pipelines.report.facts import (
+    GroupKey,
+    GroupResult,
+    Measure,
+    Point,
+    ResultFacts,
+    RowResult,
+    Window,
+    WindowResult,
+)
+from pipelines.report.tally import Tally
+
+GROUPS_RANKED = 10
+WINDOWS_RANKED = 10
+ROWS_RANKED = 10
+LINES_DRAWN = 6
+"""As many colours as one tells apart."""
+BARS_DRAWN = 10
+MOST_POINTS = 200
+"""Points of one series; beyond, the largest window of each bucket of time stands for it."""
+
+_BUCKETS = (60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000)
+
+
+class ResultRow(NamedTuple):
+    """One row of a results table: its group, its window, the amount the report counts by, all measures by name."""
+
+    key: GroupKey
+    window: Window
+    amount: Amount
+    values: tuple[tuple[str, Amount | str], ...]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the rows' groups and measures are called, and which measure counts."""
+
+    groups: tuple[str, ...]
+    measures: tuple[str, ...]
+    measure: Measure
+
+
+def summarise(
+    rows: Iterable[ResultRow],
+    columns: Columns,
+    since: datetime | None,
+    *,
+    older_rows: int = 0,
+    version: int | None = None,
+) -> ResultFacts:
+    """The facts of `rows`, which can be iterated twice. Windows that end after `since` are the run's, the others its
+    history; no two rows have both group and window in common."""
+    first = _first_pass(rows, since)
+    is_count = columns.measure.is_count
+    windows = sorted(first.windows, key=lambda window: (window.start, window.end))
+    additive = is_count and not any(b.start < a.end for a, b in pairwise(windows))
+    tallies = first.mine or first.groups
+    ranked = heapq.nsmallest(GROUPS_RANKED, tallies, key=lambda key: _descending(tallies[key].value(add=additive), key))
+    top = [key for key in ranked if key in first.mine]
+    drawn = _drawn(len(ranked), len(first.groups), len(windows))
+    bucket = _bucket(windows)
+    series, others_series = _second_pass(rows, ranked, drawn, is_count, bucket)
+    mine = [tally for window, tally in first.windows.items() if _is_mine(window, since)]
+    whole = Tally()
+    for tally in mine:
+        whole.add(tally.value(add=is_count), ())
+    rest = Tally()
+    for key in first.mine.keys() - set(top):
+        rest.add(first.mine[key].value(add=additive), key)
+    return ResultFacts(
+        group_columns=columns.groups,
+        measure=columns.measure,
+        measures=columns.measures,
+        additive=additive,
+        rows=first.rows,
+        windows=len(mine),
+        groups=len(first.mine),
+        headline=whole.value(add=additive) if mine else Amount(None),
+        top_groups=tuple(
+            GroupResult(key, first.mine[key].value(add=additive), first.mine[key].count) for key in top
+        ),
+        others=rest.value(add=additive) if rest.count else Amount(None),
+        series=series,
+        drawn=drawn,
+        others_series=others_series,
+        others_drawn=len(first.groups) - drawn,
+        busiest=_busiest(first.windows, is_count),
+        span_windows=len(windows),
+        span_from=windows[0].start if windows else None,
+        largest=first.largest,
+        older_rows=older_rows,
+        step_seconds=_step(windows),
+        bucket_seconds=bucket,
+        version=version,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _FirstPass:
+    """Tallies by group (of the run; of the whole span) and by window, and the run's largest rows."""
+
+    mine: Mapping[GroupKey, Tally]
+    groups: Mapping[GroupKey, Tally]
+    windows: Mapping[Window, Tally]
+    rows: int
+    largest: tuple[RowResult, ...]
+
+
+def _first_pass(rows: Iterable[ResultRow], since: datetime | None) -> _FirstPass:
+    mine: dict[GroupKey, Tally] = defaultdict(Tally)
+    groups: dict[GroupKey, Tally] = defaultdict(Tally)
+    windows: dict[Window, Tally] = defaultdict(Tally)
+
+    def tallied() -> Iterator[ResultRow]:
+        for row in rows:
+            groups[row.key].add(row.amount, row.key)
+            windows[row.window].add(row.amount, row.key)
+            if _is_mine(row.window, since):
+                mine[row.key].add(row.amount, row.key)
+                yield row
+
+    by_size = heapq.nsmallest(
+        ROWS_RANKED, tallied(), key=lambda row: (*_descending(row.amount, row.key), row.window.start)
+    )
+    return _FirstPass(
+        mine, groups, windows, sum(tally.count for tally in mine.values()),
+        tuple(RowResult(row.key, row.window, row.values) for row in by_size),
+    )  # fmt: skip
+
+
+def _second_pass(
+    rows: Iterable[ResultRow], ranked: Sequence[GroupKey], drawn: int, is_count: bool, bucket: int | None
+) -> tuple[dict[GroupKey, tuple[Point, ...]], tuple[Point, ...]]:
+    """Window by window, the amounts of the ranked groups, and of all that are not drawn by themselves together; a
+    ranked group that is not drawn belongs to both."""
+    series: dict[GroupKey, list[Point]] = {key: [] for key in ranked}
+    apart = set(ranked[:drawn])
+    together: dict[Window, Tally] = defaultdict(Tally)
+    for row in rows:
+        if row.key in series:
+            series[row.key].append(Point(row.window, row.amount))
+        if row.key not in apart:
+            together[row.window].add(row.amount, row.key)
+    others = [Point(window, tally.value(add=is_count)) for window, tally in together.items()]
+    return {key: _thin(points, bucket) for key, points in series.items()}, _thin(others, bucket)
+
+
+def _thin(points: Iterable[Point], bucket: int | None) -> tuple[Point, ...]:
+    """In order of time; of each bucket, the largest."""
+    ordered = sorted(points, key=lambda point: point.window.start)
+    if bucket is None:
+        return tuple(ordered)
+    best: dict[float, Point] = {}
+    for point in ordered:
+        slot = point.window.start.timestamp() // bucket
+        if slot not in best or point.amount.order > best[slot].amount.order:
+            best[slot] = point
+    return tuple(best.values())
+
+
+def _busiest(windows: Mapping[Window, Tally], is_count: bool) -> tuple[WindowResult, ...]:
+    top = heapq.nsmallest(
+        WINDOWS_RANKED,
+        windows.items(),
+        key=lambda item: (*_descending(item[1].value(add=is_count), ()), item[0].start),
+    )
+    return tuple(WindowResult(window, tally.value(add=is_count), tally.count, tally.leader) for window, tally in top)
+
+
+def _drawn(ranked: int, groups: int, windows: int) -> int:
+    """How many groups the picture shows by themselves: a lone one left over is shown rather than called "others"."""
+    most = BARS_DRAWN if windows == 1 else LINES_DRAWN
+    return min(ranked, groups if groups == most + 1 else most)
+
+
+def _bucket(windows: Sequence[Window]) -> int | None:
+    """Seconds of time that share a point, None where each window has its own."""
+    if len(windows) <= MOST_POINTS:
+        return None
+    seconds = (windows[-1].start - windows[0].start).total_seconds()
+    return next((b for b in _BUCKETS if seconds / b <= MOST_POINTS), int(seconds / MOST_POINTS) + 1)
+
+
+def _step(windows: Sequence[Window]) -> float | None:
+    steps = [(b.start - a.start).total_seconds() for a, b in pairwise(windows)]
+    return min((step for step in steps if step > 0), default=None)
+
+
+def _is_mine(window: Window, since: datetime | None) -> bool:
+    return since is None or window.end > since
+
+
+def _descending(amount: Amount, key: GroupKey) -> tuple[tuple[float, ...], tuple[tuple[bool, str], ...]]:
+    """Largest first; among equals by name, NULL last."""
+    return tuple(-part for part in amount.order), tuple((value is None, value or "") for value in key)
