@@ -11,7 +11,8 @@ import argparse
 import io
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, TypeAlias
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -88,13 +89,13 @@ def chunk(number: int, asked: Mapping[str, Any], tally: Tally) -> Found | None:
     return None
 
 
-def search(until: float, first: int, asked: Mapping[str, Any], tally: Tally) -> Found | None:
+def search(until: float, numbers: Iterable[int], asked: Mapping[str, Any], tally: Tally) -> Found | None:
     """Chunk after chunk until the time `until` (monotonic seconds) or a disagreement."""
-    number = first
-    while time.monotonic() < until:
+    for number in numbers:
+        if time.monotonic() > until:
+            break
         if found := chunk(number, asked, tally):
             return found
-        number += 1
     return None
 
 
@@ -105,12 +106,14 @@ def main() -> int:
     arguments.add_argument("--seed", type=int, default=None, help="default: from the clock")
     arguments.add_argument("--most", type=int, default=10, help="events of a stream at most")
     arguments.add_argument("--without", nargs="*", choices=THEMES, default=[], help="themes to leave out")
+    arguments.add_argument("--chunks", type=int, default=None, help=f"stop after so many times {CHUNK} questions")
     arguments.add_argument("--long", action="store_true", help="short patterns over longer streams instead")
     asked = arguments.parse_args()
     tally = Tally()
     first = int(time.time()) if asked.seed is None else asked.seed
+    numbers = count(first) if asked.chunks is None else range(first, first + asked.chunks)
     flags = {"long": True} if asked.long else {"most": asked.most, **dict.fromkeys(asked.without, False)}
-    found = search(time.monotonic() + asked.seconds, first, flags, tally)
+    found = search(time.monotonic() + asked.seconds, numbers, flags, tally)
     if found:
         (query, rows), lines = found
         print("\n".join(f"# {line}" for line in lines))
