@@ -24,9 +24,8 @@ from cep_core.columns import Events
 from cep_core.errors import BadEventsError
 from cep_core.guards import Guards
 from cep_core.kernels.numbers import RADIX, e_add
-from cep_core.model import load_pattern
 from cep_core.passes import Pass, Tasks, window_tasks
-from cep_core.plan import Plan, compile_plan
+from cep_core.plan import Plan, compile_query
 from cep_core.results import Row, result_table
 from cep_core.schema import schema_of
 from cep_core.scopes import Run, runs
@@ -53,7 +52,7 @@ def evaluate(
     columns, `window_start`, `window_end` (timestamp[us, UTC]), measures and `_log10` companions; rows in no order.
     Raises PatternErrors for the query's mistakes, BadEventsError for the table's.
     """
-    plan = compile_plan(load_pattern(query), schema_of(events, event_id, event_time, event_type, sequence))
+    plan = compile_query(query, schema_of(events, event_id, event_time, event_type, sequence))
     return run_plan(plan, events)
 
 

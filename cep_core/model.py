@@ -85,33 +85,45 @@ def load_pattern(query: str | Path | Mapping[str, Any]) -> Pattern:
     """The pattern in a file, or given as a mapping.
 
     Raises PatternErrors with every mistake of the file's shape (unknown keys, bad values, syntax of durations). What
-    the pattern and conditions say is checked by `compile_plan`.
+    the pattern and conditions say is checked by `compile_plan`; `compile_query` does both at once.
     """
+    pattern, errors = read_pattern(query)
+    if errors or pattern is None:
+        raise PatternErrors(errors)
+    return pattern
+
+
+def read_pattern(query: str | Path | Mapping[str, Any]) -> tuple[Pattern | None, list[TrendlakeError]]:
+    """The pattern and the mistakes of its shape. With mistakes, the pattern is what is left of it when they are put
+    aside, so that the rest can be checked too; None when too little is left."""
     from_file = isinstance(query, str | Path)
     try:
         source = read_yaml(query) if isinstance(query, str | Path) else from_data(query)
     except (FileUnreadableError, YamlSyntaxError) as error:
-        raise PatternErrors([error]) from None
+        return None, [error]
     if not isinstance(source.data, Mapping):
-        raise PatternErrors([BadValueError("a pattern file is a mapping of keys", place=source.place(()))])
+        return None, [BadValueError("a pattern file is a mapping of keys", place=source.place(()))]
     data = plain(source.data)
     kind = data.get("kind", "trends")
     if kind in ("matches", "automaton", "algebra", "xml_join"):
         place = source.place(("kind",))
-        raise PatternErrors([NotSupportedError(f"kind '{kind}' is not built yet; kind trends is", place=place)])
+        return None, [NotSupportedError(f"kind '{kind}' is not built yet; kind trends is", place=place)]
     errors: list[TrendlakeError] = []
     try:
         pattern = Pattern.model_validate(data)
     except ValidationError as failure:
         errors.extend(_explain(source, error) for error in failure.errors())
-    else:
-        pattern._source = source
-        if from_file:
-            errors.extend(_file_checks(pattern, source, Path(str(query)).stem))
-        errors.extend(_name_checks(pattern, source))
-    if errors:
-        raise PatternErrors(errors)
-    return pattern
+        wrong = {str(error["loc"][0]) for error in failure.errors() if error["loc"]}
+        rest = {key: value for key, value in data.items() if key not in wrong}
+        try:
+            pattern = Pattern.model_validate({"return": {"trends": "COUNT(*)"}, "within": "1 day"} | rest)
+        except ValidationError:
+            return None, errors
+    pattern._source = source
+    if from_file:
+        errors.extend(_file_checks(pattern, source, Path(str(query)).stem))
+    errors.extend(_name_checks(pattern, source))
+    return pattern, errors
 
 
 def _file_checks(pattern: Pattern, source: Source, stem: str) -> list[TrendlakeError]:

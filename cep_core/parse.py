@@ -43,7 +43,7 @@ _EXPECTED = {
 }
 
 
-class TextError(PatternSyntaxError):
+class TextError(PatternSyntaxError, ValueError):
     """A syntax error that knows its offset (characters) and width in the text."""
 
     def __init__(self, message: str, offset: int, width: int = 1, hint: str | None = None) -> None:

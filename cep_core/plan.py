@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import warnings as python_warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,7 +16,7 @@ from cep_core import syntax as s
 from cep_core.automaton import Automaton, build, intersect
 from cep_core.check import CheckedMeasure, CheckedQuery, check
 from cep_core.errors import BadConditionError, BadPatternError, NotSupportedError, PatternErrors
-from cep_core.model import Pattern, Selection
+from cep_core.model import Pattern, Selection, read_pattern
 from cep_core.pairs import PairPredicate, pair_predicate
 from cep_core.programs import compile_program
 from cep_core.schema import EventSchema
@@ -163,6 +166,20 @@ def arrow_type(type_name: str) -> pa.DataType:
         "timestamp": TIME_TYPE,
         "date": pa.date32(),
     }.get(family(type_name), pa.string())
+
+
+def compile_query(query: str | Path | Mapping[str, Any], schema: EventSchema) -> Plan:
+    """Load and compile in one. Raises PatternErrors with the mistakes of the file's shape and of what it says."""
+    pattern, errors = read_pattern(query)
+    if pattern is None:
+        raise PatternErrors(errors)
+    try:
+        plan = compile_plan(pattern, schema)
+    except PatternErrors as failure:
+        raise PatternErrors([*errors, *failure.errors]) from None
+    if errors:
+        raise PatternErrors(errors)
+    return plan
 
 
 def compile_plan(pattern: Pattern, schema: EventSchema) -> Plan:
