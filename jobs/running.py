@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from cep_core.errors import TrendlakeError
 from jobs.times import micros_of
-from pipelines.errors import TrendlakeError
 from pipelines.profile import Profile, load_profile
 from pipelines.project import Project, find_project
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,14 @@ from pipelines.project import Project
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-console = Console(highlight=False, markup=False, width=None)
+    from cep_core import Plan
+
+NARROW = 150
+"""Columns of a line where no terminal says: tables in a log stay whole."""
+
+console = Console(highlight=False, markup=False)
+if not console.is_terminal:
+    console.width = NARROW
 
 
 def print_validation(project: Project, files: list[Path]) -> bool:
@@ -45,11 +52,28 @@ def print_plan(project: Project, name: str) -> None:
 
     pattern = load_pattern(project.pattern_path(name))
     plan = compile_plan(pattern, load_contract(project.contract_path(str(pattern.source))).event_schema())
-    console.print(plan.explain(), soft_wrap=True)
-    console.print()
-    console.print(f"read    {', '.join(plan.columns)} of {pattern.source}")
-    console.print(f"shards  by {', '.join(group_key(plan)) or 'nothing'}, and by time")
-    console.print(f"plan    {plan.hash}")
+    for condition in pattern.where:
+        console.print(f"where    {condition}", soft_wrap=True)
+    for line in plan_lines(plan):
+        console.print(line, soft_wrap=True)
+    console.print(f"reads    {', '.join(plan.columns)} of {pattern.source}")
+    console.print(f"events   {', '.join(plan.event_types or ('every type',))}")
+    console.print(f"shards   by {', '.join(group_key(plan)) or 'nothing'}, and by time")
+    console.print(f"plan     {plan.hash}")
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """The pattern's variables, and for each pair that may be adjacent how the first is found from the second."""
+    lines = [f"{'variable':<8} {variable} of type {kind}" for variable, kind in plan.types]
+    for earlier, later in dict.fromkeys(pair for part in plan.automata for pair in sorted(part.follows)):
+        pair = plan.pair(earlier, later)
+        lines.append(f"{'step':<8} {earlier} -> {later}: {pair.method.value} ({pair.reason})")
+    span = f"{_span(plan.windows.within)} long, one every {_span(plan.windows.slide)}"
+    return [*lines, f"{'windows':<8} {span}", f"{'select':<8} {plan.select}"]
+
+
+def _span(micros: int) -> str:
+    return str(timedelta(microseconds=micros))
 
 
 def print_results(place: Place, spark: SparkSession, pattern: str, limit: int) -> None:
@@ -68,7 +92,8 @@ def print_results(place: Place, spark: SparkSession, pattern: str, limit: int) -
         raise ProjectError(f"{loaded.name} has no results yet", hint=f"run `trendlake run {loaded.name}`")
     counts = [item.name for item in plan.measures if item.function == "count"]
     rank = f"{counts[0]}_log10" if counts else "window_start"
-    shown = [field.name for field in plan.result_schema if not field.name.endswith("_log10")]
+    hidden = {"window_end", *(f"{name}_log10" for name in plan.result_schema.names)}
+    shown = [name for name in plan.result_schema.names if name not in hidden]
     keys = [column(name) for name in (*plan.group_by, "window_start")]
     rows = results.orderBy(column(rank).desc_nulls_last(), *keys).limit(limit)
     companions = [f"{name}_log10" for name in counts]

@@ -74,13 +74,13 @@ def read_profile(path: Path) -> Profile:
     try:
         return Profile.model_validate(plain(source.data))
     except ValidationError as failure:
-        error = failure.errors()[0]
-        keys = tuple(error["loc"])
-        unknown = error["type"] == "extra_forbidden"
+        first = failure.errors()[0]
+        keys = tuple(first["loc"])
+        unknown = first["type"] == "extra_forbidden"
         kind = UnknownKeyError if unknown else BadValueError
         known = Limits.model_fields if len(keys) > 1 else Profile.model_fields
         raise ProfileError(
-            f"[{kind.code}] {'.'.join(str(key) for key in keys)}: {'unknown key' if unknown else error['msg']}",
+            f"[{kind.code}] {'.'.join(str(key) for key in keys)}: {'unknown key' if unknown else first['msg']}",
             place=source.place(keys, key=unknown),
             hint=did_you_mean(str(keys[-1]), known) if unknown else None,
         ) from None

@@ -98,9 +98,15 @@ def annotate(frame: DataFrame, rules: Sequence[Rule], *, unique: bool = True) ->
     flags = [_flag(frame, rule) for rule in judged if rule.kind != "unique"]
     frame = frame.withColumn(BROKEN, sf.array_compact(sf.array(*flags)) if flags else _nothing())
     for rule in judged if unique else ():
-        if rule.kind == "unique":
+        if rule.kind == "unique" and _has_duplicates(frame, rule):
             frame = _annotate_duplicates(frame, rule)
     return frame
+
+
+def _has_duplicates(frame: DataFrame, rule: Rule) -> bool:
+    """Whether any key is there twice among rows good so far: counting keys is cheap, ordering whole rows is not."""
+    good = frame.where(sf.size(BROKEN) == 0).dropna(subset=[quoted(name) for name in rule.columns])
+    return not good.groupBy(*map(column, rule.columns)).count().where("count > 1").isEmpty()
 
 
 def _nothing() -> Column:

@@ -95,9 +95,8 @@ def _fill(item: Property, fields: list[pa.Field]) -> Iterator[Property]:
 
 
 def _fill_rule(rule: Quality, column: str, words: Mapping[str, str]) -> Quality:
-    text = rule.implementation
-    if isinstance(text, str):
-        for word, name in words.items():
-            text = text.replace(word, name)
+    text = str(rule.implementation)
+    for word, identifier in words.items():
+        text = text.replace(word, identifier)
     name = f"{column}_{rule.name}" if rule.name else None
-    return rule.model_copy(update={"implementation": text, "name": name})
+    return rule.model_copy(update={"implementation": text if rule.implementation else None, "name": name})

@@ -77,7 +77,7 @@ def with_retries(action: Callable[[], Result], what: str) -> Result:
         try:
             return action()
         except DeltaConcurrentModificationException as error:
-            last = error
+            last: Exception = error
         except AnalysisException as error:
             if "DELTA_TABLE_ALREADY_EXISTS" not in str(error):
                 raise

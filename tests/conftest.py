@@ -1,0 +1,46 @@
+"""One Spark session for the whole run of the tests; each test has a warehouse of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    # Short lives: the first compiler only, which halves the time a cold JVM takes.
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
+}
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """The session that `pipelines.session` starts: two cores, Delta from the jars of the set-up, no network."""
+    from pipelines.profile import Profile
+    from pipelines.project import find_project
+    from pipelines.session import start_session
+
+    project = find_project(ROOT)
+    scratch = str(tmp_path_factory.mktemp("spark"))
+    settings = SETTINGS | {"spark.sql.warehouse.dir": f"{scratch}/tables", "spark.local.dir": f"{scratch}/local"}
+    session = start_session(project, Profile(master="local[2]", spark=settings), "trendlake tests")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> object:
+    """This project's patterns and contracts, with a state folder of the test's own."""
+    from pipelines.project import find_project
+
+    return replace(find_project(ROOT), state=tmp_path / "state")

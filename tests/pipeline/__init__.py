@@ -1,0 +1,1 @@
+"""The pipelines on a real Spark with real Delta tables."""

@@ -1,0 +1,140 @@
+"""Cutting the events by group and time changes nothing in the results, and nothing that does not fit is cut off."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from cep_core import run_plan
+from pipelines.errors import ShardTooLargeError
+from pipelines.shards import SHARD, Cut, choose, distribute, partition_of, sharded
+from pipelines.steps.check_source import check_source
+from pipelines.steps.compute import compute, computed, read_events
+from pipelines.steps.run import Run
+from pipelines.worker import kernel_of
+from tests.pipeline.flights import Lake, flight
+
+pytestmark = pytest.mark.spark
+
+DAY = ("2013-03-01", "2013-03-03")
+
+
+def busy_day(events: int = 600) -> list[dict[str, object]]:
+    """Flights of three carriers, one of them with most of the traffic, at any second of two days."""
+    chance = random.Random(7)
+    return [
+        flight(
+            number, f"2013-03-{chance.randint(1, 2):02d}T{chance.randrange(24):02d}:{chance.randrange(60):02d}:00",
+            carrier=chance.choice(["UA", "UA", "UA", "UA", "AA", "B6"]), tailnum=f"N{chance.randint(10, 14)}",
+            dep_delay=float(chance.randint(-9, 60)),
+        )
+        for number in range(1, events + 1)
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def run(lake: Lake) -> Run:
+    """Windows of two hours every 20 minutes, over two busy days."""
+    lake.deliver(busy_day())
+    run = lake.run(lake.pattern(within="2 hours", slide="20 minutes"), *DAY, "r1")
+    check_source(run)
+    return run
+
+
+def rows_of(table: pa.Table) -> list[tuple[object, ...]]:
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=str)
+
+
+def checked(run: Run) -> dict[str, object]:
+    return dict(run.need("check_source"))
+
+
+def test_any_cut_gives_the_same_rows(run: Run) -> None:
+    """One shard, many shards, a shard for each window: the rows of the kernel over everything at once."""
+    events = read_events(run, checked(run))
+    whole = rows_of(run_plan(run.plan, events.toArrow(), run.windows))
+    assert len(whole) > 300
+    for size, partitions in ((len(run.windows), 1), (13, 3), (5, 7), (1, 4)):
+        cut = Cut(run.windows, size, partitions)
+        assert rows_of(computed(run, events, cut).toArrow()) == whole, cut
+
+
+def test_an_event_goes_to_every_shard_that_needs_it(run: Run) -> None:
+    """Shards by column arithmetic are those by `Windows.holding`, before the epoch and after."""
+    events = read_events(run, checked(run))
+    cut = Cut(run.windows, 4, 2)
+    named = events.withColumn("at", events["event_time"].cast("double"))
+    for row in sharded(run.plan, named, cut).groupBy("at").agg({SHARD: "collect_set"}).collect():
+        holding = run.plan.windows.holding(round(row["at"] * 10**6))
+        wanted = {(j - cut.windows[0]) // cut.size for j in holding if j in cut.windows}
+        assert set(row[f"collect_set({SHARD})"]) == wanted
+
+
+def test_a_unit_is_whole_in_one_partition(run: Run) -> None:
+    """Rows of one group and shard lie in the partition that `partition_of` says."""
+    cut = Cut(run.windows, 6, 5)
+    spread = distribute(run.plan, read_events(run, checked(run)), cut)
+    number = partition_of(run.plan, cut.partitions).alias("said")
+    from pyspark.sql import functions as sf
+
+    assert spread.select(sf.spark_partition_id().alias("is"), number).where("is != said").isEmpty()
+
+
+def test_a_hot_group_is_spread_by_time(run: Run) -> None:
+    """More rows than a worker may hold: time shards shrink until each fits, and the results are the same."""
+    events = read_events(run, checked(run))
+    rows = events.count()
+    cut = choose(run.plan, events, rows, run.windows, limit=80, cores=2)
+    assert cut.shards > 12
+    load = sharded(run.plan, events, cut).groupBy(partition_of(run.plan, cut.partitions)).count()
+    assert load.agg({"count": "max"}).collect()[0][0] <= 80
+    whole = rows_of(run_plan(run.plan, events.toArrow(), run.windows))
+    assert rows_of(computed(run, events, cut).toArrow()) == whole
+
+
+def test_what_cannot_fit_fails_by_name(lake: Lake, run: Run) -> None:
+    """One group's events of one window above the limit: an error that names both, never a cut."""
+    small = lake.run(lake.pattern(within="2 hours", slide="20 minutes"), *DAY, "r1", limit=20)
+    with pytest.raises(ShardTooLargeError, match=r"carrier = 'UA': \d+ events in the window that starts at 2013-03-0"):
+        compute(small)
+
+
+def test_the_worker_takes_batches_one_by_one(run: Run) -> None:
+    """The kernel function is a generator over batches: it holds what has come, and stops at the limit at once."""
+    events = read_events(run, checked(run)).limit(90).toArrow()
+    shard = pa.array([0] * events.num_rows, pa.int32())
+    batches = events.append_column(SHARD, shard).to_batches(max_chunksize=10)
+    taken = 0
+
+    def feed() -> Iterator[pa.RecordBatch]:
+        nonlocal taken
+        for batch in batches:
+            taken += 1
+            yield batch
+
+    kernel = kernel_of(run.plan, Cut(run.windows, len(run.windows)), limit=35)
+    with pytest.raises(ShardTooLargeError):
+        list(kernel(feed()))
+    assert taken == 4
+
+
+def test_spark_runs_the_iterator_form(run: Run) -> None:
+    """The plan has MapInArrow, and a worker really sees several batches of one partition."""
+    events = read_events(run, checked(run)).repartition(1)
+    plan = computed(run, events, Cut(run.windows, len(run.windows)))
+    explained = plan._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+    assert "MapInArrow" in explained
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        sizes = [batch.num_rows for batch in batches]
+        yield pa.RecordBatch.from_pydict({"batches": [len(sizes)], "rows": [sum(sizes)]})
+
+    run.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+    try:
+        seen = events.mapInArrow(count, "batches bigint, rows bigint").collect()
+    finally:
+        run.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "5000")
+    assert [tuple(row) for row in seen] == [(6, 600)]
