@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.check import CheckedMeasure
-from cep_core.kernels.numbers import RADIX, e_add, e_normal, e_weight
+from cep_core.kernels.numbers import RADIX, e_add, e_normal
 from cep_core.passes import Weights
 from cep_core.slices import Slice
 
@@ -145,13 +145,14 @@ class Number:
         if self.whole is not None and other.whole is not None:
             return self.whole / other.whole
         (m, e), (n, f) = self._scaled(), other._scaled()
-        return math.ldexp(m / n, int(RADIX * (e - f)))
+        (a, p), (b, q) = math.frexp(m), math.frexp(n)
+        return math.ldexp(a / b, int(p - q + RADIX * (e - f)))
 
     def _scaled(self) -> tuple[float, float]:
         """As (m, e), m within the range of tier E."""
         if self.whole is not None:
             return scaled(self.whole)
-        m, e = e_weight(self.m)
+        m, e = e_normal(self.m, 0.0)
         return m, e + self.e
 
     def count(self) -> Decimal | None:
@@ -165,6 +166,6 @@ def scaled(whole: int) -> tuple[float, float]:
     """A whole number as (m, e) of tier E."""
     shift = max(0, whole.bit_length() - 64)
     fraction, power = math.frexp(float(whole >> shift))
-    steps = (power + shift) // RADIX
+    steps = (power + shift + RADIX // 2) // RADIX
     m, e = e_normal(math.ldexp(fraction, power + shift - steps * RADIX), float(steps))
     return float(m), float(e)

@@ -45,6 +45,11 @@ class Events:
             self._columns[name] = normalise(self.table.column(name))
         return self._columns[name]
 
+    def group_value(self, name: str) -> Array:
+        """A column as results show it: doubles normalised, all else as it came."""
+        column = self.table.column(name)
+        return self.column(name) if pa.types.is_floating(column.type) else column
+
     def value(self, node: s.Expr, rows: Array) -> Array:
         """An expression over attributes of one event, for `rows` (indices)."""
         index = pa.array(rows)

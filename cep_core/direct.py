@@ -60,7 +60,7 @@ class Direct:
             width = blocks
         ends = np.cumsum(offset)
         base = ends - offset
-        first = {layer: int(base[layer_of == layer].min(initial=0)) for layer in range(len(self.layers.segments))}
+        first = {layer: int(base[layer_of == layer][0]) for layer in dict.fromkeys(layer_of.tolist())}
         nodes_of = {layer: int(offset[layer_of == layer].sum()) for layer in first}
         start_of_layer = (
             np.array([first[int(layer)] for layer in layer_of], np.int64) if segments else np.zeros(0, np.int64)
@@ -69,7 +69,7 @@ class Direct:
         rows, total, totals = [], 0, 0
         for _, layer, _ in self.layout.stores:
             rows.append((layer, totals if layer < 0 else total))
-            total, totals = (total, totals + 1) if layer < 0 else (total + nodes_of[layer], totals)
+            total, totals = (total, totals + 1) if layer < 0 else (total + nodes_of.get(layer, 0), totals)
         self.store = np.array(rows, np.int64).reshape(len(rows), 2)
         self.nodes, self.totals = max(total, kernel.WIDTH), totals
 

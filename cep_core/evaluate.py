@@ -80,7 +80,7 @@ def run_rows(plan: Plan, table: pa.Table, windows: range | None = None) -> list[
     if plan.empty_windows:
         rows = _with_empty(plan, events, groups, rows, wanted, windows)
     first = np.unique(groups, return_index=True)[1] if plan.group_by else np.zeros(1, np.int64)
-    names = [events.table.column(name) for name in plan.group_by]
+    names = [events.group_value(name) for name in plan.group_by]
     return [
         Row(
             tuple(column[int(first[g])].as_py() for column in names),
@@ -276,7 +276,7 @@ def _pairs_of_trends(left: Found, right: Found, both: Found) -> Found:
             continue
         shared = 0.0 if i.is_zero else i.ratio(p) * i.ratio(q) / 2
         logarithm = (p.log10() or 0.0) + (q.log10() or 0.0) + math.log10(1.0 - shared)
-        e = math.floor(logarithm / LOG10_STEP)
+        e = round(logarithm / LOG10_STEP)
         found[key] = ((Number(10.0 ** (logarithm - e * LOG10_STEP), float(e)),), ())
     return found
 

@@ -1,7 +1,8 @@
 """Expressions over columns: SQL's three-valued logic on Arrow arrays, vectorised.
 
-Columns are brought to few types first (`normalise`): int64, float64 (NaN read as NULL), string, bool; timestamps, dates
-(at midnight) and durations as int64 microseconds. Errors: BadEventsError when integers overflow 64 bits.
+Columns are brought to few types first (`normalise`): int64, float64 (NaN read as NULL, zero without a sign), string,
+bool; timestamps, dates (at midnight) and durations as int64 microseconds. Errors: BadEventsError when
+integers overflow 64 bits.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def normalise(column: Any) -> Array:
         if pa.types.is_integer(kind):
             return array.cast(pa.int64())
         if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            doubles = array.cast(pa.float64(), safe=False)
+            doubles = pc.add(array.cast(pa.float64(), safe=False), 0.0)  # -0.0 is 0.0
             return pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
         if pa.types.is_timestamp(kind):
             return array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())

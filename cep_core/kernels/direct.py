@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cep_core.kernels.numbers import BIG, SMALL, UNSTEP, e_add, e_normal, e_weight
+from cep_core.kernels.numbers import BIG, DOWN, SMALL, e_add, e_multiply, e_normal
 
 Array = Any
 
@@ -130,8 +130,7 @@ def linear(
                             continue
                         for k in range(1, numbers):
                             if weight_variable[k] == b and weights[k, x] != 0.0:
-                                wm, we = e_weight(weights[k, x])
-                                wm, we = e_normal(wm * row_m[0], we + row_e[0])
+                                wm, we = e_multiply(row_m[0], row_e[0], weights[k, x])
                                 _accumulate(row_m, row_e, k, wm, we)
                         born[q] = True
                         for k in range(numbers):
@@ -177,7 +176,7 @@ def _block(m: Array, e: Array, shared: Array, first: int, last: int) -> Any:
         return e_normal(_plain(m, first, last), one) if one > 0.0 else (_plain(m, first, last), 0.0)
     top = _largest(m, e, first, last)
     high, low = _two(m, e, first, last, top)
-    return e_normal(high + low * UNSTEP, top)
+    return e_normal(high + low * DOWN * DOWN, top)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nnan"})
@@ -274,8 +273,7 @@ def ordered(
                         if may:
                             for k in range(1, numbers):
                                 if weight_variable[k] == b and weights[k, x] != 0.0:
-                                    m, e = e_weight(weights[k, x])
-                                    m, e = e_normal(m * row_m[row, 0], e + row_e[row, 0])
+                                    m, e = e_multiply(row_m[row, 0], row_e[row, 0], weights[k, x])
                                     row_m[row, k], row_e[row, k] = e_add(row_m[row, k], row_e[row, k], m, e)
             for x in range(i, j):
                 for b in range(variables):

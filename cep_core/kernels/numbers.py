@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | F | float64 (rows, K) | additions of whole numbers, while the result stays below 2^53 |
 | U | uint64 (rows, K, 2): low, high | whole numbers modulo 2^128, whatever lies between |
-| E | float64 (rows, K, 2): mantissa m, exponent e; m * 2^(960 e), 2^-480 <= |m| < 2^480 or 0 | as float64, any size |
+| E | float64 (rows, K, 2): mantissa m, exponent e; m 2^(2000 e), 2^-1000 <= |m| < 2^1000 or 0 | as float64, any size|
 
 The functions below are chosen by the array's type at compile time.
 """
@@ -18,12 +18,15 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-RADIX = 960
-"""Exponents of tier E count powers of 2^RADIX."""
+RADIX = 2000
+"""Exponents of tier E count powers of 2^RADIX: nearly float64's range, so that neighbours seldom differ in theirs."""
 BIG = 2.0 ** (RADIX // 2)
 SMALL = 2.0 ** -(RADIX // 2)
-STEP = 2.0**RADIX
-UNSTEP = 2.0**-RADIX
+UP = BIG
+"""Half a step of the exponent; a whole one does not fit a float64."""
+DOWN = SMALL
+QUARTER_UP = 2.0 ** (RADIX // 4)
+QUARTER_DOWN = 2.0 ** -(RADIX // 4)
 
 Rows = Any
 
@@ -40,11 +43,11 @@ def e_add(m1: float, e1: float, m2: float, e2: float) -> tuple[float, float]:
     elif e1 > e2:
         if e1 - e2 >= 2.0:
             return m1, e1
-        m, e = m1 + m2 * UNSTEP, e1
+        m, e = m1 + m2 * DOWN * DOWN, e1
     else:
         if e2 - e1 >= 2.0:
             return m2, e2
-        m, e = m2 + m1 * UNSTEP, e2
+        m, e = m2 + m1 * DOWN * DOWN, e2
     return e_normal(m, e)
 
 
@@ -55,9 +58,9 @@ def e_normal(m: float, e: float) -> tuple[float, float]:
     if size == 0.0:
         return 0.0, 0.0
     if size >= BIG:
-        return m * UNSTEP, e + 1.0
+        return m * DOWN * DOWN, e + 1.0
     if size < SMALL:
-        return m * STEP, e - 1.0
+        return m * UP * UP, e - 1.0
     return m, e
 
 
@@ -178,8 +181,7 @@ def _weigh(a: Rows, i: int, k: int, w: float) -> Callable[..., None]:
     if _is_float(a):
 
         def scaled(a: Rows, i: int, k: int, w: float) -> None:
-            m, e = e_weight(w)
-            m, e = e_normal(m * a[i, 0, 0], e + a[i, 0, 1])
+            m, e = e_multiply(a[i, 0, 0], a[i, 0, 1], w)
             a[i, k, 0], a[i, k, 1] = e_add(a[i, k, 0], a[i, k, 1], m, e)
 
         return scaled
@@ -195,6 +197,26 @@ def _weigh(a: Rows, i: int, k: int, w: float) -> Callable[..., None]:
 
 
 @njit(cache=True)
-def e_weight(w: float) -> tuple[float, float]:
-    """Any float64 in tier E: one step brings the largest and the smallest into range."""
-    return e_normal(w, 0.0)
+def e_multiply(m: float, e: float, w: float) -> tuple[float, float]:
+    """(m, e) * w in tier E. The factors are brought near 1 first, by 2^500 each, so that their product is a float64."""
+    shift = 0
+    if abs(m) >= 1.0:
+        m, shift = m * QUARTER_DOWN, shift + 1
+    else:
+        m, shift = m * QUARTER_UP, shift - 1
+    if abs(w) >= 1.0:
+        w, shift = w * QUARTER_DOWN, shift + 1
+    else:
+        w, shift = w * QUARTER_UP, shift - 1
+    product = m * w
+    if shift == 2:
+        if abs(product) < 1.0:
+            product *= UP
+        else:
+            product, e = product * DOWN, e + 1.0
+    elif shift == -2:
+        if abs(product) >= 1.0:
+            product *= DOWN
+        else:
+            product, e = product * UP, e - 1.0
+    return e_normal(product, e)

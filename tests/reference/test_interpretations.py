@@ -192,12 +192,7 @@ def test_nan_reads_as_null(rows: Callable[..., list[dict[str, Any]]], null: str)
     assert (found["n"], found["mean"], found["total"]) == (3, 2.0, 4.0)
 
 
-_SIGNED = pytest.mark.xfail(reason="the kernels tell -0.0 from 0.0 and NaN from NULL in keys of groups")
-
-
-@pytest.mark.parametrize(
-    "engine", [ENGINES["reference"], pytest.param(ENGINES["kernels"], marks=_SIGNED)], ids=["reference", "kernels"]
-)
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 def test_zero_has_no_sign_and_nan_no_group(engine: Engine) -> None:
     """-0.0 equals 0.0 in a group key; NaN is in the group of NULL."""
     events = stream("S1 S2 S3 S4")
