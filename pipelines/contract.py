@@ -104,7 +104,7 @@ def load_document(path: str | Path) -> tuple[Document, Source]:
     try:
         document = Document.model_validate(plain(source.data))
     except ValidationError as failure:
-        raise ContractErrors([_explain(source, error) for error in failure.errors()]) from None
+        raise ContractErrors([_explain(source, error) for error in _own_errors(failure)]) from None
     if document.table.name != Path(path).stem:
         message = f"schema '{document.table.name}' is not the file's: expected '{Path(path).stem}'"
         raise ContractErrors([BadValueError(message, place=source.place(("schema", 0, "name")))])
@@ -119,9 +119,7 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
     rules = rules_of(document, source, errors)
     roles = _roles(document, source, errors) if events else {}
     keyed = sorted(
-        (item.primary_key_position, index, item.name)
-        for index, item in enumerate(table.properties)
-        if item.primary_key
+        (item.primary_key_position, index, item.name) for index, item in enumerate(table.properties) if item.primary_key
     )
     contract = Contract(
         name=table.name,
@@ -217,9 +215,7 @@ def _lateness(document: Document, source: Source, errors: list[TrendlakeError]) 
         factor = MICROSECONDS.get(unit, MICROSECONDS.get(unit.removesuffix("s")))
         if factor is None:
             place = source.place(("slaProperties", index, "unit"))
-            errors.append(
-                BadValueError(f"unknown unit '{level.unit}'", place=place, hint="s, min, h, d or w")
-            )
+            errors.append(BadValueError(f"unknown unit '{level.unit}'", place=place, hint="s, min, h, d or w"))
         elif isinstance(level.value, bool) or not isinstance(level.value, int | float) or level.value < 0:
             place = source.place(("slaProperties", index, "value"))
             errors.append(BadValueError("latency is a number, 0 or more", place=place))
@@ -237,6 +233,20 @@ def _tolerance(document: Document, source: Source, errors: list[TrendlakeError])
             place = source.place(("schema", 0, "customProperties", index, "value"))
             errors.append(BadValueError("quarantineTolerance is a share between 0 and 1", place=place))
     return 0.0
+
+
+def _own_errors(failure: ValidationError) -> list[Any]:
+    """Without those that only follow from others: a list counts as too short when its items are wrong."""
+    errors = failure.errors()
+    places = {error["loc"] for error in errors}
+
+    def follows(error: Any) -> bool:
+        depth = len(error["loc"])
+        return error["type"] == "too_short" and any(
+            len(place) > depth and place[:depth] == error["loc"] for place in places
+        )
+
+    return [error for error in errors if not follows(error)]
 
 
 def _explain(source: Source, error: Any) -> TrendlakeError:

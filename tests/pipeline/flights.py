@@ -82,17 +82,13 @@ class Lake:
 
     def deliver(self, rows: Iterable[Mapping[str, Any]], feed: str = "test") -> Record:
         """Rows as one delivery, by the pipeline's own ingestion."""
-        return ingest(
-            self.spark, self.warehouse, self.contract, [table(rows)], feed=feed, run_id=f"ingest {feed}"
-        )
+        return ingest(self.spark, self.warehouse, self.contract, [table(rows)], feed=feed, run_id=f"ingest {feed}")
 
     def pattern(self, within: str = "1 day", slide: str = "1 day", group_by: str = "carrier") -> str:
         """A pattern file of the test's own; its path."""
         path = self.project.state / "patterns" / "test_pattern.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            PATTERN.format(name="test_pattern", within=within, slide=slide, group_by=group_by)
-        )
+        path.write_text(PATTERN.format(name="test_pattern", within=within, slide=slide, group_by=group_by))
         return str(path)
 
     def run(self, pattern: str | Path, since: str, until: str, run_id: str, limit: int | None = None) -> Run:

@@ -147,11 +147,10 @@ def test_no_text_from_the_data_becomes_markup() -> None:
     )
     html = render(page(many))
     found = Markup(html)
-    assert {tag for tag, _ in found.elements} - {tag for tag, _ in plain.elements} <= {"details", "summary", "i", "b"}
+    assert {tag for tag, _ in found.elements} - {tag for tag, _ in plain.elements} <= {"br", "details", "summary"}
     assert sum(tag == "script" for tag, _ in found.elements) == 1
     assert not any(name.startswith("on") or name in ("src", "href") for _, attrs in found.elements for name in attrs)
     assert all(evil in found.text for evil in EVIL if evil.strip())
-    assert "49" not in found.text.replace("2349", "")
 
 
 def test_the_page_asks_nothing_of_the_network_and_forbids_it() -> None:

@@ -1,0 +1,95 @@
+"""A year of real flights through ingestion, quarantine, Spark and Delta, against an enumeration of every trend."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.times import micros_of
+from pipelines.contract import load_contract
+from pipelines.ingest import ingest
+from pipelines.profile import Profile
+from pipelines.project import find_project
+from pipelines.runs import Record, moment
+from pipelines.sources import flights
+from pipelines.steps.run import Run, prepare
+from pipelines.steps.sequence import STEPS
+from pipelines.warehouse import Warehouse
+from tests.conftest import ROOT
+from tests.end_to_end import enumeration
+from tests.end_to_end.enumeration import Answer, Key, Leg
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+YEAR = ("2013-01-01T00:00:00Z", "2014-01-02T00:00:00Z")
+ROWS = 336_776
+BROKEN = 467
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """All flights, in their deliveries."""
+    warehouse = Warehouse(str(tmp_path_factory.mktemp("year") / "warehouse"))
+    contract = load_contract(find_project(ROOT).contract_path("flights"))
+    deliveries = flights.deliveries(flights.read_flights(flights.data_file()))
+    record = ingest(spark, warehouse, contract, deliveries, feed=flights.FEED, run_id="ingest")
+    assert (record.rows_in, record.rows_out) == (ROWS, ROWS)
+    return warehouse
+
+
+@pytest.fixture(scope="module")
+def legs() -> list[Leg]:
+    return list(enumeration.read_legs(flights.data_file()))
+
+
+def published(spark: SparkSession, lake: Warehouse, pattern: str) -> tuple[Run, list[Record], dict[Key, Answer]]:
+    """The run, its records, and its published rows; a mean is given as the fraction it must be the nearest to."""
+    profile = Profile(master="local[2]", warehouse=lake.root)
+    start, end = (micros_of(time, "interval") for time in YEAR)
+    run = prepare(spark, find_project(ROOT), profile, pattern, "year", start, end)
+    records = [step(run) for step in STEPS.values()]
+    count, legs, worst, mean = (measure.name for measure in run.plan.measures)
+    table = spark.read.format("delta").load(lake.results(pattern)).toArrow()
+    rows = {
+        (row[run.plan.group_by[0]], row["window_start"]): Answer(
+            int(row[count]), int(row[legs]), int(row[worst]), Fraction(row[mean])
+        )
+        for row in table.to_pylist()
+    }
+    assert len(rows) == table.num_rows
+    return run, records, rows
+
+
+def differences(found: dict[Key, Answer], wanted: dict[Key, Answer]) -> list[str]:
+    """Groups and days on which the two disagree: counts and extremes exactly, means to the last bits of a double."""
+    told = [f"{key} only published" for key in found.keys() - wanted.keys()]
+    told += [f"{key} not published" for key in wanted.keys() - found.keys()]
+    for key in found.keys() & wanted.keys():
+        a, b = found[key], wanted[key]
+        exact = (a.trends, a.legs, a.worst) == (b.trends, b.legs, b.worst)
+        if not exact or abs(a.mean - b.mean) > abs(b.mean) * Fraction(1, 10**14):
+            told.append(f"{key}: published {a}, enumerated {b}")
+    return told
+
+
+@pytest.mark.parametrize(("pattern", "groups"), [("delay_snowball", 4682), ("recovery_without_cancellation", 1089)])
+def test_every_group_and_day_of_the_year(
+    spark: SparkSession, lake: Warehouse, legs: list[Leg], pattern: str, groups: int
+) -> None:
+    """Every (carrier, day) and (airport, day) of 2013, published by Spark, is what enumeration finds."""
+    wanted = getattr(enumeration, pattern)(legs)
+    run, records, found = published(spark, lake, pattern)
+    assert differences(found, wanted) == []
+    assert len(found) == groups
+    checked, computed, judged, merged = records
+    assert (checked.rows_in, checked.rows_quarantined, checked.rows_out) == (ROWS, BROKEN, ROWS - BROKEN)
+    assert len(legs) == ROWS - BROKEN
+    assert computed.rows_out == judged.rows_in == merged.rows_inserted == groups
+    assert all(item["success"] for item in judged.checks)
+    starts = {window for _, window in found}
+    assert min(starts) >= moment(run.plan.windows.start(run.windows[0]))
+    quarantine = spark.read.format("delta").load(lake.quarantine("flights"))
+    mine = quarantine.where((quarantine["run_id"] == "year") & quarantine["reason"].isNotNull())
+    assert mine.select("event_id").distinct().count() == BROKEN

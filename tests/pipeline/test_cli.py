@@ -1,0 +1,124 @@
+"""The command: mistakes are told without a traceback, and exit codes say whose they are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from jobs.cli import app
+from jobs.times import manual_run_id, micros_of
+from pipelines.errors import BadTimeError
+from tests.conftest import ROOT
+
+runner = CliRunner()
+AT = ["--from", "2013-01-01", "--to", "2013-01-02"]
+BROKEN = """\
+name: broken
+kind: trends
+source: flights
+pattern: Fligt F+
+where: ["F.dep_dely > 0"]
+return: {n: COUNT(*)}
+within: 1 dy
+"""
+
+
+def project(tmp_path: Path) -> Path:
+    """A project with the real contracts and profile, and one broken pattern."""
+    (tmp_path / "conf" / "patterns").mkdir(parents=True)
+    (tmp_path / "conf" / "profiles").symlink_to(ROOT / "conf" / "profiles")
+    (tmp_path / "data_contracts").symlink_to(ROOT / "data_contracts")
+    (tmp_path / "conf" / "patterns" / "broken.yaml").write_text(BROKEN)
+    return tmp_path
+
+
+def test_help_is_quick_and_has_examples() -> None:
+    """Nothing heavy is loaded to print it."""
+    code = "import sys, jobs.cli; print(sorted({'pyspark', 'pyarrow', 'numba', 'pandas'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    told = runner.invoke(app, ["--help"])
+    assert told.exit_code == 0
+    assert "trendlake run delay_snowball --from" in told.output
+    assert "Exit codes" in told.output
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["ingest", "check-source", "compute", "check-results", "publish", "report", "run", "validate", "explain",
+     "show", "runs"],
+)  # fmt: skip
+def test_every_word_explains_itself(word: str) -> None:
+    told = runner.invoke(app, [word, "--help"])
+    assert told.exit_code == 0
+    assert f"Example: trendlake {word}" in told.output
+
+
+def test_validate_tells_all_mistakes_with_their_places(tmp_path: Path) -> None:
+    """All of a file at once, each with a caret; exit code 1."""
+    told = runner.invoke(app, ["validate", "--project-dir", str(project(tmp_path))])
+    assert told.exit_code == 1
+    assert "ok    " in told.output
+    assert "broken.yaml:7:" in told.output
+    assert "^" in told.output
+
+
+def test_validate_checks_the_project_s_own_files() -> None:
+    told = runner.invoke(app, ["validate", "--project-dir", str(ROOT)])
+    assert told.exit_code == 0, told.output
+    assert told.output.count("ok    ") >= 4
+
+
+def test_explain_says_how() -> None:
+    told = runner.invoke(app, ["explain", "delay_snowball", "--project-dir", str(ROOT)])
+    assert told.exit_code == 0, told.output
+    assert "Fenwick" in told.output
+    assert "by carrier, and by time" in told.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "delay_snowbal", *AT], "did you mean 'delay_snowball'?"),
+        (["run", "delay_snowball", "--from", "yesterday", "--to", "2013-01-02"], "is no ISO 8601 time"),
+        (["run", "delay_snowball", "--from", "2013-01-02", "--to", "2013-01-02"], "the interval is empty"),
+        (["run", "delay_snowball", *AT, "--profile", "locl"], "did you mean 'local'?"),
+        (["ingest", "flight"], "did you mean 'flights'?"),
+        (["show", "nothing"], "there is no pattern 'nothing'"),
+    ],
+)
+def test_a_user_s_mistake_is_exit_code_1(arguments: list[str], message: str) -> None:
+    """One message with a way out; no traceback, and Spark is not started for it."""
+    told = runner.invoke(app, [*arguments, "--project-dir", str(ROOT)])
+    assert told.exit_code == 1
+    assert message in told.output
+    assert "Traceback" not in told.output
+
+
+def test_jars_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before set-up the message says what to type."""
+    monkeypatch.setenv("TRENDLAKE_JARS", str(tmp_path))
+    told = runner.invoke(app, ["runs", "--project-dir", str(ROOT)])
+    assert told.exit_code == 1
+    assert "Delta's jars are not in" in told.output
+    assert "make setup" in told.output
+
+
+def test_wrong_usage_is_exit_code_2() -> None:
+    assert runner.invoke(app, ["compute", "delay_snowball", *AT]).exit_code == 2
+
+
+def test_times_are_utc_where_they_say_no_zone() -> None:
+    assert micros_of("2013-01-01", "--from") == 1_356_998_400_000_000
+    assert micros_of("2013-01-01T01:00:00+01:00", "--from") == 1_356_998_400_000_000
+    assert micros_of("1969-12-31T23:59:59.000001Z", "--from") == -999_999
+    with pytest.raises(BadTimeError):
+        micros_of("", "--from")
+
+
+def test_run_ids_differ() -> None:
+    assert manual_run_id("a").startswith("a_20")

@@ -1,0 +1,119 @@
+"""A mistake in a data contract is told with file, line, what was expected and a way out; all of a file at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.contract import load_contract
+from pipelines.errors import ContractErrors
+from pipelines.project import find_project
+from tests.conftest import ROOT
+
+HEAD = """\
+apiVersion: v3.1.0
+kind: DataContract
+id: trips
+version: 1.0.0
+status: active
+schema:
+  - name: trips
+    properties:
+"""
+EVENTS = """\
+      - {name: id, logicalType: string, required: true, customProperties: [{property: eventRole, value: event_id}]}
+      - {name: at, logicalType: timestamp, required: true, customProperties: [{property: eventRole, value: event_time}]}
+      - {name: kind, logicalType: string, required: true, customProperties: [{property: eventRole, value: event_type}]}
+"""
+
+
+def told(folder: Path, text: str) -> list[str]:
+    """What a contract file with this text says about itself."""
+    path = folder / "trips.yaml"
+    path.write_text(text)
+    with pytest.raises(ContractErrors) as caught:
+        load_contract(path)
+    return [str(error) for error in caught.value.errors]
+
+
+def test_the_contracts_of_the_project_are_in_order() -> None:
+    """Flights: keys, roles, types, tolerance and lateness are read from the file."""
+    contract = load_contract(find_project(ROOT).contract_path("flights"))
+    assert contract.key == ("event_id",)
+    assert contract.event_time == "event_time"
+    assert contract.types == ("Flight", "Cancellation")
+    assert contract.tolerance == 0.05
+    assert contract.lateness_us == 14 * 86_400 * 10**6
+    schema = contract.event_schema()
+    assert dict(schema.columns)["dep_delay"] == "double"
+    assert dict(schema.columns)["event_time"] == "timestamp"
+
+
+def test_unknown_keys_are_pointed_at(tmp_path: Path) -> None:
+    """Line, column and caret, and the key that was meant."""
+    (error,) = told(tmp_path, HEAD + EVENTS + "      - {name: fare, logicalTyp: number}\n")
+    assert "trips.yaml:12:22: [UNKNOWN_KEY]" in error
+    assert "did you mean 'logicalType'?" in error
+    assert "\n" + " " * (4 + 21) + "^" * len("logicalTyp") in error
+
+
+def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
+    """Three mistakes, three errors, each at its own line."""
+    text = HEAD + EVENTS.replace("event_id}", "event_idd}") + (
+        "      - {name: fare, logicalType: number, logicalTypeOptions: {minimun: 0}}\n"
+        "      - {name: seats, logicalType: integer, physicalType: strng}\n"
+    )  # fmt: skip
+    errors = told(tmp_path, text)
+    assert ["unknown event role 'event_idd'" in error for error in errors].count(True) == 1
+    assert ["no option 'minimun'" in error for error in errors].count(True) == 1
+    assert ["'strng' is no Spark type" in error for error in errors].count(True) == 1
+    assert any("did you mean 'minimum'?" in error for error in errors)
+    assert any("no column has the role event_id" in error for error in errors)
+
+
+def test_a_repeated_key_is_refused(tmp_path: Path) -> None:
+    """YAML would keep the last one in silence."""
+    (error,) = told(tmp_path, HEAD + EVENTS + "status: draft\n")
+    assert "trips.yaml:12:1: [YAML_SYNTAX]" in error
+    assert "status" in error
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("{metric: nullValues}", "exactly one operator"),
+        ("{metric: nullValue, mustBe: 0}", "Input should be 'nullValues'"),
+        ("{type: sql, query: SELECT 1, mustBe: 0}", "judges a table, not a row"),
+        ("{type: custom, engine: soda, implementation: x}", "rules of engine 'soda' are not run"),
+        ("{type: custom, engine: trendlake, implementation: fare > 0}", "has a name"),
+        ("{metric: invalidValues, mustBe: 0}", "validValues or pattern"),
+    ],
+)
+def test_rules_that_cannot_be_run(tmp_path: Path, rule: str, message: str) -> None:
+    """A rule is run or refused, never passed over."""
+    errors = told(tmp_path, HEAD + EVENTS + f"      - {{name: fare, logicalType: number, quality: [{rule}]}}\n")
+    assert any(message in error for error in errors), errors
+
+
+def test_roles_have_their_types(tmp_path: Path) -> None:
+    """The event's time is a timestamp that is always there."""
+    text = HEAD + EVENTS.replace("logicalType: timestamp, required: true", "logicalType: string")
+    errors = told(tmp_path, text)
+    assert any("event_time is a timestamp; column 'at' is a string" in error for error in errors)
+    assert any("must say required: true" in error for error in errors)
+
+
+def test_the_schema_bears_the_name_of_the_file(tmp_path: Path) -> None:
+    (error,) = told(tmp_path, (HEAD + EVENTS).replace("name: trips", "name: rides"))
+    assert "expected 'trips'" in error
+
+
+def test_not_a_mapping(tmp_path: Path) -> None:
+    (error,) = told(tmp_path, "- a\n- b\n")
+    assert "a data contract is a mapping of keys" in error
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ContractErrors, match="cannot read"):
+        load_contract(tmp_path / "none.yaml")
