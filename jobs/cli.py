@@ -31,15 +31,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 
-Pattern = Annotated[
-    str, typer.Argument(help="A name under conf/patterns, or a file's path.", metavar="PATTERN")
-]
-Since = Annotated[
-    str, typer.Option("--from", help="Start of the interval, ISO 8601 (UTC if it says no zone).")
-]
-Until = Annotated[
-    str, typer.Option("--to", help="End of the interval: windows that end in (from, to] are meant.")
-]
+Pattern = Annotated[str, typer.Argument(help="A name under conf/patterns, or a file's path.", metavar="PATTERN")]
+Since = Annotated[str, typer.Option("--from", help="Start of the interval, ISO 8601 (UTC if it says no zone).")]
+Until = Annotated[str, typer.Option("--to", help="End of the interval: windows that end in (from, to] are meant.")]
 RunId = Annotated[str, typer.Option("--run-id", help="The run the step belongs to.")]
 AnyRunId = Annotated[
     Optional[str],  # noqa: UP045 - typer reads it
@@ -51,9 +45,7 @@ ProfileName = Annotated[
 ]
 ProjectDir = Annotated[
     Optional[Path],  # noqa: UP045
-    typer.Option(
-        "--project-dir", help="The folder that holds conf/; else TRENDLAKE_PROJECT, else around here."
-    ),
+    typer.Option("--project-dir", help="The folder that holds conf/; else TRENDLAKE_PROJECT, else around here."),
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Rows shown.")]
 
@@ -215,9 +207,7 @@ def explain(pattern: Pattern, project_dir: ProjectDir = None) -> None:
 
 @app.command()
 @guarded
-def show(
-    pattern: Pattern, limit: Limit = 10, profile: ProfileName = None, project_dir: ProjectDir = None
-) -> None:
+def show(pattern: Pattern, limit: Limit = 10, profile: ProfileName = None, project_dir: ProjectDir = None) -> None:
     """The busiest rows of a pattern's results: those with the most trends.
 
     Example: trendlake show delay_snowball --limit 5

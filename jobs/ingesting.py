@@ -29,9 +29,7 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
     typer.echo(f"{source}: {table.num_rows:,} rows in {len(deliveries)} deliveries")
 
     def progress(number: int, rows: int, new: bool) -> None:
-        typer.echo(
-            f"  delivery {number:>2}/{len(deliveries)}  {rows:>7,} rows{'' if new else '  (there already)'}"
-        )
+        typer.echo(f"  delivery {number:>2}/{len(deliveries)}  {rows:>7,} rows{'' if new else '  (there already)'}")
 
     from pipelines.ingest import ingest
 

@@ -110,4 +110,4 @@ def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> None
     began = time.monotonic()
     path = place.project.pattern_path(pattern)
     paths = build_report(spark, place.warehouse, path, run_id, place.project.state / "reports")
-    typer.echo(f"{'report':<14} {str(paths.html):<70} {time.monotonic() - began:6.1f} s")
+    typer.echo(f"{'report':<14} {paths.html!s:<70} {time.monotonic() - began:6.1f} s")

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
 
 from pyspark.sql import DataFrame
 
 from pipelines.contract_rules import Rule
 from pipelines.quarantine import is_good
 from pipelines.rule_text import expected_of
-
-if TYPE_CHECKING:
-    from great_expectations.expectations.expectation import Expectation
 
 DERIVED = ("row", "multiple", "not_missing")
 """Kinds of rules that are judged on a column of truth values."""
@@ -44,14 +42,15 @@ def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[dict
     for rule in rules:
         suite.add_expectation(expectation_of(rule, names.get(rule.name)))
     batch = batches.get_batch(batch_parameters={"dataframe": frame})
-    outcome = batch.validate(suite, result_format={"result_format": "BASIC", "partial_unexpected_count": 0})
+    outcome: Any = batch.validate(suite, result_format={"result_format": "BASIC", "partial_unexpected_count": 0})
     results = {result.expectation_config.meta["rule"]: result for result in outcome.results}
     return [_verdict(rule, results[rule.name]) for rule in rules]
 
 
-def expectation_of(rule: Rule, derived: str | None = None) -> Expectation:
-    """The expectation that judges a rule; `derived` is the column of truth values of a rule that needs one."""
-    import great_expectations.expectations as gxe
+def expectation_of(rule: Rule, derived: str | None = None) -> Any:
+    """The expectation (an object of Great Expectations) that judges a rule; `derived` is the column of truth values
+    of a rule that needs one."""
+    gxe: Any = import_module("great_expectations.expectations")
 
     meta = {"rule": rule.name}
     if derived is not None:
@@ -59,9 +58,7 @@ def expectation_of(rule: Rule, derived: str | None = None) -> Expectation:
     if rule.kind == "row_count":
         return gxe.ExpectTableRowCountToBeBetween(min_value=0, meta=meta)
     if rule.kind == "unique" and len(rule.columns) > 1:
-        return gxe.ExpectCompoundColumnsToBeUnique(
-            column_list=list(rule.columns), ignore_row_if="never", meta=meta
-        )
+        return gxe.ExpectCompoundColumnsToBeUnique(column_list=list(rule.columns), ignore_row_if="never", meta=meta)
     column: dict[str, Any] = {"column": rule.columns[0], "meta": meta}
     if rule.kind == "unique":
         return gxe.ExpectColumnValuesToBeUnique(**column)

@@ -22,12 +22,8 @@ OPERATORS = (
     "must_not_be_between",
 )
 
-LogicalType = Literal[
-    "string", "date", "timestamp", "time", "number", "integer", "object", "array", "boolean"
-]
-Dimension = Literal[
-    "accuracy", "completeness", "conformity", "consistency", "coverage", "timeliness", "uniqueness"
-]
+LogicalType = Literal["string", "date", "timestamp", "time", "number", "integer", "object", "array", "boolean"]
+Dimension = Literal["accuracy", "completeness", "conformity", "consistency", "coverage", "timeliness", "uniqueness"]
 
 
 class Node(BaseModel):
@@ -72,9 +68,7 @@ class Quality(Described):
 
     name: str | None = None
     type: Literal["text", "library", "sql", "custom"] = "library"
-    metric: Literal["nullValues", "missingValues", "invalidValues", "duplicateValues", "rowCount"] | None = (
-        None
-    )
+    metric: Literal["nullValues", "missingValues", "invalidValues", "duplicateValues", "rowCount"] | None = None
     arguments: dict[str, Any] = Field(default_factory=dict)
     must_be: float | None = None
     must_not_be: float | None = None

@@ -40,10 +40,7 @@ class Profile(BaseModel):
         """YAML's true and 4 as Spark writes them."""
         if not isinstance(value, Mapping):
             return value
-        return {
-            str(key): str(item).lower() if isinstance(item, bool) else str(item)
-            for key, item in value.items()
-        }
+        return {str(key): str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
 
     def warehouse_of(self, project: Project) -> str:
         """The warehouse as a path or URI Spark takes."""

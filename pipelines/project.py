@@ -36,9 +36,7 @@ class Project:
         path = self.patterns / f"{name}.yaml"
         if not path.is_file():
             known = [file.stem for file in self.pattern_files()]
-            raise ProjectError(
-                f"there is no pattern '{name}' in {self.patterns}", hint=did_you_mean(name, known)
-            )
+            raise ProjectError(f"there is no pattern '{name}' in {self.patterns}", hint=did_you_mean(name, known))
         return path
 
     def contract_path(self, source: str) -> Path:
@@ -63,17 +61,11 @@ def find_project(root: str | Path | None = None) -> Project:
     else:
         here = Path.cwd()
         found = next(
-            (
-                up
-                for up in (here, *here.parents)
-                if (up / "conf").is_dir() and (up / "data_contracts").is_dir()
-            ),
+            (up for up in (here, *here.parents) if (up / "conf").is_dir() and (up / "data_contracts").is_dir()),
             None,
         )
         if found is None:
-            raise ProjectError(
-                f"no project at or above {here}", hint="give --project-dir or TRENDLAKE_PROJECT"
-            )
+            raise ProjectError(f"no project at or above {here}", hint="give --project-dir or TRENDLAKE_PROJECT")
         folder = found
     state = os.environ.get("TRENDLAKE_STATE")
     return Project(folder, Path(state).resolve() if state else folder / ".trendlake")

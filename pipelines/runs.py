@@ -144,9 +144,7 @@ def find(
     return found
 
 
-def need(
-    spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage
-) -> Mapping[str, Any]:
+def need(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage) -> Mapping[str, Any]:
     """As `find`. Raises StepOrderError when the stage has not succeeded for this run."""
     found = find(spark, warehouse, pattern, run_id, stage)
     if found is None:

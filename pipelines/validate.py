@@ -23,9 +23,7 @@ def check_pattern(project: Project, path: Path) -> Pattern:
     return pattern
 
 
-def check_files(
-    project: Project, files: list[Path]
-) -> Iterator[tuple[Path, TrendlakeError | None, list[str]]]:
+def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, TrendlakeError | None, list[str]]]:
     """Each file (all patterns and contracts of the project, when none is named) with its error and warnings."""
     contracts = sorted(project.contracts.glob("*.yaml"))
     for path in files or [*contracts, *project.pattern_files()]:

@@ -67,9 +67,7 @@ def read_flights(path: Path) -> pa.Table:
     frame = pd.DataFrame(
         {
             "event_id": raw.carrier + "-" + raw.flight.astype(str) + "-" + day.astype(str) + "-" + raw.origin,
-            "event_time": local.dt.tz_localize(ZONE, ambiguous="raise", nonexistent="raise").dt.tz_convert(
-                "UTC"
-            ),
+            "event_time": local.dt.tz_localize(ZONE, ambiguous="raise", nonexistent="raise").dt.tz_convert("UTC"),
             "event_type": np.where(raw.dep_time.isna(), "Cancellation", "Flight"),
             "dep_time": raw.dep_time.astype("Int32"),
             "arr_time": raw.arr_time.astype("Int32"),

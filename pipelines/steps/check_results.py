@@ -25,12 +25,8 @@ def check_results(run: Run) -> Record:
         record.source_version = computed["source_version"]
         record.staged_version = computed["staged_version"]
         path = run.warehouse.staging(run.name, run.run_id)
-        contract = results_contract(
-            run.project.contract_path(f"results_{run.pattern.kind}"), run.plan, run.name
-        )
-        staged = read_at(run.spark, path, int(computed["staged_version"])).persist(
-            StorageLevel.MEMORY_AND_DISK
-        )
+        contract = results_contract(run.project.contract_path(f"results_{run.pattern.kind}"), run.plan, run.name)
+        staged = read_at(run.spark, path, int(computed["staged_version"])).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             record.checks = judge(staged, contract.rules, f"results_{run.name}")
             rows = staged.count()
@@ -42,9 +38,7 @@ def check_results(run: Run) -> Record:
         asked = f"from {moment(first):%Y-%m-%d %H:%M:%S} to {moment(last):%Y-%m-%d %H:%M:%S}"
         record.checks.append(verdict("windows_of_the_run", outside == 0, f"{outside} rows outside", asked))
         warnings = {rule.name for rule in contract.rules if rule.warning}
-        failed = [
-            item["check"] for item in record.checks if not item["success"] and item["check"] not in warnings
-        ]
+        failed = [item["check"] for item in record.checks if not item["success"] and item["check"] not in warnings]
         if failed:
             raise ChecksFailedError(
                 f"staged results of {run.name} break the results contract: {', '.join(failed)}",

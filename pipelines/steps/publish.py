@@ -87,7 +87,9 @@ def _merge(run: Run, spark: SparkSession, path: str, staged: DataFrame, record: 
     target = DeltaTable.forPath(spark, path)
     columns = target.toDF().columns
     given = {name.lower() for name in staged.columns}
-    values: dict[str, str | Column] = {quoted(name): _side("s", name) if name.lower() in given else sf.lit(None) for name in columns}
+    values: dict[str, str | Column] = {
+        quoted(name): _side("s", name) if name.lower() in given else sf.lit(None) for name in columns
+    }
     in_windows = _side("t", "window_start").between(sf.lit(moment(first)), sf.lit(moment(last)))
     key = [_side("t", name).eqNullSafe(_side("s", name)) for name in (*run.plan.group_by, "window_start")]
     content = [name for name in columns if name not in PROVENANCE]

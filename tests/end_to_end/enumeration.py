@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -84,7 +84,7 @@ def sequences(legs: list[Leg], linked: Link) -> Iterator[tuple[Leg, ...]]:
     ordered = sorted(legs, key=lambda leg: leg.time)
     for length in range(1, len(ordered) + 1):
         for chosen in combinations(ordered, length):
-            if all(a.time < b.time and linked(a, b) for a, b in zip(chosen, chosen[1:], strict=False)):
+            if all(a.time < b.time and linked(a, b) for a, b in pairwise(chosen)):
                 yield chosen
 
 
