@@ -160,6 +160,11 @@ class _Checker:
 
     # --- expressions
     def resolve(self, attribute: s.Attribute) -> str:
+        if not attribute.variable:
+            hint = f"write {next(iter(self.types), 'V')}.{attribute.name}"
+            raise ExpressionError(
+                UnknownVariableError(f"'{attribute.name}' says of no variable", hint=hint), attribute.span
+            )
         if attribute.variable not in self.types:
             raise ExpressionError(
                 UnknownVariableError(

@@ -272,10 +272,16 @@ class _Builder(Transformer[Token, Any]):
         return s.Literal(None, "null", _span(meta))
 
     def attribute(self, meta: Any, c: list[Token]) -> s.Attribute:
-        return s.Attribute(str(c[0]), str(c[1]), False, _span(meta))
+        return s.Attribute(str(c[0]), str(c[1]).strip("`"), False, _span(meta))
+
+    def quoted_attribute(self, meta: Any, c: list[Token]) -> s.Attribute:
+        return s.Attribute("", str(c[0]).strip("`"), False, _span(meta))
+
+    def bare_attribute(self, meta: Any, c: list[Token]) -> s.Attribute:
+        return s.Attribute("", str(c[0]), False, _span(meta))
 
     def next_attribute(self, meta: Any, c: list[Token]) -> s.Attribute:
-        return s.Attribute(str(c[0]), str(c[1]), True, _span(meta))
+        return s.Attribute(str(c[0]), str(c[1]).strip("`"), True, _span(meta))
 
     def call(self, meta: Any, c: list[Any]) -> s.Call:
         return s.Call(str(c[0]).lower(), tuple(c[1:]), _span(meta))

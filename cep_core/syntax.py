@@ -83,7 +83,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Attribute:
-    """`variable.name`, or `NEXT(variable).name` when `next`; `index` as in `a[1]`, `a[i-1]` (kind matches)."""
+    """`variable.name`, or `NEXT(variable).name` when `next`; `name` alone (variable "") in conditions on a row."""
 
     variable: str
     name: str

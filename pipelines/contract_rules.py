@@ -1,7 +1,7 @@
 """The rules of a contract as data: every constraint of an ODCS file becomes one `Rule` with a name.
 
-A rule that speaks of single rows and allows none to break it decides the quarantine; a rule with another bound, or of
-severity `warning` or `info`, is judged and reported only.
+A rule that speaks of single rows and allows none to break it decides the quarantine; a rule with another
+bound, or of severity `warning` or `info`, is judged and reported only.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 from cep_core.errors import BadValueError, NotSupportedError, Place, TrendlakeError, did_you_mean
+from cep_core.parse import TextError
+from cep_core.syntax import Expr
 from cep_core.yaml_source import Source
 from pipelines.odcs import Document, Property, Quality
+from pipelines.row_condition import parse_row_condition
 
 Kind = Literal[
     "not_null",
@@ -50,7 +53,8 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Limit:
-    """How many rows may break a rule (or, for row_count, how many there must be): `operator` as in `odcs.OPERATORS`."""
+    """How many rows may break a rule (or, for row_count, how many there must be): `operator` as in
+    `odcs.OPERATORS`."""
 
     operator: str = "must_be"
     low: float = 0.0
@@ -78,8 +82,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Rule:
-    """`values`: of in_set and not_missing; `low`/`high` with their strictness: of range and length (`high` also the
-    divisor of multiple); `text`: the regular expression of pattern, the Spark SQL condition a good row meets of row."""
+    """`values`: of in_set and not_missing; `low`/`high` with their strictness: of range and length (`high`
+    also the divisor of multiple); `text`: the regular expression of pattern, the condition a good
+    row meets of row, whose tree is `condition`."""
 
     name: str
     kind: Kind
@@ -90,6 +95,7 @@ class Rule:
     low_strict: bool = False
     high_strict: bool = False
     text: str = ""
+    condition: Expr | None = None
     limit: Limit = Limit()
     warning: bool = False
     description: str = ""
@@ -110,13 +116,9 @@ def spark_type(item: Property) -> str:
         kind = re.sub(r"\s+", "", item.physical_type.lower())
         match = re.fullmatch(r"([a-z]+)(\(\d+(,\d+)?\))?", kind)
         if not match or match[1] not in LOGICAL_OF:
-            raise ValueError(
-                f"'{item.physical_type}' is no Spark type of a column; known: {', '.join(LOGICAL_OF)}"
-            )
+            raise ValueError(f"'{item.physical_type}' is no Spark type of a column; known: {', '.join(LOGICAL_OF)}")
         if logical and LOGICAL_OF[match[1]] != logical:
-            raise ValueError(
-                f"physicalType {item.physical_type} is a {LOGICAL_OF[match[1]]}, not a {logical}"
-            )
+            raise ValueError(f"physicalType {item.physical_type} is a {LOGICAL_OF[match[1]]}, not a {logical}")
         return "string" if match[1] in ("varchar", "char") else kind
     if logical is None:
         raise ValueError(f"column '{item.name}' says neither logicalType nor physicalType")
@@ -132,17 +134,13 @@ def rules_of(document: Document, source: Source, errors: list[TrendlakeError]) -
     known = {item.name for item in document.table.properties}
     for rule in _all_rules(document, source, known, errors):
         if rule.name in names:
-            errors.append(
-                BadValueError(f"two rules are called '{rule.name}'", place=rule.place, hint="name one")
-            )
+            errors.append(BadValueError(f"two rules are called '{rule.name}'", place=rule.place, hint="name one"))
         names[rule.name] = rule.place
         rules.append(rule)
     return tuple(rules)
 
 
-def _all_rules(
-    document: Document, source: Source, known: set[str], errors: list[TrendlakeError]
-) -> Iterator[Rule]:
+def _all_rules(document: Document, source: Source, known: set[str], errors: list[TrendlakeError]) -> Iterator[Rule]:
     for index, item in enumerate(document.table.properties):
         path: Path = ("schema", 0, "properties", index)
         yield from _property_rules(item, source, path, errors)
@@ -156,9 +154,7 @@ def _all_rules(
         yield from _quality_rule(quality, (), source, ("schema", 0, "quality", number), known, errors)
 
 
-def _property_rules(
-    item: Property, source: Source, path: Path, errors: list[TrendlakeError]
-) -> Iterator[Rule]:
+def _property_rules(item: Property, source: Source, path: Path, errors: list[TrendlakeError]) -> Iterator[Rule]:
     place = source.place((*path, "name"))
     column = (item.name,)
     if item.required:
@@ -213,9 +209,7 @@ def _quality_rule(
     if quality.type == "text":
         return
     if quality.type == "sql":
-        message = (
-            "a rule of type sql judges a table, not a row; Trendlake runs library rules and its own row rules"
-        )
+        message = "a rule of type sql judges a table, not a row; Trendlake runs library rules and its own row rules"
         hint = "type: custom, engine: trendlake, implementation: <condition a good row meets>"
         errors.append(NotSupportedError(message, place=place, hint=hint))
         return
@@ -284,7 +278,12 @@ def _row_rule(
     elif not quality.name:
         errors.append(BadValueError("a rule of engine trendlake has a name", place=source.place(path)))
     else:
-        yield Rule(quality.name, "row", columns, text=quality.implementation.strip(), **common)
+        text = quality.implementation.strip()
+        try:
+            yield Rule(quality.name, "row", columns, text=text, condition=parse_row_condition(text), **common)
+        except TextError as error:
+            spot = source.place((*path, "implementation"), offset=error.offset, width=error.width)
+            errors.append(BadValueError(error.message, place=spot, hint=error.hint))
 
 
 def _limit(quality: Quality) -> Limit:

@@ -1,9 +1,10 @@
-"""The split: rows that keep the contract's rules, rows that break one. Good and bad together are the input, exactly.
+"""The split: rows that keep the contract's rules, rows that break one. Good and bad together are the input,
+exactly.
 
-Rules of single rows are Spark conditions, so a row's verdict depends on nothing but the row. Of rows that share a
-unique key, the first in the order of all columns stays and the others are bad; uniqueness is judged among the rows
-of the range that break no other rule. Both are functions of the pinned version, the range and the contract, so every
-step that splits again gets the same split.
+Rules of single rows are Spark conditions, so a row's verdict depends on nothing but the row. Of rows that
+share a unique key, the first in the order of all columns stays and the others are bad; uniqueness is judged
+among the rows of the range that break no other rule. Both are functions of the pinned version, the range and
+the contract, so every step that splits again gets the same split.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pyspark.sql import functions as sf
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
 from pipelines.errors import ContractRuleError, SourceSchemaError
+from pipelines.row_condition import as_column
 from pipelines.rule_text import reason_of
 
 BROKEN = "__trendlake_broken"
@@ -47,23 +49,22 @@ def check_columns(frame: DataFrame, contract: Contract) -> None:
             faults.append(f"{wanted.name} is {field.dataType.simpleString()}, not {wanted.type}")
     faults += [f"{name} is a name the quarantine table needs" for name in ADDED if name in have]
     if faults:
-        raise SourceSchemaError(
-            f"table '{contract.name}' is not as {contract.file} says: {'; '.join(faults)}"
-        )
+        raise SourceSchemaError(f"table '{contract.name}' is not as {contract.file} says: {'; '.join(faults)}")
 
 
 def in_range(contract: Contract, start_us: int, end_us: int) -> Column:
-    """Rows of `[start_us, end_us)`, microseconds; a row without a time may belong anywhere, so it counts as inside."""
+    """Rows of `[start_us, end_us)`, microseconds; a row without a time may belong anywhere, so it counts as
+    inside."""
     time = column(contract.event_time)
     inside = (time >= sf.timestamp_micros(sf.lit(start_us))) & (time < sf.timestamp_micros(sf.lit(end_us)))
     return inside | time.isNull()
 
 
 def is_good(rule: Rule) -> Column:
-    """Whether a row keeps a rule of single rows: never NULL. A NULL keeps every rule but not_null, not_missing and
-    row; a `row` condition that is not true is broken."""
-    if rule.kind == "row":
-        return sf.coalesce(sf.expr(rule.text).cast("boolean"), sf.lit(False))
+    """Whether a row keeps a rule of single rows: never NULL. A NULL keeps every rule but not_null,
+    not_missing and row; a `row` condition that is not true is broken."""
+    if rule.condition is not None:
+        return sf.coalesce(as_column(rule.condition).cast("boolean"), sf.lit(False))
     value = column(rule.columns[0])
     if rule.kind == "not_null":
         return value.isNotNull()
@@ -92,8 +93,8 @@ def _within(value: Column, rule: Rule) -> Column:
 
 
 def annotate(frame: DataFrame, rules: Sequence[Rule], *, unique: bool = True) -> DataFrame:
-    """`frame` with the column `BROKEN`. Without `unique`, rules of uniqueness are taken as kept: for a range in which
-    they are known to be. Raises ContractRuleError for a condition that Spark refuses."""
+    """`frame` with the column `BROKEN`. Without `unique`, rules of uniqueness are taken as kept: for a range
+    in which they are known to be. Raises ContractRuleError for a condition that Spark refuses."""
     judged = [rule for rule in rules if rule.quarantines]
     flags = [_flag(frame, rule) for rule in judged if rule.kind != "unique"]
     frame = frame.withColumn(BROKEN, sf.array_compact(sf.array(*flags)) if flags else _nothing())
@@ -104,7 +105,8 @@ def annotate(frame: DataFrame, rules: Sequence[Rule], *, unique: bool = True) ->
 
 
 def _has_duplicates(frame: DataFrame, rule: Rule) -> bool:
-    """Whether any key is there twice among rows good so far: counting keys is cheap, ordering whole rows is not."""
+    """Whether any key is there twice among rows good so far: counting keys is cheap, ordering whole rows is
+    not."""
     good = frame.where(sf.size(BROKEN) == 0).dropna(subset=[quoted(name) for name in rule.columns])
     return not good.groupBy(*map(column, rule.columns)).count().where("count > 1").isEmpty()
 
@@ -144,8 +146,8 @@ def good_rows(annotated: DataFrame) -> DataFrame:
 
 
 def bad_rows(annotated: DataFrame, run_id: str, source_version: int) -> DataFrame:
-    """The rows that break a rule, as they came, with the columns `ADDED`: `rule` is the first rule broken, `reason`
-    says all."""
+    """The rows that break a rule, as they came, with the columns `ADDED`: `rule` is the first rule broken,
+    `reason` says all."""
     return (
         annotated.where(sf.size(BROKEN) > 0)
         .withColumn("reason", sf.array_join(sf.col(BROKEN).getField("reason"), "; "))
@@ -158,8 +160,8 @@ def bad_rows(annotated: DataFrame, run_id: str, source_version: int) -> DataFram
 
 
 def write_quarantine(bad: DataFrame, path: str, *, run_id: str, source_version: int, key: str) -> None:
-    """Append the bad rows once: a second write under the same `key` (which names everything that decides the rows) is
-    skipped by Delta itself, whichever attempt or process makes it."""
+    """Append the bad rows once: a second write under the same `key` (which names everything that decides the
+    rows) is skipped by Delta itself, whichever attempt or process makes it."""
     (
         bad.write.format("delta")
         .mode("append")

@@ -1,0 +1,91 @@
+"""Conditions of contracts on a row, in the pattern language's own expressions, as Spark columns: data, never
+SQL text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+from cep_core import syntax as s
+from cep_core.errors import did_you_mean
+from cep_core.parse import TextError, parse_condition
+
+_OPERATORS: dict[str, Callable[[Column, Column], Column]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: sf.try_divide(a.cast("double"), b.cast("double")),
+    "%": lambda a, b: sf.try_mod(a, b),
+    "=": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+}
+_FUNCTIONS: dict[str, Callable[..., Column]] = {
+    "abs": sf.abs,
+    "lower": sf.lower,
+    "upper": sf.upper,
+    "hour": sf.hour,
+    "dayofweek": sf.dayofweek,
+    "coalesce": sf.coalesce,
+    "least": lambda *a: sf.least(*a) if len(a) > 1 else a[0],
+    "greatest": lambda *a: sf.greatest(*a) if len(a) > 1 else a[0],
+    "log10": sf.log10,
+}
+
+
+def parse_row_condition(text: str) -> s.Expr:
+    """The tree of a condition over bare column names.
+
+    Raises TextError (its `offset` and `width` point into `text`) for what does not parse, names a function there is
+    not, or speaks of variables.
+    """
+    condition = parse_condition(text)
+    if isinstance(condition, s.Equivalence):
+        raise TextError("a condition on a row, not an equivalence", 0, len(text))
+    _check(condition)
+    return condition
+
+
+def _check(node: s.Expr) -> None:
+    start, end = node.span
+    if isinstance(node, s.Attribute) and node.variable:
+        raise TextError("a condition on a row names columns alone", start, end - start, f"write {node.name}")
+    if isinstance(node, s.Call) and node.function not in _FUNCTIONS:
+        hint = did_you_mean(node.function, _FUNCTIONS)
+        raise TextError(f"there is no function '{node.function}'", start, end - start, hint)
+    for child in s.children(node):
+        _check(child)
+
+
+def as_column(node: s.Expr) -> Column:
+    """The expression over a frame's columns. Times are timestamps; durations intervals of microseconds."""
+    match node:
+        case s.Literal(value=value, kind="duration"):
+            return sf.make_dt_interval(secs=sf.lit(value).cast("decimal(20,6)") / sf.lit(1_000_000))
+        case s.Literal(value=value, kind="timestamp"):
+            return sf.timestamp_micros(sf.lit(value))
+        case s.Literal(value=value):
+            return sf.lit(value)
+        case s.Attribute(name=name):
+            return sf.col("`" + name.replace("`", "``") + "`")
+        case s.Unary(op="isnull", operand=operand):
+            return as_column(operand).isNull()
+        case s.Unary(op="not", operand=operand):
+            return ~as_column(operand)
+        case s.Unary(operand=operand):
+            return -as_column(operand)
+        case s.Binary(op=op, left=left, right=right):
+            return _OPERATORS[op](as_column(left), as_column(right))
+        case s.In(operand=operand, choices=choices):
+            tested = as_column(operand)
+            return reduce(lambda a, b: a | b, [tested == as_column(choice) for choice in choices])
+        case s.Call(function=function, arguments=arguments):
+            return _FUNCTIONS[function](*map(as_column, arguments))
