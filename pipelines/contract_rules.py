@@ -227,10 +227,10 @@ def _quality_rule(
         yield Rule(quality.name or "row_count", "row_count", columns, **common)
     elif quality.metric == "duplicateValues":
         named = tuple(str(name) for name in arguments.get("properties", columns))
-        for name in named:
-            if name not in known:
-                hint = did_you_mean(name, known)
-                errors.append(BadValueError(f"there is no column '{name}'", place=place, hint=hint))
+        for one in named:
+            if one not in known:
+                known_hint = did_you_mean(one, known)
+                errors.append(BadValueError(f"there is no column '{one}'", place=place, hint=known_hint))
         yield Rule(quality.name or f"{'_'.join(named)}_unique", "unique", named, **common)
     elif not columns:
         errors.append(BadValueError(f"{quality.metric} is a rule of a column", place=place))
