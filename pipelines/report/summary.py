@@ -71,8 +71,12 @@ def summarise(
     is_count = columns.measure.is_count
     windows = sorted(first.windows, key=lambda window: (window.start, window.end))
     additive = is_count and not any(b.start < a.end for a, b in pairwise(windows))
-    tallies = first.mine or first.groups
-    ranked = heapq.nsmallest(GROUPS_RANKED, tallies, key=lambda key: _descending(tallies[key].value(add=additive), key))
+    tallies = {**first.groups, **first.mine}
+    ranked = heapq.nsmallest(
+        GROUPS_RANKED,
+        tallies,
+        key=lambda key: (key not in first.mine, _descending(tallies[key].value(add=additive), key)),
+    )
     top = [key for key in ranked if key in first.mine]
     drawn = _drawn(len(ranked), len(first.groups), len(windows))
     bucket = _bucket(windows)
