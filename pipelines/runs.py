@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
@@ -108,9 +108,8 @@ def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Itera
         told = error.message if isinstance(error, TrendlakeError) else f"{type(error).__name__}: {error}"
         told = f"[{error.code}] {told}" if isinstance(error, TrendlakeError) else told
         seconds = time.perf_counter() - clock
-        append(
-            spark, warehouse, record, status="failed", seconds=seconds, started_at=started_at, error=told
-        )  # fmt: skip
+        with suppress(Exception):  # the stage's own error matters, not that it could not be recorded
+            append(spark, warehouse, record, status="failed", seconds=seconds, started_at=started_at, error=told)
         raise
     append(
         spark, warehouse, record, status="succeeded", seconds=time.perf_counter() - clock, started_at=started_at

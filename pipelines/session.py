@@ -25,6 +25,19 @@ DEFAULTS = {
     "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
     "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
 }
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+LOG4J = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+"""Errors only: Spark's greeting and its notes on the machine are no news to whoever typed a command."""
 
 
 def jars_folder(project: Project) -> Path:
@@ -59,6 +72,7 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
         builder = builder.master(profile.master)
     settings = DEFAULTS | profile.spark | FIXED
     settings.setdefault("spark.sql.warehouse.dir", str(project.state / "spark-warehouse"))
+    settings[JAVA_OPTIONS] = f"{settings[JAVA_OPTIONS]} -Dlog4j2.configurationFile={_logging(project)}"
     for key, value in settings.items():
         builder = builder.config(key, value)
     if not submitted:
@@ -66,6 +80,15 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _logging(project: Project) -> str:
+    """What Java's logging reads, as a URL: it looks before Python can say anything."""
+    path = project.state / "log4j2.properties"
+    if not path.is_file() or path.read_text() != LOG4J:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(LOG4J)
+    return path.resolve().as_uri()
 
 
 def _choose_java(project: Project) -> None:
