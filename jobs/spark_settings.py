@@ -34,6 +34,4 @@ def write_spark_settings(folder: Path, project: Project, profile: Profile) -> No
     settings = {**DEFAULTS, **profile.spark, **FIXED, **jars}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "log4j2.properties").write_text(LOG4J)
-    (folder / "spark-defaults.conf").write_text(
-        "".join(f"{name} {value}\n" for name, value in settings.items())
-    )
+    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
