@@ -158,12 +158,12 @@ def _lines(picture: Picture, size: Size, legend: bool) -> Drawn:
 
 def _times(picture: Picture, size: Size) -> alt.Axis:
     """The time axis; where windows are days and few, it names each day and never an hour."""
-    most = 4 if size.small else 8
+    most = 3 if size.small else 8
     starts = [mark.at for series in picture.series for mark in series.marks]
     span = max(starts) - min(starts)
     axis = alt.Axis(grid=False, labelFlush=True, labelOverlap="greedy", labelSeparation=20, tickCount=most)
     axis.format = _DAYS if span < MONTHS_FROM else _MONTHS
-    if picture.daily and span.days <= most:
+    if picture.daily and span.days <= most + 1:
         axis.tickCount = {"interval": "day", "step": 1}
     return axis
 

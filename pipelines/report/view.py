@@ -92,8 +92,8 @@ def _figures(facts: ReportFacts) -> tuple[Figure, ...]:
         if results.group_columns:
             found.append(Figure("Groups", Number(f"{results.groups:,}"), "by " + ", ".join(results.group_columns)))
         windows = max(results.windows, run.windows or 0)
-        having = "all" if windows == results.windows else f"{results.windows:,}"
-        found.append(Figure("Windows", Number(f"{windows:,}"), f"{having} with {what}"))
+        having = f"{'all' if windows == results.windows else f'{results.windows:,}'} with {what}"
+        found.append(Figure("Windows", Number(f"{windows:,}"), having if windows > 1 else ""))
     read = next(
         (s.rows_in for s in run.stages if s.stage in ("check_source", "compute") and s.rows_in is not None),
         None,
