@@ -94,6 +94,15 @@ class Direct:
             return out, hit
         longest = int((hi - lo).max(initial=0))
         marks = min(self.nodes, longest * max(1, len(self.store)) * int(self.height.max(initial=1)))
+        if numbers == 1 and widest <= 1:
+            kernel.ordered_count(
+                lo, hi, *common, self.into, self.ends, self.store_of, self.store,
+                self.layers.rank, self.layers.limit, self.layers.seg_v, self.layers.seg_w, self.roots, self.height,
+                np.zeros(self.nodes), np.zeros(self.nodes), np.zeros(self.nodes // kernel.WIDTH),
+                np.zeros(marks if len(lo) > 1 else 0, np.int32),
+                np.zeros((max(1, self.totals), 1)), np.zeros((max(1, self.totals), 1)), out, hit,
+            )  # fmt: skip
+            return out, hit
         rows = widest * self.count
         kernel.ordered(
             lo, hi, *common, self.into, self.ends, self.store_of, self.store,

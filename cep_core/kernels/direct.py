@@ -199,6 +199,110 @@ def _two(m: Array, e: Array, first: int, last: int, top: float) -> tuple[float, 
 
 
 @njit(cache=True, nogil=True)
+def ordered_count(
+    lo: Array, hi: Array, time: Array, ok: Array, states_of: Array, states: Array, begins: Array, into_of: Array,
+    into: Array, ends: Array, store_of: Array, store: Array, rank: Array, limit: Array, seg_v: Array, seg_w: Array,
+    roots: Array, height: Array, m: Array, e: Array, shared: Array, used: Array, total_m: Array, total_e: Array,
+    out: Array, hit: Array,
+) -> None:  # fmt: skip
+    """`ordered` where trends are counted and nothing else, and no two events of a task share a time: sums stay in
+    registers. Arrays as there, K = 1."""
+    count, variables = begins.shape[0], states_of.shape[0] - 1
+    row_m, row_e = np.zeros(count), np.zeros(count)
+    for task in range(lo.shape[0]):
+        end_m, end_e = 0.0, 0.0
+        total_m[:] = 0.0
+        total_e[:] = 0.0
+        marks = 0
+        for x in range(lo[task], hi[task]):
+            left = ok[x]
+            for b in range(variables):
+                if not (left >> np.uint64(b)) & np.uint64(1):
+                    continue
+                for a in range(states_of[b], states_of[b + 1]):
+                    q = states[a]
+                    rm, re = (1.0, 0.0) if begins[q] else (0.0, 0.0)
+                    for t in range(into_of[q], into_of[q + 1]):
+                        s = into[t, 1]
+                        layer, first = store[s, 0], store[s, 1]
+                        if layer < 0:
+                            rm, re = e_add(rm, re, total_m[first, 0], total_e[first, 0])
+                            continue
+                        segment = seg_w[layer, x]
+                        if segment < 0:
+                            continue
+                        at = np.int64(limit[layer, x])
+                        level = 0
+                        while at > 0:
+                            low = (at >> SHIFT) << SHIFT
+                            if low < at:
+                                base = first + roots[segment, level]
+                                one = shared[(base + low) >> SHIFT]
+                                if one >= 0.0:
+                                    sm, se = _plain(m, base + low, base + at), one
+                                else:
+                                    se = _largest(m, e, base + low, base + at)
+                                    high, under = _two(m, e, base + low, base + at, se)
+                                    sm = high + under * DOWN * DOWN
+                                if se == re:
+                                    rm += sm
+                                else:
+                                    sm, se = e_normal(sm, se)
+                                    rm, re = e_add(rm, re, sm, se)
+                            at >>= SHIFT
+                            level += 1
+                    if not SMALL <= rm < BIG:
+                        rm, re = e_normal(rm, re)
+                    row_m[q], row_e[q] = rm, re
+            for b in range(variables):
+                if not (left >> np.uint64(b)) & np.uint64(1):
+                    continue
+                for a in range(states_of[b], states_of[b + 1]):
+                    q = states[a]
+                    rm, re = row_m[q], row_e[q]
+                    if rm == 0.0:
+                        continue
+                    if ends[q]:
+                        hit[task] = True
+                        end_m, end_e = e_add(end_m, end_e, rm, re)
+                    for s in range(store_of[q], store_of[q + 1]):
+                        layer, first = store[s, 0], store[s, 1]
+                        if layer < 0:
+                            tm, te = e_add(total_m[first, 0], total_e[first, 0], rm, re)
+                            total_m[first, 0], total_e[first, 0] = tm, te
+                            continue
+                        segment = seg_v[layer, x]
+                        if segment < 0:
+                            continue
+                        at = np.int64(rank[layer, x])
+                        for level in range(height[segment]):
+                            y = first + roots[segment, level] + at
+                            if marks < used.shape[0]:
+                                used[marks] = y
+                            marks += 1
+                            s2 = m[y] + rm
+                            if e[y] == re and s2 < BIG and m[y] != 0.0:
+                                m[y] = s2
+                            else:
+                                _raise(m, e, shared, y, rm, re)
+                            at >>= SHIFT
+        out[task, 0, 0] = end_m
+        out[task, 0, 1] = end_e
+        if task + 1 == lo.shape[0]:
+            break
+        if marks > used.shape[0]:
+            m[:] = 0.0
+            e[:] = 0.0
+            shared[:] = 0.0
+        else:
+            for z in range(marks):
+                y = np.int64(used[z])
+                m[y] = 0.0
+                e[y] = 0.0
+                shared[y >> SHIFT] = 0.0
+
+
+@njit(cache=True, nogil=True)
 def ordered(
     lo: Array, hi: Array, time: Array, ok: Array,
     states_of: Array, states: Array, begins: Array,
