@@ -115,7 +115,7 @@ def engine() -> list[Measured]:
     query = {"pattern": "SEQ(A+, B)+", "return": {"trends": "COUNT(*)"}, "within": "365 days"}
     rows.append(rate("no adjacent predicate, SEQ(A+, B)+", query, events, 30))
     n = 200_000
-    sliding = FALLING | {"within": "600 milliseconds", "slide": "10 milliseconds"}
+    sliding = FALLING | {"within": "6 seconds", "slide": "100 milliseconds"}
     rows.append(rate("falling prices, 60 windows an event", sliding, stock(n, rng.integers(0, 1000, n) * 1.0), 1))
     return rows + growth(4_000_000)
 

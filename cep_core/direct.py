@@ -8,6 +8,7 @@ import numpy as np
 
 from cep_core.automaton import Automaton
 from cep_core.kernels import direct as kernel
+from cep_core.kernels import sliding as sliding_kernel
 from cep_core.layout import Layout
 from cep_core.slices import Layers, Slice
 
@@ -15,6 +16,9 @@ Array = Any
 
 LEVELS = 7
 """32^7 ranks are more than memory holds."""
+
+SLIDING_BYTES = 1 << 29
+"""Vectors of all open windows larger than this are no faster than windows one by one."""
 
 
 def applies(layout: Layout, automaton: Automaton, extrema: int, linked: bool) -> bool:
@@ -115,5 +119,32 @@ class Direct:
             np.zeros((max(1, self.totals), numbers)), np.zeros((max(1, self.totals), numbers)),
             np.zeros(max(1, self.totals), np.bool_),
             out, hit,
+        )  # fmt: skip
+        return out, hit
+
+    def lanes(self, overlap: int, numbers: int, fenwick_nodes: int) -> int:
+        """Lanes for windows of which `overlap` are open at a time, a multiple of 8; 0 where windows are better computed
+        one by one: they hardly overlap, or the vectors would be too large."""
+        lanes = -(-(overlap + 1) // 8) * 8
+        if overlap < 2 or fenwick_nodes * lanes * numbers * 8 > SLIDING_BYTES:
+            return 0
+        return lanes
+
+    def slide(
+        self, tasks: tuple[Array, Array, Array, Array], ends_of: Array, widest: int, lanes: int,
+        store: tuple[Array, Array, int], weight_variable: Array, weights: Array,
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """Sums (T, K) in tier F of overlapping windows, and whether each has a trend."""
+        numbers, count = len(weight_variable), len(tasks[0])
+        out, hit = np.zeros((count, numbers)), np.zeros(count, np.bool_)
+        store_of, store_t, nodes = store
+        rows = max(1, widest * self.count)
+        sliding_kernel.sliding(
+            *tasks, ends_of, self.slice.time, self.slice.ok,
+            self.states_of, self.states, self.begins, self.layout.into_of, self.into, self.ends, store_of, store_t,
+            self.layers.rank, self.layers.limit, self.layers.seg_v, self.layers.seg_w,
+            self.layers.seg_base, self.layers.seg_size, weight_variable, weights, lanes,
+            np.zeros((rows, numbers * lanes)), np.zeros(rows, np.bool_),
+            np.zeros((nodes, numbers * lanes)), np.zeros((1, numbers * lanes)), out, hit,
         )  # fmt: skip
         return out, hit

@@ -153,9 +153,9 @@ class _Run:
         if not len(self.tasks.lo):
             return {}
         weights = self.contributions.weights
-        # tier E tells all that F does; the fast kernels have no other, the general one has F because it is faster
-        quick = self.kernel.direct is not None and not len(weights.extreme)
-        first = self.kernel.run(self.tasks, weights, "E" if quick else "F")
+        tier = self.kernel.first_tier(weights)
+        quick = tier == "E"
+        first = self.kernel.run(self.tasks, weights, tier)
         plain = _doubles(first.sums) if quick else first.sums
         hit = np.flatnonzero(first.hit)
         if not len(hit):

@@ -146,6 +146,16 @@ class Pass:
             self._fits(tasks, self.direct.bytes_per_number * numbers)
             sums, hit = self.direct.run(tasks.lo, tasks.hi, self.widest, weights.variable, weights.weights)
             return Sums(sums, np.zeros((len(tasks.lo), 0)), hit)
+        if tier == "F" and self.direct is not None and not len(weights.extreme) and emit is None:
+            windows = self.slice.events.plan.windows
+            lanes = self.direct.lanes(-(-windows.within // windows.slide), len(weights.variable), self.nodes)
+            if lanes:
+                store = (self.store_of, self.store_t, self.nodes)
+                plain, hit = self.direct.slide(
+                    (tasks.lo, tasks.hi, tasks.ws, tasks.we), partition_ends(self.slice.partition), self.widest, lanes,
+                    store, weights.variable, weights.weights,
+                )  # fmt: skip
+                return Sums(plain, np.zeros((len(tasks.lo), 0)), hit)
         states = len(self.layout.variable)
         longest = int((tasks.hi - tasks.lo).max(initial=0))
         kept = longest if self.layout.keep else self.widest
@@ -181,6 +191,15 @@ class Pass:
         )  # fmt: skip
         check_alarm(self.predicates)
         return Sums(sums, extremes, hit)
+
+    def first_tier(self, weights: Weights) -> str:
+        """The tier to begin with: E where its kernels are the fast ones (it tells all that F does), F for the vectors
+        of overlapping windows and for the general kernel."""
+        if self.direct is None or len(weights.extreme):
+            return "F"
+        windows = self.slice.events.plan.windows
+        overlap = -(-windows.within // windows.slide)
+        return "F" if self.direct.lanes(overlap, len(weights.variable), self.nodes) else "E"
 
     def _fits(self, tasks: Tasks, needed: int) -> None:
         if needed > MAX_BYTES:

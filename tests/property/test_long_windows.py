@@ -100,3 +100,44 @@ def test_running_totals(n: int, tied: bool) -> None:
         fresh_a, fresh_b = here.count("A") * (1 + a + b), here.count("B") * a
         a, b = a + fresh_a, b + fresh_b
     agree(b, {"pattern": "SEQ(A+, B)+"}, table(kinds, [0] * n, times))
+
+
+@pytest.mark.parametrize(("within", "slide"), [(40, 3), (200, 7), (90, 90), (30, 41)])
+@pytest.mark.parametrize("where", [["[g]", "S.x > NEXT(S).x"], ["[g]"]])
+def test_overlapping_windows_share_a_pass(within: int, slide: int, where: list[str]) -> None:
+    """Each window of each group, by the recurrence on its own events; ties, gaps in time, and sums beside counts."""
+    rng = np.random.default_rng(within)
+    n = 500
+    times = np.sort(rng.integers(0, 700, n) + 300 * (rng.integers(0, 2, n)))
+    x, g = rng.integers(0, 30, n), rng.integers(0, 3, n)
+    stamps = pa.array(times * 1_000_000, pa.timestamp("us", "UTC"))
+    events = pa.table({"event_time": stamps, "event_type": ["S"] * n, "x": x, "g": g})
+    query = {
+        "pattern": "S+",
+        "where": where,
+        "group_by": ["g"],
+        "return": {"n": "COUNT(*)", "events": "COUNT(S)"},
+        "within": f"{within} seconds",
+        "slide": f"{slide} seconds",
+    }
+    found = {(row["g"], int(row["window_start"].timestamp())): row for row in evaluate(query, events).to_pylist()}
+    expected: dict[tuple[int, int], tuple[int, int]] = {}
+    for j in range(-within // slide - 1, 1100 // slide):
+        for group in range(3):
+            inside = np.flatnonzero((times >= j * slide) & (times < j * slide + within) & (g == group))
+            trends, members = [], []
+            for w in range(len(inside)):
+                before = [
+                    v
+                    for v in range(w)
+                    if times[inside[v]] < times[inside[w]] and (len(where) == 1 or x[inside[v]] > x[inside[w]])
+                ]
+                trends.append(1 + sum(trends[v] for v in before))
+                members.append(trends[-1] + sum(members[v] for v in before))
+            if len(inside):
+                expected[group, j * slide] = (sum(trends), sum(members))
+    assert found.keys() == expected.keys()
+    for key, counts in expected.items():
+        for name, count in zip(("n", "events"), counts, strict=True):
+            assert found[key][name] == (count if count < 10**38 else None), key
+            assert math.isclose(found[key][f"{name}_log10"], math.log10(count), rel_tol=1e-9)
