@@ -29,7 +29,7 @@ def pattern_dag(path: str) -> DAG:
     pattern = check_pattern(find_project(), Path(path))
     with DAG(
         dag_id=pattern.name,
-        description=pattern.description,
+        description=pattern.description.strip(),
         doc_md=f"{pattern.description}\n\n```yaml\n{Path(path).read_text()}\n```\n",
         schedule=timetable(pattern),
         start_date=EPOCH,

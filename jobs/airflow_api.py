@@ -41,6 +41,11 @@ class AirflowApi:
     def run_state(self, dag_id: str, run_id: str) -> str:
         return str(self._call("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}")["state"])
 
+    def runs(self, dag_id: str) -> list[Json]:
+        """The newest runs, each with `dag_run_id`, `state`, `data_interval_start`, `data_interval_end`."""
+        found: list[Json] = self._call("GET", f"/api/v2/dags/{dag_id}/dagRuns?order_by=-id")["dag_runs"]
+        return found
+
     def tasks(self, dag_id: str, run_id: str) -> list[Json]:
         """Each with `task_id`, `state` (None: not yet), `try_number`, `start_date`, `duration`."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances"

@@ -169,7 +169,7 @@ class AirflowHome:
                     stderr=log,
                     start_new_session=True,  # Ctrl-C is ours to handle
                 )
-                stack.callback(stop, process.pid)
+                stack.callback(stop, process)
                 processes[component] = process
             yield processes
 
@@ -192,19 +192,18 @@ class AirflowHome:
         raise AirflowHomeError(f"Airflow is not up after {START_SECONDS:.0f} s\n{logs}")
 
 
-def stop(pid: int) -> None:
+def stop(process: subprocess.Popen[bytes]) -> None:
     """Ends a process that we started and all that it started: asked first, then made to."""
-    try:
-        parent = psutil.Process(pid)
+    family: list[psutil.Process] = []
+    with suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(process.pid)
         family = [*parent.children(recursive=True), parent]
-    except psutil.NoSuchProcess:
-        return
-    for process in family:
-        quietly(process.terminate)
+    for member in family:
+        quietly(member.terminate)
     _, alive = psutil.wait_procs(family, timeout=STOP_SECONDS)
-    for process in alive:
-        quietly(process.kill)
-    psutil.wait_procs(alive, timeout=5)
+    for member in alive:
+        quietly(member.kill)
+    process.wait(timeout=STOP_SECONDS)
 
 
 def quietly(act: Callable[[], object]) -> None:

@@ -66,6 +66,11 @@ def patterns(home: AirflowHome, airflow: AirflowCommand) -> Iterator[Path]:
         added.unlink()
 
 
+def parse(airflow: AirflowCommand) -> None:
+    """Has Airflow's DAG processor look at every file once."""
+    airflow("dag-processor", "--num-runs", "1")
+
+
 def rows(printed: str) -> Rows:
     """The table that `airflow ... -o json` printed, which may follow other lines."""
     start = printed.find("[{")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from jobs.airflow_home import AirflowHome
-from tests.dag.conftest import AirflowCommand, rows
+from tests.dag.conftest import AirflowCommand, parse, rows
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 
@@ -43,7 +43,7 @@ print("DAGS" + json.dumps({
 @pytest.fixture(scope="module")
 def described(home: AirflowHome, airflow: AirflowCommand) -> dict[str, Any]:
     """Every DAG, as Airflow's own DagBag holds it."""
-    airflow("dags", "reserialize")
+    parse(airflow)
     folder = home.home / "bundles" / "patterns" / "dags"
     done = subprocess.run(
         [sys.executable, "-c", DESCRIBE, str(folder)],
@@ -90,10 +90,10 @@ def test_a_dag_says_what_its_pattern_says(home: AirflowHome, described: dict[str
 
 def test_a_daily_run_covers_its_day(airflow: AirflowCommand, described: dict[str, Any]) -> None:
     """The data interval is half open, [D, D+1), and the logical date is its start, not the time of firing."""
-    columns = "dag_id,next_dagrun,next_dagrun_data_interval_start,next_dagrun_data_interval_end"
+    columns = "dag_id,next_dagrun_logical_date,next_dagrun_data_interval_start,next_dagrun_data_interval_end"
     details = rows(airflow("dags", "list", "-o", "json", "--columns", columns))[0]
     start = datetime.fromisoformat(details["next_dagrun_data_interval_start"])
-    assert datetime.fromisoformat(details["next_dagrun"]) == start
+    assert datetime.fromisoformat(details["next_dagrun_logical_date"]) == start
     assert datetime.fromisoformat(details["next_dagrun_data_interval_end"]) - start == timedelta(days=1)
 
 

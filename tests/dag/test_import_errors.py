@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.dag.conftest import AirflowCommand, rows
+from tests.dag.conftest import AirflowCommand, parse, rows
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 
 
 def import_errors(airflow: AirflowCommand) -> dict[str, str]:
     """`{DAG file: error}`, after Airflow has parsed every file again."""
-    airflow("dags", "reserialize")
+    parse(airflow)
     return {row["filepath"]: row["error"] for row in rows(airflow("dags", "list-import-errors", "-o", "json"))}
 
 
@@ -54,7 +54,7 @@ def test_a_pattern_added_or_removed_is_seen(airflow: AirflowCommand, patterns: P
     """The folder is what counts, without a restart."""
     added = patterns / "another.yaml"
     added.write_text((patterns / "delay_snowball.yaml").read_text().replace("name: delay_snowball", "name: another"))
-    airflow("dags", "reserialize")
+    parse(airflow)
     assert "another" in dag_ids(airflow)
     added.unlink()
     assert import_errors(airflow) == {}

@@ -1,0 +1,68 @@
+"""A pattern from Airflow's scheduler to its results: real processes, real Spark, real Delta."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.airflow_api import AirflowApi
+from jobs.airflow_home import AirflowHome
+from pipelines.runs import STAGES
+from tests.dag.conftest import AirflowCommand
+from tests.pipeline.flights import Lake, flight
+
+pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
+
+PATTERN = "delay_snowball"
+DONE = {"success", "failed"}
+SECONDS = 900.0
+
+
+def utc(day: int, hour: int = 0) -> datetime:
+    return datetime(2013, 7, day, hour, tzinfo=UTC)
+
+
+@pytest.fixture
+def lake(spark: SparkSession, home: AirflowHome) -> Lake:
+    """Two days of one aircraft: two legs, then three, each later than the one before."""
+    lake = Lake(spark, home.project, home.profile)
+    legs = ["2013-07-03T12:00", "2013-07-03T15:00", "2013-07-04T11:00", "2013-07-04T14:00", "2013-07-04T17:00"]
+    lake.deliver(flight(number, at) for number, at in enumerate(legs, start=1))
+    return lake
+
+
+def test_a_backfill_runs_each_day_once(lake: Lake, home: AirflowHome, airflow: AirflowCommand) -> None:
+    """Two daily intervals: two runs, each computing the window that ends in its own, published side by side."""
+    with home.running() as processes:
+        home.wait_until_up(processes)
+        api = AirflowApi(home.url)
+        wait(lambda: PATTERN in api.dag_ids())
+        api.pause(PATTERN, False)
+        airflow("backfill", "create", "--dag-id", PATTERN, "--from-date", "2013-07-04", "--to-date", "2013-07-05")
+        wait(lambda: len(api.runs(PATTERN)) == 2 and all(run["state"] in DONE for run in api.runs(PATTERN)))
+        runs = api.runs(PATTERN)
+        logs = {run["dag_run_id"]: api.tasks(PATTERN, run["dag_run_id"]) for run in runs}
+        assert {run["state"] for run in runs} == {"success"}, logs
+
+    warehouse = lake.warehouse
+    results = lake.spark.read.format("delta").load(warehouse.results(PATTERN)).collect()
+    found = {row["window_end"].astimezone(UTC): (int(row["snowballs"]), int(row["legs"])) for row in results}
+    assert found == {utc(4, 9): (3, 4), utc(5, 9): (7, 12)}
+
+    records = lake.spark.read.format("delta").load(warehouse.runs).where(f"pattern = '{PATTERN}'").collect()
+    intervals = {(row["interval_from"].astimezone(UTC), row["interval_to"].astimezone(UTC)) for row in records}
+    assert intervals == {(utc(4), utc(5)), (utc(5), utc(6))}
+    assert {row["run_id"] for row in records} == set(logs)
+    assert sorted(row["stage"] for row in records) == sorted(2 * [stage for stage in STAGES if stage != "ingest"])
+    assert len(list((home.project.state / "reports").glob(f"{PATTERN}*.html"))) == 2
+
+
+def wait(for_it: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not for_it():
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
