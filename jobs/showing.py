@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from pipelines.project import Project
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from cep_core import Plan
 
 NARROW = 150
 """Columns of a line where no terminal says: tables in a log stay whole."""
@@ -46,34 +45,13 @@ def print_validation(project: Project, files: list[Path]) -> bool:
 
 def print_plan(project: Project, name: str) -> None:
     """The compiled plan, and how the pipelines cut its events."""
-    from cep_core import compile_plan, load_pattern
-    from pipelines.contract import load_contract
+    from cep_core import explain
     from pipelines.shards import group_key
+    from pipelines.validate import compiled
 
-    pattern = load_pattern(project.pattern_path(name))
-    plan = compile_plan(pattern, load_contract(project.contract_path(str(pattern.source))).event_schema())
-    for condition in pattern.where:
-        console.print(f"where    {condition}", soft_wrap=True)
-    for line in plan_lines(plan):
-        console.print(line, soft_wrap=True)
-    console.print(f"reads    {', '.join(plan.columns)} of {pattern.source}")
-    console.print(f"events   {', '.join(plan.event_types or ('every type',))}")
-    console.print(f"shards   by {', '.join(group_key(plan)) or 'nothing'}, and by time")
-    console.print(f"plan     {plan.hash}")
-
-
-def plan_lines(plan: Plan) -> list[str]:
-    """The pattern's variables, and for each pair that may be adjacent how the first is found from the second."""
-    lines = [f"{'variable':<8} {variable} of type {kind}" for variable, kind in plan.types]
-    for earlier, later in dict.fromkeys(pair for part in plan.automata for pair in sorted(part.follows)):
-        pair = plan.pair(earlier, later)
-        lines.append(f"{'step':<8} {earlier} -> {later}: {pair.method.value} ({pair.reason})")
-    span = f"{_span(plan.windows.within)} long, one every {_span(plan.windows.slide)}"
-    return [*lines, f"{'windows':<8} {span}", f"{'select':<8} {plan.select}"]
-
-
-def _span(micros: int) -> str:
-    return str(timedelta(microseconds=micros))
+    pattern, plan = compiled(project, project.pattern_path(name))
+    console.print(explain(plan), soft_wrap=True)
+    console.print(f"on Spark  cut by {', '.join(group_key(plan)) or 'nothing'} and by time, from {pattern.source}")
 
 
 def print_results(place: Place, spark: SparkSession, pattern: str, limit: int) -> None:

@@ -6,21 +6,31 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from cep_core import Pattern, PatternWarning, compile_plan, load_pattern
+from cep_core import Pattern, PatternErrors, PatternWarning, Plan, compile_query
 from cep_core.errors import TrendlakeError
+from cep_core.model import read_pattern
 from pipelines.contract import contract_of, load_contract, load_document
 from pipelines.project import Project
 from pipelines.results_contract import check_templates
 
 
+def compiled(project: Project, path: Path) -> tuple[Pattern, Plan]:
+    """A pattern and its plan against its source's contract; conditions without effect warn (PatternWarning).
+
+    Raises PatternErrors with all mistakes of the file, ContractErrors, ProjectError (there is no such source).
+    """
+    pattern, errors = read_pattern(path)
+    if pattern is None or pattern.source is None:
+        raise PatternErrors(errors)
+    contract = load_contract(project.contract_path(pattern.source))
+    return pattern, compile_query(path, contract.event_schema())
+
+
 def check_pattern(project: Project, path: Path) -> Pattern:
-    """A pattern that compiles against its source's contract. Raises PatternErrors, ContractErrors, ProjectError."""
-    pattern = load_pattern(path)
-    contract = load_contract(project.contract_path(str(pattern.source)))
+    """A pattern that compiles against its source's contract. Raises as `compiled` does; warns of nothing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
-        compile_plan(pattern, contract.event_schema())
-    return pattern
+        return compiled(project, path)[0]
 
 
 def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, TrendlakeError | None, list[str]]]:
@@ -39,9 +49,7 @@ def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, Tre
 
 def _check(project: Project, path: Path) -> None:
     if path.resolve().parent != project.contracts.resolve():
-        pattern = load_pattern(path)
-        contract = load_contract(project.contract_path(str(pattern.source)))
-        compile_plan(pattern, contract.event_schema())
+        compiled(project, path)
     elif path.stem.startswith("results_"):
         check_templates(*load_document(path))
     else:
