@@ -4,13 +4,13 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
 export TRENDLAKE_STATE ?= $(CURDIR)/.trendlake
-PATHS := cep_core pipelines jobs dags tests scripts
+PATHS := cep_core pipelines jobs dags tests bench scripts
 
 # The environment's own interpreter, for Spark's workers too, and the Java that the set-up found.
 RUN = JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_home")" PYSPARK_PYTHON="$(CURDIR)/.venv/bin/python" \
       PATH="$(CURDIR)/.venv/bin:$$PATH"
 
-.PHONY: help setup demo test test-fast fuzz airflow lint types fmt lock jars-lock clean distclean
+.PHONY: help setup demo test test-fast fuzz bench airflow lint types fmt lock jars-lock clean distclean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test-fast: setup ## the tests that need neither Spark nor Airflow
 
 fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600)
 	@$(RUN) python -m tests.property.fuzz --seconds $(or $(SECONDS),600)
+
+bench: setup ## the engine's speed on one core, beside GRETA's own algorithm: a table, and JSON in the state folder
+	@$(RUN) python -m bench.engine
 
 airflow: setup ## start Airflow with its page on localhost; Ctrl-C stops it
 	@$(RUN) python -m jobs.airflow_home

@@ -77,7 +77,7 @@ def test_explain_says_how() -> None:
     told = runner.invoke(app, ["explain", "delay_snowball", "--project-dir", str(ROOT)])
     assert told.exit_code == 0, told.output
     assert "Fenwick" in told.output
-    assert "by carrier, and by time" in told.output
+    assert "cut by carrier and by time" in told.output
 
 
 @pytest.mark.parametrize(
