@@ -11,7 +11,13 @@ export PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1
 say() { printf '%s\n' "$*"; }
 stop() { printf 'set-up: %s\n' "$*" >&2; exit 1; }
 may_apt() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
-apt_install() { say "set-up: installing $* with apt"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+apt_install() {
+    say "set-up: installing $* with apt"
+    if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"; } >"$STATE/apt.log" 2>&1; then
+        tail -n 5 "$STATE/apt.log" >&2
+        return 1
+    fi
+}
 
 # --- Python: 3.11 or 3.12 --------------------------------------------------------------------------------------
 right_python() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; }
