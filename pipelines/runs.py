@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
+import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from cep_core.errors import TrendlakeError
@@ -94,8 +96,8 @@ def append(
     }
     for name in ("interval_from", "interval_to"):
         values[name] = None if values[name] is None else moment(values[name])
-    row = tuple(values[name] for name in SCHEMA.fieldNames())
-    spark.createDataFrame([row], SCHEMA).coalesce(1).write.format("delta").mode("append").save(warehouse.runs)
+    row = pa.Table.from_pylist([values], schema=to_arrow_schema(SCHEMA, timezone="UTC"))
+    spark.createDataFrame(row).coalesce(1).write.format("delta").mode("append").save(warehouse.runs)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
@@ -20,7 +21,9 @@ from pipelines.errors import ShardTooLargeError
 from pipelines.quarantine import column
 
 SHARD = "__trendlake_shard"
-KEY = "__trendlake_key"
+UNIT = "__trendlake_unit"
+OWN = "__trendlake_own"
+PARTITION = "__trendlake_partition"
 TASKS_PER_CORE = 3
 MIN_ROWS = 50_000
 """A worker's start costs more than this many rows: fewer are not spread further."""
@@ -28,11 +31,13 @@ MIN_ROWS = 50_000
 
 @dataclass(frozen=True)
 class Cut:
-    """`windows` of the run, `size` of them a time shard, units spread over `partitions` by a hash."""
+    """`windows` of the run, `size` of them a time shard, units spread over `partitions` by a hash; the units whose hash
+    is in `alone` have the last partitions, one each."""
 
     windows: range
     size: int
     partitions: int = 1
+    alone: tuple[int, ...] = ()
 
     @property
     def shards(self) -> int:
@@ -73,17 +78,22 @@ def choose(plan: Plan, events: DataFrame, rows: int, windows: range, limit: int,
 
 
 def _spread(plan: Plan, units: DataFrame, cut: Cut, limit: int, target: int) -> Cut:
-    """The number of partitions at which no partition gets more than `limit` rows, though units may collide."""
-    units = units.persist()
+    """Partitions of which none gets more than `limit` rows, though units may meet in one by their hash.
+
+    A unit of more than a quarter of the limit gets a partition to itself; there are fewer than 4 * rows / limit such.
+    Those left are small beside the limit, so few doublings part them well enough.
+    """
+    units = units.withColumn(UNIT, _hash(plan)).persist()
     try:
-        total = units.agg(sf.sum("count")).collect()[0][0] or 0
-        partitions = max(1, -(-total // target))
+        large = sf.col("count") > limit // 4
+        alone = tuple(sorted(row[0] for row in units.where(large).select(UNIT).collect()))
+        small = units.where(~large)
+        shared = max(1, -(-(small.agg(sf.sum("count")).collect()[0][0] or 0) // target))
         while True:
-            wider = Cut(cut.windows, cut.size, partitions)
-            loads = units.groupBy(partition_of(plan, partitions)).agg(sf.sum("count").alias("rows"))
+            loads = small.groupBy(sf.pmod(UNIT, sf.lit(shared))).agg(sf.sum("count").alias("rows"))
             if (loads.agg(sf.max("rows")).collect()[0][0] or 0) <= limit:
-                return wider
-            partitions *= 2
+                return Cut(cut.windows, cut.size, shared + len(alone), alone)
+            shared *= 2
     finally:
         units.unpersist()
 
@@ -92,9 +102,9 @@ def _unit(plan: Plan) -> list[Column]:
     return [*(column(name) for name in group_key(plan)), sf.col(SHARD)]
 
 
-def partition_of(plan: Plan, partitions: int) -> Column:
-    """The number of a unit's partition. A unit's rows agree on it."""
-    return sf.pmod(sf.xxhash64(*_unit(plan)), sf.lit(partitions)).cast("int")
+def _hash(plan: Plan) -> Column:
+    """A unit as one long: what travels and is compared instead of the group's columns."""
+    return sf.xxhash64(*_unit(plan))
 
 
 def sharded(plan: Plan, events: DataFrame, cut: Cut) -> DataFrame:
@@ -119,10 +129,22 @@ def _floor_div(value: Column, divisor: int) -> Column:
     return sf.call_function("div", value - sf.pmod(value, by), by)
 
 
+def placed(plan: Plan, spread: DataFrame, cut: Cut) -> DataFrame:
+    """Sharded events with the column `PARTITION`: the number of the partition their unit belongs to."""
+    shared = cut.partitions - len(cut.alone)
+    spread = spread.withColumn(UNIT, _hash(plan))
+    number = sf.pmod(UNIT, sf.lit(shared)).cast("int")
+    if not cut.alone:
+        return spread.withColumn(PARTITION, number).drop(UNIT)
+    numbers = pa.table({UNIT: cut.alone, OWN: range(shared, cut.partitions)}, pa.schema({UNIT: "int64", OWN: "int32"}))
+    own = sf.broadcast(spread.sparkSession.createDataFrame(numbers))
+    return spread.join(own, UNIT, "left").withColumn(PARTITION, sf.coalesce(OWN, number)).drop(UNIT, OWN)
+
+
 def distribute(plan: Plan, events: DataFrame, cut: Cut) -> DataFrame:
     """The sharded events, each unit whole in one of the cut's partitions."""
-    spread = sharded(plan, events, cut)
-    return spread.repartitionById(cut.partitions, partition_of(plan, cut.partitions))
+    spread = placed(plan, sharded(plan, events, cut), cut)
+    return spread.repartitionById(cut.partitions, sf.col(PARTITION)).drop(PARTITION)
 
 
 def _too_large(plan: Plan, unit: dict[str, object], cut: Cut, limit: int) -> ShardTooLargeError:

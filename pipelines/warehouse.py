@@ -10,13 +10,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from delta.exceptions import DeltaConcurrentModificationException
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    DeltaConcurrentModificationException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.errors import BusyTableError
 
+CONFLICTS = (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    DeltaConcurrentModificationException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+"""Another writer came first. In Python, DeltaConcurrentModificationException is not the others' base."""
 ATTEMPTS = 12
 
 Result = TypeVar("Result")
@@ -76,7 +96,7 @@ def with_retries(action: Callable[[], Result], what: str) -> Result:
     for attempt in range(ATTEMPTS):
         try:
             return action()
-        except DeltaConcurrentModificationException as error:
+        except CONFLICTS as error:
             last: Exception = error
         except AnalysisException as error:
             if "DELTA_TABLE_ALREADY_EXISTS" not in str(error):

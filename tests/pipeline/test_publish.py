@@ -10,10 +10,12 @@ from pyspark.sql import functions as sf
 
 from pipelines.commits import recent_commits
 from pipelines.errors import ChecksFailedError, StaleRunError, StepOrderError
+from pipelines.runs import Record
 from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute
 from pipelines.steps.publish import publish
+from pipelines.steps.run import Run
 from pipelines.warehouse import latest_version
 from tests.pipeline.flights import Lake, all_steps, answers, flight, renamed
 
@@ -33,37 +35,50 @@ def snowballs(day: int, legs: int, carrier: str | None = "UA", first: int = 0) -
     ]  # fmt: skip
 
 
-def test_publishing_again_changes_nothing(lake: Lake) -> None:
-    """A retry, or another run of the same range: no row is touched and the change feed stays silent."""
-    lake.deliver([*snowballs(1, 4), *snowballs(3, 3, "AA", 500)])
-    run = lake.run(lake.pattern(), *WEEK, "r1")
-    first = all_steps(run)
-    assert (first.rows_inserted, first.rows_updated, first.rows_deleted) == (2, 0, 0)
-    before = lake.results(run).collect()
-    again = publish(run)
-    other = all_steps(renamed(run, "r2"))
-    for record in (again, other):
-        assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (0, 0, 0)
-    assert sorted(lake.results(run).collect()) == sorted(before)
-    changes = (
-        lake.spark.read.format("delta")
-        .option("readChangeFeed", "true")
-        .option("startingVersion", int(first.results_version or 0) + 1)
-        .load(lake.warehouse.results(run.name))
-    )
-    assert changes.count() == 0
+@pytest.fixture(scope="module")
+def first(shared_lake: Lake) -> tuple[Lake, Run, Record]:
+    """A lake with one published run, and the record of its publishing."""
+    shared_lake.deliver([*snowballs(1, 4), *snowballs(3, 3, "AA", 500)])
+    run = shared_lake.run(shared_lake.pattern(), *WEEK, "r1")
+    return shared_lake, run, all_steps(run)
 
 
-def test_the_right_rows_come_out(lake: Lake) -> None:
+def test_the_right_rows_come_out(first: tuple[Lake, Run, Record]) -> None:
     """Counts, extremes and means of a case worked by hand."""
-    lake.deliver([*snowballs(1, 4), *snowballs(3, 3, "AA", 500)])
-    run = lake.run(lake.pattern(), *WEEK, "r1")
-    all_steps(run)
+    lake, run, record = first
     rows = answers(lake.results(run), run)
     told = [(row["carrier"], row["window_start"].day, int(row["snowballs"]), int(row["legs"])) for row in rows]
     assert told == [("AA", 3, 7, 12), ("UA", 1, 15, 32)]
     assert [row["worst"] for row in rows] == [12.0, 13.0]
     assert [row["mean"] for row in rows] == pytest.approx([11.0, 11.5], rel=1e-12)
+    assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (2, 0, 0)
+
+
+def test_one_commit_a_publish(first: tuple[Lake, Run, Record]) -> None:
+    """The table's history: made once, then one commit for each run, which says where it came from."""
+    lake, run, record = first
+    commits = recent_commits(lake.spark, lake.warehouse.results(run.name))[-2:]
+    assert [commit.version for commit in commits] == [1, 0]
+    assert commits[0].note["run_id"] == "r1"
+    assert commits[0].note["source_version"] == record.source_version == 1
+
+
+def test_publishing_again_changes_nothing(first: tuple[Lake, Run, Record]) -> None:
+    """A retry, or another run of the same range: no row is touched and the change feed stays silent."""
+    lake, run, record = first
+    before = lake.results(run).collect()
+    again = publish(run)
+    other = all_steps(renamed(run, "r2"))
+    for later in (again, other):
+        assert (later.rows_inserted, later.rows_updated, later.rows_deleted) == (0, 0, 0)
+    assert sorted(lake.results(run).collect()) == sorted(before)
+    changes = (
+        lake.spark.read.format("delta")
+        .option("readChangeFeed", "true")
+        .option("startingVersion", int(record.results_version or 0) + 1)
+        .load(lake.warehouse.results(run.name))
+    )
+    assert changes.count() == 0
 
 
 def test_late_changed_and_lost_rows_change_the_results(lake: Lake) -> None:
@@ -164,14 +179,3 @@ def test_steps_keep_their_order(lake: Lake) -> None:
     lake.pattern(within="2 days")
     with pytest.raises(StepOrderError, match="the pattern has changed"):
         compute(lake.run(path, *WEEK, "r1"))
-
-
-def test_one_commit_a_publish(lake: Lake) -> None:
-    """The table's history: made once, then one commit for each run, which says where it came from."""
-    lake.deliver(snowballs(1, 3))
-    run = lake.run(lake.pattern(), *WEEK, "r1")
-    record = all_steps(run)
-    commits = recent_commits(lake.spark, lake.warehouse.results(run.name))
-    assert [commit.version for commit in commits] == [1, 0]
-    assert commits[0].note["run_id"] == "r1"
-    assert commits[0].note["source_version"] == record.source_version == 1

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as sf
 
 from cep_core import run_plan
 from pipelines.errors import ShardTooLargeError
-from pipelines.shards import SHARD, Cut, choose, distribute, partition_of, sharded
+from pipelines.shards import PARTITION, SHARD, Cut, choose, distribute, placed, sharded
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute, computed, read_events
 from pipelines.steps.run import Run
 from pipelines.worker import kernel_of
-from tests.pipeline.flights import Lake, flight
+from tests.pipeline.flights import Lake, flight, replace_limits
 
 pytestmark = pytest.mark.spark
 
@@ -35,9 +37,10 @@ def busy_day(events: int = 600) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-@pytest.fixture
-def run(lake: Lake) -> Run:
+@pytest.fixture(scope="module")
+def run(shared_lake: Lake) -> Run:
     """Windows of two hours every 20 minutes, over two busy days."""
+    lake = shared_lake
     lake.deliver(busy_day())
     run = lake.run(lake.pattern(within="2 hours", slide="20 minutes"), *DAY, "r1")
     check_source(run)
@@ -74,30 +77,38 @@ def test_an_event_goes_to_every_shard_that_needs_it(run: Run) -> None:
 
 
 def test_a_unit_is_whole_in_one_partition(run: Run) -> None:
-    """Rows of one group and shard lie in the partition that `partition_of` says."""
+    """Rows of one group and shard lie together, where `placed` says."""
+    events = read_events(run, checked(run))
     cut = Cut(run.windows, 6, 5)
-    spread = distribute(run.plan, read_events(run, checked(run)), cut)
-    number = partition_of(run.plan, cut.partitions).alias("said")
-    from pyspark.sql import functions as sf
+    lie = distribute(run.plan, events, cut).withColumn("at", sf.spark_partition_id())
+    units = lie.groupBy("carrier", SHARD).agg(sf.collect_set("at").alias("at"))
+    said = placed(run.plan, sharded(run.plan, events, cut), cut).select("carrier", SHARD, PARTITION).distinct()
+    both = units.join(said, ["carrier", SHARD])
+    assert both.count() == units.count() == said.count()
+    assert both.where(sf.size("at") > 1).isEmpty()
+    assert both.where(sf.get("at", sf.lit(0)) != sf.col(PARTITION)).isEmpty()
 
-    assert spread.select(sf.spark_partition_id().alias("is"), number).where("is != said").isEmpty()
 
-
-def test_a_hot_group_is_spread_by_time(run: Run) -> None:
-    """More rows than a worker may hold: time shards shrink until each fits, and the results are the same."""
+@pytest.mark.parametrize("limit", [45, 120, 400])
+def test_a_hot_group_is_spread_by_time(run: Run, limit: int) -> None:
+    """More rows than a worker may hold: shards and partitions until each fits, and the results are the same."""
     events = read_events(run, checked(run))
     rows = events.count()
-    cut = choose(run.plan, events, rows, run.windows, limit=80, cores=2)
-    assert cut.shards > 12
-    load = sharded(run.plan, events, cut).groupBy(partition_of(run.plan, cut.partitions)).count()
-    assert load.agg({"count": "max"}).collect()[0][0] <= 80
+    assert rows > limit
+    cut = choose(run.plan, events, rows, run.windows, limit, cores=2)
+    loads = placed(run.plan, sharded(run.plan, events, cut), cut).groupBy(PARTITION).count()
+    assert loads.agg(sf.max("count")).collect()[0][0] <= limit
+    assert cut.partitions < 150
     whole = rows_of(run_plan(run.plan, events.toArrow(), run.windows))
     assert rows_of(computed(run, events, cut).toArrow()) == whole
+    if limit == 45:
+        assert cut.shards > 18
+        assert cut.alone
 
 
-def test_what_cannot_fit_fails_by_name(lake: Lake, run: Run) -> None:
+def test_what_cannot_fit_fails_by_name(run: Run) -> None:
     """One group's events of one window above the limit: an error that names both, never a cut."""
-    small = lake.run(lake.pattern(within="2 hours", slide="20 minutes"), *DAY, "r1", limit=20)
+    small = replace(run, profile=replace_limits(run.profile, 20))
     with pytest.raises(ShardTooLargeError, match=r"carrier = 'UA': \d+ events in the window that starts at 2013-03-0"):
         compute(small)
 
