@@ -38,6 +38,10 @@ class AirflowApi:
         body = {"dag_run_id": run_id, "logical_date": None, "conf": params}
         self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)
 
+    def give_up(self, dag_id: str, run_id: str) -> None:
+        """Marks a run as failed, with the tasks that are not done."""
+        self._call("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}", {"state": "failed"})
+
     def run_state(self, dag_id: str, run_id: str) -> str:
         return str(self._call("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}")["state"])
 

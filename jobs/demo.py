@@ -28,6 +28,7 @@ RANGE = {
     "to": "2014-01-02T00:00:00Z",
 }  # UTC: the last local evening is 2014's
 TROUBLE = {"up_for_retry", "failed", "upstream_failed"}
+RUN_PREFIX = "demo_"
 LOG_LINES = 30
 SHOWN = 8  # result rows of each pattern
 JAVA_CHATTER = "WARNING: Using incubator modules"
@@ -125,6 +126,9 @@ def run_dags(home: AirflowHome, processes: Processes, run_id: str) -> None:
     console.print(f"  Airflow's page, while this runs: {home.url}")
     watch = Watch(api, run_id)
     for dag_id in PATTERNS:
+        for run in api.runs(dag_id):  # left behind by a demo that was stopped: it would go on beside this one
+            if run["state"] in ("queued", "running") and run["dag_run_id"].startswith(RUN_PREFIX):
+                api.give_up(dag_id, run["dag_run_id"])
         api.pause(dag_id, False)
         api.trigger(dag_id, run_id, RANGE)
     try:
@@ -157,7 +161,7 @@ def show_results(home: AirflowHome, run_id: str) -> None:
 def demo() -> None:
     began = time.monotonic()
     home = own_home(free_port(), scheduled=False)
-    run_id = f"demo_{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    run_id = f"{RUN_PREFIX}{datetime.now(UTC):%Y%m%dT%H%M%S}"
     with home.running() as processes:  # comes up while the flights are read
         step(1, "Read 336,776 flights of 2013 into a Delta table, through their data contract")
         trendlake(home, "ingest", "flights")
