@@ -69,9 +69,7 @@ def kernels(
 ENGINES: Mapping[str, Engine] = {"reference": reference, "kernels": kernels}
 
 
-def differences(
-    expected: list[dict[str, Any]], found: list[dict[str, Any]], group_by: Sequence[str] = ()
-) -> list[str]:
+def differences(expected: list[dict[str, Any]], found: list[dict[str, Any]], group_by: Sequence[str] = ()) -> list[str]:
     """How two answers differ: counts, bounds and groups exactly, doubles to 1e-9; rows in any order."""
     key_names = (*group_by, "window_start")
     wanted, got = (_by_key(rows, key_names) for rows in (expected, found))
