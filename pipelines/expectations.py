@@ -7,13 +7,16 @@ holds whether each row keeps it. Nothing is sent anywhere, nothing is stored: th
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
 
 from pipelines.contract_rules import Rule
+from pipelines.quarantine import column as column_of
 from pipelines.quarantine import is_good
 from pipelines.rule_text import expected_of
 
@@ -32,34 +35,52 @@ def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[dict
     import great_expectations as gx
     from great_expectations.data_context.types.base import ProgressBarsConfig
 
-    names = {rule.name: f"rule: {rule.name}" for rule in rules if rule.kind in DERIVED}
-    frame = frame.withColumns({names[rule.name]: is_good(rule) for rule in rules if rule.name in names})
+    judged, names = _renamed(frame, rules)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
     source = context.data_sources.add_spark("spark", persist=False)
     batches = source.add_dataframe_asset(suite_name).add_batch_definition_whole_dataframe("all")
     suite = context.suites.add(gx.ExpectationSuite(suite_name))
     for rule in rules:
-        suite.add_expectation(expectation_of(rule, names.get(rule.name)))
-    batch = batches.get_batch(batch_parameters={"dataframe": frame})
+        suite.add_expectation(expectation_of(rule, names))
+    batch = batches.get_batch(batch_parameters={"dataframe": judged})
     outcome: Any = batch.validate(suite, result_format={"result_format": "BASIC", "partial_unexpected_count": 0})
     results = {result.expectation_config.meta["rule"]: result for result in outcome.results}
     return [_verdict(rule, results[rule.name]) for rule in rules]
 
 
-def expectation_of(rule: Rule, derived: str | None = None) -> Any:
-    """The expectation (an object of Great Expectations) that judges a rule; `derived` is the column of truth values
-    of a rule that needs one."""
+def _renamed(frame: DataFrame, rules: Sequence[Rule]) -> tuple[DataFrame, dict[str, str]]:
+    """The columns the rules speak of and those of truth values, under names that need no quoting (Great Expectations
+    quotes none), with the names by column and by rule."""
+    names: dict[str, str] = {}
+    columns: list[Column] = [sf.lit(True).alias("row_there")]
+    for rule in rules:
+        if rule.kind in DERIVED:
+            names[f"rule {rule.name}"] = f"rule_{len(names)}"
+            columns.append(is_good(rule).alias(names[f"rule {rule.name}"]))
+        for name in () if rule.kind in DERIVED else rule.columns:
+            if f"column {name}" not in names:
+                plain = re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) and not name.startswith(
+                    ("rule_", "column_", "row_")
+                )
+                names[f"column {name}"] = name if plain else f"column_{len(names)}"
+                columns.append(column_of(name).alias(names[f"column {name}"]))
+    return frame.select(*columns), names
+
+
+def expectation_of(rule: Rule, names: Mapping[str, str]) -> Any:
+    """The expectation (an object of Great Expectations) that judges a rule; `names` are those `_renamed` gives."""
     gxe: Any = import_module("great_expectations.expectations")
 
     meta = {"rule": rule.name}
-    if derived is not None:
-        return gxe.ExpectColumnValuesToBeInSet(column=derived, value_set=[True], meta=meta)
+    if rule.kind in DERIVED:
+        return gxe.ExpectColumnValuesToBeInSet(column=names[f"rule {rule.name}"], value_set=[True], meta=meta)
     if rule.kind == "row_count":
         return gxe.ExpectTableRowCountToBeBetween(min_value=0, meta=meta)
-    if rule.kind == "unique" and len(rule.columns) > 1:
-        return gxe.ExpectCompoundColumnsToBeUnique(column_list=list(rule.columns), ignore_row_if="never", meta=meta)
-    column: dict[str, Any] = {"column": rule.columns[0], "meta": meta}
+    columns = [names[f"column {name}"] for name in rule.columns]
+    if rule.kind == "unique" and len(columns) > 1:
+        return gxe.ExpectCompoundColumnsToBeUnique(column_list=columns, ignore_row_if="never", meta=meta)
+    column: dict[str, Any] = {"column": columns[0], "meta": meta}
     if rule.kind == "unique":
         return gxe.ExpectColumnValuesToBeUnique(**column)
     if rule.kind == "not_null":

@@ -107,7 +107,7 @@ def annotate(frame: DataFrame, rules: Sequence[Rule], *, unique: bool = True) ->
 def _has_duplicates(frame: DataFrame, rule: Rule) -> bool:
     """Whether any key is there twice among rows good so far: counting keys is cheap, ordering whole rows is
     not."""
-    good = frame.where(sf.size(BROKEN) == 0).dropna(subset=[quoted(name) for name in rule.columns])
+    good = frame.where((sf.size(BROKEN) == 0) & _has_key(rule))
     return not good.groupBy(*map(column, rule.columns)).count().where("count > 1").isEmpty()
 
 
@@ -130,14 +130,18 @@ def _flag(frame: DataFrame, rule: Rule) -> Column:
     return flag
 
 
+def _has_key(rule: Rule) -> Column:
+    """Whether uniqueness speaks of a row: a single column's NULL is no value, in a key of several it is one."""
+    return column(rule.columns[0]).isNotNull() if len(rule.columns) == 1 else sf.lit(True)
+
+
 def _annotate_duplicates(frame: DataFrame, rule: Rule) -> DataFrame:
     """Every row but the first of those that share the key and break nothing else gets the rule's reason."""
     key = [column(name) for name in rule.columns]
     good = sf.size(BROKEN) == 0
     order = [column(name).asc_nulls_first() for name in frame.columns if name != BROKEN]
     number = sf.row_number().over(Window.partitionBy(*key, good).orderBy(*order))
-    known = reduce(lambda a, b: a & b, [part.isNotNull() for part in key])
-    repeated = good & known & (number > 1)
+    repeated = good & _has_key(rule) & (number > 1)
     return frame.withColumn(BROKEN, sf.when(repeated, sf.array(_entry(rule))).otherwise(column(BROKEN)))
 
 
