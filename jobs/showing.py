@@ -68,6 +68,11 @@ def print_results(place: Place, spark: SparkSession, pattern: str, limit: int) -
     results = read_if_there(spark, path)
     if results is None:
         raise ProjectError(f"{loaded.name} has no results yet", hint=f"run `trendlake run {loaded.name}`")
+    there = set(results.columns)
+    if not there >= set(plan.result_schema.names):
+        missing = ", ".join(name for name in plan.result_schema.names if name not in there)
+        message = f"the results of {loaded.name} are of an earlier form of the pattern, without {missing}"
+        raise ProjectError(message, hint=f"run `trendlake run {loaded.name}`")
     counts = [item.name for item in plan.measures if item.function == "count"]
     rank = f"{counts[0]}_log10" if counts else "window_start"
     hidden = {"window_end", *(f"{name}_log10" for name in plan.result_schema.names)}

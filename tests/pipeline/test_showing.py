@@ -1,0 +1,62 @@
+"""What `show` and `runs` print after a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs import running, showing
+from jobs.running import Place
+from pipelines.errors import ProjectError, ToleranceError
+from pipelines.steps.run import Run
+from tests.pipeline.flights import Lake, all_steps, flight
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def place(shared_lake: Lake) -> tuple[Place, Run]:
+    """Twelve legs of one aircraft and three of another, published; then a run that fails."""
+    lake = shared_lake
+    rows = [flight(n, f"2013-03-01T{6 + n:02d}:00:00", dep_delay=5.0 + n) for n in range(1, 13)]
+    rows += [flight(50 + n, f"2013-03-02T{6 + n:02d}:00:00", carrier="AA", tailnum="N5AA") for n in range(1, 4)]
+    lake.deliver(rows)
+    run = lake.run(lake.pattern(), "2013-03-01", "2013-03-08", "shown")
+    place = Place(lake.project, lake.profile)
+    with pytest.raises(ProjectError, match="has no results yet"):
+        showing.print_results(place, lake.spark, lake.pattern(), 5)
+    all_steps(run)
+    lake.deliver([flight(90 + n, "2013-03-05T10:00:00", arr_time=None) for n in range(9)], feed="broken")
+    with pytest.raises(ToleranceError):
+        all_steps(lake.run(lake.pattern(), "2013-03-01", "2013-03-08", "refused"))
+    return place, run
+
+
+def test_show_prints_the_busiest_first(place: tuple[Place, Run], capsys: pytest.CaptureFixture[str]) -> None:
+    """Counts in full, the most trends first, and where the table lies."""
+    where, run = place
+    showing.print_results(where, run.spark, str(where.project.state / "patterns" / "test_pattern.yaml"), 5)
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line for line in lines if "2013-03-0" in line]
+    assert len(rows) == 2
+    assert "4,095" in rows[0]
+    assert "AA" in rows[1]
+    assert lines[-1] == where.warehouse.results("test_pattern")
+
+
+def test_runs_prints_every_stage_and_errors(place: tuple[Place, Run], capsys: pytest.CaptureFixture[str]) -> None:
+    """One line a stage, the newest first; what failed says why."""
+    where, run = place
+    showing.print_runs(where, run.spark, "test_pattern", 10)
+    told = capsys.readouterr().out
+    stages = [line for line in told.splitlines() if "test_pattern" in line and "│" in line]
+    assert len(stages) == 5
+    assert "failed" in stages[0]
+    assert "refused check_source: [TOLERANCE] 9 of 24 rows of 'flights' break its contract" in told
+    showing.print_runs(where, run.spark, "another", 10)
+    assert "test_pattern" not in capsys.readouterr().out
+
+
+def test_a_step_is_told_in_a_line(place: tuple[Place, Run], capsys: pytest.CaptureFixture[str]) -> None:
+    _where, run = place
+    running.run_step("publish", run)
+    assert "version 2: 0 inserted, 0 updated, 0 deleted" in capsys.readouterr().out
