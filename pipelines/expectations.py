@@ -40,9 +40,8 @@ def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[dict
     context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
     source = context.data_sources.add_spark("spark", persist=False)
     batches = source.add_dataframe_asset(suite_name).add_batch_definition_whole_dataframe("all")
-    suite = context.suites.add(gx.ExpectationSuite(suite_name))
-    for rule in rules:
-        suite.add_expectation(expectation_of(rule, names))
+    expectations = [expectation_of(rule, names) for rule in rules]
+    suite = context.suites.add(gx.ExpectationSuite(suite_name, expectations=expectations))
     batch = batches.get_batch(batch_parameters={"dataframe": judged})
     outcome: Any = batch.validate(suite, result_format={"result_format": "BASIC", "partial_unexpected_count": 0})
     results = {result.expectation_config.meta["rule"]: result for result in outcome.results}
