@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.greta import falling_prices
-from cep_core import Plan, compile_plan, load_pattern, run_plan
+from cep_core import AnyPlan, compile_plan, load_pattern, run_plan
 from cep_core.kernels.numbers import RADIX
 from cep_core.schema import schema_of
 
@@ -47,7 +47,7 @@ def stock(n: int, price: Any) -> pa.Table:
     return pa.table({"event_time": stamp, "event_type": kind, "price": price})
 
 
-def plan_of(query: Mapping[str, Any], events: pa.Table) -> Plan:
+def plan_of(query: Mapping[str, Any], events: pa.Table) -> AnyPlan:
     return compile_plan(load_pattern(query), schema_of(events))
 
 

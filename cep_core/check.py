@@ -23,7 +23,7 @@ from cep_core.errors import (
     UnknownVariableError,
     did_you_mean,
 )
-from cep_core.model import Pattern
+from cep_core.model import TrendsPattern
 from cep_core.schema import EventSchema
 from cep_core.typing_rules import NUMERIC, ORDERED, ExpressionError, infer
 from cep_core.yaml_source import Path_
@@ -69,7 +69,7 @@ class CheckedQuery:
 
 
 class _Checker:
-    def __init__(self, pattern: Pattern, schema: EventSchema) -> None:
+    def __init__(self, pattern: TrendsPattern, schema: EventSchema) -> None:
         self.pattern = pattern
         self.schema = schema
         self.families = schema.families
@@ -327,7 +327,7 @@ def _constant_true(node: s.Expr) -> bool:
     return constant(node) is True
 
 
-def check(pattern: Pattern, schema: EventSchema) -> CheckedQuery:
+def check(pattern: TrendsPattern, schema: EventSchema) -> CheckedQuery:
     """Resolve `pattern` against `schema`. Raises PatternErrors with every mistake found."""
     checker = _Checker(pattern, schema)
     node = checker.check_pattern()

@@ -134,6 +134,10 @@ class BadEventsError(TrendlakeError):
     code = "BAD_EVENTS"
 
 
+class PatternWarning(UserWarning):
+    """A condition without effect."""
+
+
 class PatternErrors(TrendlakeError):  # noqa: N818 - it is several
     """All the mistakes of one file, together."""
 

@@ -11,8 +11,6 @@ finite, and mantissa and exponent at any size.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,9 +23,8 @@ from cep_core.errors import BadEventsError
 from cep_core.guards import Guards
 from cep_core.kernels.numbers import RADIX, e_add
 from cep_core.passes import Pass, Tasks, window_tasks
-from cep_core.plan import Plan, compile_query
+from cep_core.plan import Plan
 from cep_core.results import Row, result_table
-from cep_core.schema import schema_of
 from cep_core.scopes import Run, runs
 from cep_core.slices import make_slice
 
@@ -35,25 +32,6 @@ Array = Any
 
 EXACT = 2.0**53
 WIDE = 3e38
-
-
-def evaluate(
-    query: str | Path | Mapping[str, Any],
-    events: pa.Table,
-    *,
-    event_id: str = "event_id",
-    event_time: str = "event_time",
-    event_type: str = "event_type",
-    sequence: str | None = None,
-) -> pa.Table:
-    """Run a query (a pattern file's path, or a mapping of the same shape) over a table in this process.
-
-    `events`: `event_time` a timestamp, `event_type` a string, attributes as the query names them. Returns group
-    columns, `window_start`, `window_end` (timestamp[us, UTC]), measures and `_log10` companions; rows in no order.
-    Raises PatternErrors for the query's mistakes, BadEventsError for the table's.
-    """
-    plan = compile_query(query, schema_of(events, event_id, event_time, event_type, sequence))
-    return run_plan(plan, events)
 
 
 def run_plan(plan: Plan, events: pa.Table, windows: range | None = None) -> pa.Table:

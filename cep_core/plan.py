@@ -1,22 +1,20 @@
-"""The compiled plan: frozen data, printable, comparable, picklable; its hash names a result's origin."""
+"""The compiled plan of kind trends: frozen data, printable, comparable, picklable; its hash names a result's origin."""
 
 from __future__ import annotations
 
-import hashlib
 import warnings as python_warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import pyarrow as pa
 
 from cep_core import syntax as s
 from cep_core.automaton import Automaton, build, intersect
 from cep_core.check import CheckedMeasure, CheckedQuery, check
-from cep_core.errors import BadConditionError, BadPatternError, NotSupportedError, PatternErrors
-from cep_core.model import Pattern, Selection, read_pattern
+from cep_core.errors import BadConditionError, BadPatternError, NotSupportedError, PatternErrors, PatternWarning
+from cep_core.fingerprint import fingerprint
+from cep_core.model import Selection, TrendsPattern
 from cep_core.pairs import PairPredicate, pair_predicate
 from cep_core.programs import compile_program
 from cep_core.schema import EventSchema
@@ -30,13 +28,12 @@ COUNT_TYPE = pa.decimal128(38, 0)
 TIME_TYPE = pa.timestamp("us", tz="UTC")
 
 
-class PatternWarning(UserWarning):
-    """A condition without effect."""
-
-
 @dataclass(frozen=True)
 class Plan:
-    """One pattern, ready to run. `automata`: one; or, for `P AND Q`, those of P, of Q and of both."""
+    """One pattern of kind trends, ready to run; an `AnyPlan`. `automata`: one; or, for `P AND Q`, those of P, of Q and
+    of both."""
+
+    kind: ClassVar[str] = "trends"
 
     automata: tuple[Automaton, ...]
     guards: tuple[Automaton, ...]
@@ -71,8 +68,7 @@ class Plan:
                 self.schema.event_id, self.schema.event_time, self.schema.event_type, self.schema.sequence,
             ),
         )  # fmt: skip
-        text = f"{LANGUAGE_VERSION}\n{_canonical(bare)}"
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return fingerprint(bare, LANGUAGE_VERSION)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -128,6 +124,20 @@ class Plan:
         return self.shared
 
     @property
+    def unit_key(self) -> tuple[str, ...]:
+        """The part of `shard_key` that a result row shows: events that differ on it share no row."""
+        return tuple(name for name in self.group_by if name in self.shard_key)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """A row is a group and a window."""
+        return (*self.group_by, "window_start")
+
+    def owned(self, windows: range) -> tuple[str, int, int]:
+        """Rows of `windows` (not empty) are those with a `window_start` among theirs."""
+        return "window_start", self.windows.start(windows[0]), self.windows.start(windows[-1]) + 1
+
+    @property
     def result_schema(self) -> pa.Schema:
         """Group columns, window_start, window_end, measures with their _log10 companions."""
         families = dict(self.schema.columns)
@@ -168,21 +178,7 @@ def arrow_type(type_name: str) -> pa.DataType:
     }.get(family(type_name), pa.string())
 
 
-def compile_query(query: str | Path | Mapping[str, Any], schema: EventSchema) -> Plan:
-    """Load and compile in one. Raises PatternErrors with the mistakes of the file's shape and of what it says."""
-    pattern, errors = read_pattern(query)
-    if pattern is None:
-        raise PatternErrors(errors)
-    try:
-        plan = compile_plan(pattern, schema)
-    except PatternErrors as failure:
-        raise PatternErrors([*errors, *failure.errors]) from None
-    if errors:
-        raise PatternErrors(errors)
-    return plan
-
-
-def compile_plan(pattern: Pattern, schema: EventSchema) -> Plan:
+def compile_plan(pattern: TrendsPattern, schema: EventSchema) -> Plan:
     """Check `pattern` against `schema` and compile it.
 
     Raises PatternErrors with all mistakes; conditions without effect become `Plan.warnings` and a PatternWarning.
@@ -251,7 +247,7 @@ def _named(text: str) -> list[str]:
 
 
 def _pairs(
-    pattern: Pattern, checked: CheckedQuery, automata: tuple[Automaton, ...]
+    pattern: TrendsPattern, checked: CheckedQuery, automata: tuple[Automaton, ...]
 ) -> tuple[tuple[PairPredicate, ...], tuple[str, ...]]:
     follows = {pair for automaton in automata for pair in automaton.follows}
     conditions: dict[tuple[str, str], list[s.Expr]] = {}
@@ -271,7 +267,7 @@ def _pairs(
     return pairs, tuple(warnings)
 
 
-def _supported(pattern: Pattern, plan: Plan) -> None:
+def _supported(pattern: TrendsPattern, plan: Plan) -> None:
     """Refuse, by name, what the kernels do not do yet: never answer with a guess."""
     for name, scope in plan.scoped:
         if name in plan.group_by and not set(plan.positive) <= scope:
@@ -292,17 +288,3 @@ def _supported(pattern: Pattern, plan: Plan) -> None:
         raise PatternErrors([NotSupportedError("more than 63 variables", place=pattern.document.place(("pattern",)))])
     if len(plan.guards) > 63:
         raise PatternErrors([NotSupportedError("more than 63 NOTs", place=pattern.document.place(("pattern",)))])
-
-
-def _canonical(node: object) -> str:
-    """A text that equal plans share, stable between processes (sets sorted)."""
-    if isinstance(node, frozenset):
-        return "{" + ",".join(sorted(_canonical(x) for x in node)) + "}"
-    if isinstance(node, tuple):
-        return "(" + ",".join(_canonical(x) for x in node) + ")"
-    if hasattr(node, "__dataclass_fields__"):
-        fields = ",".join(
-            f"{name}={_canonical(getattr(node, name))}" for name in node.__dataclass_fields__ if name != "span"
-        )
-        return f"{type(node).__name__}({fields})"
-    return repr(node)

@@ -59,11 +59,12 @@ def print_results(place: Place, spark: SparkSession, pattern: str, limit: int) -
     from cep_core import compile_plan, load_pattern
     from pipelines.contract import load_contract
     from pipelines.quarantine import column
+    from pipelines.steps.run import publishable
     from pipelines.warehouse import read_if_there
 
     loaded = load_pattern(place.project.pattern_path(pattern))
     contract = load_contract(place.project.contract_path(str(loaded.source)))
-    plan = compile_plan(loaded, contract.event_schema())
+    plan = publishable(loaded, compile_plan(loaded, contract.event_schema()))
     path = place.warehouse.results(loaded.name)
     results = read_if_there(spark, path)
     if results is None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.plan import Plan
+from cep_core import AnyPlan
 from cep_core.windows import Windows
 from pipelines.errors import ShardTooLargeError
 from pipelines.quarantine import column
@@ -48,12 +48,12 @@ class Cut:
         return self.windows[shard * self.size : (shard + 1) * self.size]
 
 
-def group_key(plan: Plan) -> tuple[str, ...]:
+def group_key(plan: AnyPlan) -> tuple[str, ...]:
     """The columns whose values part the events into groups that never meet and share no result row."""
-    return tuple(name for name in plan.group_by if name in plan.shard_key)
+    return plan.unit_key
 
 
-def choose(plan: Plan, events: DataFrame, rows: int, windows: range, limit: int, cores: int) -> Cut:
+def choose(plan: AnyPlan, events: DataFrame, rows: int, windows: range, limit: int, cores: int) -> Cut:
     """The cut for `rows` events (at most) of which no worker may hold more than `limit`.
 
     Rows are counted by unit only when they could be too many. Raises ShardTooLargeError, naming group and window, when
@@ -77,7 +77,7 @@ def choose(plan: Plan, events: DataFrame, rows: int, windows: range, limit: int,
         size = -(-size // 2)
 
 
-def _spread(plan: Plan, units: DataFrame, cut: Cut, limit: int, target: int) -> Cut:
+def _spread(plan: AnyPlan, units: DataFrame, cut: Cut, limit: int, target: int) -> Cut:
     """Partitions of which none gets more than `limit` rows, though units may meet in one by their hash.
 
     A unit of more than a quarter of the limit gets a partition to itself; there are fewer than 4 * rows / limit such.
@@ -98,16 +98,16 @@ def _spread(plan: Plan, units: DataFrame, cut: Cut, limit: int, target: int) -> 
         units.unpersist()
 
 
-def _unit(plan: Plan) -> list[Column]:
+def _unit(plan: AnyPlan) -> list[Column]:
     return [*(column(name) for name in group_key(plan)), sf.col(SHARD)]
 
 
-def _hash(plan: Plan) -> Column:
+def _hash(plan: AnyPlan) -> Column:
     """A unit as one long: what travels and is compared instead of the group's columns."""
     return sf.xxhash64(*_unit(plan))
 
 
-def sharded(plan: Plan, events: DataFrame, cut: Cut) -> DataFrame:
+def sharded(plan: AnyPlan, events: DataFrame, cut: Cut) -> DataFrame:
     """The events of the cut's windows with the column `SHARD`; one row for each time shard that needs it."""
     first, last = _holding(plan.windows, sf.unix_micros(column(plan.schema.event_time)))
     low, high = cut.windows[0], cut.windows[-1]
@@ -129,7 +129,7 @@ def _floor_div(value: Column, divisor: int) -> Column:
     return sf.call_function("div", value - sf.pmod(value, by), by)
 
 
-def placed(plan: Plan, spread: DataFrame, cut: Cut) -> DataFrame:
+def placed(plan: AnyPlan, spread: DataFrame, cut: Cut) -> DataFrame:
     """Sharded events with the column `PARTITION`: the number of the partition their unit belongs to."""
     shared = cut.partitions - len(cut.alone)
     spread = spread.withColumn(UNIT, _hash(plan))
@@ -141,13 +141,13 @@ def placed(plan: Plan, spread: DataFrame, cut: Cut) -> DataFrame:
     return spread.join(own, UNIT, "left").withColumn(PARTITION, sf.coalesce(OWN, number)).drop(UNIT, OWN)
 
 
-def distribute(plan: Plan, events: DataFrame, cut: Cut) -> DataFrame:
+def distribute(plan: AnyPlan, events: DataFrame, cut: Cut) -> DataFrame:
     """The sharded events, each unit whole in one of the cut's partitions."""
     spread = placed(plan, sharded(plan, events, cut), cut)
     return spread.repartitionById(cut.partitions, sf.col(PARTITION)).drop(PARTITION)
 
 
-def _too_large(plan: Plan, unit: dict[str, object], cut: Cut, limit: int) -> ShardTooLargeError:
+def _too_large(plan: AnyPlan, unit: dict[str, object], cut: Cut, limit: int) -> ShardTooLargeError:
     group = ", ".join(f"{name} = {unit[name]!r}" for name in group_key(plan)) or "the whole stream"
     window = cut.of(int(str(unit[SHARD])))[0]
     return ShardTooLargeError(

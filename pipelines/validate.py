@@ -6,15 +6,15 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from cep_core import Pattern, PatternErrors, PatternWarning, Plan, compile_query
+from cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_query
 from cep_core.errors import TrendlakeError
-from cep_core.model import read_pattern
+from cep_core.reading import read_pattern
 from pipelines.contract import contract_of, load_contract, load_document
 from pipelines.project import Project
 from pipelines.results_contract import check_templates
 
 
-def compiled(project: Project, path: Path) -> tuple[Pattern, Plan]:
+def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
     """A pattern and its plan against its source's contract; conditions without effect warn (PatternWarning).
 
     Raises PatternErrors with all mistakes of the file, ContractErrors, ProjectError (there is no such source).

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from cep_core import run_plan
-from cep_core.plan import Plan
+from cep_core import AnyPlan, run_plan
 from pipelines.errors import ShardTooLargeError
 from pipelines.shards import SHARD, Cut
 
 Batches = Iterator[pa.RecordBatch]
 
 
-def kernel_of(plan: Plan, cut: Cut, limit: int) -> Callable[[Batches], Batches]:
+def kernel_of(plan: AnyPlan, cut: Cut, limit: int) -> Callable[[Batches], Batches]:
     """The function for `mapInArrow`: takes a partition's batches one by one, holds at most `limit` rows, sorts and
     runs the kernels shard by shard, yields batches of `plan.result_schema`."""
 

@@ -91,7 +91,7 @@ def _merge(run: Run, spark: SparkSession, path: str, staged: DataFrame, record: 
         quoted(name): _side("s", name) if name.lower() in given else sf.lit(None) for name in columns
     }
     in_windows = _side("t", "window_start").between(sf.lit(moment(first)), sf.lit(moment(last)))
-    key = [_side("t", name).eqNullSafe(_side("s", name)) for name in (*run.plan.group_by, "window_start")]
+    key = [_side("t", name).eqNullSafe(_side("s", name)) for name in run.plan.key]
     content = [name for name in columns if name not in PROVENANCE]
     same = [_side("t", name).eqNullSafe(values[quoted(name)]) for name in content]
     (

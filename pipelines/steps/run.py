@@ -8,7 +8,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cep_core import Pattern, Plan, compile_plan, load_pattern
+from cep_core import AnyPlan, Pattern, Plan, compile_plan, load_pattern
+from cep_core.errors import NotSupportedError
 from pipelines.contract import Contract, load_contract
 from pipelines.errors import BadTimeError, StepOrderError
 from pipelines.profile import Profile
@@ -80,6 +81,14 @@ def prepare(
         raise BadTimeError("the run id is empty")
     loaded = load_pattern(project.pattern_path(pattern))
     contract = load_contract(project.contract_path(str(loaded.source)))
-    plan = compile_plan(loaded, contract.event_schema())
+    plan = publishable(loaded, compile_plan(loaded, contract.event_schema()))
     warehouse = Warehouse(profile.warehouse_of(project))
     return Run(spark, project, profile, warehouse, loaded, contract, plan, run_id, start_us, end_us)
+
+
+def publishable(pattern: Pattern, plan: AnyPlan) -> Plan:
+    """The plan, of a kind that has a results contract. Raises NotSupportedError for the others."""
+    if isinstance(plan, Plan):
+        return plan
+    message = f"patterns of kind {plan.kind} do not run on Spark yet; `cep_core.evaluate` runs them over an Arrow table"
+    raise NotSupportedError(message, place=pattern.document.place(("kind",)))

@@ -1,0 +1,62 @@
+"""What a compiled plan of any kind offers to those who run it: the pipelines know no more than this."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pyarrow as pa
+
+from cep_core.schema import EventSchema
+from cep_core.windows import Windows
+
+
+class AnyPlan(Protocol):
+    """Frozen, picklable, comparable. Run it with `run_plan`, print it with `explain`."""
+
+    @property
+    def kind(self) -> str:
+        """trends | matches | ..."""
+
+    @property
+    def schema(self) -> EventSchema:
+        """The source the plan was compiled against."""
+
+    @property
+    def hash(self) -> str:
+        """16 hex digits: changes exactly when something changes that results depend on."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Conditions without effect, as they are shown."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Source columns to read."""
+
+    @property
+    def event_types(self) -> tuple[str, ...] | None:
+        """Types that matter; None: every event does."""
+
+    @property
+    def shard_key(self) -> tuple[str, ...]:
+        """Events that differ on these never meet; () when all may."""
+
+    @property
+    def unit_key(self) -> tuple[str, ...]:
+        """Columns by which the work may be cut: events that differ on them share no result row."""
+
+    @property
+    def windows(self) -> Windows:
+        """The units of work in time: the rows of window j depend on the events in [start(j), end(j)) only, and a run of
+        an interval computes the windows that end in it."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Result columns that tell rows apart."""
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        """Columns of the results."""
+
+    def owned(self, windows: range) -> tuple[str, int, int]:
+        """(column, low, high): the rows of `windows` (not empty) are those with low <= column < high, microseconds."""

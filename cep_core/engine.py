@@ -1,0 +1,92 @@
+"""The engine's verbs, the same for patterns of every kind: compile, explain, run, evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from cep_core.compiled import AnyPlan
+from cep_core.errors import NotSupportedError, PatternErrors
+from cep_core.evaluate import run_plan as run_trends
+from cep_core.explain import explain as explain_trends
+from cep_core.model import Pattern
+from cep_core.plan import compile_plan as compile_trends
+from cep_core.reading import read_pattern
+from cep_core.schema import EventSchema, schema_of
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is done with patterns of one kind.
+
+    `compile` takes the kind's model and a schema, and raises PatternErrors with all mistakes; `run` takes the plan, the
+    events, and the windows wanted (None: all); `explain` gives text for a terminal.
+    """
+
+    compile: Callable[[Any, EventSchema], AnyPlan]
+    run: Callable[[Any, pa.Table, range | None], pa.Table]
+    explain: Callable[[Any], str]
+
+
+KINDS: Mapping[str, Kind] = {
+    "trends": Kind(compile_trends, run_trends, explain_trends),
+}
+
+
+def compile_query(query: str | Path | Mapping[str, Any], schema: EventSchema) -> AnyPlan:
+    """Load and compile in one. Raises PatternErrors with the mistakes of the file's shape and of what it says."""
+    pattern, errors = read_pattern(query)
+    if pattern is None:
+        raise PatternErrors(errors)
+    try:
+        plan = compile_plan(pattern, schema)
+    except PatternErrors as failure:
+        raise PatternErrors([*errors, *failure.errors]) from None
+    if errors:
+        raise PatternErrors(errors)
+    return plan
+
+
+def compile_plan(pattern: Pattern, schema: EventSchema) -> AnyPlan:
+    """Check `pattern` against `schema` and compile it.
+
+    Raises PatternErrors with all mistakes; conditions without effect become the plan's `warnings` and a PatternWarning.
+    """
+    if pattern.kind not in KINDS:
+        message = f"kind '{pattern.kind}' is not built yet; {' and '.join(KINDS)} is"
+        raise PatternErrors([NotSupportedError(message, place=pattern.document.place(("kind",)))])
+    return KINDS[pattern.kind].compile(pattern, schema)
+
+
+def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None) -> pa.Table:
+    """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if
+    given."""
+    return KINDS[plan.kind].run(plan, events, windows)
+
+
+def explain(plan: AnyPlan) -> str:
+    """A plan in words, for a terminal."""
+    return KINDS[plan.kind].explain(plan)
+
+
+def evaluate(
+    query: str | Path | Mapping[str, Any],
+    events: pa.Table,
+    *,
+    event_id: str = "event_id",
+    event_time: str = "event_time",
+    event_type: str = "event_type",
+    sequence: str | None = None,
+) -> pa.Table:
+    """Run a query (a pattern file's path, or a mapping of the same shape) over a table in this process.
+
+    `events`: `event_time` a timestamp, `event_type` a string, attributes as the query names them. Returns the columns
+    of the kind's results (docs/architecture.md); rows in no order. Raises PatternErrors for the query's mistakes,
+    BadEventsError for the table's.
+    """
+    plan = compile_query(query, schema_of(events, event_id, event_time, event_type, sequence))
+    return run_plan(plan, events)

@@ -1,0 +1,38 @@
+"""What a pattern file of kind matches may say."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.model import PROVENANCE_COLUMNS, Identifier, Pattern, Selection
+
+Output = Literal["all", "non_overlap", "compressed"]
+
+RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"match_id", "match_start", "match_end"}
+"""Columns every results table of kind matches has: no variable or measure may take their names."""
+
+
+class MatchesPattern(Pattern):
+    """One pattern of kind matches, as an analyst wrote it."""
+
+    kind: Literal["matches"] = "matches"
+    pattern: str
+    where: tuple[str, ...] = ()
+    returns: dict[Identifier, str] = Field(alias="return", default_factory=dict)
+    select: Selection = "skip_till_next_match"
+    output: Output = "all"
+    limit_per_partition: Annotated[int | None, Field(ge=1)] = None
+
+    def mistakes(self) -> list[TrendlakeError]:
+        """Columns that would share a name."""
+        taken = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table of kind matches")
+        errors: list[TrendlakeError] = []
+        for name in self.returns:
+            if name.lower() in taken:
+                place = self.document.place(("return", name), key=True)
+                errors.append(BadValueError(f"'{name}' is {taken[name.lower()]}", place=place))
+            taken[name.lower()] = "a measure already"
+        return errors

@@ -1,0 +1,153 @@
+"""From a pattern file to its model: the kind chooses the model, every mistake is reported with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from cep_core import parse
+from cep_core.errors import (
+    BadValueError,
+    FileUnreadableError,
+    NotSupportedError,
+    PatternErrors,
+    TrendlakeError,
+    UnknownKeyError,
+    YamlSyntaxError,
+    did_you_mean,
+)
+from cep_core.matches.model import MatchesPattern
+from cep_core.model import Pattern, TrendsPattern
+from cep_core.yaml_source import Source, from_data, plain, read_yaml
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The model of a kind's files. `instead`: values for keys that are missing or wrong, put in so that the rest of a
+    file with mistakes can be checked too."""
+
+    model: type[Pattern]
+    instead: Mapping[str, Any] = field(default_factory=dict)
+
+
+SHAPES: Mapping[str, Shape] = {
+    "trends": Shape(TrendsPattern, {"return": {"trends": "COUNT(*)"}, "within": "1 day"}),
+    "matches": Shape(MatchesPattern, {"within": "1 day"}),
+}
+"""The kinds that are built."""
+PLANNED = ("automaton", "algebra", "xml_join")
+"""Kinds of the language that are not."""
+
+
+def load_pattern(query: str | Path | Mapping[str, Any]) -> Pattern:
+    """The pattern in a file, or given as a mapping.
+
+    Raises PatternErrors with every mistake of the file's shape (unknown keys, bad values, syntax of durations). What
+    the pattern and conditions say is checked by `compile_plan`; `compile_query` does both at once.
+    """
+    pattern, errors = read_pattern(query)
+    if errors or pattern is None:
+        raise PatternErrors(errors)
+    return pattern
+
+
+def read_pattern(query: str | Path | Mapping[str, Any]) -> tuple[Pattern | None, list[TrendlakeError]]:
+    """The pattern and the mistakes of its shape. With mistakes, the pattern is what is left of it when they are put
+    aside, so that the rest can be checked too; None when too little is left."""
+    from_file = isinstance(query, str | Path)
+    try:
+        source = read_yaml(query) if isinstance(query, str | Path) else from_data(query)
+    except (FileUnreadableError, YamlSyntaxError) as error:
+        return None, [error]
+    if not isinstance(source.data, Mapping):
+        return None, [BadValueError("a pattern file is a mapping of keys", place=source.place(()))]
+    data = plain(source.data)
+    kind, errors = _kind(data, source)
+    if kind is None:
+        return None, errors
+    shape = SHAPES[kind]
+    data["kind"] = kind
+    try:
+        pattern = shape.model.model_validate(data)
+    except ValidationError as failure:
+        errors.extend(_explain(source, kind, error) for error in failure.errors())
+        wrong = {str(error["loc"][0]) for error in failure.errors() if error["loc"]}
+        rest = {key: value for key, value in data.items() if key not in wrong}
+        try:
+            pattern = shape.model.model_validate({**shape.instead, **rest})
+        except ValidationError:
+            return None, errors
+    pattern._source = source
+    if from_file:
+        errors.extend(_file_checks(pattern, source, Path(str(query)).stem))
+    errors.extend(pattern.mistakes())
+    return pattern, errors
+
+
+def _kind(data: Mapping[str, Any], source: Source) -> tuple[str | None, list[TrendlakeError]]:
+    """The kind whose model the file is held against: the one it names, else the one it may have meant."""
+    kind = data.get("kind", "trends")
+    if isinstance(kind, str) and kind in SHAPES:
+        return kind, []
+    place = source.place(("kind",))
+    if kind in PLANNED:
+        built = " and ".join(SHAPES)
+        return None, [NotSupportedError(f"kind '{kind}' is not built yet; {built} are", place=place)]
+    hint = did_you_mean(str(kind), (*SHAPES, *PLANNED))
+    errors: list[TrendlakeError] = [BadValueError(f"there is no kind '{kind}'", place=place, hint=hint)]
+    meant = next((name for name in SHAPES if hint == f"did you mean '{name}'?"), None)
+    return meant, errors
+
+
+def _file_checks(pattern: Pattern, source: Source, stem: str) -> list[TrendlakeError]:
+    errors: list[TrendlakeError] = []
+    for key in ("name", "source"):
+        if key not in source.data:
+            errors.append(BadValueError(f"'{key}' is missing", place=source.place(())))
+    if "name" in source.data and pattern.name != stem:
+        errors.append(
+            BadValueError(f"name '{pattern.name}' is not the file's: expected '{stem}'", place=source.place(("name",)))
+        )
+    return errors
+
+
+def _keys(model: type[Pattern]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _unknown_key(source: Source, kind: str, path: tuple[str | int, ...]) -> TrendlakeError:
+    """A key that no file has, or that files of another kind have."""
+    word = str(path[-1])
+    place = source.place(path, key=True)
+    others = [name for name, shape in SHAPES.items() if word in _keys(shape.model)] if len(path) == 1 else []
+    if others:
+        message = f"'{word}' is a key of kind {' and '.join(others)}, not of kind {kind}"
+        return UnknownKeyError(message, place=place)
+    known = _keys(SHAPES[kind].model) if len(path) == 1 else []
+    return UnknownKeyError(f"unknown key '{word}'", place=place, hint=did_you_mean(word, known))
+
+
+def _explain(source: Source, kind: str, error: Any) -> TrendlakeError:
+    """A pydantic error as ours, with its place."""
+    path = tuple(part for part in error["loc"] if part != "[key]")
+    if error["type"] == "extra_forbidden":
+        return _unknown_key(source, kind, path)
+    if error["type"] == "missing":
+        return BadValueError(f"'{path[-1]}' is missing", place=source.place(path[:-1]))
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, parse.TextError):
+        place = source.place(path, offset=cause.offset, width=cause.width)
+        return BadValueError(cause.message, place=place, hint=cause.hint)
+    message = str(cause) if cause is not None else str(error["msg"])
+    name = ".".join(str(part) for part in path)
+    if error["type"] == "string_pattern_mismatch":
+        message = "only letters, digits and _ (name and source: lower case), beginning with a letter"
+    choices = error.get("ctx", {}).get("expected")
+    hint = None
+    if error["type"] == "literal_error" and isinstance(choices, str):
+        hint = did_you_mean(str(error.get("input")), [c.strip(" '") for c in choices.replace(" or ", ",").split(",")])
+    return BadValueError(f"{name}: {message}", place=source.place(path), hint=hint)
