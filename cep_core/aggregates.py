@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from cep_core.check import CheckedMeasure
 from cep_core.kernels.numbers import RADIX, e_add, e_normal
-from cep_core.passes import Weights
 from cep_core.slices import Slice
+from cep_core.tasks import Weights
 
 Array = Any
 
@@ -152,8 +152,8 @@ class Number:
         """As (m, e), m within the range of tier E."""
         if self.whole is not None:
             return scaled(self.whole)
-        m, e = e_normal(self.m, 0.0)
-        return m, e + self.e
+        m, e = e_normal(*e_normal(self.m, self.e))
+        return m, e
 
     def count(self) -> Decimal | None:
         """As a DECIMAL(38,0); None beyond."""

@@ -15,10 +15,40 @@ Array = Any
 
 
 def dense_ranks(values: Array) -> tuple[Array, int]:
-    """int64 ranks 0.. of numbers, equal ones sharing theirs; and how many there are. One sort, one pass."""
-    order = np.argsort(values)
-    ranks = np.empty(len(values), np.int64)
-    return ranks, int(_dense(values, order, ranks))
+    """int32 ranks 0.. of numbers (no NaN), equal ones sharing theirs; and how many there are.
+
+    Whole numbers close together are counted, O(n); others are sorted."""
+    ranks = np.empty(len(values), np.int32)
+    whole, low, high = _range(values)
+    if len(values) and whole and high - low <= 2 * len(values):
+        return ranks, int(_count(values, values.dtype.type(low), int(high - low) + 1, ranks))
+    return ranks, int(_dense(values, np.argsort(values), ranks))
+
+
+@njit(cache=True, nogil=True)
+def _range(values: Array) -> tuple[bool, float, float]:
+    """Whether all are whole numbers float64 holds; the smallest and the largest."""
+    whole, low, high = True, np.inf, -np.inf
+    for i in range(values.shape[0]):
+        value = float(values[i])
+        whole = whole and value == np.floor(value)
+        low, high = min(low, value), max(high, value)
+    return whole and low > -(2.0**53) and high < 2.0**53, low, high
+
+
+@njit(cache=True, nogil=True)
+def _count(values: Array, low: Any, size: int, ranks: Array) -> int:
+    seen = np.zeros(size, np.int32)
+    for i in range(values.shape[0]):
+        seen[np.int64(values[i] - low)] = 1
+    rank = 0
+    for x in range(size):
+        here = seen[x]
+        seen[x] = rank
+        rank += here
+    for i in range(values.shape[0]):
+        ranks[i] = seen[np.int64(values[i] - low)]
+    return rank
 
 
 @njit(cache=True, nogil=True)
@@ -32,23 +62,24 @@ def _dense(values: Array, order: Array, ranks: Array) -> int:
 
 
 def group_codes(columns: Sequence[Array], length: int) -> Array:
-    """int64 codes 0..: rows agree on every column exactly when their codes do. NULL agrees with NULL, as in GROUP
+    """int32 codes 0..: rows agree on every column exactly when their codes do. NULL agrees with NULL, as in GROUP
     BY."""
-    codes = np.zeros(length, dtype=np.int64)
+    codes = np.zeros(length, dtype=np.int32)
+    told = False
     for column in columns:
         if pa.types.is_null(column.type):
             continue
         encoded = column.dictionary_encode(null_encoding="encode")
-        indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        size = max(1, len(encoded.dictionary))
-        codes = codes * size + indices
-        if size > 1 and len(columns) > 1:
-            codes = dense_ranks(codes)[0]
+        indices = encoded.indices.to_numpy(zero_copy_only=False)
+        if told:
+            codes = dense_ranks(codes.astype(np.int64) * max(1, len(encoded.dictionary)) + indices)[0]
+        else:
+            codes, told = indices, True
     return codes
 
 
 def ordered_codes(*parts: Array) -> tuple[list[Array], int]:
-    """One order over several normalised Arrow arrays: int64 codes 0.. for each, -1 for NULL; and how many codes
+    """One order over several normalised Arrow arrays: int32 codes 0.. for each, -1 for NULL; and how many codes
     there are.
 
     Numbers of different types are compared as float64.
@@ -61,16 +92,19 @@ def ordered_codes(*parts: Array) -> tuple[list[Array], int]:
         )
     if len({part.type for part in parts}) > 1:
         parts = tuple(part.cast(pa.float64(), safe=False) for part in parts)
-    both = pa.concat_arrays(list(parts))
-    codes = np.full(len(both), -1, dtype=np.int64)
-    valid = pc.is_valid(both).to_numpy(zero_copy_only=False)
+    both = parts[0] if len(parts) == 1 else pa.concat_arrays(list(parts))
+    found = both.drop_null() if both.null_count else both
     size = 0
-    if valid.any():
-        if pa.types.is_string(both.type):
-            ranks = pc.rank(both.drop_null(), "ascending", tiebreaker="dense").to_numpy().astype(np.int64) - 1
-            size = int(ranks.max()) + 1
-        else:
-            ranks, size = dense_ranks(both.drop_null().to_numpy(zero_copy_only=False))
-        codes[valid] = ranks
+    if not len(found):
+        ranks = np.zeros(0, np.int32)
+    elif pa.types.is_string(both.type):
+        ranks = pc.rank(found, "ascending", tiebreaker="dense").to_numpy().astype(np.int32) - 1
+        size = int(ranks.max()) + 1
+    else:
+        ranks, size = dense_ranks(found.to_numpy(zero_copy_only=False))
+    codes = ranks
+    if both.null_count:
+        codes = np.full(len(both), -1, dtype=np.int32)
+        codes[both.is_valid().to_numpy(zero_copy_only=False)] = ranks
     ends = np.cumsum([len(part) for part in parts])
     return [codes[end - len(part) : end] for end, part in zip(ends, parts, strict=True)], size

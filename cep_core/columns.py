@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numba import njit
 
 from cep_core import syntax as s
 from cep_core.codes import group_codes, ordered_codes
@@ -51,7 +52,9 @@ class Events:
         return self.column(name) if pa.types.is_floating(column.type) else column
 
     def value(self, node: s.Expr, rows: Array) -> Array:
-        """An expression over attributes of one event, for `rows` (indices)."""
+        """An expression over attributes of one event, for `rows` (ascending indices where they are all rows)."""
+        if len(rows) == self.length and _counts_up(rows):
+            return evaluate(node, lambda attribute: self.column(attribute.name), self.length)
         index = pa.array(rows)
         return evaluate(node, lambda attribute: self.column(attribute.name).take(index), len(rows))
 
@@ -106,3 +109,11 @@ class Events:
         linked = (partition[here] == partition[there]) & (self.time[here] < self.time[there])
         after[here[linked]] = there[linked]
         return after
+
+
+@njit(cache=True, nogil=True)
+def _counts_up(rows: Array) -> bool:
+    up = True
+    for i in range(rows.shape[0]):
+        up = up and rows[i] == i
+    return up

@@ -2,35 +2,87 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cep_core.automaton import Automaton
-from cep_core.kernels import direct as kernel
+from cep_core.kernels import counting as counting_kernel
+from cep_core.kernels import ordered as ordered_kernel
 from cep_core.kernels import sliding as sliding_kernel
+from cep_core.kernels.blocks import SHIFT, WIDTH
 from cep_core.layout import Layout
+from cep_core.plan import Plan
 from cep_core.slices import Layers, Slice
+from cep_core.tasks import Sums, Tasks, Weights, number_rows
 
 Array = Any
 
 LEVELS = 7
 """32^7 ranks are more than memory holds."""
 
+ALIGNMENT = 8
+"""Nodes in a cache line: large segments begin with one."""
+
 SLIDING_BYTES = 1 << 29
 """Vectors of all open windows larger than this are no faster than windows one by one."""
 
 
-def applies(layout: Layout, automaton: Automaton, extrema: int, linked: bool) -> bool:
-    """No NOT, no extrema, any match, and every transition finds its predecessors in a store."""
-    return not (linked or layout.tried or extrema or automaton.guards)
+def applies(plan: Plan, automaton: Automaton, layout: Layout) -> bool:
+    """Any match is selected, every transition finds its predecessors in a store, and a NOT between two variables is of
+    single events."""
+    if layout.tried:
+        return False
+    transitions = automaton.transitions
+    between = {g for t in automaton.inner for g in t.gap.holds}
+    return not any(t.gap.fails for t in transitions) and not any(plan.guards[g].inner for g in between)
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Where the blocks of each layer's segments lie (see `kernels.blocks`). `nodes` is each layer's number of nodes."""
+
+    roots: Array
+    height: Array
+    width: Array
+    nodes: tuple[int, ...]
+
+
+def trees(layers: Layers) -> Trees:
+    """Lay the levels of each segment one behind another. A segment of r ranks has positions 0..r."""
+    segments = len(layers.seg_size)
+    top = layers.seg_size.astype(np.int64)
+    height = np.ones(segments, np.int64)
+    roots, width = np.zeros((segments, LEVELS), np.int64), np.zeros((segments, LEVELS), np.int64)
+    size = np.zeros(segments, np.int64)
+    for level in range(LEVELS):
+        above, here = top >= WIDTH, height == level + 1
+        roots[:, level] = size
+        width[here, level] = np.where(above, WIDTH, top + 1)[here]
+        size[here] += np.where(above, ((top >> SHIFT) + 1) * WIDTH, top + 1)[here]
+        height[here & above] += 1
+        top = top >> SHIFT
+    room = np.where(height > 1, -(-size // ALIGNMENT) * ALIGNMENT, size)
+    nodes, base, first = [], np.zeros(segments, np.int64), 0
+    for count in layers.segments:
+        mine = slice(first, first + count)
+        order = np.argsort(height[mine] == 1, kind="stable")  # those that are aligned come first
+        ends = np.cumsum(room[mine][order])
+        base[first + order] = ends - room[mine][order]
+        nodes.append(-(-int(ends[-1]) // ALIGNMENT) * ALIGNMENT if count else 0)
+        first += count
+    roots += base[:, None]
+    return Trees(roots, height, width, tuple(nodes))
 
 
 class Direct:
-    """Arrays of `kernels.direct` for one automaton over one slice."""
+    """Arrays of the fast kernels for one automaton over one slice. `guards`: (G, n) each, see `guards`."""
 
-    def __init__(self, slice_: Slice, automaton: Automaton, layout: Layout, layers: Layers) -> None:
-        self.slice, self.layout, self.layers = slice_, layout, layers
+    def __init__(
+        self, slice_: Slice, automaton: Automaton, layout: Layout, layers: Layers, guards: tuple[Array, Array, Array]
+    ) -> None:
+        self.slice, self.layout, self.layers, self.guards = slice_, layout, layers, guards
         states = len(layout.variable)
         order = np.argsort(layout.variable, kind="stable")
         variables = len(slice_.events.plan.variables)
@@ -38,113 +90,131 @@ class Direct:
         self.states_of = np.searchsorted(layout.variable[order], np.arange(variables + 1)).astype(np.int64)
         self.begins = np.diff(layout.start_of) > 0
         self.ends = np.diff(layout.accept_of) > 0
-        self.sources = np.ascontiguousarray(layout.into_t[:, 0])
-        self.into = np.ascontiguousarray(layout.into_t[:, :2])
-        self.linear = not layout.layers
         self.count = states
-        self.store_of = np.searchsorted([s for s, _, _ in layout.stores], np.arange(states + 1)).astype(np.int64)
-        if not self.linear:
-            self._trees()
+        self.free = not automaton.guards
+        self.store_of = np.searchsorted([store[0] for store in layout.stores], np.arange(states + 1)).astype(np.int64)
+        self.trees = trees(layers)
+        rows, nodes, totals = [], 0, 0
+        for store, (_, layer, _) in enumerate(layout.stores):
+            rows.append((layer, totals if layer < 0 else nodes, *layout.store_guards[store]))
+            if layer < 0:
+                totals += 1
+            else:
+                nodes += self.trees.nodes[layer]
+        self.store = np.array(rows, np.int64).reshape(len(rows), 4)
+        self.nodes, self.totals = nodes, totals
 
-    def _trees(self) -> None:
-        """Lay the levels of each segment's tree one after another, whole blocks each."""
-        size = self.layers.seg_size
-        segments = len(size)
-        self.roots = np.zeros((segments, LEVELS), np.int64)
-        self.height = np.ones(segments, np.int64)
-        layer_of = np.repeat(np.arange(len(self.layers.segments)), self.layers.segments)
-        offset = np.zeros(segments, np.int64)
-        width = size.copy()
-        for level in range(LEVELS):
-            self.roots[:, level] = offset
-            blocks = np.maximum(-(-width // kernel.WIDTH), 1)
-            needed = (self.height > level) * blocks * kernel.WIDTH
-            offset = offset + needed
-            self.height += (self.height == level + 1) & (blocks > 1)
-            width = blocks
-        ends = np.cumsum(offset)
-        base = ends - offset
-        first = {layer: int(base[layer_of == layer][0]) for layer in dict.fromkeys(layer_of.tolist())}
-        nodes_of = {layer: int(offset[layer_of == layer].sum()) for layer in first}
-        start_of_layer = (
-            np.array([first[int(layer)] for layer in layer_of], np.int64) if segments else np.zeros(0, np.int64)
+    def bytes(self, tier: str, weights: Weights) -> int:
+        """Work memory of a pass."""
+        return self.nodes * ((8 if tier == "F" else 16) * len(weights.variable) + 8 * len(weights.extreme))
+
+    def counting(self, widest: int, weights: Weights) -> bool:
+        """Whether `kernels.counting` does it in tiers F and E."""
+        return self.free and widest <= 1 and len(weights.variable) == 1 and not len(weights.extreme)
+
+    def linear(self, widest: int, weights: Weights) -> bool:
+        """Whether `kernels.counting.linear` does it, in tier E."""
+        return self.counting(widest, weights) and not self.layout.layers
+
+    def run(self, tasks: Tasks, widest: int, weights: Weights, tier: str, emit: Array | None) -> Sums:
+        """One pass in a tier; sums that a pass in tier F gives up are infinite."""
+        count, numbers, extrema = len(tasks.lo), len(weights.variable), len(weights.extreme)
+        out, hit, large = number_rows(tier, count, numbers), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+        extremes = np.full((count, extrema), -np.inf)
+        planes = _planes(tier, numbers, self.nodes)
+        if tier != "U" and emit is None and self.counting(widest, weights):
+            self._count(tasks, tier == "E" and self.linear(widest, weights), planes, out, hit, large)
+        else:
+            self._sum(tasks, widest, weights, tier, planes, (out, extremes, hit, large), emit)
+        out[large] = np.inf if tier == "F" else 0
+        return Sums(out, extremes, hit | large)
+
+    def _count(self, tasks: Tasks, linear: bool, planes: Array, out: Array, hit: Array, large: Array) -> None:
+        layout, layers, trees_ = self.layout, self.layers, self.trees
+        common = (
+            tasks.lo,
+            tasks.hi,
+            self.slice.ok,
+            self.states_of,
+            self.states,
+            self.begins,
+            self.ends,
+            layout.into_of,
         )
-        self.roots += (base - start_of_layer)[:, None]
-        rows, total, totals = [], 0, 0
-        for _, layer, _ in self.layout.stores:
-            rows.append((layer, totals if layer < 0 else total))
-            total, totals = (total, totals + 1) if layer < 0 else (total + nodes_of.get(layer, 0), totals)
-        self.store = np.array(rows, np.int64).reshape(len(rows), 2)
-        self.nodes, self.totals = max(total, kernel.WIDTH), totals
-
-    @property
-    def bytes_per_number(self) -> int:
-        """Work memory of a sum."""
-        return 0 if self.linear else self.nodes * 16
-
-    def run(self, lo: Array, hi: Array, widest: int, weight_variable: Array, weights: Array) -> tuple[Array, Array]:
-        """Sums (T, K, 2) in tier E, and whether each task has a trend."""
-        numbers = len(weight_variable)
-        out = np.zeros((len(lo), numbers, 2))
-        hit = np.zeros(len(lo), np.bool_)
-        common = (self.slice.time, self.slice.ok, self.states_of, self.states, self.begins, self.layout.into_of)
-        if self.linear and numbers == 1 and widest <= 1:
-            kernel.linear_count(lo, hi, *common, self.sources, self.ends, out, hit)
-            return out, hit
-        if self.linear:
-            kernel.linear(
-                lo, hi, *common, self.sources, self.ends, weight_variable, weights, self.layout.variable, out, hit
-            )
-            return out, hit
-        longest = int((hi - lo).max(initial=0))
-        marks = min(self.nodes, longest * max(1, len(self.store)) * int(self.height.max(initial=1)))
-        if numbers == 1 and widest <= 1:
-            kernel.ordered_count(
-                lo, hi, *common, self.into, self.ends, self.store_of, self.store,
-                self.layers.rank, self.layers.limit, self.layers.seg_v, self.layers.seg_w, self.roots, self.height,
-                np.zeros(self.nodes), np.zeros(self.nodes), np.zeros(self.nodes // kernel.WIDTH),
-                np.zeros(marks if len(lo) > 1 else 0, np.int32),
-                np.zeros((max(1, self.totals), 1)), np.zeros((max(1, self.totals), 1)), out, hit,
-            )  # fmt: skip
-            return out, hit
-        rows = widest * self.count
-        kernel.ordered(
-            lo, hi, *common, self.into, self.ends, self.store_of, self.store,
-            self.layers.rank, self.layers.limit, self.layers.seg_v, self.layers.seg_w, self.roots, self.height,
-            weight_variable, weights, self.layout.variable,
-            np.zeros((rows, numbers)), np.zeros((rows, numbers)), np.zeros(rows, np.bool_),
-            self.nodes, np.zeros(self.nodes * numbers), np.zeros(self.nodes * numbers),
-            np.zeros(self.nodes * numbers // kernel.WIDTH),
-            np.zeros(marks if len(lo) > 1 else 0, np.int32),
-            np.zeros((max(1, self.totals), numbers)), np.zeros((max(1, self.totals), numbers)),
-            np.zeros(max(1, self.totals), np.bool_),
-            out, hit,
+        if linear:
+            counting_kernel.linear(*common, np.ascontiguousarray(layout.into_t[:, 0]), out, hit)
+            return
+        stores = (
+            np.ascontiguousarray(layout.into_t[:, 1]), self.store_of, self.store,
+            layers.rank, layers.limit, layers.seg_v, layers.seg_w, trees_.roots, trees_.height, trees_.width,
+            self.slice.partition,
         )  # fmt: skip
-        return out, hit
+        total = np.zeros(self.totals)
+        if out.ndim == 2:
+            counting_kernel.plain(*common, *stores, total, planes[0], out, hit, large)
+        else:
+            counting_kernel.scaled(*common, *stores, total, total.copy(), planes[0, 0], planes[0, 1], out, hit)
+
+    def _sum(
+        self, tasks: Tasks, widest: int, weights: Weights, tier: str, planes: Array,
+        results: tuple[Array, Array, Array, Array], emit: Array | None,
+    ) -> None:  # fmt: skip
+        slice_, layout, layers = self.slice, self.layout, self.layers
+        numbers, extrema = len(weights.variable), len(weights.extreme)
+        rows = max(1, widest * self.count)
+        bounds, upto, after = self.guards
+        ordered_kernel.ordered(
+            tasks.lo, tasks.hi, tasks.ws, tasks.we, slice_.time, slice_.ok, slice_.partition,
+            self.states_of, self.states,
+            layout.start_of, layout.start_t, layout.into_of, layout.into_t, layout.accept_of, layout.accept_t,
+            layout.guards, bounds, upto, after, self.store_of, self.store,
+            layers.rank, layers.limit, layers.seg_v, layers.seg_w,
+            self.trees.roots, self.trees.height, self.trees.width,
+            weights.variable, weights.weights, weights.extreme, weights.extremes,
+            number_rows(tier, rows, numbers), np.zeros((rows, extrema)),
+            number_rows(tier, max(1, self.totals), numbers), np.zeros((max(1, self.totals), extrema)),
+            planes, np.full((extrema, self.nodes), -np.inf),
+            *results, np.zeros(0) if emit is None else emit,
+        )  # fmt: skip
 
     def lanes(self, overlap: int, numbers: int, fenwick_nodes: int) -> int:
         """Lanes for windows of which `overlap` are open at a time, a multiple of 8; 0 where windows are better computed
         one by one: they hardly overlap, or the vectors would be too large."""
         lanes = -(-(overlap + 1) // 8) * 8
-        if overlap < 2 or fenwick_nodes * lanes * numbers * 8 > SLIDING_BYTES:
+        if not self.free or overlap < 2 or fenwick_nodes * lanes * numbers * 16 > SLIDING_BYTES:
             return 0
         return lanes
 
     def slide(
-        self, tasks: tuple[Array, Array, Array, Array], ends_of: Array, widest: int, lanes: int,
-        store: tuple[Array, Array, int], weight_variable: Array, weights: Array,
-    ) -> tuple[Array, Array]:  # fmt: skip
-        """Sums (T, K) in tier F of overlapping windows, and whether each has a trend."""
-        numbers, count = len(weight_variable), len(tasks[0])
-        out, hit = np.zeros((count, numbers)), np.zeros(count, np.bool_)
+        self, tasks: Tasks, ends_of: Array, widest: int, lanes: int, store: tuple[Array, Array, int], weights: Weights,
+        tier: str,
+    ) -> Sums:  # fmt: skip
+        """Sums, in tier F or U, of overlapping windows, and whether each has a trend."""
+        numbers, count = len(weights.variable), len(tasks.lo)
+        out, hit = number_rows(tier, count, numbers), np.zeros(count, np.bool_)
         store_of, store_t, nodes = store
         rows = max(1, widest * self.count)
         sliding_kernel.sliding(
-            *tasks, ends_of, self.slice.time, self.slice.ok,
-            self.states_of, self.states, self.begins, self.layout.into_of, self.into, self.ends, store_of, store_t,
+            tasks.lo, tasks.hi, tasks.ws, tasks.we, ends_of, self.slice.time, self.slice.ok,
+            self.states_of, self.states, self.begins, self.layout.into_of,
+            np.ascontiguousarray(self.layout.into_t[:, :2]), self.ends, store_of, store_t,
             self.layers.rank, self.layers.limit, self.layers.seg_v, self.layers.seg_w,
-            self.layers.seg_base, self.layers.seg_size, weight_variable, weights, lanes,
-            np.zeros((rows, numbers * lanes)), np.zeros(rows, np.bool_),
-            np.zeros((nodes, numbers * lanes)), np.zeros((1, numbers * lanes)), out, hit,
+            self.layers.seg_base, self.layers.seg_size, weights.variable, weights.weights, lanes,
+            _lanes(tier, rows, numbers * lanes), np.zeros(rows, np.bool_),
+            _lanes(tier, nodes, numbers * lanes), _lanes(tier, 1, numbers * lanes), out, hit,
         )  # fmt: skip
-        return out, hit
+        return Sums(out, np.zeros((count, 0)), hit)
+
+
+def _lanes(tier: str, rows: int, width: int) -> Array:
+    return np.zeros((rows, width)) if tier == "F" else np.zeros((rows, 2, width), np.uint64)
+
+
+def _planes(tier: str, numbers: int, nodes: int) -> Array:
+    """Zeros, (K, nodes) of tier F or (K, 2, nodes), that begin with a cache line."""
+    shape = (numbers, nodes) if tier == "F" else (numbers, 2, nodes)
+    size = int(np.prod(shape))
+    room = np.zeros(size + ALIGNMENT, np.uint64 if tier == "U" else np.float64)
+    skip = (-room.ctypes.data // 8) % ALIGNMENT
+    planes: Array = room[skip : skip + size].reshape(shape)
+    return planes

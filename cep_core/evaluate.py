@@ -22,11 +22,12 @@ from cep_core.columns import Events
 from cep_core.errors import BadEventsError
 from cep_core.guards import Guards
 from cep_core.kernels.numbers import RADIX, e_add
-from cep_core.passes import Pass, Tasks, window_tasks
+from cep_core.passes import Pass
 from cep_core.plan import Plan
 from cep_core.results import Row, result_table
 from cep_core.scopes import Run, runs
 from cep_core.slices import make_slice
+from cep_core.tasks import Tasks, window_tasks
 
 Array = Any
 
@@ -79,7 +80,8 @@ def _within(plan: Plan, table: pa.Table, windows: range) -> pa.Table:
         raise BadEventsError(f"the events have no column '{plan.schema.event_time}'")
     time = normalise(table.column(plan.schema.event_time))
     values = time.fill_null(start).to_numpy(zero_copy_only=False)
-    return table.filter(pa.array((values >= start) & (values < end)))
+    inside = (values >= start) & (values < end)
+    return table if inside.all() else table.filter(pa.array(inside))
 
 
 def _windows_of(plan: Plan, table: pa.Table, wanted: range | None) -> list[int]:
@@ -120,11 +122,11 @@ class _Run:
     def __init__(self, run: Run, whole: Automaton, groups: Array, wanted: Carried, windows: range | None) -> None:
         plan = run.events.plan
         self.slice = make_slice(run.events, whole.variables, run.partition)
-        bounds, after = Guards(run.events, run.automaton, run.open_scopes).at(self.slice)
+        guards = Guards(run.events, run.automaton, run.open_scopes).at(self.slice)
         self.tasks = window_tasks(self.slice, plan.windows, windows)
         self.contributions = Contributions(self.slice, wanted)
         self.group = groups[self.slice.rows[self.tasks.lo]] if len(self.tasks.lo) else np.zeros(0, np.int64)
-        self.kernel = Pass(self.slice, run.automaton, bounds, after, whole.follows)
+        self.kernel = Pass(self.slice, run.automaton, guards, whole.follows)
 
     def rows(self) -> Found:
         """Sums by (group, window), where there is a trend."""
@@ -227,7 +229,7 @@ class _Run:
 def _doubles(sums: Array) -> Array:
     """(T, K, 2) of tier E as float64, infinite beyond."""
     with np.errstate(over="ignore"):
-        found: Array = np.ldexp(sums[:, :, 0], (np.clip(sums[:, :, 1], -4, 4) * RADIX).astype(np.int64))
+        found: Array = np.ldexp(sums[:, :, 0], (np.minimum(sums[:, :, 1], 4) * RADIX).astype(np.int64))
     return found
 
 

@@ -17,9 +17,11 @@ import numpy as np
 
 from cep_core.automaton import Automaton
 from cep_core.columns import Events
-from cep_core.passes import ALWAYS, NEVER, Pass, Tasks, Weights
+from cep_core.kernels.trends import NEVER
+from cep_core.passes import Pass
 from cep_core.scopes import Run, Scope, runs
 from cep_core.slices import Slice, make_slice
+from cep_core.tasks import ALWAYS, Tasks, Weights
 
 Array = Any
 
@@ -43,7 +45,7 @@ class Guards:
         """For each event that ends a trend of `run`: its key, and the key of the latest start of such a trend."""
         slice_ = make_slice(run.events, run.automaton.variables, run.partition)
         n = slice_.length
-        bounds, after = Guards(run.events, run.automaton, run.open_scopes).at(slice_)
+        guards = Guards(run.events, run.automaton, run.open_scopes).at(slice_)
         starts = np.searchsorted(self.moments, slice_.time).astype(np.float64)
         weights = Weights(np.full(1, -1, np.int64), np.zeros((1, n)), np.full(1, -1, np.int64), starts.reshape(1, n))
         edges = (
@@ -58,7 +60,7 @@ class Guards:
             np.full(count, NEVER + 1), np.full(count, ALWAYS),
         )  # fmt: skip
         emit = np.full(n, -np.inf)
-        Pass(slice_, run.automaton, bounds, after, None).run(tasks, weights, "F", emit)
+        Pass(slice_, run.automaton, guards, None).run(tasks, weights, "E", emit)
         ending = np.flatnonzero(emit > -np.inf)
         partition = self.partition[slice_.rows[ending]]
         key = self._key(partition, np.searchsorted(self.moments, slice_.time[ending]))
@@ -66,44 +68,29 @@ class Guards:
 
     def _key(self, partition: Array, moment: Array) -> Array:
         """One number that orders by (partition, moment)."""
-        found: Array = partition * (len(self.moments) + 1) + moment
+        found: Array = partition.astype(np.int64) * (len(self.moments) + 1) + moment
         return found
 
-    def at(self, slice_: Slice) -> tuple[Array, Array]:
-        """(G, n) microseconds each: the latest start of an N-trend that ended before the event (NEVER: none), and the
-        earliest end of one that starts after it (ALWAYS: none)."""
+    def at(self, slice_: Slice) -> tuple[Array, Array, Array]:
+        """(G, n) microseconds each: the latest start of an N-trend that ended before the event, and of one that ended
+        before it or at its time (NEVER: none); the earliest end of one that starts after it (ALWAYS: none)."""
         count = len(self.events.plan.guards) if self.found else 0
-        bounds = np.full((count, slice_.length), NEVER, dtype=np.int64)
+        before, upto = np.full((2, count, slice_.length), NEVER, dtype=np.int64)
         after = np.full((count, slice_.length), ALWAYS, dtype=np.int64)
         if not count:
-            return bounds, after
+            return before, upto, after
         partition = self.partition[slice_.rows]
-        moment = np.searchsorted(self.moments, slice_.time)
-        here = self._key(partition, moment)
+        here = self._key(partition, np.searchsorted(self.moments, slice_.time))
         width = len(self.moments) + 1
         for g, (key, latest) in self.found.items():
             if not len(key):
                 continue
-            before: Array = np.searchsorted(key, here, "left") - 1
-            seen: Array = (before >= 0) & (key[before] // width == partition)
-            bounds[g, seen] = self.moments[latest[before[seen]] % width]
+            for bounds, found in ((before, np.searchsorted(key, here)), (upto, np.searchsorted(key, here, "right"))):
+                last: Array = found - 1
+                seen: Array = (last >= 0) & (key[last] // width == partition)
+                bounds[g, seen] = self.moments[latest[last[seen]] % width]
             later: Array = np.searchsorted(latest, here, "right")
             known: Array = np.minimum(later, len(key) - 1)
             seen = (later < len(key)) & (key[known] // width == partition)
             after[g, seen] = self.moments[key[known[seen]] % width]
-        return bounds, after
-        partition = self.partition[slice_.rows]
-        moment = np.searchsorted(self.moments, slice_.time)
-        here = self._key(partition, moment)
-        width = len(self.moments) + 1
-        for g, (key, latest) in self.found.items():
-            if not len(key):
-                continue
-            before = np.searchsorted(key, here, "left") - 1
-            seen = (before >= 0) & (key[before] // width == partition)
-            bounds[g, seen] = self.moments[latest[before[seen]] % width]
-            later = np.searchsorted(latest, here, "right")
-            seen = later < len(key)
-            seen[seen] = key[later[seen]] // width == partition[seen]
-            after[g, seen] = self.moments[key[later[seen]] % width]
-        return bounds, after
+        return before, upto, after

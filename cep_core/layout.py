@@ -30,6 +30,8 @@ class Layout:
     guards: Array
     stores: tuple[tuple[int, int, tuple[int, ...]], ...]
     """(source state, layer or -1, guards that bound it), by store number."""
+    store_guards: tuple[tuple[int, int], ...]
+    """Where in `guards` those of each store stand."""
     layers: tuple[tuple[str, str], ...]
     tried: tuple[tuple[str, str], ...]
     keep: bool
@@ -116,6 +118,7 @@ def layout(plan: Plan, automaton: Automaton, linked: bool, follows: Sequence[tup
         )
     accept = [[guards.add(option) for option in state.accepts] for state in automaton.states]
     start_of, start_t = _ranges(start, 4)
+    store_guards = tuple(guards.add(holds) for _, _, holds in stores)
     into_of, into_t = _ranges(into, 10)
     accept_of, accept_t = _ranges([list(rows) for rows in accept], 2)
     return Layout(
@@ -128,6 +131,7 @@ def layout(plan: Plan, automaton: Automaton, linked: bool, follows: Sequence[tup
         accept_t=accept_t,
         guards=np.array(guards.flat or [0], dtype=np.int64),
         stores=stores,
+        store_guards=store_guards,
         layers=tuple(layers),
         tried=tuple(tried),
         keep=keep,

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
+from cep_core import syntax as s
 from cep_core.codes import dense_ranks, ordered_codes
 from cep_core.columns import Events
 from cep_core.errors import BadEventsError
@@ -36,21 +37,29 @@ class Slice:
         return len(self.rows)
 
     def having(self, variable: str) -> Array:
-        """Positions in the slice that `variable` may bind."""
-        bit = np.uint64(self.events.plan.variables.index(variable))
-        return np.flatnonzero((self.ok >> bit) & np.uint64(1))
+        """Positions in the slice that `variable` may bind; a slice(None) when all may."""
+        bit = np.uint64(1 << self.events.plan.variables.index(variable))
+        bound = (self.ok & bit) != 0
+        return slice(None) if bound.all() else np.flatnonzero(bound)
+
+    def value(self, node: s.Expr, positions: Array) -> Array:
+        """An expression over attributes of one event, for `positions` of the slice."""
+        return self.events.value(node, self.rows[positions])
 
 
 def make_slice(events: Events, variables: tuple[str, ...], partition: Array) -> Slice:
     """The rows that one of `variables` may bind, by (`partition`, time). `partition`: a code for every row of
     events."""
     bits = np.uint64(sum(1 << events.plan.variables.index(v) for v in variables))
-    rows = np.flatnonzero(events.matches & bits)
-    part, time = partition[rows], events.time[rows]
+    bound = (events.matches & bits) != 0
+    rows, part, time, ok = np.arange(events.length), partition, events.time, events.matches & bits
+    if not bound.all():
+        rows = np.flatnonzero(bound)
+        part, time, ok = part[rows], time[rows], ok[rows]
     if not _in_order(part, time):
         order = np.lexsort((time, part))
-        rows, part, time = rows[order], part[order], time[order]
-    return Slice(events, rows, np.ascontiguousarray(part), np.ascontiguousarray(time), events.matches[rows] & bits)
+        rows, part, time, ok = rows[order], part[order], time[order], ok[order]
+    return Slice(events, rows, np.ascontiguousarray(part), np.ascontiguousarray(time), ok)
 
 
 @dataclass(frozen=True)
@@ -82,9 +91,8 @@ def make_layers(slice_: Slice, layout: Layout) -> Layers:
         pair = slice_.events.plan.pair(*names)
         v, w = slice_.having(pair.earlier), slice_.having(pair.later)
         segments, base, size, used = _layer(slice_, pair, v, w, rank[number], limit[number])
-        seg_v[number, v], seg_w[number, w] = segments
-        seg_v[number][seg_v[number] >= 0] += offset
-        seg_w[number][seg_w[number] >= 0] += offset
+        for table, positions, codes in ((seg_v, v, segments[0]), (seg_w, w, segments[1])):
+            table[number, positions] = np.where(codes >= 0, codes + offset, -1) if offset else codes
         offset += len(base)
         bases.append(base)
         sizes.append(size)
@@ -103,38 +111,78 @@ def _layer(
     A segment is a partition and a value of the equalities. Within it the distinct values of f(v) are ranked so that
     those that satisfy the inequality for w are a prefix: ascending for < and <=, descending for > and >=.
     """
-    segment_v, segment_w = slice_.partition[v], slice_.partition[w]
+    symmetric = pair.earlier == pair.later and all(split.symmetric for split in pair.splits)
+    segment_v = slice_.partition[v]
+    segment_w = segment_v if symmetric else slice_.partition[w]
     segments = int(slice_.partition.max(initial=-1)) + 1
-    valid_v, valid_w = np.ones(len(v), bool), np.ones(len(w), bool)
-    value_v, value_w, values, inclusive = np.zeros(len(v), np.int64), np.zeros(len(w), np.int64), 1, True
+    value_v, value_w, values, inclusive = np.zeros(1, np.int32), np.zeros(1, np.int32), 1, True
+    valid_v: Array = None
+    valid_w: Array = None
     for split in pair.splits:
-        left = slice_.events.value(split.earlier, slice_.rows[v])
-        if pair.earlier == pair.later and split.symmetric:
+        left = slice_.value(split.earlier, v)
+        if symmetric:
             (code_v,), size = ordered_codes(left)
             code_w = code_v
         else:
-            (code_v, code_w), size = ordered_codes(left, slice_.events.value(split.later, slice_.rows[w]))
-        valid_v &= code_v >= 0
-        valid_w &= code_w >= 0
+            (code_v, code_w), size = ordered_codes(left, slice_.value(split.later, w))
+        valid_v = _both(valid_v, code_v)
+        valid_w = valid_v if symmetric else _both(valid_w, code_w)
         size = max(size, 1)
         if split.op == "=":
-            joined = np.concatenate([segment_v, segment_w]) * size + np.concatenate([code_v, code_w])
+            if symmetric:
+                segment_v, segments = dense_ranks(segment_v.astype(np.int64) * size + code_v)
+                segment_w = segment_v
+                continue
+            joined = np.concatenate([segment_v, segment_w]).astype(np.int64) * size + np.concatenate([code_v, code_w])
             dense, segments = dense_ranks(joined)
-            segment_v, segment_w = dense[: len(v)], dense[len(v) :]
+            segment_v, segment_w = dense[: len(segment_v)], dense[len(segment_v) :]
             continue
         if split.op in (">", ">="):
-            code_v, code_w = size - 1 - code_v, size - 1 - code_w
-        value_v, value_w, values = code_v, code_w, size
+            code_v, code_w = size - 1 - code_v, code_v if symmetric else size - 1 - code_w
+        value_v, value_w, values = code_v, code_v if symmetric else code_w, size
         inclusive = split.op in ("<=", ">=")
-    dense_v, dense_w = np.where(valid_v, segment_v, -1), np.where(valid_w, segment_w, -1)
-    keys = segment_v[valid_v] * values + value_v[valid_v]
+    if symmetric and segments == 1:
+        # every code is the rank of a value that is there
+        rank[v] = value_v
+        limit[w] = value_v + 1 if inclusive else value_v
+        found = _marked(segment_v, valid_v)
+        return (found, found), np.zeros(1, np.int64), np.full(1, values), values
     base, size_of = np.zeros(segments, np.int64), np.zeros(segments, np.int64)
+    places_v = _places(v, len(segment_v), valid_v)
+    keys = _chosen(segment_v, valid_v).astype(np.int64) * values + (_chosen(value_v, valid_v) if values > 1 else 0)
     order = np.argsort(keys)
-    _rank(keys, order, values, v[valid_v], rank, base, size_of)
-    wanted = segment_w[valid_w] * values + value_w[valid_w]
-    same = len(wanted) == len(keys) and np.array_equal(wanted, keys)
-    _limit(keys, order, wanted, order if same else np.argsort(wanted), values, w[valid_w], inclusive, limit)
-    return (dense_v, dense_w), base, size_of, int(size_of.sum())
+    _rank(keys, order, values, places_v, rank, base, size_of)
+    if symmetric:
+        limit[places_v] = rank[places_v] + 1 if inclusive else rank[places_v]
+    else:
+        wanted = _chosen(segment_w, valid_w).astype(np.int64) * values
+        wanted += _chosen(value_w, valid_w) if values > 1 else 0
+        places_w = _places(w, len(segment_w), valid_w)
+        _limit(keys, order, wanted, np.argsort(wanted), values, places_w, inclusive, limit)
+    return (_marked(segment_v, valid_v), _marked(segment_w, valid_w)), base, size_of, int(size_of.sum())
+
+
+def _both(valid: Array, codes: Array) -> Array:
+    """Where `valid` (None: everywhere) and a code that is not NULL's; None: everywhere."""
+    known = codes >= 0
+    if known.all():
+        return valid
+    return known if valid is None else known & valid
+
+
+def _chosen(values: Array, valid: Array) -> Array:
+    return values if valid is None else values[valid]
+
+
+def _marked(segments: Array, valid: Array) -> Array:
+    """Segments, -1 where not `valid`."""
+    return segments if valid is None else np.where(valid, segments, -1)
+
+
+def _places(positions: Array, count: int, valid: Array) -> Array:
+    """The positions of the slice where `valid`."""
+    places = np.arange(count) if isinstance(positions, slice) else positions
+    return _chosen(places, valid)
 
 
 @njit(cache=True, nogil=True)
@@ -190,8 +238,8 @@ def make_predicates(slice_: Slice, tried: tuple[tuple[str, str], ...]) -> tuple[
         pair = plan.pair(*names)
         v, w = slice_.having(pair.earlier), slice_.having(pair.later)
         for split in pair.splits:
-            left = slice_.events.value(split.earlier, slice_.rows[v])
-            right = slice_.events.value(split.later, slice_.rows[w])
+            left = slice_.value(split.earlier, v)
+            right = slice_.value(split.later, w)
             (code_v, code_w), _ = ordered_codes(left, right)
             sides = (np.full(n, -1, np.int32), np.full(n, -1, np.int32))
             sides[0][v], sides[1][w] = code_v, code_w
@@ -225,7 +273,7 @@ def _leaves(slice_: Slice, program: Program, v: Array, w: Array) -> list[Array]:
     """float64 (n) of each leaf, NaN where NULL; strings as codes of one order."""
     found = []
     for node, later in program.leaves:
-        found.append(slice_.events.value(node, slice_.rows[w if later else v]))
+        found.append(slice_.value(node, w if later else v))
     strings = [i for i, array in enumerate(found) if pa.types.is_string(array.type)]
     if strings:
         coded, _ = ordered_codes(*(found[i] for i in strings))

@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | F | float64 (rows, K) | additions of whole numbers, while the result stays below 2^53 |
 | U | uint64 (rows, K, 2): low, high | whole numbers modulo 2^128, whatever lies between |
-| E | float64 (rows, K, 2): mantissa m, exponent e; m 2^(2000 e), 2^-1000 <= |m| < 2^1000 or 0 | as float64, any size|
+| E | float64 (rows, K, 2): mantissa |m| < 2^300, exponent e >= 0: m 2^(600 e) | as float64, any size |
 
 The functions below are chosen by the array's type at compile time.
 """
@@ -18,15 +18,16 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-RADIX = 2000
-"""Exponents of tier E count powers of 2^RADIX: nearly float64's range, so that neighbours seldom differ in theirs."""
+RADIX = 600
+"""Exponents of tier E count powers of 2^RADIX. A mantissa shifted by one step is still a normal float64, so numbers are
+aligned without a loss; two steps apart, the smaller one is nothing beside the larger (2^-600)."""
 BIG = 2.0 ** (RADIX // 2)
 SMALL = 2.0 ** -(RADIX // 2)
-UP = BIG
-"""Half a step of the exponent; a whole one does not fit a float64."""
-DOWN = SMALL
-QUARTER_UP = 2.0 ** (RADIX // 4)
-QUARTER_DOWN = 2.0 ** -(RADIX // 4)
+STEP_UP = 2.0**RADIX
+STEP_DOWN = 2.0**-RADIX
+
+LARGEST = 2.0**960
+"""A float64 row beyond this ends a pass in tier F: sums of 2^60 such rows are still finite."""
 
 Rows = Any
 
@@ -34,34 +35,37 @@ Rows = Any
 @njit(cache=True)
 def e_add(m1: float, e1: float, m2: float, e2: float) -> tuple[float, float]:
     """(m1, e1) + (m2, e2) in tier E."""
+    if e1 == e2:
+        return e_normal(m1 + m2, e1)
     if m2 == 0.0:
         return m1, e1
     if m1 == 0.0:
         return m2, e2
-    if e1 == e2:
-        m, e = m1 + m2, e1
-    elif e1 > e2:
-        if e1 - e2 >= 2.0:
-            return m1, e1
-        m, e = m1 + m2 * DOWN * DOWN, e1
-    else:
-        if e2 - e1 >= 2.0:
-            return m2, e2
-        m, e = m2 + m1 * DOWN * DOWN, e2
-    return e_normal(m, e)
+    if e1 > e2:
+        return e_normal(m1 + m2 * STEP_DOWN, e1) if e1 - e2 < 2.0 else (m1, e1)
+    return e_normal(m2 + m1 * STEP_DOWN, e2) if e2 - e1 < 2.0 else (m2, e2)
 
 
 @njit(cache=True)
 def e_normal(m: float, e: float) -> tuple[float, float]:
-    """Bring a mantissa back into its range."""
+    """Bring a mantissa below 2^900 back into its range."""
     size = abs(m)
-    if size == 0.0:
-        return 0.0, 0.0
     if size >= BIG:
-        return m * DOWN * DOWN, e + 1.0
-    if size < SMALL:
-        return m * UP * UP, e - 1.0
+        return m * STEP_DOWN, e + 1.0
+    if size < SMALL and e > 0.0:
+        return (m * STEP_UP, e - 1.0) if size > 0.0 else (0.0, 0.0)
     return m, e
+
+
+@njit(cache=True)
+def e_multiply(m: float, e: float, w: float) -> tuple[float, float]:
+    """(m, e) * w in tier E, for any finite w. Both factors are within 2^-300..2^300 (or at exponent 0) when they meet,
+    so that their product is a float64."""
+    while abs(w) >= BIG:
+        w, e = w * STEP_DOWN, e + 1.0
+    while 0.0 < abs(w) < SMALL and e > 0.0:
+        w, e = w * STEP_UP, e - 1.0
+    return e_normal(m * w, e)
 
 
 @njit(cache=True)
@@ -82,6 +86,16 @@ def u_mul(low: np.uint64, high: np.uint64, w: np.int64) -> tuple[np.uint64, np.u
     return lo, hi
 
 
+def some(a: Rows, i: int) -> bool:
+    """Whether a[i] is not nothing. Where there is a trend, tiers F and E never count 0; modulo 2^128 it may be."""
+    raise NotImplementedError
+
+
+def too_large(a: Rows, i: int) -> bool:
+    """Whether the count a[i][0] is beyond what a pass of its tier goes on with: tier F ends before it overflows."""
+    raise NotImplementedError
+
+
 def clear(a: Rows, i: int) -> None:
     """a[i] = 0"""
 
@@ -98,8 +112,48 @@ def weigh(a: Rows, i: int, k: int, w: float) -> None:
     """a[i][k] += a[i][0] * w: the event adds w to aggregate k of every trend through it."""
 
 
-def _is_float(a: types.Array) -> bool:
+def is_float(a: types.Array) -> bool:
+    """At compile time: whether an array is of tier F or E, not U."""
     return bool(a.dtype == types.float64)
+
+
+@overload(some)
+def _some(a: Rows, i: int) -> Callable[..., bool]:
+    if a.ndim == 2:
+
+        def flat(a: Rows, i: int) -> bool:
+            return bool(a[i, 0] != 0.0)
+
+        return flat
+    if is_float(a):
+
+        def scaled(a: Rows, i: int) -> bool:
+            return bool(a[i, 0, 0] != 0.0)
+
+        return scaled
+
+    def wide(a: Rows, i: int) -> bool:
+        found = False
+        for k in range(a.shape[1]):
+            found = found or a[i, k, 0] != 0 or a[i, k, 1] != 0
+        return found
+
+    return wide
+
+
+@overload(too_large)
+def _too_large(a: Rows, i: int) -> Callable[..., bool]:
+    if a.ndim == 3:
+
+        def never(a: Rows, i: int) -> bool:
+            return False
+
+        return never
+
+    def flat(a: Rows, i: int) -> bool:
+        return bool(a[i, 0] > LARGEST)
+
+    return flat
 
 
 @overload(clear)
@@ -129,7 +183,7 @@ def _add(a: Rows, i: int, b: Rows, j: int) -> Callable[..., None]:
                 a[i, k] += b[j, k]
 
         return flat
-    if _is_float(a):
+    if is_float(a):
 
         def scaled(a: Rows, i: int, b: Rows, j: int) -> None:
             for k in range(a.shape[1]):
@@ -155,7 +209,7 @@ def _one(a: Rows, i: int) -> Callable[..., None]:
             a[i, 0] += 1.0
 
         return flat
-    if _is_float(a):
+    if is_float(a):
 
         def scaled(a: Rows, i: int) -> None:
             a[i, 0, 0], a[i, 0, 1] = e_add(a[i, 0, 0], a[i, 0, 1], 1.0, 0.0)
@@ -178,7 +232,7 @@ def _weigh(a: Rows, i: int, k: int, w: float) -> Callable[..., None]:
             a[i, k] += a[i, 0] * w
 
         return flat
-    if _is_float(a):
+    if is_float(a):
 
         def scaled(a: Rows, i: int, k: int, w: float) -> None:
             m, e = e_multiply(a[i, 0, 0], a[i, 0, 1], w)
@@ -194,29 +248,3 @@ def _weigh(a: Rows, i: int, k: int, w: float) -> Callable[..., None]:
         a[i, k, 0] = total
 
     return wide
-
-
-@njit(cache=True)
-def e_multiply(m: float, e: float, w: float) -> tuple[float, float]:
-    """(m, e) * w in tier E. The factors are brought near 1 first, by 2^500 each, so that their product is a float64."""
-    shift = 0
-    if abs(m) >= 1.0:
-        m, shift = m * QUARTER_DOWN, shift + 1
-    else:
-        m, shift = m * QUARTER_UP, shift - 1
-    if abs(w) >= 1.0:
-        w, shift = w * QUARTER_DOWN, shift + 1
-    else:
-        w, shift = w * QUARTER_UP, shift - 1
-    product = m * w
-    if shift == 2:
-        if abs(product) < 1.0:
-            product *= UP
-        else:
-            product, e = product * DOWN, e + 1.0
-    elif shift == -2:
-        if abs(product) >= 1.0:
-            product *= DOWN
-        else:
-            product, e = product * UP, e - 1.0
-    return e_normal(product, e)

@@ -2,26 +2,111 @@
 
 An event lies in `within / slide` windows. Instead of computing each by itself, a row holds all of them side by side:
 the predecessors are found once, and their vectors added, in vector registers. All open lanes contain the event; a
-lane whose window has ended is read out and cleared before the next event, so that closed lanes are zero. Numbers are
-of tier F.
+lane whose window has ended is read out and cleared before the next event, so that closed lanes are zero.
 
-Rows are (K, lanes) laid flat: lane l of sum k at k * lanes + l. Stores are Fenwick trees as in `trends`.
+Rows are (K, lanes) laid flat, lane l of sum k at k * lanes + l: float64 (rows, K * lanes) of tier F, or uint64
+(rows, 2, K * lanes) of tier U. Stores are Fenwick trees as in `trends`: each node read or written is a whole vector, so
+that few nodes matter more than near ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.extending import overload
+
+from cep_core.kernels.numbers import some, u_mul
 
 Array = Any
 
 
-@njit(cache=True, nogil=True)
-def _add(a: Array, i: int, b: Array, j: int) -> None:
-    for x in range(a.shape[1]):
-        a[i, x] += b[j, x]
+def add_lanes(a: Array, i: int, b: Array, j: int) -> None:
+    """a[i] += b[j]"""
+
+
+def begin_lane(a: Array, i: int, lane: int) -> None:
+    """a[i] of sum 0 = 1 in a lane: a trend begins."""
+
+
+def weigh_lanes(a: Array, i: int, k: int, lanes: int, w: float) -> None:
+    """a[i] of sum k += w * a[i] of sum 0"""
+
+
+def read_lane(out: Array, task: int, k: int, a: Array, lane: int) -> None:
+    """out[task][k] = a[0][lane]"""
+
+
+@overload(add_lanes)
+def _add_lanes(a: Array, i: int, b: Array, j: int) -> Callable[..., None]:
+    if a.ndim == 2:
+
+        def flat(a: Array, i: int, b: Array, j: int) -> None:
+            for x in range(a.shape[1]):
+                a[i, x] += b[j, x]
+
+        return flat
+
+    def wide(a: Array, i: int, b: Array, j: int) -> None:
+        lows, highs, more, most = a[i, 0], a[i, 1], b[j, 0], b[j, 1]
+        for x in range(lows.shape[0]):
+            low = lows[x] + more[x]
+            highs[x] += most[x] + (np.uint64(1) if low < more[x] else np.uint64(0))
+            lows[x] = low
+
+    return wide
+
+
+@overload(begin_lane)
+def _begin_lane(a: Array, i: int, lane: int) -> Callable[..., None]:
+    if a.ndim == 2:
+
+        def flat(a: Array, i: int, lane: int) -> None:
+            a[i, lane] = 1.0
+
+        return flat
+
+    def wide(a: Array, i: int, lane: int) -> None:
+        a[i, 0, lane] = 1
+
+    return wide
+
+
+@overload(weigh_lanes)
+def _weigh_lanes(a: Array, i: int, k: int, lanes: int, w: float) -> Callable[..., None]:
+    if a.ndim == 2:
+
+        def flat(a: Array, i: int, k: int, lanes: int, w: float) -> None:
+            for z in range(lanes):
+                a[i, k * lanes + z] += a[i, z] * w
+
+        return flat
+
+    def wide(a: Array, i: int, k: int, lanes: int, w: float) -> None:
+        for z in range(lanes):
+            low, high = u_mul(a[i, 0, z], a[i, 1, z], np.int64(w))
+            total = a[i, 0, k * lanes + z] + low
+            a[i, 1, k * lanes + z] += high + (np.uint64(1) if total < low else np.uint64(0))
+            a[i, 0, k * lanes + z] = total
+
+    return wide
+
+
+@overload(read_lane)
+def _read_lane(out: Array, task: int, k: int, a: Array, lane: int) -> Callable[..., None]:
+    if a.ndim == 2:
+
+        def flat(out: Array, task: int, k: int, a: Array, lane: int) -> None:
+            out[task, k] = a[0, lane]
+
+        return flat
+
+    def wide(out: Array, task: int, k: int, a: Array, lane: int) -> None:
+        out[task, k, 0], out[task, k, 1] = a[0, 0, lane], a[0, 1, lane]
+
+    return wide
 
 
 @njit(cache=True, nogil=True)
@@ -32,13 +117,12 @@ def sliding(
     store_of: Array, store: Array,                 # S+1 ranges; rows: layer or -1, first node
     rank: Array, limit: Array, seg_v: Array, seg_w: Array, seg_base: Array, seg_size: Array,
     weight_variable: Array, weights: Array, lanes: int,
-    rows: Array, reached: Array,                   # (widest tie * S, K * lanes); widest tie * S
-    node: Array, finished: Array,                  # (nodes, K * lanes); (1, K * lanes)
-    out: Array, hit: Array,                        # (T, K); T
+    rows: Array, reached: Array,                   # rows, widest tie * S; widest tie * S
+    node: Array, finished: Array,                  # rows: nodes; one
+    out: Array, hit: Array,                        # T rows of K numbers; T
 ) -> None:  # fmt: skip
-    """Sums per task, in tier F."""
+    """Sums per task."""
     count, variables, numbers = begins.shape[0], states_of.shape[0] - 1, weights.shape[0]
-    width = numbers * lanes
     tasks = lo.shape[0]
     start = 0
     while start < tasks:
@@ -72,11 +156,10 @@ def sliding(
                         q = states[a]
                         row = (x - i) * count + q
                         may = begins[q]
-                        for z in range(width):
-                            rows[row, z] = 0.0
+                        rows[row] = 0
                         if may:
                             for task in range(oldest, newest):
-                                rows[row, task % lanes] = 1.0
+                                begin_lane(rows, row, task % lanes)
                         for t in range(into_of[q], into_of[q + 1]):
                             layer, at = store[into[t, 1], 0], store[into[t, 1], 1]
                             k: Any = np.int64(1)
@@ -88,13 +171,12 @@ def sliding(
                                 k = np.int64(limit[layer, x])
                             may = may or k > 0
                             while k > 0:
-                                _add(rows, row, node, at + k - 1)
+                                add_lanes(rows, row, node, at + k - 1)
                                 k &= k - 1
                         reached[row] = may
                         for k in range(1, numbers):
                             if weight_variable[k] == b and weights[k, x] != 0.0:
-                                for z in range(lanes):
-                                    rows[row, k * lanes + z] += rows[row, z] * weights[k, x]
+                                weigh_lanes(rows, row, k, lanes, weights[k, x])
             for x in range(i, j):
                 for b in range(variables):
                     if not (ok[x] >> np.uint64(b)) & np.uint64(1):
@@ -105,7 +187,7 @@ def sliding(
                         if not reached[row]:
                             continue
                         if ends[q]:
-                            _add(finished, 0, rows, row)
+                            add_lanes(finished, 0, rows, row)
                         for s in range(store_of[q], store_of[q + 1]):
                             layer, at = store[s, 0], store[s, 1]
                             size: Any = np.int64(1)
@@ -118,7 +200,7 @@ def sliding(
                                 size = seg_size[segment]
                                 k = np.int64(rank[layer, x]) + 1
                             while k <= size:
-                                _add(node, at + k - 1, rows, row)
+                                add_lanes(node, at + k - 1, rows, row)
                                 k += k & -k
             i = j
         start = stop
@@ -133,13 +215,13 @@ def _close(
     """Read out a window and clear its lane: every node where they are few, else those its events have touched."""
     lane = task % lanes
     for n in range(numbers):
-        out[task, n] = finished[0, n * lanes + lane]
-        finished[0, n * lanes + lane] = 0.0
-    hit[task] = out[task, 0] > 0.0
+        read_lane(out, task, n, finished, n * lanes + lane)
+        finished[0, ..., n * lanes + lane] = 0
+    hit[task] = some(out, task)
     if node.shape[0] <= 4 * (hi[task] - lo[task]):
         for y in range(node.shape[0]):
             for n in range(numbers):
-                node[y, n * lanes + lane] = 0.0
+                node[y, ..., n * lanes + lane] = 0
         return
     for s in range(store.shape[0]):
         layer = store[s, 0]
@@ -156,7 +238,7 @@ def _close(
                 k = np.int64(rank[layer, x]) + 1
             while k <= size:
                 for n in range(numbers):
-                    node[at + k - 1, n * lanes + lane] = 0.0
+                    node[at + k - 1, ..., n * lanes + lane] = 0
                 k += k & -k
             if layer < 0:
                 break
