@@ -5,30 +5,23 @@ All mistakes are collected, each with its place, and raised together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from cep_core import parse
 from cep_core import syntax as s
+from cep_core.checking import Checking
 from cep_core.errors import (
     BadConditionError,
     BadPatternError,
     PatternErrors,
-    PatternSyntaxError,
-    TrendlakeError,
     TypeMismatchError,
     UnknownAttributeError,
-    UnknownTypeError,
-    UnknownVariableError,
     did_you_mean,
 )
 from cep_core.model import TrendsPattern
 from cep_core.schema import EventSchema
-from cep_core.typing_rules import NUMERIC, ORDERED, ExpressionError, infer
+from cep_core.typing_rules import NUMERIC, ORDERED, ExpressionError
 from cep_core.yaml_source import Path_
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -68,27 +61,12 @@ class CheckedQuery:
     measures: tuple[CheckedMeasure, ...]
 
 
-class _Checker:
+class _Checker(Checking):
+    pattern: TrendsPattern
+
     def __init__(self, pattern: TrendsPattern, schema: EventSchema) -> None:
-        self.pattern = pattern
-        self.schema = schema
-        self.families = schema.families
-        self.errors: list[TrendlakeError] = []
-        self.types: dict[str, str] = {}
+        super().__init__(pattern, schema)
         self.positive: set[str] = set()
-
-    # --- reporting
-    def report(self, error: TrendlakeError, path: Path_, span: s.Span = (0, 0)) -> None:
-        error.place = self.pattern.document.place(path, offset=span[0], width=span[1] - span[0])
-        self.errors.append(error)
-
-    def parsed(self, parser: Callable[[str], T], text: str, path: Path_) -> T | None:
-        try:
-            return parser(text)
-        except parse.TextError as error:
-            cause = PatternSyntaxError(error.message, hint=error.hint)
-            self.report(cause, path, (error.offset, error.offset + error.width))
-            return None
 
     # --- the pattern
     def check_pattern(self) -> s.PatternNode | None:
@@ -97,12 +75,7 @@ class _Checker:
         if node is None:
             return None
         for atom in s.atoms(node):
-            known = self.schema.types
-            if known is not None and atom.type_name not in known:
-                hint = did_you_mean(atom.type_name, known)
-                self.report(
-                    UnknownTypeError(f"the source has no event type '{atom.type_name}'", hint=hint), path, atom.span
-                )
+            self.check_type(atom)
             before = self.types.setdefault(atom.variable, atom.type_name)
             if before != atom.type_name:
                 message = f"variable '{atom.variable}' is of type {before} already"
@@ -160,40 +133,10 @@ class _Checker:
 
     # --- expressions
     def resolve(self, attribute: s.Attribute) -> str:
-        if not attribute.variable:
-            hint = f"write {next(iter(self.types), 'V')}.{attribute.name}"
-            raise ExpressionError(
-                UnknownVariableError(f"'{attribute.name}' says of no variable", hint=hint), attribute.span
-            )
-        if attribute.variable not in self.types:
-            raise ExpressionError(
-                UnknownVariableError(
-                    f"the pattern has no variable '{attribute.variable}'", hint=self._variable_hint(attribute.variable)
-                ),
-                attribute.span,
-            )
-        return self.column(attribute.name, attribute.span)
-
-    def _variable_hint(self, word: str) -> str | None:
-        of_type = [v for v, t in self.types.items() if t == word]
-        if of_type:
-            return f"{word} is a type; its variable is '{of_type[0]}'"
-        return did_you_mean(word, self.types)
-
-    def column(self, name: str, span: s.Span) -> str:
-        if name not in self.families:
-            raise ExpressionError(
-                UnknownAttributeError(f"the source has no attribute '{name}'", hint=did_you_mean(name,
-                self.families)), span
-            )  # fmt: skip
-        return self.families[name]
-
-    def typed(self, node: s.Expr, path: Path_) -> str | None:
-        try:
-            return infer(node, self.resolve)
-        except ExpressionError as error:
-            self.report(error.cause, path, (error.offset, error.offset + error.width))
-            return None
+        if isinstance(attribute, s.Indexed):
+            hint = f"kind trends has {attribute.variable}.{attribute.name} and NEXT"
+            raise ExpressionError(BadConditionError("an index is of kind matches", hint=hint), attribute.span)
+        return super().resolve(attribute)
 
     def check_where(
         self,
@@ -218,7 +161,7 @@ class _Checker:
                 now = {a.variable for a in found if not a.next}
                 then = {a.variable for a in found if a.next}
                 if not found:
-                    never = never or not _constant_true(part)
+                    never = never or not constant_true(part)
                 elif len(now) == 1 and not then:
                     local.append((now.pop(), part))
                 elif len(now) == 1 and len(then) == 1:
@@ -298,11 +241,7 @@ class _Checker:
             )
         family = "int"
         if measure.variable is not None:
-            if measure.variable not in self.types:
-                cause = UnknownVariableError(
-                    f"the pattern has no variable '{measure.variable}'", hint=self._variable_hint(measure.variable)
-                )
-                raise ExpressionError(cause, measure.span)
+            self.variable(measure.variable, measure.span)
             if measure.variable not in self.positive:
                 message = f"'{measure.variable}' stands under NOT: no trend has events of it"
                 raise ExpressionError(BadConditionError(message), measure.span)
@@ -321,7 +260,7 @@ class _Checker:
                 self.report(UnknownAttributeError(f"the source has no attribute '{name}'", hint=hint), ("group_by", i))
 
 
-def _constant_true(node: s.Expr) -> bool:
+def constant_true(node: s.Expr) -> bool:
     from cep_core.values import constant
 
     return constant(node) is True

@@ -13,6 +13,9 @@ from cep_core.compiled import AnyPlan
 from cep_core.errors import NotSupportedError, PatternErrors
 from cep_core.evaluate import run_plan as run_trends
 from cep_core.explain import explain as explain_trends
+from cep_core.matches.check import compile_matches
+from cep_core.matches.explain import explain_matches
+from cep_core.matches.run import run_matches
 from cep_core.model import Pattern
 from cep_core.plan import compile_plan as compile_trends
 from cep_core.reading import read_pattern
@@ -34,6 +37,7 @@ class Kind:
 
 KINDS: Mapping[str, Kind] = {
     "trends": Kind(compile_trends, run_trends, explain_trends),
+    "matches": Kind(compile_matches, run_matches, explain_matches),
 }
 
 

@@ -128,6 +128,12 @@ class WindowTooLargeError(TrendlakeError):
     code = "WINDOW_TOO_LARGE"
 
 
+class TooManyMatchesError(TrendlakeError):
+    """A partition has as many matches in a window as `limit_per_partition` allows, or more: none is left out."""
+
+    code = "TOO_MANY_MATCHES"
+
+
 class BadEventsError(TrendlakeError):
     """The events given do not have the columns or types the plan reads."""
 

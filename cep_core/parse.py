@@ -25,6 +25,9 @@ MAX_DEPTH = 60
 MAX_REPEAT = 1_000
 """The largest n of `{n,m}`."""
 
+RUNNING = ("avg", "sum", "min", "max", "count")
+"""Aggregates over the events before the i-th of a Kleene variable."""
+
 _UNIT_US = {
     "microsecond": 1,
     "millisecond": 1_000,
@@ -283,6 +286,45 @@ class _Builder(Transformer[Token, Any]):
     def next_attribute(self, meta: Any, c: list[Token]) -> s.Attribute:
         return s.Attribute(str(c[0]), str(c[1]).strip("`"), True, _span(meta))
 
+    def index_number(self, meta: Any, c: list[Token]) -> str:
+        if str(c[0]) != "1":
+            raise _no_index(f"[{c[0]}]", meta)
+        return "1"
+
+    def index_here(self, meta: Any, c: list[Token]) -> str:
+        if str(c[0]) != "i":
+            raise _no_index(f"[{c[0]}]", meta)
+        return "i"
+
+    def index_before(self, meta: Any, c: list[Token]) -> str:
+        if (str(c[0]), str(c[2])) != ("i", "1"):
+            raise _no_index(f"[{c[0]}-{c[2]}]", meta)
+        return "i-1"
+
+    def index_last(self, meta: Any, c: list[Token]) -> str:
+        if str(c[1]) != "LEN":
+            raise _no_index(f"[{c[0]}.{c[1]}]", meta)
+        return str(c[0])
+
+    def indexed(self, meta: Any, c: list[Any]) -> s.Indexed:
+        variable, index, name = str(c[0]), c[1], str(c[2]).strip("`")
+        if index not in ("1", "i", "i-1"):
+            if index != variable:
+                raise _no_index(f"[{index}.LEN]", meta, f"the last event of {variable} is {variable}[{variable}.LEN]")
+            index = "LEN"
+        return s.Indexed(variable, name, False, _span(meta), index)
+
+    def running(self, meta: Any, c: list[Any]) -> s.Indexed:
+        function, variable, name = str(c[0]).lower(), str(c[1]), str(c[5]).strip("`")
+        width = meta.end_pos - meta.start_pos
+        if function not in RUNNING:
+            hint = "running aggregates are " + ", ".join(RUNNING)
+            raise TextError(f"there is no running aggregate '{c[0]}'", meta.start_pos, width, hint)
+        if (str(c[2]), str(c[4])) != ("i", "1"):
+            hint = f"write {function}({variable}[..i-1].{name})"
+            raise TextError("a running aggregate is over [..i-1]", meta.start_pos, width, hint)
+        return s.Indexed(variable, name, False, _span(meta), "..i-1", function)
+
     def call(self, meta: Any, c: list[Any]) -> s.Call:
         return s.Call(str(c[0]).lower(), tuple(c[1:]), _span(meta))
 
@@ -298,6 +340,12 @@ class _Builder(Transformer[Token, Any]):
 
     def measure_attribute(self, meta: Any, c: list[Token]) -> s.Measure:
         return s.Measure(str(c[0]).lower(), str(c[1]), str(c[2]), _span(meta))
+
+
+def _no_index(
+    text: str, meta: Any, hint: str = "indices are [1], [i], [i-1] and [v.LEN] of the variable v"
+) -> TextError:
+    return TextError(f"no event has the index {text}", meta.start_pos, meta.end_pos - meta.start_pos, hint)
 
 
 def _unquote(token: Token | str) -> str:

@@ -92,6 +92,15 @@ class Attribute:
 
 
 @dataclass(frozen=True)
+class Indexed(Attribute):
+    """Kind matches: an attribute of one event of a Kleene variable, by `index`: `1`, `i`, `i-1` or `LEN`; or, with the
+    index `..i-1`, a running aggregate `function` (avg, sum, min, max, count) over the events before the i-th."""
+
+    index: str = "1"
+    function: str = ""
+
+
+@dataclass(frozen=True)
 class Unary:
     """`-x`, `NOT x`, `x IS NULL` (op `isnull`)."""
 

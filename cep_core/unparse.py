@@ -19,6 +19,10 @@ def _text(node: s.Expr, level: int) -> str:
     match node:
         case s.Literal(value=value, kind=kind):
             return _literal(value, kind)
+        case s.Indexed(variable=variable, name=name, index=index, function=function):
+            if function:
+                return f"{function}({variable}[..i-1].{name})"
+            return f"{variable}[{f'{variable}.LEN' if index == 'LEN' else index}].{name}"
         case s.Attribute(variable=variable, name=name, next=ahead):
             return f"NEXT({variable}).{name}" if ahead else f"{variable}.{name}"
         case s.Unary(op="isnull", operand=operand):

@@ -11,7 +11,7 @@ from cep_core.model import PROVENANCE_COLUMNS, Identifier, Pattern, Selection
 
 Output = Literal["all", "non_overlap", "compressed"]
 
-RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"match_id", "match_start", "match_end"}
+RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"match_id", "start", "end"}
 """Columns every results table of kind matches has: no variable or measure may take their names."""
 
 

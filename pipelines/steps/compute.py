@@ -102,7 +102,8 @@ def stage(run: Run, results: DataFrame, source_version: int) -> tuple[int, int]:
 
 def _own(error: PythonException) -> Exception:
     """An error that a kernel raised for the user, from the worker's traceback; any other as it is."""
-    found = re.search(r"\[(SHARD_TOO_LARGE|WINDOW_TOO_LARGE|NOT_SUPPORTED|BAD_EVENTS)\] (.*)", str(error))
+    codes = "SHARD_TOO_LARGE|WINDOW_TOO_LARGE|TOO_MANY_MATCHES|NOT_SUPPORTED|BAD_EVENTS"
+    found = re.search(rf"\[({codes})\] (.*)", str(error))
     if found is None:
         return error
     mine: TrendlakeError = ShardTooLargeError(found[2])

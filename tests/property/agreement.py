@@ -58,14 +58,15 @@ def disagreement(question: Question, tally: Tally) -> list[str]:
         try:
             found = kernels(query, rows, COLUMNS)
         except (PatternErrors, NotSupportedError) as refusal:
-            _count(refusal, tally)
+            count_refusal(refusal, tally)
             assume(False)
     tally.compared += 1
     tally.with_trends += any(row["trends"] != 0 for row in expected)
     return differences(expected, found, query.get("group_by", ()))
 
 
-def _count(refusal: Any, tally: Tally) -> None:
+def count_refusal(refusal: Any, tally: Tally) -> None:
+    """Why the engine did not answer."""
     errors = getattr(refusal, "errors", (refusal,))
     kinds = {isinstance(error, NotSupportedError) for error in errors}
     counter = tally.unsupported if kinds == {True} else tally.refused

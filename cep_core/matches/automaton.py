@@ -1,0 +1,109 @@
+"""The automaton over one partition: merged runs step through its events, and each event that ends matches is told.
+
+State k: parts 0..k have begun, the newest event is of part k. At a Kleene part a run takes an event, begins the next
+part with it, ignores it, or does several of these (Agrawal et al. 2008, section 3.2); elsewhere it begins or ignores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cep_core.matches.buffer import Link, Node, joined
+from cep_core.matches.plan import MatchesPlan
+from cep_core.matches.program import Check, Program, Register
+from cep_core.matches.stream import Partition, Stream
+
+Runs = dict[Register, Link]
+"""The merged runs of a state: register -> all of them, in the buffer."""
+
+
+class Automaton:
+    """`merging` off keeps every run apart, for comparison: the same matches, without the sharing."""
+
+    def __init__(self, plan: MatchesPlan, stream: Stream, *, merging: bool = True) -> None:
+        self.plan = plan
+        self.program = Program(plan, {name: stream.values(name) for name in plan.columns})
+        self.time: list[int] = stream.time.tolist()
+        self.begins: list[int] = stream.begins.tolist()
+        self.takes: list[int] = stream.takes.tolist()
+        self.merging = merging
+        self.last = len(plan.parts) - 1
+        self.runs: list[Runs] = []
+        self.serial = 0
+
+    def endings(self, partition: Partition) -> Iterator[tuple[list[Node], int]]:
+        """(nodes, horizon) for each event that ends matches: the runs behind the nodes that started after `horizon`
+        (microseconds). `forget` between two of them drops all runs."""
+        self.forget()
+        for event, broken in zip(partition.events, partition.broken, strict=True):
+            if broken:
+                self.forget()
+            horizon = self.time[event] - self.plan.within
+            if ends := self._settle(event, self._step(event, horizon)):
+                yield ends, horizon
+
+    def forget(self) -> None:
+        """No run is under way."""
+        self.runs = [{} for _ in self.plan.parts]
+
+    def _step(self, event: int, horizon: int) -> list[Runs]:
+        """Every run reads the event. Returns, for each part, the runs that bound it there, by their new register."""
+        moved: list[Runs] = [{} for _ in self.plan.parts]
+        begins, takes = self.begins[event], self.takes[event]
+        for k in range(self.last + 1):
+            if self.runs[k]:
+                next_part = k < self.last and bool(begins >> (k + 1) & 1)
+                self._read(k, event, horizon, bool(takes >> k & 1), next_part, moved)
+        return moved
+
+    def _read(self, k: int, event: int, horizon: int, takes: bool, begins: bool, moved: list[Runs]) -> None:
+        """The runs of state k read an event that may be taken, or begin the next part, as far as it alone tells."""
+        any_match = self.plan.select == "skip_till_any_match"
+        if not takes and not begins:
+            if self.plan.contiguous:
+                self.runs[k] = {}
+            return
+        kleene = self.plan.parts[k].kleene
+        program = self.program
+        kept: Runs = {}
+        for register, link in self.runs[k].items():
+            if link.newest <= horizon:
+                continue
+            taken = takes and _all(program.take[k], register, event)
+            begun = begins and _all(program.leave[k], register, event) and _all(program.begin[k + 1], register, event)
+            if taken:
+                self._add(moved[k], program.extend[k](register, event), link)
+            if begun:
+                self._add(moved[k + 1], program.enter[k + 1](register, event), link)
+            if any_match or (not self.plan.contiguous and not (taken if kleene else begun)):
+                kept[register] = link
+        self.runs[k] = kept
+
+    def _settle(self, event: int, moved: list[Runs]) -> list[Node]:
+        """What bound the event becomes nodes of the buffer, and goes on; those returned end matches."""
+        ends: list[Node] = []
+        time = self.time[event]
+        starts = bool(self.begins[event] & 1) and _all(self.program.begin[0], (), event)
+        for k in range(self.last + 1):
+            nodes = [(register, Node(event, k, link, link.newest)) for register, link in moved[k].items()]
+            if k == 0 and starts:
+                nodes.append((self.program.enter[0]((), event), Node(event, 0, None, time)))
+            for register, node in nodes:
+                if k < self.last or self.plan.parts[k].kleene:
+                    self._add(self.runs[k], register, node)
+                if k == self.last and _all(self.program.leave[k], register, event):
+                    ends.append(node)
+        return ends
+
+    def _add(self, runs: Runs, register: Register, link: Link) -> None:
+        if not self.merging:
+            self.serial += 1
+            register = (*register, self.serial)
+        runs[register] = joined(runs.get(register), link)
+
+
+def _all(checks: list[Check], register: Register, event: int) -> bool:
+    for check in checks:  # noqa: SIM110 - a generator would be made for each run and event
+        if not check(register, event):
+            return False
+    return True

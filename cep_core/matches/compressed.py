@@ -1,0 +1,106 @@
+"""`output: compressed`: one row for each event that ends matches, with the graph that holds them all.
+
+A graph is a list of nodes, each an event bound to a variable, with the numbers of the nodes that may come just before
+it. A node with none before it starts matches, a node of the row's `end_event` ends them: every path between two such is
+a match, and no two paths are the same. The graph grows with the events of the window, the matches may grow with their
+exponent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from cep_core.matches.automaton import Automaton
+from cep_core.matches.buffer import Node
+from cep_core.matches.choice import predecessors
+from cep_core.matches.plan import MatchesPlan
+from cep_core.matches.stream import Stream
+from cep_core.plan import COUNT_TYPE, TIME_TYPE
+
+TOO_MANY = 10**38
+"""Counts from here on do not fit DECIMAL(38, 0)."""
+
+Graph = list[tuple[Node, list[int]]]
+"""Nodes in total order, each with the numbers of those before it."""
+
+
+def schema_of_graphs(ids: pa.DataType) -> pa.Schema:
+    """`start`: of the earliest match; `matches`: how many there are, exact up to 38 digits, NULL beyond, and
+    `matches_log10`; `graph`: its nodes in the order of their events."""
+    node = pa.struct([("variable", pa.string()), ("event", ids), ("before", pa.list_(pa.int32()))])
+    counts = [("matches", COUNT_TYPE), ("matches_log10", pa.float64())]
+    times = [("start", TIME_TYPE), ("end", TIME_TYPE)]
+    return pa.schema([("end_event", ids), *times, *counts, ("graph", pa.list_(node))])
+
+
+def graphs(plan: MatchesPlan, stream: Stream, windows: range | None) -> pa.Table:
+    """A row for each event that ends matches (of `windows`; None: all), in total order."""
+    ids = stream.raw(plan.schema.event_id)
+    time: list[int] = stream.time.tolist()
+    automaton = Automaton(plan, stream)
+    rows: list[tuple[int, dict[str, Any]]] = []
+    for partition in stream.partitions():
+        for ends, horizon in automaton.endings(partition):
+            event = ends[0].event
+            if windows is None or time[event] // plan.pane in windows:
+                rows.append((event, _row(plan, _graph(ends, horizon), ids, time)))
+    rows.sort(key=lambda row: row[0])
+    return pa.Table.from_pylist([row for _, row in rows], plan.result_schema)
+
+
+def _graph(ends: list[Node], horizon: int) -> Graph:
+    """The nodes on paths that start after `horizon`."""
+    found: dict[int, tuple[Node, list[Node]]] = {}
+    todo = list(ends)
+    while todo:
+        node = todo.pop()
+        if id(node) not in found:
+            found[id(node)] = (node, predecessors(node, horizon))
+            todo += found[id(node)][1]
+    ordered = sorted(found.values(), key=lambda one: (one[0].event, one[0].part))
+    number = {id(node): i for i, (node, _) in enumerate(ordered)}
+    return [(node, sorted(number[id(one)] for one in before)) for node, before in ordered]
+
+
+def _row(plan: MatchesPlan, graph: Graph, ids: Sequence[Any], time: Sequence[int]) -> dict[str, Any]:
+    end = graph[-1][0].event
+    counts: list[int] = []
+    for _, before in graph:
+        counts.append(sum(counts[i] for i in before) if before else 1)
+    total = sum(count for count, (node, _) in zip(counts, graph, strict=True) if node.event == end)
+    return {
+        "end_event": ids[end],
+        "start": min(time[node.event] for node, before in graph if not before),
+        "end": time[end],
+        "matches": total if total < TOO_MANY else None,
+        "matches_log10": math.log10(total),
+        "graph": [
+            {"variable": plan.parts[node.part].variable, "event": ids[node.event], "before": before}
+            for node, before in graph
+        ],
+    }
+
+
+def unfold(row: Mapping[str, Any]) -> Iterator[dict[str, list[Any]]]:
+    """The matches of a compressed row (a mapping, as `Table.to_pylist` gives it), one at a time: variable -> event
+    ids, in order. Nothing is built ahead: the first of 10^30 matches comes as fast as the only one of a row."""
+    graph = row["graph"]
+    path: list[Mapping[str, Any]] = []
+    todo = [(i, 0) for i in reversed(range(len(graph))) if graph[i]["event"] == row["end_event"]]
+    while todo:
+        number, depth = todo.pop()
+        del path[depth:]
+        path.append(graph[number])
+        todo += [(before, depth + 1) for before in graph[number]["before"]]
+        if not graph[number]["before"]:
+            match: dict[str, list[Any]] = {}
+            for node in reversed(path):
+                match.setdefault(node["variable"], []).append(node["event"])
+            yield match
+
+
+__all__ = ["graphs", "schema_of_graphs", "unfold"]

@@ -1,0 +1,101 @@
+"""A plan of kind matches in words: states, conditions at their moments, what a run remembers, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cep_core.matches.plan import MatchesPlan
+from cep_core.matches.program import is_local
+from cep_core.matches.registers import Slot, live_slots, moments
+from cep_core.unparse import duration, expression
+
+_IGNORES = {
+    "skip_till_any_match": "ignores any event",
+    "skip_till_next_match": "ignores what it cannot take (at a Kleene part) or begin the next part with (elsewhere)",
+    "partition_contiguous": "ignores events of other partitions only",
+    "contiguous": "ignores nothing",
+}
+
+
+def explain_matches(plan: MatchesPlan) -> str:
+    """Text for a terminal."""
+    return "\n".join(_lines(plan))
+
+
+def _lines(plan: MatchesPlan) -> Iterator[str]:
+    yield f"plan {plan.hash}, {plan.select}: a run {_IGNORES[plan.select]}"
+    yield f"within    {duration(plan.within)} from the first to the last event of a match"
+    yield f"reads     {', '.join(plan.columns)}"
+    kinds = plan.event_types
+    yield f"events    {', '.join(kinds) if kinds else 'all types: an event that no part binds breaks contiguity'}"
+    parts = [*plan.partition, *(f"{name} (of {', '.join(sorted(scope))})" for name, scope in plan.scoped)]
+    yield f"partition {', '.join(parts) or 'none: all events may meet'}"
+    yield f"shards    by {', '.join(plan.shard_key)} and time" if plan.shard_key else "shards    by time only"
+    if plan.never:
+        yield "filter    a constant condition is never true: no match at all"
+    for number in range(len(plan.parts)):
+        yield from _state(plan, number)
+    for negation in plan.negations:
+        where = _gap(plan, negation.after)
+        found = " AND ".join(expression(one) for one in negation.conditions)
+        yield f"NOT {negation.type_name} {negation.variable} {where}{f': {found}' if found else ''}"
+    yield f"output    {_output(plan)}"
+    yield f"cost      {_cost(plan)}"
+
+
+def _state(plan: MatchesPlan, number: int) -> Iterator[str]:
+    part = plan.parts[number]
+    yield f"part {number + 1}    {part.type_name} {part.variable}{'+' if part.kleene else ''}"
+    for index, condition in enumerate(plan.conditions):
+        if condition.part == number:
+            when = {
+                "each": "each event", "first": "the first event", "later": "each event after the first",
+                "last": "when the part is done",
+            }[condition.when]  # fmt: skip
+            alone = all(is_local(plan, index, moment) for moment in moments(plan, condition))
+            if len(plan.parts) > 1 or part.kleene or not alone:
+                yield f"  {when}: {expression(condition.expression)}"
+            else:
+                yield f"  {expression(condition.expression)}"
+    slots = live_slots(plan)[number]
+    if slots:
+        yield f"  remembers {', '.join(_slot(plan, slot) for slot in slots)}"
+    elif number < len(plan.parts) - 1 or part.kleene:
+        yield "  remembers nothing: all runs here are one"
+
+
+def _slot(plan: MatchesPlan, slot: Slot) -> str:
+    v = plan.parts[slot.part].variable
+    if slot.what == "seen":
+        return f"the distinct values of {v} in [{expression(plan.conditions[slot.condition].expression)}]"
+    if slot.what == "running":
+        return f"{slot.function}({v}[..].{slot.name})"
+    if slot.what == "scope":
+        return f"{slot.name} of {v}"
+    if not plan.parts[slot.part].kleene:
+        return f"{v}.{slot.name}"
+    return f"{v}[1].{slot.name}" if slot.what == "first" else f"{v}[{v}.LEN].{slot.name}"
+
+
+def _gap(plan: MatchesPlan, after: int) -> str:
+    if after == 0:
+        return f"before {plan.parts[0].variable}"
+    if after == len(plan.parts):
+        return f"after {plan.parts[-1].variable}, until the window of the first event ends"
+    return f"between {plan.parts[after - 1].variable} and {plan.parts[after].variable}"
+
+
+def _output(plan: MatchesPlan) -> str:
+    limit = f", fewer than {plan.limit:,} of a partition in {duration(plan.pane)}" if plan.limit else ""
+    return {
+        "all": f"every match{limit}",
+        "non_overlap": f"of a partition the match that ends first, then starts first, and so on after it{limit}",
+        "compressed": "a graph for each event that ends matches",
+    }[plan.output]
+
+
+def _cost(plan: MatchesPlan) -> str:
+    remembered = max((len(slots) for slots in live_slots(plan)), default=0)
+    runs = "one run a state" if not remembered else "a run for each state and distinct register"
+    late = ", then each match against its NOTs" if plan.negations else ""
+    return f"O(runs) an event: {runs}; O(length) a match to write it{late}"

@@ -1,0 +1,139 @@
+"""A table of events as the automaton reads it: in total order, parted, with what each event may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core import syntax as s
+from cep_core.codes import group_codes, ordered_codes
+from cep_core.errors import BadEventsError, did_you_mean
+from cep_core.matches.plan import MatchesPlan
+from cep_core.matches.program import is_local
+from cep_core.matches.registers import moments
+from cep_core.matches.scalars import Value
+from cep_core.values import evaluate, normalise, true_rows
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Events (indices into the stream) of one partition that matter, in order. `broken[i]`: one that was left out,
+    because no part could bind it, lies between event i and the one before, and a run may not ignore it."""
+
+    events: list[int]
+    broken: list[bool]
+
+
+class Stream:
+    """All events in total order: time, then `sequence`, then id. `time` (int64, microseconds) and `begins`, `takes`,
+    `negated` (bit k: may begin part k, be one more event of part k, be an event of NOT k) are arrays of its length."""
+
+    def __init__(self, plan: MatchesPlan, table: pa.Table) -> None:
+        self.plan = plan
+        schema = plan.schema
+        for name in plan.columns:
+            if name not in table.column_names:
+                raise BadEventsError(f"the events have no column '{name}'", hint=did_you_mean(name, table.column_names))
+        stamp = table.schema.field(schema.event_time).type
+        if not pa.types.is_timestamp(stamp):
+            raise BadEventsError(f"column '{schema.event_time}' is not a timestamp but {stamp}")
+        for name in (schema.event_id, schema.event_time, schema.event_type):
+            if table.column(name).null_count:
+                raise BadEventsError(f"column '{name}' has a NULL: an event has an id, a time and a type")
+        self.table = table.select(list(plan.columns)).take(pa.array(_order(plan, table)))
+        self.length = table.num_rows
+        self._arrays: dict[str, Array] = {}
+        self._lists: dict[str, list[Value]] = {}
+        self.time: Array = self.array(schema.event_time).to_numpy(zero_copy_only=False)
+        self.codes: Array = group_codes([self.array(name) for name in plan.partition], self.length)
+        self._masks()
+
+    def array(self, name: str) -> Array:
+        """The normalised column (see `values.normalise`)."""
+        if name not in self._arrays:
+            self._arrays[name] = normalise(self.table.column(name))
+        return self._arrays[name]
+
+    def values(self, name: str) -> Sequence[Value]:
+        """The normalised column as Python values."""
+        if name not in self._lists:
+            self._lists[name] = self.array(name).to_pylist()
+        return self._lists[name]
+
+    def raw(self, name: str) -> list[Any]:
+        """The column as it came."""
+        found: list[Any] = self.table.column(name).to_pylist()
+        return found
+
+    # --- what an event may be
+    def _masks(self) -> None:
+        plan = self.plan
+        self.begins = np.zeros(self.length, np.uint64)
+        self.takes = np.zeros(self.length, np.uint64)
+        self.negated = np.zeros(self.length, np.uint64)
+        if plan.never or not self.length:
+            return
+        encoded = self.array(plan.schema.event_type).dictionary_encode()
+        indices = encoded.indices.to_numpy(zero_copy_only=False)
+        of_type = {str(name): indices == code for code, name in enumerate(encoded.dictionary.to_pylist())}
+        nothing = np.zeros(self.length, bool)
+        begins = [of_type.get(part.type_name, nothing) for part in plan.parts]
+        takes = [begins[k] if part.kleene else nothing for k, part in enumerate(plan.parts)]
+        for index, condition in enumerate(plan.conditions):
+            for moment in moments(plan, condition):
+                if moment != "leave" and is_local(plan, index, moment):
+                    masks = begins if moment == "begin" else takes
+                    masks[condition.part] = masks[condition.part] & self._true(condition.expression)
+        negated = [of_type.get(negation.type_name, nothing) for negation in plan.negations]
+        for k, negation in enumerate(plan.negations):
+            for one in negation.conditions:
+                if {read.variable for read in s.attributes(one)} == {negation.variable}:
+                    negated[k] = negated[k] & self._true(one)
+        self.begins, self.takes, self.negated = _bits(begins), _bits(takes), _bits(negated)
+
+    def _true(self, condition: s.Expr) -> Array:
+        return true_rows(evaluate(condition, lambda read: self.array(read.name), self.length))
+
+    # --- partitions
+    def partitions(self) -> Iterator[Partition]:
+        """In the order of their first events."""
+        everything = np.arange(self.length)
+        position = everything
+        order = np.argsort(self.codes, kind="stable")
+        if self.plan.select == "partition_contiguous":
+            position = np.empty(self.length, np.int64)
+            position[order] = everything
+        matters = ((self.begins | self.takes) != 0)[order]
+        kept = order[matters]
+        codes = self.codes[kept]
+        cuts = np.flatnonzero(np.diff(codes)) + 1 if len(kept) else np.zeros(0, np.int64)
+        for events in sorted(np.split(kept, cuts), key=lambda part: int(part[0]) if len(part) else 0):
+            if len(events):
+                broken = np.diff(position[events], prepend=position[events[0]] - 1) != 1
+                yield Partition(events.tolist(), broken.tolist() if self.plan.contiguous else [False] * len(events))
+
+
+def _order(plan: MatchesPlan, table: pa.Table) -> Array:
+    """Row numbers in total order. Raises BadEventsError where two events have one id."""
+    schema = plan.schema
+    ids, distinct = ordered_codes(normalise(table.column(schema.event_id)))
+    if distinct < table.num_rows:
+        raise BadEventsError(f"two events have the same '{schema.event_id}'")
+    keys = [ids[0]]
+    if schema.sequence is not None:
+        keys.append(ordered_codes(normalise(table.column(schema.sequence)))[0][0])
+    keys.append(normalise(table.column(schema.event_time)).to_numpy(zero_copy_only=False))
+    return np.lexsort(keys)
+
+
+def _bits(masks: list[Array]) -> Array:
+    found = np.zeros(len(masks[0]) if masks else 0, np.uint64)
+    for k, mask in enumerate(masks):
+        found |= mask.astype(np.uint64) << np.uint64(k)
+    return found
