@@ -13,8 +13,8 @@ from cep_core.kernels import ordered as ordered_kernel
 from cep_core.kernels import sliding as sliding_kernel
 from cep_core.kernels.blocks import SHIFT, WIDTH
 from cep_core.layout import Layout
-from cep_core.plan import Plan
-from cep_core.slices import Layers, Slice
+from cep_core.ranks import Guarded, Layers
+from cep_core.slices import Slice
 from cep_core.tasks import Sums, Tasks, Weights, number_rows
 
 Array = Any
@@ -29,14 +29,9 @@ SLIDING_BYTES = 1 << 29
 """Vectors of all open windows larger than this are no faster than windows one by one."""
 
 
-def applies(plan: Plan, automaton: Automaton, layout: Layout) -> bool:
-    """Any match is selected, every transition finds its predecessors in a store, and a NOT between two variables is of
-    single events."""
-    if layout.tried:
-        return False
-    transitions = automaton.transitions
-    between = {g for t in automaton.inner for g in t.gap.holds}
-    return not any(t.gap.fails for t in transitions) and not any(plan.guards[g].inner for g in between)
+def applies(automaton: Automaton, layout: Layout) -> bool:
+    """Any match is selected, and every transition finds its predecessors in a store."""
+    return not (layout.tried or layout.halves or any(t.gap.fails for t in automaton.transitions))
 
 
 @dataclass(frozen=True)
@@ -79,9 +74,7 @@ def trees(layers: Layers) -> Trees:
 class Direct:
     """Arrays of the fast kernels for one automaton over one slice. `guards`: (G, n) each, see `guards`."""
 
-    def __init__(
-        self, slice_: Slice, automaton: Automaton, layout: Layout, layers: Layers, guards: tuple[Array, Array, Array]
-    ) -> None:
+    def __init__(self, slice_: Slice, automaton: Automaton, layout: Layout, layers: Layers, guards: Guarded) -> None:
         self.slice, self.layout, self.layers, self.guards = slice_, layout, layers, guards
         states = len(layout.variable)
         order = np.argsort(layout.variable, kind="stable")
@@ -91,17 +84,19 @@ class Direct:
         self.begins = np.diff(layout.start_of) > 0
         self.ends = np.diff(layout.accept_of) > 0
         self.count = states
-        self.free = not automaton.guards
+        self.free = not any(t.gap.holds for t in automaton.starts) and not any(
+            option for state in automaton.states for option in state.accepts
+        )
         self.store_of = np.searchsorted([store[0] for store in layout.stores], np.arange(states + 1)).astype(np.int64)
         self.trees = trees(layers)
         rows, nodes, totals = [], 0, 0
-        for store, (_, layer, _) in enumerate(layout.stores):
-            rows.append((layer, totals if layer < 0 else nodes, *layout.store_guards[store]))
+        for _, layer in layout.stores:
+            rows.append((layer, totals if layer < 0 else nodes))
             if layer < 0:
                 totals += 1
             else:
                 nodes += self.trees.nodes[layer]
-        self.store = np.array(rows, np.int64).reshape(len(rows), 4)
+        self.store = np.array(rows, np.int64).reshape(len(rows), 2)
         self.nodes, self.totals = nodes, totals
 
     def bytes(self, tier: str, weights: Weights) -> int:
@@ -162,12 +157,12 @@ class Direct:
         slice_, layout, layers = self.slice, self.layout, self.layers
         numbers, extrema = len(weights.variable), len(weights.extreme)
         rows = max(1, widest * self.count)
-        bounds, upto, after = self.guards
+        bounds, _, after = self.guards
         ordered_kernel.ordered(
             tasks.lo, tasks.hi, tasks.ws, tasks.we, slice_.time, slice_.ok, slice_.partition,
             self.states_of, self.states,
             layout.start_of, layout.start_t, layout.into_of, layout.into_t, layout.accept_of, layout.accept_t,
-            layout.guards, bounds, upto, after, self.store_of, self.store,
+            layout.guards, bounds, after, self.store_of, self.store,
             layers.rank, layers.limit, layers.seg_v, layers.seg_w,
             self.trees.roots, self.trees.height, self.trees.width,
             weights.variable, weights.weights, weights.extreme, weights.extremes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cep_core.automaton import Automaton, Cube, Transition
+from cep_core.layout import layer_of
 from cep_core.pairs import Method, PairPredicate
 from cep_core.plan import Plan
 from cep_core.unparse import duration, expression, moment
@@ -14,6 +15,7 @@ _COST = {
     Method.HASH: "O(1) an event",
     Method.ORDERED: "O(log n) an event",
     Method.HASH_ORDERED: "O(log n) an event",
+    Method.DIVIDE: "O(log^2 n) an event",
     Method.SCAN: "O(n) an event",
 }
 
@@ -78,8 +80,9 @@ def _step(plan: Plan, automaton: Automaton, transition: Transition) -> str:
     pair = plan.pair(earlier, automaton.states[transition.target].variable)
     if plan.select != "skip_till_any_match":
         return f"{arrow}: linked to the one moment that may follow{_conditions(pair)}{gap}"
-    method = Method.SCAN if transition.gap.fails else pair.method
-    reason = "what a NOT rules out, too" if transition.gap.fails else pair.reason
+    layer = layer_of(plan, pair.earlier, pair.later, transition.gap)
+    method = Method.SCAN if transition.gap.fails else layer.method(plan)
+    reason = "what a NOT rules out, too" if transition.gap.fails else pair.reason(len(layer.resets), bool(layer.bounds))
     return f"{arrow}: {method.value}, because {reason}{_conditions(pair)}{gap}"
 
 
@@ -95,17 +98,18 @@ def _conditions(pair: PairPredicate) -> str:
     return f" [{' AND '.join(shown)}]" if shown else ""
 
 
+def _variables(automaton: Automaton, transition: Transition) -> tuple[str, str]:
+    """Of an inner transition."""
+    source = transition.target if transition.source is None else transition.source
+    return automaton.states[source].variable, automaton.states[transition.target].variable
+
+
 def _cost(plan: Plan, overlap: int) -> str:
     methods = {
-        Method.SCAN if t.gap.fails else plan.pair(a.states[t.source].variable, a.states[t.target].variable).method
+        Method.SCAN if t.gap.fails else layer_of(plan, *_variables(a, t), t.gap).method(plan)
         for a in (*plan.automata, *plan.guards)
         for t in a.inner
-        if t.source is not None
     }
-    worst = max((_COST[m] for m in methods), key=len, default=_COST[Method.RUNNING])
-    if Method.SCAN in methods:
-        worst = _COST[Method.SCAN]
-    elif methods & {Method.ORDERED, Method.HASH_ORDERED}:
-        worst = _COST[Method.ORDERED]
+    worst = _COST[max(methods, key=list(Method).index, default=Method.RUNNING)]
     shared = f", once for each of the {overlap:,} windows an event lies in" if overlap > 1 else ""
     return f"{worst} of a window of n{shared}; memory O(n) of the largest window of a partition"

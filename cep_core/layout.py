@@ -1,4 +1,4 @@
-"""An automaton as the flat arrays the kernel reads."""
+"""An automaton as the flat arrays the kernels read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cep_core.automaton import Automaton
+from cep_core.automaton import Automaton, Cube
 from cep_core.pairs import Method
 from cep_core.plan import Plan
 
@@ -16,9 +16,30 @@ Array = Any
 
 
 @dataclass(frozen=True)
+class Layer:
+    """The conditions of an adjacent (V, W), those that NOTs between make included: `resets` are guards of single
+    events, equalities; `bounds` are guards of several, together one inequality on time (see `guards`)."""
+
+    earlier: str
+    later: str
+    resets: tuple[int, ...] = ()
+    bounds: tuple[int, ...] = ()
+
+    def method(self, plan: Plan) -> Method:
+        return plan.pair(self.earlier, self.later).method_with(len(self.resets), bool(self.bounds))
+
+
+def layer_of(plan: Plan, earlier: str, later: str, gap: Cube) -> Layer:
+    """The conditions on a transition."""
+    several = tuple(g for g in gap.holds if plan.guards[g].inner)
+    return Layer(earlier, later, tuple(g for g in gap.holds if g not in several), several)
+
+
+@dataclass(frozen=True)
 class Layout:
-    """See `kernels.trends.run` for the arrays. `layers` are the (V, W) pairs kept as Fenwick trees, by layer number;
-    `tried` the (V, W) whose conditions are tried pair by pair, in the order of their comparisons and programs."""
+    """See `kernels.trends.run` for the arrays. `layers` are those with at most one inequality, by number; `divides`
+    those with two; `tried` the (V, W) whose conditions are tried pair by pair, in the order of their comparisons and
+    programs."""
 
     variable: Array
     start_of: Array
@@ -28,11 +49,12 @@ class Layout:
     accept_of: Array
     accept_t: Array
     guards: Array
-    stores: tuple[tuple[int, int, tuple[int, ...]], ...]
-    """(source state, layer or -1, guards that bound it), by store number."""
-    store_guards: tuple[tuple[int, int], ...]
-    """Where in `guards` those of each store stand."""
-    layers: tuple[tuple[str, str], ...]
+    stores: tuple[tuple[int, int], ...]
+    """(source state, layer or -1), by store number."""
+    layers: tuple[Layer, ...]
+    halves: tuple[tuple[int, int], ...]
+    """(source state, divide), by the number a transition knows it by."""
+    divides: tuple[Layer, ...]
     tried: tuple[tuple[str, str], ...]
     keep: bool
 
@@ -56,23 +78,6 @@ def _ranges(rows_by_state: list[list[tuple[int, ...]]], width: int) -> tuple[Arr
     return offsets, np.array(flat, dtype=np.int64).reshape(len(flat), width)
 
 
-def _stores(
-    plan: Plan, automaton: Automaton, layers: dict[tuple[str, str], int]
-) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
-    """What each store holds, ordered by source state; numbers the layers on the way. Transitions from one state under
-    the same conditions and NOTs share a store."""
-    found: dict[tuple[int, int, tuple[int, ...]], None] = {}
-    for transition in automaton.inner:
-        if transition.source is None or transition.gap.fails:
-            continue
-        names = (automaton.states[transition.source].variable, automaton.states[transition.target].variable)
-        method = plan.pair(*names).method
-        if method is not Method.SCAN:
-            layer = -1 if method is Method.RUNNING else layers.setdefault(names, len(layers))
-            found[(transition.source, layer, transition.gap.holds)] = None
-    return tuple(sorted(found))
-
-
 def layout(plan: Plan, automaton: Automaton, linked: bool, follows: Sequence[tuple[str, str]] = ()) -> Layout:
     """Arrays for `automaton`. `linked`: predecessors come by links (selections other than any match), not from stores;
     `follows`: (V, W) whose conditions are tried pair by pair in any case."""
@@ -80,46 +85,51 @@ def layout(plan: Plan, automaton: Automaton, linked: bool, follows: Sequence[tup
     bit = {variable: b for b, variable in enumerate(plan.variables)}
     guards = _Guards()
     start: list[list[tuple[int, ...]]] = [[] for _ in range(states)]
-    into: list[list[tuple[int, ...]]] = [[] for _ in range(states)]
-    layers: dict[tuple[str, str], int] = {}
-    stores = _stores(plan, automaton, layers) if not linked else ()
+    layers: dict[Layer, int] = {}
+    divides: dict[Layer, int] = {}
     tried: dict[tuple[str, str], tuple[int, int, int, int]] = {}
     comparisons = programs = 0
-    keep = linked
 
     def attempt(names: tuple[str, str]) -> tuple[int, int, int, int]:
         nonlocal comparisons, programs
         if names not in tried:
             pair = plan.pair(*names)
-            first, start = comparisons, programs
+            first, begin = comparisons, programs
             comparisons, programs = comparisons + len(pair.splits), programs + len(pair.mixed)
-            tried[names] = (first, comparisons, start, programs)
+            tried[names] = (first, comparisons, begin, programs)
         return tried[names]
 
     for names in follows:
         attempt(names)
     for transition in automaton.starts:
         start[transition.target].append((*guards.add(transition.gap.holds), *guards.add(transition.gap.fails)))
+    found: list[tuple[int, int, str, tuple[int, int], tuple[int, ...]]] = []
     for transition in automaton.inner:
         source = transition.source
         if source is None:
             continue
         names = (automaton.states[source].variable, automaton.states[transition.target].variable)
-        pair = plan.pair(*names)
-        store, conditions = -1, (0, 0, 0, 0)
-        if linked or pair.method is Method.SCAN or transition.gap.fails:
-            keep = True
-            conditions = attempt(names)
+        layer = layer_of(plan, *names, transition.gap)
+        method = layer.method(plan)
+        kept = (*guards.add(transition.gap.holds), *guards.add(transition.gap.fails))
+        if linked or transition.gap.fails or method is Method.SCAN:
+            found.append((transition.target, source, "scan", (source, -1), (*attempt(names), *kept)))
+        elif method is Method.DIVIDE:
+            place = (source, divides.setdefault(layer, len(divides)))
+            found.append((transition.target, source, "divide", place, (0, 0, 0, 0, *kept)))
         else:
-            keep = keep or bool(transition.gap.holds)
-            store = stores.index((source, layers.get(names, -1), transition.gap.holds))
-        into[transition.target].append(
-            (source, store, *conditions, *guards.add(transition.gap.holds), *guards.add(transition.gap.fails))
-        )
+            number = -1 if method is Method.RUNNING else layers.setdefault(layer, len(layers))
+            found.append((transition.target, source, "store", (source, number), (0, 0, 0, 0, *kept)))
+    # transitions from one state under the same conditions share a store
+    stores = sorted({place for _, _, way, place, _ in found if way == "store"})
+    halves = sorted({place for _, _, way, place, _ in found if way == "divide"})
+    into: list[list[tuple[int, ...]]] = [[] for _ in range(states)]
+    for target, source, way, place, rest in found:
+        store = stores.index(place) if way == "store" else -1
+        into[target].append((source, store, *rest, halves.index(place) if way == "divide" else -1))
     accept = [[guards.add(option) for option in state.accepts] for state in automaton.states]
     start_of, start_t = _ranges(start, 4)
-    store_guards = tuple(guards.add(holds) for _, _, holds in stores)
-    into_of, into_t = _ranges(into, 10)
+    into_of, into_t = _ranges(into, 11)
     accept_of, accept_t = _ranges([list(rows) for rows in accept], 2)
     return Layout(
         variable=np.array([bit[state.variable] for state in automaton.states], dtype=np.int64),
@@ -130,11 +140,12 @@ def layout(plan: Plan, automaton: Automaton, linked: bool, follows: Sequence[tup
         accept_of=accept_of,
         accept_t=accept_t,
         guards=np.array(guards.flat or [0], dtype=np.int64),
-        stores=stores,
-        store_guards=store_guards,
+        stores=tuple(stores),
         layers=tuple(layers),
+        halves=tuple(halves),
+        divides=tuple(divides),
         tried=tuple(tried),
-        keep=keep,
+        keep=linked or any(way != "store" for _, _, way, _, _ in found),
     )
 
 
@@ -142,7 +153,7 @@ def store_table(layout: Layout, nodes_of_layer: Sequence[int]) -> tuple[Array, A
     """Stores by source state as the kernel reads them (layer, first node), and how many nodes they need in all."""
     rows: list[list[tuple[int, ...]]] = [[] for _ in layout.variable]
     total = 0
-    for source, layer, _ in layout.stores:
+    for source, layer in layout.stores:
         rows[source].append((layer, total))
         total += 1 if layer < 0 else nodes_of_layer[layer]
     return *_ranges(rows, 2), max(total, 1)

@@ -7,10 +7,14 @@ condition `f(v) op g(w)` is *split*: f and g are computed once an event. Then:
 2. equalities only: a running total per value of f, looked up by g.
 3. one inequality, with or without equalities: per equality value, the v's in order of f; those that satisfy the
    inequality for w are a prefix (of the order, or of its reverse for > and >=), summed by a Fenwick tree over ranks.
-4. anything else (several inequalities, !=, conditions that mix both events in one side): every pair is tried.
+4. two inequalities, with or without equalities: divide and conquer over time, see `kernels.divide`.
+5. anything else (more inequalities, !=, conditions that mix both events in one side): every pair is tried.
 
-1 to 3 are exact because the set of v's that satisfy the conditions *is* that class, or that prefix of it: nothing is
+1 to 4 are exact because the set of v's that satisfy the conditions *is* that class, or that prefix of it: nothing is
 approximated, and sums over disjoint nodes of the tree are sums over the set.
+
+A NOT between V and W is a condition of the pair too (see `guards`): "the same latest N" is an equality where an N is a
+single event, "not before the latest start of an N" is an inequality, on time, where it is several.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ class Method(Enum):
     HASH = "hash"
     ORDERED = "ordered prefix (Fenwick)"
     HASH_ORDERED = "hash plus ordered prefix (Fenwick)"
+    DIVIDE = "divide and conquer"
     SCAN = "pairwise scan"
 
 
@@ -80,32 +85,45 @@ class PairPredicate:
         return tuple(split for split in self.splits if split.op in ("<", "<=", ">", ">="))
 
     @property
-    def method(self) -> Method:
-        others = len(self.splits) - len(self.equalities) - len(self.inequalities)
-        if self.mixed or others or len(self.inequalities) > 1:
-            return Method.SCAN
-        if not self.splits:
-            return Method.RUNNING
-        if not self.inequalities:
-            return Method.HASH
-        return Method.HASH_ORDERED if self.equalities else Method.ORDERED
+    def splits_only(self) -> bool:
+        """Whether the conditions are equalities and inequalities between one-sided expressions."""
+        return not self.mixed and len(self.splits) == len(self.equalities) + len(self.inequalities)
 
     @property
-    def reason(self) -> str:
+    def method(self) -> Method:
+        """How predecessors are found where no NOT stands between."""
+        return self.method_with(0, 0)
+
+    def method_with(self, equalities: int, inequalities: int) -> Method:
+        """How predecessors are found under so many further conditions, made of NOTs."""
+        equalities += len(self.equalities)
+        inequalities += len(self.inequalities)
+        if not self.splits_only or inequalities > 2:
+            return Method.SCAN
+        if inequalities == 2:
+            return Method.DIVIDE
+        if inequalities == 1:
+            return Method.HASH_ORDERED if equalities else Method.ORDERED
+        return Method.HASH if equalities else Method.RUNNING
+
+    def reason(self, equalities: int = 0, inequalities: int = 0) -> str:
         """Why this method, for `explain`."""
-        match self.method:
+        made = " (with those that NOTs make)" if equalities or inequalities else ""
+        match self.method_with(equalities, inequalities):
             case Method.RUNNING:
                 return "no adjacent condition"
             case Method.HASH:
-                return "equalities only"
+                return f"equalities only{made}"
             case Method.ORDERED:
-                return "one inequality"
+                return f"one inequality{made}"
             case Method.HASH_ORDERED:
-                return "equalities and one inequality"
+                return f"equalities and one inequality{made}"
+            case Method.DIVIDE:
+                return f"two inequalities{made}"
         if self.mixed:
             return "a condition mixes both events"
-        if len(self.inequalities) > 1:
-            return f"{len(self.inequalities)} inequalities"
+        if self.splits_only:
+            return f"{len(self.inequalities) + inequalities} inequalities{made}"
         return "a != does not order"
 
 

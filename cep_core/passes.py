@@ -12,7 +12,8 @@ from cep_core.direct import Direct, applies
 from cep_core.errors import WindowTooLargeError
 from cep_core.kernels import trends as kernel
 from cep_core.layout import layout, store_table
-from cep_core.slices import Slice, check_alarm, make_layers, make_links, make_predicates, partition_ends
+from cep_core.ranks import Guarded, make_divides, make_layers
+from cep_core.slices import Slice, check_alarm, make_links, make_predicates, partition_ends
 from cep_core.tasks import Sums, Tasks, Weights, number_rows
 
 Array = Any
@@ -29,7 +30,7 @@ class Pass:
         self,
         slice_: Slice,
         automaton: Automaton,
-        guards: tuple[Array, Array, Array],
+        guards: Guarded,
         follows: frozenset[tuple[str, str]] | None,
     ) -> None:
         plan = slice_.events.plan
@@ -40,7 +41,8 @@ class Pass:
         self.linking = kernel.ANY
         if linked:
             self.linking = kernel.NEXT if plan.select == "skip_till_next_match" else kernel.CONTIGUOUS
-        self.layers = make_layers(slice_, self.layout)
+        self.layers = make_layers(slice_, self.layout.layers, guards)
+        self.divides = make_divides(slice_, self.layout.divides, guards)
         self.predicates = make_predicates(slice_, self.layout.tried)
         self.following = np.zeros((1, 1), np.int64)
         if linked:
@@ -49,7 +51,7 @@ class Pass:
         self.widest = int(_longest_tie(slice_.time, slice_.partition))
         self.store_of, self.store_t, self.nodes = store_table(self.layout, self.layers.nodes)
         self.direct: Direct | None = None
-        if not linked and applies(plan, automaton, self.layout):
+        if not linked and applies(automaton, self.layout):
             self.direct = Direct(slice_, automaton, self.layout, self.layers, guards)
 
     def run(self, tasks: Tasks, weights: Weights, tier: str, emit: Array | None = None) -> Sums:
@@ -69,7 +71,9 @@ class Pass:
         kept = longest if self.layout.keep else self.widest
         numbers, extrema = len(weights.variable), len(weights.extreme)
         width = (8 if tier == "F" else 16) * numbers + 8 * extrema
-        self._fits(tasks, (kept * states + self.nodes) * width + longest * states * 16)
+        parts, branch = len(self.layout.halves), int(self.divides.size.max(initial=0))
+        waiting = longest * parts
+        self._fits(tasks, (kept * states + self.nodes + waiting + branch) * width + longest * states * 16)
         rows = kept * states + 1
         keep_events = longest if self.layout.keep else 0
         sums = number_rows(tier, len(tasks.lo), numbers)
@@ -87,6 +91,8 @@ class Pass:
             self.store_of, self.store_t,
             self.layers.rank, self.layers.limit, self.layers.seg_v, self.layers.seg_w,
             self.layers.seg_base, self.layers.seg_size,
+            np.array(self.layout.halves, np.int64).reshape(parts, 2),
+            (self.divides.rank, self.divides.limit, self.divides.seg_v, self.divides.seg_w, self.divides.size),
             self.predicates,
             self.linking, self.following,
             weights.variable, weights.weights, weights.extreme, weights.extremes,
@@ -94,6 +100,9 @@ class Pass:
             number_rows(tier, self.nodes, numbers), np.zeros((self.nodes, extrema)), np.zeros(self.nodes, np.int64),
             np.zeros((states, keep_events), np.int64), np.zeros(states, np.int64),
             np.zeros(keep_events, np.int64), np.zeros(rows, np.int64),
+            number_rows(tier, waiting, numbers), np.zeros((waiting, extrema)), np.zeros(waiting, np.bool_),
+            number_rows(tier, branch, numbers), np.zeros((branch, extrema)), np.zeros(branch, np.int64),
+            np.zeros(longest + 2 if parts else 0, np.int64),
             self.layout.keep,
             sums, extremes, hit, none if emit is None else emit,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Rows sorted by (partition, time) with what the kernel needs of each: matches, ranks, comparison codes, links."""
+"""Rows sorted by (partition, time) with what the kernel needs of each: matches, comparison codes, links."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import pyarrow.compute as pc
 from numba import njit
 
 from cep_core import syntax as s
-from cep_core.codes import dense_ranks, ordered_codes
+from cep_core.codes import ordered_codes
 from cep_core.columns import Events
 from cep_core.errors import BadEventsError
 from cep_core.kernels.predicates import EARLIER, LATER, STACK, pair_true
 from cep_core.layout import Layout
-from cep_core.pairs import PairPredicate
 from cep_core.programs import Program, compile_program
 
 Array = Any
@@ -60,166 +59,6 @@ def make_slice(events: Events, variables: tuple[str, ...], partition: Array) -> 
         order = np.lexsort((time, part))
         rows, part, time, ok = rows[order], part[order], time[order], ok[order]
     return Slice(events, rows, np.ascontiguousarray(part), np.ascontiguousarray(time), ok)
-
-
-@dataclass(frozen=True)
-class Layers:
-    """Fenwick layers as the kernel reads them; `nodes` is each layer's number of nodes."""
-
-    rank: Array
-    limit: Array
-    seg_v: Array
-    seg_w: Array
-    seg_base: Array
-    seg_size: Array
-    nodes: tuple[int, ...]
-    segments: tuple[int, ...]
-    """How many segments each layer has: the segments of a layer stand together."""
-
-
-def make_layers(slice_: Slice, layout: Layout) -> Layers:
-    """Ranks and limits of every layer. int32; -1 in `seg_v`, `seg_w`: not in the layer (NULL, or of another
-    variable)."""
-    n = slice_.length
-    count = len(layout.layers)
-    rank, limit = np.zeros((count, n), np.int32), np.zeros((count, n), np.int32)
-    seg_v, seg_w = np.full((count, n), -1, np.int32), np.full((count, n), -1, np.int32)
-    bases, sizes, nodes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], []
-    offset = 0
-    segments_of: list[int] = []
-    for number, names in enumerate(layout.layers):
-        pair = slice_.events.plan.pair(*names)
-        v, w = slice_.having(pair.earlier), slice_.having(pair.later)
-        segments, base, size, used = _layer(slice_, pair, v, w, rank[number], limit[number])
-        for table, positions, codes in ((seg_v, v, segments[0]), (seg_w, w, segments[1])):
-            table[number, positions] = np.where(codes >= 0, codes + offset, -1) if offset else codes
-        offset += len(base)
-        bases.append(base)
-        sizes.append(size)
-        nodes.append(used)
-        segments_of.append(len(base))
-    return Layers(
-        rank, limit, seg_v, seg_w, np.concatenate(bases), np.concatenate(sizes), tuple(nodes), tuple(segments_of)
-    )
-
-
-def _layer(
-    slice_: Slice, pair: PairPredicate, v: Array, w: Array, rank: Array, limit: Array
-) -> tuple[tuple[Array, Array], Array, Array, int]:
-    """Fill `rank` and `limit`; give the segments of v and w, each segment's first node and size, and the nodes in all.
-
-    A segment is a partition and a value of the equalities. Within it the distinct values of f(v) are ranked so that
-    those that satisfy the inequality for w are a prefix: ascending for < and <=, descending for > and >=.
-    """
-    symmetric = pair.earlier == pair.later and all(split.symmetric for split in pair.splits)
-    segment_v = slice_.partition[v]
-    segment_w = segment_v if symmetric else slice_.partition[w]
-    segments = int(slice_.partition.max(initial=-1)) + 1
-    value_v, value_w, values, inclusive = np.zeros(1, np.int32), np.zeros(1, np.int32), 1, True
-    valid_v: Array = None
-    valid_w: Array = None
-    for split in pair.splits:
-        left = slice_.value(split.earlier, v)
-        if symmetric:
-            (code_v,), size = ordered_codes(left)
-            code_w = code_v
-        else:
-            (code_v, code_w), size = ordered_codes(left, slice_.value(split.later, w))
-        valid_v = _both(valid_v, code_v)
-        valid_w = valid_v if symmetric else _both(valid_w, code_w)
-        size = max(size, 1)
-        if split.op == "=":
-            if symmetric:
-                segment_v, segments = dense_ranks(segment_v.astype(np.int64) * size + code_v)
-                segment_w = segment_v
-                continue
-            joined = np.concatenate([segment_v, segment_w]).astype(np.int64) * size + np.concatenate([code_v, code_w])
-            dense, segments = dense_ranks(joined)
-            segment_v, segment_w = dense[: len(segment_v)], dense[len(segment_v) :]
-            continue
-        if split.op in (">", ">="):
-            code_v, code_w = size - 1 - code_v, code_v if symmetric else size - 1 - code_w
-        value_v, value_w, values = code_v, code_v if symmetric else code_w, size
-        inclusive = split.op in ("<=", ">=")
-    if symmetric and segments == 1:
-        # every code is the rank of a value that is there
-        rank[v] = value_v
-        limit[w] = value_v + 1 if inclusive else value_v
-        found = _marked(segment_v, valid_v)
-        return (found, found), np.zeros(1, np.int64), np.full(1, values), values
-    base, size_of = np.zeros(segments, np.int64), np.zeros(segments, np.int64)
-    places_v = _places(v, len(segment_v), valid_v)
-    keys = _chosen(segment_v, valid_v).astype(np.int64) * values + (_chosen(value_v, valid_v) if values > 1 else 0)
-    order = np.argsort(keys)
-    _rank(keys, order, values, places_v, rank, base, size_of)
-    if symmetric:
-        limit[places_v] = rank[places_v] + 1 if inclusive else rank[places_v]
-    else:
-        wanted = _chosen(segment_w, valid_w).astype(np.int64) * values
-        wanted += _chosen(value_w, valid_w) if values > 1 else 0
-        places_w = _places(w, len(segment_w), valid_w)
-        _limit(keys, order, wanted, np.argsort(wanted), values, places_w, inclusive, limit)
-    return (_marked(segment_v, valid_v), _marked(segment_w, valid_w)), base, size_of, int(size_of.sum())
-
-
-def _both(valid: Array, codes: Array) -> Array:
-    """Where `valid` (None: everywhere) and a code that is not NULL's; None: everywhere."""
-    known = codes >= 0
-    if known.all():
-        return valid
-    return known if valid is None else known & valid
-
-
-def _chosen(values: Array, valid: Array) -> Array:
-    return values if valid is None else values[valid]
-
-
-def _marked(segments: Array, valid: Array) -> Array:
-    """Segments, -1 where not `valid`."""
-    return segments if valid is None else np.where(valid, segments, -1)
-
-
-def _places(positions: Array, count: int, valid: Array) -> Array:
-    """The positions of the slice where `valid`."""
-    places = np.arange(count) if isinstance(positions, slice) else positions
-    return _chosen(places, valid)
-
-
-@njit(cache=True, nogil=True)
-def _rank(keys: Array, order: Array, values: int, at: Array, rank: Array, base: Array, size: Array) -> None:
-    """Rank of each key (segment * values + value) among its segment's distinct ones; segments' first node and size."""
-    nodes = 0
-    for i in range(order.shape[0]):
-        key = keys[order[i]]
-        segment = key // values
-        if i == 0 or key != keys[order[i - 1]]:
-            if size[segment] == 0:
-                base[segment] = nodes
-            size[segment] += 1
-            nodes += 1
-        rank[at[order[i]]] = size[segment] - 1
-
-
-@njit(cache=True, nogil=True)
-def _limit(
-    keys: Array, order: Array, wanted: Array, wanted_order: Array, values: int, at: Array, inclusive: bool, limit: Array
-) -> None:
-    """How many distinct keys of its segment lie below each wanted key, or at it when `inclusive`: one merge."""
-    x, segment, below, last = 0, -1, 0, -1
-    for i in range(wanted_order.shape[0]):
-        key = wanted[wanted_order[i]]
-        if key // values != segment:
-            segment = key // values
-            below = 0
-            while x < order.shape[0] and keys[order[x]] < segment * values:
-                x += 1
-            last = -1
-        while x < order.shape[0] and (keys[order[x]] < key or (inclusive and keys[order[x]] == key)):
-            if keys[order[x]] != last:
-                below += 1
-                last = keys[order[x]]
-            x += 1
-        limit[at[wanted_order[i]]] = below
 
 
 _OPS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}

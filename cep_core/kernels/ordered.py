@@ -1,10 +1,7 @@
-"""The fast kernel: any match, predecessors from running totals, hashes and ordered prefixes, NOTs that reset.
+"""The fast kernel: any match, predecessors from running totals, hashes and ordered prefixes, in any tier.
 
-What `trends.run` computes, for the patterns most often written, in any tier. Rows are kept for the events of one time
-only; stores are those of `blocks`. A NOT of single events between two variables empties the store behind it: after an
-N at time t nothing earlier than t precedes anything later, so the bound of `guards` leaves nothing of the store, except
-events of time t itself, which are not in it yet (a store is emptied by the bound up to and including the time of what
-is put in, before it is put in).
+What `trends.run` computes, for the patterns most often written. Rows are kept for the events of one time only; stores
+are those of `blocks`.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ from numba import njit
 
 from cep_core.kernels.blocks import SHIFT, pull, push
 from cep_core.kernels.numbers import add, clear, one, some, too_large, weigh
-from cep_core.kernels.trends import NEVER, bound_of
 
 Array = Any
 
@@ -27,8 +23,8 @@ def ordered(
     time: Array, ok: Array, partition: Array,    # n
     states_of: Array, states: Array,             # by variable: ranges into the list of its states
     start_of: Array, start_t: Array, into_of: Array, into_t: Array, accept_of: Array, accept_t: Array,  # see `trends`
-    guards: Array, bounds: Array, upto: Array, after: Array,  # guard lists; (G, n); `upto`: `bounds` of a moment later
-    store_of: Array, store: Array,               # S+1 ranges; rows: layer or -1, first node or total, guard range (2)
+    guards: Array, bounds: Array, after: Array,  # guard lists; (G, n), for the first and last event of a trend
+    store_of: Array, store: Array,               # S+1 ranges; rows: layer or -1, first node or total
     rank: Array, limit: Array, seg_v: Array, seg_w: Array,    # (L, n)
     roots: Array, height: Array, width: Array,   # by segment: first node of each level; levels; their blocks' widths
     weight_variable: Array, weights: Array, extreme_variable: Array, extremes: Array,  # as in `trends.run`
@@ -40,13 +36,9 @@ def ordered(
     count, variables = into_of.shape[0] - 1, states_of.shape[0] - 1
     numbers, extrema = out.shape[1], out_ext.shape[1]
     stores = store.shape[0]
-    since = np.zeros(stores, np.int64)
-    filled = np.zeros(stores, np.int64)
     at = np.zeros(roots.shape[1], np.int64)
     for task in range(lo.shape[0]):
         for s in range(stores):
-            since[s] = NEVER
-            filled[s] = lo[task]
             if store[s, 0] < 0:
                 clear(total, store[s, 1])
                 for m in range(extrema):
@@ -80,15 +72,6 @@ def ordered(
                         for t in range(into_of[q], into_of[q + 1]):
                             s = into_t[t, 1]
                             layer, first = store[s, 0], store[s, 1]
-                            if store[s, 2] < store[s, 3]:
-                                low = bound_of(guards, store[s, 2], store[s, 3], bounds, x)
-                                if low > since[s]:
-                                    since[s] = low
-                                    empty(
-                                        store[s], filled[s], i, rank, seg_v, roots, height, width,
-                                        total, total_ext, tree, tree_ext,
-                                    )  # fmt: skip
-                                    filled[s] = i
                             if layer < 0:
                                 add(rows, row, total, first)
                                 for m in range(extrema):
@@ -140,15 +123,6 @@ def ordered(
                                 break
                         for s in range(store_of[q], store_of[q + 1]):
                             layer, first = store[s, 0], store[s, 1]
-                            if store[s, 2] < store[s, 3]:
-                                low = bound_of(guards, store[s, 2], store[s, 3], upto, x)
-                                if low > since[s]:
-                                    since[s] = low
-                                    empty(
-                                        store[s], filled[s], i, rank, seg_v, roots, height, width,
-                                        total, total_ext, tree, tree_ext,
-                                    )  # fmt: skip
-                                    filled[s] = i
                             if layer < 0:
                                 add(total, first, rows, row)
                                 for m in range(extrema):
@@ -173,24 +147,16 @@ def ordered(
         if task + 1 < lo.shape[0] and partition[lo[task + 1]] == partition[lo[task]]:
             for s in range(stores):
                 if store[s, 0] >= 0:
-                    empty(
-                        store[s], filled[s], i, rank, seg_v, roots, height, width,
-                        total, total_ext, tree, tree_ext,
-                    )  # fmt: skip
+                    empty(store[s], lo[task], i, rank, seg_v, roots, height, width, tree, tree_ext)
 
 
 @njit(cache=True, nogil=True)
 def empty(
     store: Array, first: int, last: int, rank: Array, seg_v: Array, roots: Array, height: Array, width: Array,
-    total: Array, total_ext: Array, tree: Array, tree_ext: Array,
+    tree: Array, tree_ext: Array,
 ) -> None:  # fmt: skip
-    """Make nothing of a store into which none but the events [first, last) were put."""
+    """Make nothing of the blocks into which none but the events [first, last) were put."""
     layer = store[0]
-    if layer < 0:
-        clear(total, store[1])
-        for m in range(total_ext.shape[1]):
-            total_ext[store[1], m] = -np.inf
-        return
     for x in range(first, last):
         segment = seg_v[layer, x]
         if segment < 0:

@@ -6,11 +6,10 @@ section 4.3, with automaton states for template states and rows for counts):
     row(e, q) = [a trend may begin here] + sum of row(v, p) over transitions p -> q and predecessors v of e
 
 Events of equal time are computed before any of them is inserted, so they never precede one another. Predecessor sums
-come from *stores*: Fenwick trees over ranks, one segment an equality value (a running total is a segment of one node).
-A gap's NOTs bound the time of predecessors from below by a bound that only grows, so a store is rebuilt from the events
-that are left when its bound moves.
+come from *stores*: Fenwick trees over ranks, one segment an equality value (a running total is a segment of one node);
+or from what `divide` has put aside; or by trying every pair, or those that links name.
 
-Sizes: n events sorted by (partition, time); S states; T tasks; G guards; L store classes; K numbers a row; M extrema.
+Sizes: n events sorted by (partition, time); S states; T tasks; G guards; L layers; K numbers a row; M extrema.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.kernels.divide import conquer, cut, holds
 from cep_core.kernels.numbers import add, clear, one, weigh
 from cep_core.kernels.predicates import pair_true
 
@@ -48,11 +48,12 @@ def run(
     time: Array, ok: Array,                      # n: microseconds; bit b: may be an event of variable b
     variable: Array,                             # S: variable of a state
     start_of: Array, start_t: Array,             # S+1, into start_t: guard ranges (holds0, holds1, fails0, fails1)
-    into_of: Array, into_t: Array,               # S+1, rows: source, store or -1, conditions (4), guard ranges (4)
+    into_of: Array, into_t: Array,               # S+1, rows: source, store, conditions (4), guard ranges (4), half
     accept_of: Array, accept_t: Array,           # S+1, rows: holds0, holds1
     guards: Array, bounds: Array, after: Array,  # guard lists; (G, n) latest start of a finished NOT; end of a later
     store_of: Array, store_t: Array,             # S+1, rows: layer or -1, first node
     rank: Array, limit: Array, seg_v: Array, seg_w: Array, seg_base: Array, seg_size: Array,  # L x n; segments flat
+    halves: Array, divides: Any,                 # see `kernels.divide.conquer`
     predicates: Any,                             # see `kernels.predicates.pair_true`
     linking: int, following: Array,              # (variables, n): index that the event may be followed at, -1 none
     weight_variable: Array, weights: Array,      # K: variable or -1; (K, n)
@@ -60,6 +61,8 @@ def run(
     values: Array, ext: Array,                   # work: rows of numbers and extrema
     node: Array, node_ext: Array, stamp: Array,  # work: store nodes
     active: Array, active_n: Array, head: Array, link: Array,  # work: (S, events) ; links
+    pending: Array, pending_ext: Array, waiting: Array, branch: Array, branch_ext: Array, branch_stamp: Array,
+    edges: Array,                                # work of `divide`
     keep: bool,                                  # rows of a whole task are kept (scans, bounds, links)
     out: Array, out_ext: Array, hit: Array,      # T results
     emit: Array,                                 # n, or empty: extreme 0 of what ends at each event
@@ -68,9 +71,7 @@ def run(
     states = variable.shape[0]
     numbers = out.shape[1]
     extrema = out_ext.shape[1]
-    stores = store_t.shape[0]
-    epoch = np.zeros(stores, dtype=np.int64)
-    since = np.zeros(stores, dtype=np.int64)
+    parts = halves.shape[0]
     tick: Any = np.int64(0)
     negative = -np.inf
 
@@ -80,10 +81,16 @@ def run(
         for m in range(extrema):
             out_ext[task, m] = negative
         hit[task] = False
-        for store in range(stores):
-            tick += 1
-            epoch[store] = tick
-            since[store] = NEVER
+        tick += 1
+        epoch = tick
+        done = blocks = 0
+        if parts:
+            blocks = cut(time, first, last, edges)
+            for x in range((last - first) * parts):
+                waiting[x] = False
+                clear(pending, x)
+                for m in range(extrema):
+                    pending_ext[x, m] = negative
         for q in range(states):
             active_n[q] = 0
         if linking != ANY:
@@ -96,6 +103,12 @@ def run(
             while j < last and time[j] == time[i]:
                 j += 1
             row0 = first if keep else i
+            if parts and done + 1 < blocks and i == edges[done + 1]:
+                done += 1
+                tick = conquer(
+                    halves, divides, edges, done, blocks, first, states, link, values, ext,
+                    pending, pending_ext, waiting, branch, branch_ext, branch_stamp, tick,
+                )  # fmt: skip
 
             # 1. what ends with each event of this time
             for e in range(i, j):
@@ -138,6 +151,24 @@ def run(
                                         for m in range(extrema):
                                             ext[row, m] = max(ext[row, m], ext[h, m])
                                 h = link[h]
+                        elif into_t[t, 10] >= 0:
+                            half = into_t[t, 10]
+                            for a in range(active_n[p] - 1, -1, -1):
+                                v = active[p, a]
+                                if v < edges[done]:
+                                    break
+                                if holds(divides, halves[half, 1], v, e):
+                                    touched = True
+                                    h = (v - first) * states + p
+                                    add(values, row, values, h)
+                                    for m in range(extrema):
+                                        ext[row, m] = max(ext[row, m], ext[h, m])
+                            x = (e - first) * parts + half
+                            if waiting[x]:
+                                touched = True
+                                add(values, row, pending, x)
+                                for m in range(extrema):
+                                    ext[row, m] = max(ext[row, m], pending_ext[x, m])
                         elif store < 0:
                             for a in range(active_n[p] - 1, -1, -1):
                                 v = active[p, a]
@@ -154,19 +185,6 @@ def run(
                                         ext[row, m] = max(ext[row, m], ext[h, m])
                         else:
                             layer = store_t[store, 0]
-                            if low > since[store]:
-                                # the bound moved: keep only what is left, inserted anew
-                                tick += 1
-                                epoch[store] = tick
-                                since[store] = low
-                                for a in range(active_n[p] - 1, -1, -1):
-                                    v = active[p, a]
-                                    if time[v] < low:
-                                        break
-                                    insert(
-                                        store_t[store, 1], layer, v, (v - first) * states + p, rank, seg_v, seg_base,
-                                        seg_size, values, ext, node, node_ext, stamp, tick,
-                                    )  # fmt: skip
                             at = store_t[store, 1]
                             k: Any = np.int64(1)
                             if layer >= 0:
@@ -177,7 +195,7 @@ def run(
                                 k = limit[layer, e]
                             while k > 0:
                                 x = at + k - 1
-                                if stamp[x] == epoch[store]:
+                                if stamp[x] == epoch:
                                     touched = True
                                     add(values, row, node, x)
                                     for m in range(extrema):
@@ -222,7 +240,7 @@ def run(
                     for store in range(store_of[q], store_of[q + 1]):
                         insert(
                             store_t[store, 1], store_t[store, 0], e, row, rank, seg_v, seg_base, seg_size,
-                            values, ext, node, node_ext, stamp, epoch[store],
+                            values, ext, node, node_ext, stamp, epoch,
                         )  # fmt: skip
             i = j
 
