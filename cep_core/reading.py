@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from cep_core import parse
+from cep_core.afa.model import AutomatonPattern
 from cep_core.errors import (
     BadValueError,
     FileUnreadableError,
@@ -37,9 +38,10 @@ class Shape:
 SHAPES: Mapping[str, Shape] = {
     "trends": Shape(TrendsPattern, {"return": {"trends": "COUNT(*)"}, "within": "1 day"}),
     "matches": Shape(MatchesPattern, {"within": "1 day"}),
+    "automaton": Shape(AutomatonPattern, {"within": "1 day"}),
 }
 """The kinds that are built."""
-PLANNED = ("automaton", "algebra", "xml_join")
+PLANNED = ("algebra", "xml_join")
 """Kinds of the language that are not."""
 
 

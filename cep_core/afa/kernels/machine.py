@@ -1,0 +1,168 @@
+"""The machine that runs `when` and `set`: three-address code over typed slots, in SQL's three-valued logic.
+
+A slot is 64 bits, read as int64 (whole numbers, times, codes of strings, booleans) or as float64 (`values` and `reals` are
+one memory), and has a NULL flag. Whole numbers are checked: an overflow stops the program, it never wraps. A NULL slot
+holds 0. Doubles follow IEEE 754; NaN reads as NULL, -0.0 as 0.0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = Any
+
+(
+    ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATE, ABS, EQ, NE, LT, LE, GT, GE, LEAST, GREATEST,
+    ADD_F, SUBTRACT_F, MULTIPLY_F, DIVIDE_F, REMAINDER_F, NEGATE_F, ABS_F, EQ_F, NE_F, LT_F, LE_F, GT_F, GE_F,
+    LEAST_F, GREATEST_F, TO_REAL, AND, OR, NOT, IS_NULL, COALESCE, HOUR, DAY_OF_WEEK, LOWER, UPPER,
+) = range(39)  # fmt: skip
+
+REAL = ADD_F - ADD
+"""`ADD + REAL` is ADD_F; likewise SUBTRACT and MULTIPLY."""
+
+LOWEST = -(2**63)
+HOUR_US = 3_600_000_000
+DAY_US = 86_400_000_000
+
+
+@njit(cache=True, nogil=True)
+def product(a: int, b: int) -> tuple[int, bool]:
+    """a * b and whether it fits."""
+    if a == 0 or b == 0:
+        return 0, True
+    if (a == -1 and b == LOWEST) or (b == -1 and a == LOWEST):
+        return 0, False
+    found = a * b
+    return found, found // b == a and found - (found // b) * b == 0
+
+
+@njit(cache=True, nogil=True)
+def whole(op: int, a: int, b: int) -> tuple[int, bool, bool]:
+    """(value, whether it fits, whether it is NULL) of one operator on two whole numbers."""
+    if op == ADD:
+        found = a + b
+        return found, not ((a >= 0) == (b >= 0) and (found >= 0) != (a >= 0)), False
+    if op == SUBTRACT:
+        found = a - b
+        return found, not ((a >= 0) != (b >= 0) and (found >= 0) != (a >= 0)), False
+    if op == EQ:
+        return int(a == b), True, False
+    if op == NE:
+        return int(a != b), True, False
+    if op == LT:
+        return int(a < b), True, False
+    if op == LE:
+        return int(a <= b), True, False
+    if op == GT:
+        return int(a > b), True, False
+    if op == GE:
+        return int(a >= b), True, False
+    if op == MULTIPLY:
+        found, fits = product(a, b)
+        return found, fits, False
+    if b == 0:
+        return 0, True, True
+    if b == -1:
+        return 0, True, False
+    rest = a % b  # has the divisor's sign; SQL's has the dividend's
+    if rest != 0 and (a < 0) != (b < 0):
+        rest -= b
+    return rest, True, False
+
+
+@njit(cache=True, nogil=True)
+def real(op: int, a: float, b: float) -> float:
+    """Arithmetic on two doubles; NaN where the result is NULL."""
+    if op == ADD_F:
+        return a + b
+    if op == SUBTRACT_F:
+        return a - b
+    if op == MULTIPLY_F:
+        return a * b
+    if b == 0.0:
+        return np.nan
+    return a / b if op == DIVIDE_F else float(np.fmod(a, b))
+
+
+@njit(cache=True, nogil=True)
+def compared(op: int, a: float, b: float) -> int:
+    """A comparison of two doubles."""
+    if op == EQ_F:
+        return int(a == b)
+    if op == NE_F:
+        return int(a != b)
+    if op == LT_F:
+        return int(a < b)
+    if op == LE_F:
+        return int(a <= b)
+    return int(a > b) if op == GT_F else int(a >= b)
+
+
+@njit(cache=True, nogil=True)
+def execute(code: Array, low: int, high: int, values: Array, reals: Array, null: Array, cases: Array) -> bool:
+    """Run code[low:high], rows of (operation, target, a, b). False when a whole number overflows.
+
+    `cases`: (2, strings) codes of each string in lower and in upper case.
+    """
+    for i in range(low, high):
+        op, to, a, b = code[i, 0], code[i, 1], code[i, 2], code[i, 3]
+        if op <= REMAINDER or EQ <= op <= GE:
+            if null[a] or null[b]:
+                null[to], values[to] = True, 0
+                continue
+            found, fits, nothing = whole(op, values[a], values[b])
+            if not fits:
+                return False
+            null[to], values[to] = nothing, found
+        elif ADD_F <= op <= REMAINDER_F:
+            number = np.nan if null[a] or null[b] else real(op, reals[a], reals[b])
+            null[to] = np.isnan(number)
+            reals[to] = 0.0 if null[to] else number + 0.0
+        elif EQ_F <= op <= GE_F:
+            null[to] = null[a] or null[b]
+            values[to] = 0 if null[to] else compared(op, reals[a], reals[b])
+        elif op == AND or op == OR:
+            decisive = int(op == OR)
+            sure = (not null[a] and values[a] == decisive) or (not null[b] and values[b] == decisive)
+            null[to] = not sure and (null[a] or null[b])
+            values[to] = 0 if null[to] else decisive if sure else 1 - decisive
+        elif op == IS_NULL:
+            found = int(null[a])
+            null[to], values[to] = False, found
+        elif op == COALESCE:
+            chosen = b if null[a] else a
+            null[to], values[to] = null[chosen], values[chosen]
+        elif op in (LEAST, GREATEST, LEAST_F, GREATEST_F):
+            if null[a] or null[b]:
+                chosen = b if null[a] else a
+            elif op == LEAST or op == GREATEST:
+                chosen = a if (values[a] <= values[b]) == (op == LEAST) else b
+            else:
+                chosen = a if (reals[a] <= reals[b]) == (op == LEAST_F) else b
+            null[to], values[to] = null[chosen], values[chosen]
+        elif null[a]:
+            null[to], values[to] = True, 0
+        else:
+            null[to] = False
+            if op == NOT:
+                values[to] = 1 - values[a]
+            elif op == TO_REAL:
+                reals[to] = float(values[a])
+            elif op == NEGATE or op == ABS:
+                if values[a] == LOWEST:
+                    return False
+                values[to] = -values[a] if op == NEGATE or values[a] < 0 else values[a]
+            elif op == NEGATE_F:
+                reals[to] = -reals[a] + 0.0
+            elif op == ABS_F:
+                reals[to] = abs(reals[a])
+            elif op == HOUR:
+                values[to] = (values[a] // HOUR_US) % 24
+            elif op == DAY_OF_WEEK:
+                values[to] = (values[a] // DAY_US + 4) % 7 + 1
+            else:
+                values[to] = cases[int(op == UPPER), values[a]]
+    return True

@@ -1,0 +1,114 @@
+"""Running an automaton over a table of events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.afa.assembly import Assembly, assemble
+from cep_core.afa.kernels import frontier
+from cep_core.afa.plan import AutomatonPlan
+from cep_core.afa.stream import Stream, Values
+from cep_core.errors import BadEventsError
+from cep_core.plan import TIME_TYPE
+
+Array = Any
+
+ALWAYS = (-(2**63), 2**63 - 1)
+
+
+def run_automaton(
+    plan: AutomatonPlan, events: pa.Table, windows: range | None = None, watermark: int | None = None
+) -> pa.Table:
+    """Results (`plan.result_schema`) over `events`, of all partitions, in any order; of the runs that begin in `windows`
+    only, if given.
+
+    `window_end` arcs fire where `first.time + within` has been reached by the latest event of all or by `watermark`
+    (microseconds since the epoch). Who asks for windows says that all their events are there: their end is reached.
+    Raises BadEventsError for events without the columns, times or ids they need, and where a whole number overflows.
+    """
+    starts = ALWAYS
+    if windows is not None:
+        if len(windows) == 0:
+            return plan.result_schema.empty_table()
+        starts = (plan.windows.start(windows[0]), plan.windows.end(windows[-1]) - plan.within)
+        watermark = max(plan.windows.end(windows[-1]), -(2**63) if watermark is None else watermark)
+    if events.num_rows == 0:
+        return plan.result_schema.empty_table()
+    return _table(run_stream(plan, events, starts, watermark))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run of the kernel gave. `rows`: int64 (first, last, state, register, mask of NULLs), positions in `stream`.
+
+    `log` and `nodes`: partial runs and their shared sets of firsts, where they were asked for.
+    """
+
+    stream: Stream
+    values: Values
+    rows: Array
+    log: Array
+    nodes: Array
+
+
+def run_stream(
+    plan: AutomatonPlan, events: pa.Table, starts: tuple[int, int] = ALWAYS, watermark: int | None = None,
+    *, intervals: bool = True, keep: bool = False,
+) -> Ran:  # fmt: skip
+    """`run_automaton` before it is a table. `intervals`: ignored events leave runs where they are (False: each makes a
+    copy). `keep`: log every partial run."""
+    assembly = assembled(plan)
+    stream = Stream(plan, events)
+    values = Values(stream, assembly)
+    reached = int(stream.time.max())
+    rows, used, log, logged, nodes, unions, alarm, where = frontier.run(
+        assembly.tables, values.machine, values.init, plan.start, plan.within, stream.time, stream.partition,
+        stream.bits(assembly), values.leaves, values.leaf_null, values.leaf_slots, starts,
+        reached if watermark is None else max(reached, watermark), intervals, keep,
+    )  # fmt: skip
+    if alarm != frontier.FINE:
+        _overflowed(plan, stream, alarm, where)
+    rows = rows[:used]
+    if any(arc.how == "window_end" for arc in plan.arcs):
+        rows = np.unique(rows, axis=0)  # two arcs may end in one row
+    return Ran(stream, values, rows, log[:logged], nodes[:unions])
+
+
+def assembled(plan: AutomatonPlan) -> Assembly:
+    """The plan's tables, made once for a plan object."""
+    found: Assembly | None = plan.__dict__.get("_assembly")
+    if found is None:
+        found = plan.__dict__["_assembly"] = assemble(plan)
+    return found
+
+
+def _overflowed(plan: AutomatonPlan, stream: Stream, alarm: int, where: int) -> None:
+    arc = plan.arcs[alarm]
+    event = stream.table.column(plan.schema.event_id)[int(stream.rows[where])].as_py()
+    names = f"{plan.states[arc.source]} -> {plan.states[arc.target]}"
+    raise BadEventsError(
+        f"a whole number overflows on arc {alarm + 1} ({names}) at event {event!r}",
+        hint="give the field a wider type, or the arc a condition that keeps it small",
+    )
+
+
+def _table(ran: Ran) -> pa.Table:
+    plan, stream, rows = ran.stream.plan, ran.stream, ran.rows
+    first, last = stream.rows[rows[:, 0]], stream.rows[rows[:, 1]]
+    schema = plan.result_schema
+    columns = [stream.table.column(name).take(first) for name in plan.partition_by]
+    ids = stream.table.column(plan.schema.event_id)
+    columns += [ids.take(first), ids.take(last)]
+    columns.append(pa.DictionaryArray.from_arrays(rows[:, 2].astype(np.int32), list(plan.states)).cast(pa.string()))
+    for k in range(len(plan.register)):
+        null = (rows[:, -1] >> k) & 1 == 1
+        columns.append(ran.values.decoded(k, rows[:, 3 + k], null))
+    columns.append(pa.array(stream.time[rows[:, 1]]).cast(TIME_TYPE))
+    columns.append(pa.array(stream.time[rows[:, 0]] + plan.within).cast(TIME_TYPE))
+    return pa.table(
+        [column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )
