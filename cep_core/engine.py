@@ -9,6 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from cep_core.afa.check import compile_automaton
+from cep_core.afa.explain import explain_automaton
+from cep_core.afa.run import run_automaton
 from cep_core.compiled import AnyPlan
 from cep_core.errors import NotSupportedError, PatternErrors
 from cep_core.evaluate import run_plan as run_trends
@@ -38,6 +41,7 @@ class Kind:
 KINDS: Mapping[str, Kind] = {
     "trends": Kind(compile_trends, run_trends, explain_trends),
     "matches": Kind(compile_matches, run_matches, explain_matches),
+    "automaton": Kind(compile_automaton, run_automaton, explain_automaton),
 }
 
 

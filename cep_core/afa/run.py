@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.afa.assembly import Assembly, assemble
-from cep_core.afa.kernels import frontier
+from cep_core.afa.drive import OverflowedAt, drive
 from cep_core.afa.plan import AutomatonPlan
 from cep_core.afa.stream import Stream, Values
 from cep_core.errors import BadEventsError
@@ -65,17 +65,14 @@ def run_stream(
     stream = Stream(plan, events)
     values = Values(stream, assembly)
     reached = int(stream.time.max())
-    rows, used, log, logged, nodes, unions, alarm, where = frontier.run(
-        assembly.tables, values.machine, values.init, plan.start, plan.within, stream.time, stream.partition,
-        stream.bits(assembly), values.leaves, values.leaf_null, values.leaf_slots, starts,
-        reached if watermark is None else max(reached, watermark), intervals, keep,
-    )  # fmt: skip
-    if alarm != frontier.FINE:
-        _overflowed(plan, stream, alarm, where)
-    rows = rows[:used]
+    reached = reached if watermark is None else max(reached, watermark)
+    try:
+        rows, log, nodes = drive(stream, values, assembly, starts, reached, intervals=intervals, keep=keep)
+    except OverflowedAt as overflow:
+        raise _overflowed(plan, stream, overflow) from None
     if any(arc.how == "window_end" for arc in plan.arcs):
         rows = np.unique(rows, axis=0)  # two arcs may end in one row
-    return Ran(stream, values, rows, log[:logged], nodes[:unions])
+    return Ran(stream, values, rows, log, nodes)
 
 
 def assembled(plan: AutomatonPlan) -> Assembly:
@@ -86,12 +83,12 @@ def assembled(plan: AutomatonPlan) -> Assembly:
     return found
 
 
-def _overflowed(plan: AutomatonPlan, stream: Stream, alarm: int, where: int) -> None:
-    arc = plan.arcs[alarm]
-    event = stream.table.column(plan.schema.event_id)[int(stream.rows[where])].as_py()
+def _overflowed(plan: AutomatonPlan, stream: Stream, overflow: OverflowedAt) -> BadEventsError:
+    arc = plan.arcs[overflow.arc]
+    event = stream.table.column(plan.schema.event_id)[int(stream.rows[overflow.event])].as_py()
     names = f"{plan.states[arc.source]} -> {plan.states[arc.target]}"
-    raise BadEventsError(
-        f"a whole number overflows on arc {alarm + 1} ({names}) at event {event!r}",
+    return BadEventsError(
+        f"a whole number overflows on arc {overflow.arc + 1} ({names}) at event {event!r}",
         hint="give the field a wider type, or the arc a condition that keeps it small",
     )
 

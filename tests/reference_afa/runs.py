@@ -21,6 +21,14 @@ Run: TypeAlias = tuple[str, Register]
 LIMITS = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 
 
+MOST = 3000
+"""Runs alive at one event that are still enumerated."""
+
+
+class TooManyRunsError(Exception):
+    """More than MOST."""
+
+
 @dataclass(frozen=True)
 class Arc:
     """One arc; `how` is event, epsilon or window_end."""
@@ -142,6 +150,8 @@ class Partition:
                 if any(need(scope) is not True for need in one.needs) or one.when(scope) is not True:
                     continue
                 new = {name: fitted(self.automaton.fields[name], value(scope)) for name, value in one.sets.items()}
+                if len(found) >= MOST:
+                    raise TooManyRunsError
                 found.add((one.target, tuple(new.get(n, old) for n, old in zip(names, register, strict=True))))
         return found
 

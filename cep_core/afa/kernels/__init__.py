@@ -16,6 +16,6 @@ for _file in sorted(Path(__file__).parent.glob("*.py")):
     _digest.update(_file.read_bytes())
 
 numba.config.CACHE_DIR = str(_shared.parent / f"automata-{_digest.hexdigest()[:12]}")  # type: ignore[attr-defined]
-from cep_core.afa.kernels import firsts, frontier, machine  # noqa: E402, F401 - compiled under that folder
+from cep_core.afa.kernels import arcs, firsts, frontier, groups, machine  # noqa: E402, F401 - compiled for that folder
 
 numba.config.CACHE_DIR = str(_shared)  # type: ignore[attr-defined]

@@ -31,22 +31,21 @@ def least(nodes: Array, one: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def union(nodes: Array, used: int, a: int, b: int, low: int) -> tuple[Array, int, int]:
-    """The union of two sets; a set all of whose positions are below `low` counts as empty."""
+def union(nodes: Array, used: int, a: int, b: int, low: int) -> int:
+    """The union of two sets; a set all of whose positions are below `low` counts as empty. It may be the new row `used`,
+    for which there is room."""
     if a == b or greatest(nodes, b) < low:
-        return nodes, used, a
+        return a
     if greatest(nodes, a) < low:
-        return nodes, used, b
+        return b
     if a < EMPTY and (nodes[-2 - a, LEFT] == b or nodes[-2 - a, RIGHT] == b):
-        return nodes, used, a
+        return a
     if b < EMPTY and (nodes[-2 - b, LEFT] == a or nodes[-2 - b, RIGHT] == a):
-        return nodes, used, b
-    if used == nodes.shape[0]:
-        nodes = np.concatenate((nodes, np.zeros_like(nodes)))
+        return b
     nodes[used, LEFT], nodes[used, RIGHT], nodes[used, STAMP] = a, b, 0
     nodes[used, LEAST] = min(least(nodes, a), least(nodes, b))
     nodes[used, GREATEST] = max(greatest(nodes, a), greatest(nodes, b))
-    return nodes, used + 1, -2 - used
+    return -2 - used
 
 
 @njit(cache=True, nogil=True)

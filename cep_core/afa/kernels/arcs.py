@@ -1,0 +1,167 @@
+"""Arcs: which can fire at an event, whether one fires on a register, and what epsilon and `window_end` arcs add.
+
+`tables` is what `assembly` makes of a plan, `machine` the slots that programs run on (see `stream.Values`). Registers are
+rows of int64: the fields, then a mask of those that are NULL. No function here or in `frontier` gives an array another
+name inside a loop: numba would count references to it at every turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cep_core.afa.kernels.machine import execute
+
+Array = Any
+
+# columns of the table of arcs
+SOURCE, TARGET, CONDITION, WHEN_LOW, WHEN_HIGH, WHEN_SLOT, SET_LOW, SET_HIGH, MOVE_LOW, MOVE_HIGH, IGNORES = range(11)
+
+DIES, RESTS, STEPS = range(3)
+"""What an event does to a state."""
+
+NO, YES, OVERFLOW = range(3)
+
+FULL, ALARM = -1, -2
+"""A buffer is too small; a whole number overflows."""
+
+
+@njit(cache=True, nogil=True)
+def judge(
+    arcs: Array, at: Array, listed: Array, loose: Array, epoch: int, bits: Array, e: int, rests: bool,
+    verdicts: Array, row: int,
+) -> None:  # fmt: skip
+    """Fill verdicts[row] (states) for event e. `rests`: whether ignored events leave groups untouched."""
+    for q in range(verdicts.shape[1]):
+        found = DIES
+        for i in range(at[epoch, q], at[epoch, q + 1]):
+            arc = listed[i]
+            c = arcs[arc, CONDITION]
+            if c >= 0 and not (bits[e, c >> 6] >> np.uint64(c & 63)) & np.uint64(1):
+                continue
+            if rests and arcs[arc, IGNORES] and arcs[arc, WHEN_SLOT] < 0 and not loose[q]:
+                found = max(found, RESTS)
+            else:
+                found = STEPS
+                break
+        verdicts[row, q] = found
+
+
+@njit(cache=True, nogil=True)
+def fire(
+    arcs: Array, moves: Array, code: Array, values: Array, reals: Array, null: Array, cases: Array,
+    arc: int, source: Array, s: int, target: Array, t: int,
+) -> int:  # fmt: skip
+    """Whether the arc fires on the register in row s of `source`; the new register goes to row t of `target`."""
+    fields = source.shape[1] - 1
+    slot = arcs[arc, WHEN_SLOT]
+    move_low, move_high = arcs[arc, MOVE_LOW], arcs[arc, MOVE_HIGH]
+    if slot >= 0 or move_low < move_high:
+        for k in range(fields):
+            values[k] = source[s, k]
+            null[k] = (source[s, fields] >> k) & 1
+    if slot >= 0:
+        if not execute(code, arcs[arc, WHEN_LOW], arcs[arc, WHEN_HIGH], values, reals, null, cases):
+            return OVERFLOW
+        if null[slot] or values[slot] == 0:
+            return NO
+    for k in range(fields + 1):
+        target[t, k] = source[s, k]
+    if move_low < move_high:
+        if not execute(code, arcs[arc, SET_LOW], arcs[arc, SET_HIGH], values, reals, null, cases):
+            return OVERFLOW
+        for m in range(move_low, move_high):
+            field, slot, bits = moves[m, 0], moves[m, 1], moves[m, 2]
+            if null[slot]:
+                target[t, field] = 0
+                target[t, fields] |= 1 << field
+                continue
+            value = values[slot]
+            if 0 < bits < 64 and not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+                return OVERFLOW
+            target[t, field] = value
+            target[t, fields] &= ~(1 << field)
+    return YES
+
+
+@njit(cache=True, nogil=True)
+def same(a: Array, i: int, b: Array, j: int) -> bool:
+    """Whether two registers are equal, NULL being equal to NULL."""
+    for k in range(a.shape[1]):  # noqa: SIM110 - numba compiles loops
+        if a[i, k] != b[j, k]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def settle(
+    tables: Any, machine: Any, epoch: int, registers: Array, states: Array, first: int, count: int, alarm: Array
+) -> int:
+    """Add to the rows [first, count) of (register, state) all that epsilon arcs make of them; the new count, FULL, or
+    ALARM with the arc in alarm[0]. Ends, since an epsilon cycle leaves the register alone."""
+    arcs, moves, code, at, listed, loose = tables[0], tables[1], tables[2], tables[5], tables[6], tables[11]
+    values, reals, null, cases = machine
+    j = first
+    while j < count:
+        if loose[states[j]]:
+            for i in range(at[epoch, states[j]], at[epoch, states[j] + 1]):
+                if count == states.shape[0]:
+                    return FULL
+                fired = fire(arcs, moves, code, values, reals, null, cases, listed[i], registers, j, registers, count)
+                if fired == OVERFLOW:
+                    alarm[0] = listed[i]
+                    return ALARM
+                if fired == YES:
+                    states[count] = arcs[listed[i], TARGET]
+                    new = True
+                    for x in range(first, count):
+                        if states[x] == states[count] and same(registers, x, registers, count):
+                            new = False
+                            break
+                    count += int(new)
+        j += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def ended(
+    tables: Any, machine: Any, time: Array, within: int, found: Array, count: int, last: int, state: int,
+    registers: Array, g: int, rows: Array, used: int, watermark: int, goal: Array, goals: Array, alarm: Array,
+) -> int:  # fmt: skip
+    """The windows of found[:count] (first events of group g, whose last event is `last`) have ended: take the
+    `window_end` arcs of its state, and epsilon arcs from there; each once a run.
+
+    Appends (first, last, state, register) for final states; how many rows there are then, FULL, or ALARM with the arc
+    and the first event in `alarm`.
+    """
+    arcs, moves, code = tables[0], tables[1], tables[2]
+    at, listed, final, bounds = tables[7], tables[8], tables[9], tables[12]
+    values, reals, null, cases = machine
+    for x in range(count):
+        moment = time[found[x]] + within
+        if moment > watermark:
+            continue
+        epoch = np.searchsorted(bounds, moment, side="right")
+        for i in range(at[epoch, state], at[epoch, state + 1]):
+            alarm[1] = found[x]
+            fired = fire(arcs, moves, code, values, reals, null, cases, listed[i], registers, g, goal, 0)
+            if fired == OVERFLOW:
+                alarm[0] = listed[i]
+                return ALARM
+            if fired == NO:
+                continue
+            goals[0] = arcs[listed[i], TARGET]
+            many = settle(tables, machine, epoch, goal, goals, 0, 1, alarm)
+            if many < 0:
+                return many
+            for j in range(many):
+                if final[goals[j]]:
+                    if used == rows.shape[0]:
+                        return FULL
+                    rows[used, 0], rows[used, 1], rows[used, 2] = found[x], last, goals[j]
+                    for k in range(goal.shape[1]):
+                        rows[used, 3 + k] = goal[j, k]
+                    used += 1
+    return used
