@@ -24,6 +24,8 @@ def _text(node: s.Expr, level: int) -> str:
                 return f"{function}({variable}[..i-1].{name})"
             return f"{variable}[{f'{variable}.LEN' if index == 'LEN' else index}].{name}"
         case s.Attribute(variable=variable, name=name, next=ahead):
+            if not variable:
+                return name
             return f"NEXT({variable}).{name}" if ahead else f"{variable}.{name}"
         case s.Unary(op="isnull", operand=operand):
             return f"{_text(operand, 5)} IS NULL"

@@ -1,7 +1,7 @@
 """Plans as tables of numbers for the kernels: arcs by epoch and state, conditions on events, programs for the register.
 
-An **epoch** is a stretch of time between two moments at which an arc's lifetime begins or ends; in it the same arcs live.
-A dynamic pattern costs a look-up of the epoch's arcs, and nothing when its arcs do not change.
+An **epoch** is a stretch of time between two moments at which an arc's lifetime begins or ends; in it the same arcs
+live. A dynamic pattern costs a look-up of the epoch's arcs, and nothing when its arcs do not change.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def assemble(plan: AutomatonPlan) -> Assembly:
     found = Assembly(len(plan.register))
     compiler = _Compiler(plan, found)
     rows = [compiler.arc(arc) for arc in plan.arcs]
-    bounds = np.unique([t for arc in plan.arcs for t in (arc.valid_from, arc.valid_to) if t is not None]).astype(np.int64)
+    moments = [t for arc in plan.arcs for t in (arc.valid_from, arc.valid_to) if t is not None]
+    bounds = np.unique(np.array(moments, np.int64))
     by_epoch = [_by_epoch(plan, bounds, how) for how in ((EVENT, IGNORE), (EPSILON,), (WINDOW_END,))]
     states = len(plan.states)
     final, ends, loose = (np.zeros(states, np.bool_) for _ in range(3))
@@ -186,10 +187,10 @@ class _Compiler:
             case s.Binary(op=op, left=left, right=right):
                 return self.pair(op, (self.emit(left), self.family(left)), (self.emit(right), self.family(right)))
             case s.In(operand=operand, choices=choices):
-                left = self.emit(operand), self.family(operand)
-                slot = self.pair("=", left, (self.emit(choices[0]), self.family(choices[0])))
+                value = self.emit(operand), self.family(operand)
+                slot = self.pair("=", value, (self.emit(choices[0]), self.family(choices[0])))
                 for choice in choices[1:]:
-                    slot = self.op(m.OR, slot, self.pair("=", left, (self.emit(choice), self.family(choice))))
+                    slot = self.op(m.OR, slot, self.pair("=", value, (self.emit(choice), self.family(choice))))
                 return slot
             case s.Call(function=function, arguments=arguments):
                 return self._call(function, [(self.emit(a), self.family(a)) for a in arguments])

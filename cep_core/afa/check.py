@@ -82,6 +82,8 @@ class _Checker:
             cause: TrendlakeError = BadConditionError("an arc reads its own event and the register: there is no NEXT")
             raise ExpressionError(cause, attribute.span)
         if not attribute.variable:
+            if attribute.name not in self.fields and attribute.name in self.pattern.declared:
+                return "null"
             if attribute.name not in self.fields:
                 hint = did_you_mean(attribute.name, self.fields)
                 if event and attribute.name in self.columns:
@@ -110,7 +112,7 @@ class _Checker:
         if found := self.expression(arc.when, ("arcs", i, "when"), event=event):
             node, kind = found
             if kind not in ("boolean", "null"):
-                message = f"a condition is true or false, this is {kind}"
+                message = f"a condition is true or false, this is {_a(kind)}"
                 self.report(TypeMismatchError(message), ("arcs", i, "when"), node.span)
             for part in s.conjuncts(node):
                 if part == s.Literal(True, "boolean"):
@@ -130,7 +132,9 @@ class _Checker:
             wanted = self.fields[name]
             if kind not in (wanted, "null") and (wanted, kind) != ("double", "int"):
                 told = self.pattern.register_[name].type
-                self.report(TypeMismatchError(f"the field '{name}' is a {told}, this is a {kind}"), path, node.span)
+                self.report(
+                    TypeMismatchError(f"the field '{name}' is of type {told}, this is {_a(kind)}"), path, node.span
+                )
             sets.append((order.index(name), node))
         return Arc(
             states[arc.source], states[arc.target], how, tuple(local), rest, tuple(sets), arc.valid_from, arc.valid_to
@@ -183,6 +187,10 @@ def _as_text(raw: Any) -> str:
     return str(raw).upper() if isinstance(raw, bool) else repr(raw)
 
 
+def _a(kind: str) -> str:
+    return "an integer" if kind == "int" else f"a {kind}"
+
+
 def _small(node: s.Expr) -> None:
     """Raises ExpressionError for a whole number that does not fit 64 bits."""
     if isinstance(node, s.Literal) and isinstance(node.value, int) and not -(2**63) <= node.value < 2**63:
@@ -201,7 +209,7 @@ def _init(field: FieldModel) -> Any:
         "timestamp": (str, date), "date": (str, date),
     }  # fmt: skip
     if not isinstance(value, given[kind]) or (isinstance(value, bool) and kind != "boolean"):
-        raise ValueError(f"init: expected a {field.type}")
+        raise ValueError(f"init: expected a value of type {field.type}, or null")
     if kind == "int" and isinstance(value, int):
         bits = BITS[field.type] - 1
         if not -(2**bits) <= value < 2**bits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Literal
 
@@ -75,6 +76,12 @@ class AutomatonPattern(Pattern):
         """Columns that would share a name, states that no arc knows, arcs that contradict themselves."""
         return [*self._names(), *self._states(), *(e for i, arc in enumerate(self.arcs) for e in self._arc(i, arc))]
 
+    @property
+    def declared(self) -> frozenset[str]:
+        """Fields the file's register names, those with mistakes included: they are told once, where they stand."""
+        register = self.document.data.get("register")
+        return frozenset(map(str, register)) if isinstance(register, Mapping) else frozenset()
+
     def _bad(self, message: str, path: Path_, *, key: bool = False, hint: str | None = None) -> TrendlakeError:
         return BadValueError(message, place=self.document.place(path, key=key), hint=hint)
 
@@ -125,13 +132,14 @@ class AutomatonPattern(Pattern):
         if arc.ignore and arc.source != arc.target:
             errors.append(self._bad("an arc that ignores its event stays in its state", (*path, "to")))
         if arc.ignore and arc.set_:
-            errors.append(self._bad("an arc that ignores its event leaves the register alone", (*path, "set"), key=True))
+            errors.append(
+                self._bad("an arc that ignores its event leaves the register alone", (*path, "set"), key=True)
+            )
         if arc.valid_from is not None and arc.valid_to is not None and arc.valid_from >= arc.valid_to:
             errors.append(self._bad("the arc's lifetime is empty", (*path, "valid_to")))
         for name in arc.set_:
-            if name not in self.register_:
+            if name not in self.register_ and name not in self.declared:
                 message = f"the register has no field '{name}'"
                 hint = did_you_mean(name, self.register_) if self.register_ else "there is no register"
                 errors.append(self._bad(message, (*path, "set", name), key=True, hint=hint))
         return errors
-

@@ -23,8 +23,8 @@ ALWAYS = (-(2**63), 2**63 - 1)
 def run_automaton(
     plan: AutomatonPlan, events: pa.Table, windows: range | None = None, watermark: int | None = None
 ) -> pa.Table:
-    """Results (`plan.result_schema`) over `events`, of all partitions, in any order; of the runs that begin in `windows`
-    only, if given.
+    """Results (`plan.result_schema`) over `events`, of all partitions, in any order; of the runs that begin in
+    `windows` only, if given.
 
     `window_end` arcs fire where `first.time + within` has been reached by the latest event of all or by `watermark`
     (microseconds since the epoch). Who asks for windows says that all their events are there: their end is reached.
@@ -43,7 +43,8 @@ def run_automaton(
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run of the kernel gave. `rows`: int64 (first, last, state, register, mask of NULLs), positions in `stream`.
+    """What a run of the kernel gave. `rows`: int64 (first, last, state, register, mask of NULLs), positions in
+    `stream`.
 
     `log` and `nodes`: partial runs and their shared sets of firsts, where they were asked for.
     """
@@ -106,6 +107,4 @@ def _table(ran: Ran) -> pa.Table:
         columns.append(ran.values.decoded(k, rows[:, 3 + k], null))
     columns.append(pa.array(stream.time[rows[:, 1]]).cast(TIME_TYPE))
     columns.append(pa.array(stream.time[rows[:, 0]] + plan.within).cast(TIME_TYPE))
-    return pa.table(
-        [column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
-    )
+    return pa.table([column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)

@@ -1,7 +1,7 @@
 """Events as the automaton reads them: ordered by partition, time and tie, with their conditions and values.
 
-The order is total: two events of one partition with the same time, sequence and id are refused, so that no answer depends
-on the order of the rows.
+The order is total: two events of one partition with the same time, sequence and id are refused, so that no answer
+depends on the order of the rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the automaton held, event by event: every partial run with the stretch of events in which it stayed what it was.
 
-The paper's operator keeps these (section 5.1, Content) and stores ignored stretches as intervals (appendix D). Here they
-answer why a run died or never began; results do not need them.
+The paper's operator keeps these (section 5.1, Content) and stores ignored stretches as intervals (appendix D). Here
+they answer why a run died or never began; results do not need them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ Array = Any
 
 
 def trace(plan: AutomatonPlan, events: pa.Table, *, intervals: bool = True) -> pa.Table:
-    """Columns `first`, `since`, `until` (event ids), `state` and the register: a run that began with `first` was in that
-    state with that register after each event from `since` to `until`. `intervals` False: one row an event instead."""
+    """Columns `first`, `since`, `until` (event ids), `state` and the register: a run that began with `first` was in
+    that state with that register after each event from `since` to `until`. `intervals` False: one row an event
+    instead."""
     ran = run_stream(plan, events, intervals=intervals, keep=True)
     stream, log = ran.stream, ran.log
     entries, firsts = [], []
@@ -35,7 +36,9 @@ def trace(plan: AutomatonPlan, events: pa.Table, *, intervals: bool = True) -> p
     alive = ends >= log[entry, 2]
     entry, first, ends = entry[alive], first[alive], ends[alive]
     ids = events.column(plan.schema.event_id)
-    columns = {name: ids.take(stream.rows[at]) for name, at in (("first", first), ("since", log[entry, 2]), ("until", ends))}
+    columns = {
+        name: ids.take(stream.rows[at]) for name, at in (("first", first), ("since", log[entry, 2]), ("until", ends))
+    }
     columns["state"] = pa.array([plan.states[q] for q in log[entry, 1]], pa.string())
     for k, field in enumerate(plan.register):
         columns[field.name] = ran.values.decoded(k, log[entry, 4 + k], (log[entry, -1] >> k) & 1 == 1)

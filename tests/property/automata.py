@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cep_core import PatternWarning, compile_query
+from cep_core import PatternErrors, PatternWarning, compile_query
 from cep_core.afa.run import run_automaton
 from cep_core.afa.trace import trace
 from cep_core.errors import BadEventsError
@@ -56,12 +56,13 @@ class AfaTally:
     with_rows: int = 0
     overflowed: int = 0
     too_many: int = 0
+    refused: int = 0
     seen: dict[str, int] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         first = (
             f"{self.compared} compared ({self.with_rows} with rows, {self.overflowed} that overflow), "
-            f"{self.too_many} too large to enumerate"
+            f"{self.too_many} too large to enumerate, {self.refused} without a way to a final state"
         )
         return [first, "  of them with " + ", ".join(f"{name}: {count}" for name, count in sorted(self.seen.items()))]
 
@@ -95,8 +96,8 @@ class Writer:
         a, b = self.value(kind, depth - 1), self.value(kind, depth - 1)
         if kind == "int":
             forms = [f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} % {b})", f"abs({a})", f"(-({a}))"]
-            return str(self.pick(*forms, f"least({a}, {b})", f"greatest({a}, {b})", f"coalesce({a}, {b})",
-                                 f"hour({self.leaf('timestamp')})", f"dayofweek({self.leaf('timestamp')})"))  # fmt: skip
+            forms += [f"{name}({a}, {b})" for name in ("least", "greatest", "coalesce")]
+            return str(self.pick(*forms, *(f"{name}({self.leaf('timestamp')})" for name in ("hour", "dayofweek"))))
         if kind == "double":
             c = self.value("int", depth - 1)
             forms = [f"({a} + {b})", f"({a} - {c})", f"({a} * {b})", f"({a} / {c})", f"({a} % {b})", f"(-({a}))"]
@@ -151,7 +152,12 @@ def queries(draw: st.DrawFn) -> Automaton:
         reached |= {arc["to"] for arc in arcs if arc["from"] in reached}
     arcs = [arc for arc in arcs if arc["from"] in reached]
     targets = sorted({arc["to"] for arc in arcs})
-    query: Automaton = {"kind": "automaton", "start": "q0", "arcs": arcs, "within": f"{draw(st.integers(1, 9))} seconds"}
+    query: Automaton = {
+        "kind": "automaton",
+        "start": "q0",
+        "arcs": arcs,
+        "within": f"{draw(st.integers(1, 9))} seconds",
+    }
     query["final"] = draw(st.lists(st.sampled_from(targets), min_size=1, max_size=2, unique=True))
     if register:
         query["register"] = register
@@ -270,10 +276,16 @@ def disagreement(case: Case, tally: AfaTally) -> list[str]:
     except TooManyRunsError:
         tally.too_many += 1
         assume(False)
+    try:
+        table, plan = compiled(case)
+    except PatternErrors as refusal:
+        if "no arcs lead" not in str(refusal):
+            return [f"the checks refuse: {refusal}"]
+        tally.refused += 1
+        assume(False)
     tally.compared += 1
     _count(case, tally)
     try:
-        table, plan = compiled(case)
         got = found(table, plan, case.watermark)
     except BadEventsError as error:
         if overflows and "overflows" in str(error):

@@ -1,8 +1,8 @@
 """Expressions of kind automaton, read and evaluated with Python's own numbers: a parser of its own, on purpose.
 
-A value is int, float, str, bool or None (NULL); times and durations are ints, in microseconds. SQL's three-valued logic:
-AND and OR are Kleene's, any other operator with a NULL operand is NULL; division by zero is NULL. Every part of an
-expression is evaluated. A whole number outside 64 bits raises OverflowedError.
+A value is int, float, str, bool or None (NULL); times and durations are ints, in microseconds. SQL's three-valued
+logic: AND and OR are Kleene's, any other operator with a NULL operand is NULL; division by zero is NULL. Every part of
+an expression is evaluated. A whole number outside 64 bits raises OverflowedError.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Every run from every event, step by step, as language.md (kind automaton) and AFA (sections 2.2, 2.3, appendix E) say.
+"""Every run from every event, step by step, as language.md (kind automaton) and AFA (sections 2.2, 2.3, appendix E)
+say.
 
 Written for reading, not for speed: O(events^2) at least. Times are microseconds. A run is (state, register); those that
 started at one event and agree in both have the same future and are one.
@@ -12,7 +13,16 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from tests.reference_afa.expression import Evaluate, OverflowedError, Value, conjuncts, duration, microseconds, read, real
+from tests.reference_afa.expression import (
+    Evaluate,
+    OverflowedError,
+    Value,
+    conjuncts,
+    duration,
+    microseconds,
+    read,
+    real,
+)
 
 Row: TypeAlias = Mapping[str, Any]
 Register: TypeAlias = tuple[Value, ...]
@@ -209,9 +219,7 @@ def partitions(query: Mapping[str, Any], rows: Sequence[Row], watermark: int | N
     return [Partition(read, events, reached) for events in parted.values()]
 
 
-def enumerate_runs(
-    query: Mapping[str, Any], rows: Sequence[Row], watermark: int | None = None
-) -> list[dict[str, Any]]:
+def enumerate_runs(query: Mapping[str, Any], rows: Sequence[Row], watermark: int | None = None) -> list[dict[str, Any]]:
     """The rows of the answer, each once. `watermark`: microseconds that the data is known to have reached."""
     found = [row for partition in partitions(query, rows, watermark) for row in partition.rows()]
     return list({tuple(row.items()): row for row in found}.values())

@@ -1,8 +1,8 @@
 """Arcs: which can fire at an event, whether one fires on a register, and what epsilon and `window_end` arcs add.
 
-`tables` is what `assembly` makes of a plan, `machine` the slots that programs run on (see `stream.Values`). Registers are
-rows of int64: the fields, then a mask of those that are NULL. No function here or in `frontier` gives an array another
-name inside a loop: numba would count references to it at every turn.
+`tables` is what `assembly` makes of a plan, `machine` the slots that programs run on (see `stream.Values`). Registers
+are rows of int64: the fields, then a mask of those that are NULL. No function here or in `frontier` gives an array
+another name inside a loop: numba would count references to it at every turn.
 """
 
 from __future__ import annotations

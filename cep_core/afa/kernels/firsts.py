@@ -32,8 +32,8 @@ def least(nodes: Array, one: int) -> int:
 
 @njit(cache=True, nogil=True)
 def union(nodes: Array, used: int, a: int, b: int, low: int) -> int:
-    """The union of two sets; a set all of whose positions are below `low` counts as empty. It may be the new row `used`,
-    for which there is room."""
+    """The union of two sets; a set all of whose positions are below `low` counts as empty. It may be the new row
+    `used`, for which there is room."""
     if a == b or greatest(nodes, b) < low:
         return a
     if greatest(nodes, a) < low:
@@ -50,8 +50,8 @@ def union(nodes: Array, used: int, a: int, b: int, low: int) -> int:
 
 @njit(cache=True, nogil=True)
 def members(nodes: Array, one: int, low: int, high: int, stamp: int, marks: Array, stack: Array, out: Array) -> int:
-    """Fill `out` with the positions of a set in [low, high), each once; how many. `stamp` is used once; `stack` holds as
-    many as there are rows, and one."""
+    """Fill `out` with the positions of a set in [low, high), each once; how many. `stamp` is used once; `stack` holds
+    as many as there are rows, and one."""
     count, top = 0, 0
     stack[0] = one
     while top >= 0:

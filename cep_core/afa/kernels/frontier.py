@@ -1,11 +1,11 @@
 """The runs that are alive, moved from event to event (AFA, section 5.1, over ordered input).
 
-A **group** is all runs of one state and register; the set of their first events is shared data (`firsts`). A group's future
-depends on its state and register only, so that it is stepped once, whatever the number of its runs. Three things that an
-event can do to a state are known before any group is looked at, from the arcs that live and whose conditions on the event
-hold: the state dies (no such arc), rests (all of them ignore the event and ask nothing of the register: its groups stay
-where they are, untouched, an interval and not copies: appendix D), or steps. A group that would die at the very next event
-and says nothing before is not stored: it leaves no trace.
+A **group** is all runs of one state and register; the set of their first events is shared data (`firsts`). A group's
+future depends on its state and register only, so that it is stepped once, whatever the number of its runs. Three things
+that an event can do to a state are known before any group is looked at, from the arcs that live and whose conditions on
+the event hold: the state dies (no such arc), rests (all of them ignore the event and ask nothing of the register: its
+groups stay where they are, untouched, an interval and not copies: appendix D), or steps. A group that would die at the
+very next event and says nothing before is not stored: it leaves no trace.
 """
 
 from __future__ import annotations
@@ -15,8 +15,21 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cep_core.afa.kernels.arcs import ALARM, CONDITION, DIES, FULL, IGNORES, NO, OVERFLOW, RESTS, STEPS, TARGET
-from cep_core.afa.kernels.arcs import ended, fire, judge, settle
+from cep_core.afa.kernels.arcs import (
+    ALARM,
+    CONDITION,
+    DIES,
+    IGNORES,
+    NO,
+    OVERFLOW,
+    RESTS,
+    STEPS,
+    TARGET,
+    ended,
+    fire,
+    judge,
+    settle,
+)
 from cep_core.afa.kernels.borrowed import borrowed
 from cep_core.afa.kernels.firsts import greatest, members, union
 from cep_core.afa.kernels.groups import AGE, BUCKET, CHAIN, FIRSTS, NEXT, SINCE, STATE, hashed, lookup, unlink
@@ -47,7 +60,8 @@ def noted(log: Array, used: int, state: int, firsts: int, since: int, until: int
 @njit(cache=True, nogil=True)
 def _advance(
     tables: Any, machine: Any, init: Array, start: int, within: int, time: Array, partition: Array, bits: Array,
-    leaves: Array, leaf_null: Array, leaf_slots: Array, starts: tuple[int, int], watermark: int, rests: bool, keep: bool,
+    leaves: Array, leaf_null: Array, leaf_slots: Array, starts: tuple[int, int], watermark: int,
+    rests: bool, keep: bool,
     memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, verdicts: Array, nodes: Array,
     stack: Array, rows: Array, log: Array, goal: Array, goals: Array, begun: Array, begun_at: Array,
     marks: Array, found: Array, alarm: Array,
@@ -292,7 +306,8 @@ def _advance(
 @njit(cache=True, nogil=True)
 def advance(
     tables: Any, machine: Any, init: Array, start: int, within: int, time: Array, partition: Array, bits: Array,
-    leaves: Array, leaf_null: Array, leaf_slots: Array, starts: tuple[int, int], watermark: int, rests: bool, keep: bool,
+    leaves: Array, leaf_null: Array, leaf_slots: Array, starts: tuple[int, int], watermark: int,
+    rests: bool, keep: bool,
     memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, verdicts: Array, nodes: Array,
     stack: Array, rows: Array, log: Array, goal: Array, goals: Array, begun: Array, begun_at: Array,
     marks: Array, found: Array, alarm: Array,

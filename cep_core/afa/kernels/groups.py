@@ -1,7 +1,7 @@
 """Groups of runs: rows of `meta` and `registers`, in a list for each state and in one hash table.
 
-A row's columns: state, firsts (a set, see `firsts`), the event since when it is what it is, the next of its list, the next
-of its hash chain, its hash, and the age of its state's list: groups of an earlier age are not met any more.
+A row's columns: state, firsts (a set, see `firsts`), the event since when it is what it is, the next of its list, the
+next of its hash chain, its hash, and the age of its state's list: groups of an earlier age are not met any more.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ def hashed(state: int, registers: Array, i: int) -> int:
     for k in range(registers.shape[1]):
         h = (h ^ np.uint64(registers[i, k])) * np.uint64(0xBF58476D1CE4E5B9)
         h ^= h >> np.uint64(29)
-    return np.int64(h >> np.uint64(1))
+    return np.int64(h >> np.uint64(1))  # type: ignore[return-value]
 
 
 @njit(cache=True, nogil=True)
-def lookup(
-    meta: Array, registers: Array, buckets: Array, h: int, state: int, age: int, goal: Array, j: int
-) -> int:
+def lookup(meta: Array, registers: Array, buckets: Array, h: int, state: int, age: int, goal: Array, j: int) -> int:
     """The group of this state, age and register, or -1."""
     x = buckets[h & (buckets.shape[0] - 1)]
     while x >= 0 and not (meta[x, STATE] == state and meta[x, AGE] == age and same(registers, x, goal, j)):

@@ -1,8 +1,8 @@
 """The machine that runs `when` and `set`: three-address code over typed slots, in SQL's three-valued logic.
 
-A slot is 64 bits, read as int64 (whole numbers, times, codes of strings, booleans) or as float64 (`values` and `reals` are
-one memory), and has a NULL flag. Whole numbers are checked: an overflow stops the program, it never wraps. A NULL slot
-holds 0. Doubles follow IEEE 754; NaN reads as NULL, -0.0 as 0.0.
+A slot is 64 bits, read as int64 (whole numbers, times, codes of strings, booleans) or as float64 (`values` and `reals`
+are one memory), and has a NULL flag. Whole numbers are checked: an overflow stops the program, it never wraps. A NULL
+slot holds 0. Doubles follow IEEE 754; NaN reads as NULL, -0.0 as 0.0.
 """
 
 from __future__ import annotations
@@ -24,30 +24,35 @@ REAL = ADD_F - ADD
 """`ADD + REAL` is ADD_F; likewise SUBTRACT and MULTIPLY."""
 
 LOWEST = -(2**63)
+HIGHEST = 2**63 - 1
 HOUR_US = 3_600_000_000
 DAY_US = 86_400_000_000
 
 
 @njit(cache=True, nogil=True)
-def product(a: int, b: int) -> tuple[int, bool]:
-    """a * b and whether it fits."""
+def fits(op: int, a: int, b: int) -> bool:
+    """Whether a + b, a - b or a * b is an int64. Asked before: LLVM takes signed arithmetic never to overflow, and
+    would take a check of the result away."""
+    if op == ADD:
+        return a <= HIGHEST - b if b > 0 else a >= LOWEST - b
+    if op == SUBTRACT:
+        return a >= LOWEST + b if b > 0 else a <= HIGHEST + b
     if a == 0 or b == 0:
-        return 0, True
-    if (a == -1 and b == LOWEST) or (b == -1 and a == LOWEST):
-        return 0, False
-    found = a * b
-    return found, found // b == a and found - (found // b) * b == 0
+        return True
+    if a == LOWEST or b == LOWEST:
+        return a == 1 or b == 1
+    if (a < 0) == (b < 0):
+        return abs(a) <= HIGHEST // abs(b)
+    return abs(a) <= HIGHEST // abs(b) or (LOWEST % b == 0 and a == LOWEST // b)
 
 
 @njit(cache=True, nogil=True)
 def whole(op: int, a: int, b: int) -> tuple[int, bool, bool]:
     """(value, whether it fits, whether it is NULL) of one operator on two whole numbers."""
     if op == ADD:
-        found = a + b
-        return found, not ((a >= 0) == (b >= 0) and (found >= 0) != (a >= 0)), False
+        return (a + b, True, False) if fits(op, a, b) else (0, False, False)
     if op == SUBTRACT:
-        found = a - b
-        return found, not ((a >= 0) != (b >= 0) and (found >= 0) != (a >= 0)), False
+        return (a - b, True, False) if fits(op, a, b) else (0, False, False)
     if op == EQ:
         return int(a == b), True, False
     if op == NE:
@@ -61,8 +66,7 @@ def whole(op: int, a: int, b: int) -> tuple[int, bool, bool]:
     if op == GE:
         return int(a >= b), True, False
     if op == MULTIPLY:
-        found, fits = product(a, b)
-        return found, fits, False
+        return (a * b, True, False) if fits(op, a, b) else (0, False, False)
     if b == 0:
         return 0, True, True
     if b == -1:
@@ -113,8 +117,8 @@ def execute(code: Array, low: int, high: int, values: Array, reals: Array, null:
             if null[a] or null[b]:
                 null[to], values[to] = True, 0
                 continue
-            found, fits, nothing = whole(op, values[a], values[b])
-            if not fits:
+            found, known, nothing = whole(op, values[a], values[b])
+            if not known:
                 return False
             null[to], values[to] = nothing, found
         elif ADD_F <= op <= REMAINDER_F:
@@ -124,7 +128,7 @@ def execute(code: Array, low: int, high: int, values: Array, reals: Array, null:
         elif EQ_F <= op <= GE_F:
             null[to] = null[a] or null[b]
             values[to] = 0 if null[to] else compared(op, reals[a], reals[b])
-        elif op == AND or op == OR:
+        elif op in (AND, OR):
             decisive = int(op == OR)
             sure = (not null[a] and values[a] == decisive) or (not null[b] and values[b] == decisive)
             null[to] = not sure and (null[a] or null[b])
@@ -138,7 +142,7 @@ def execute(code: Array, low: int, high: int, values: Array, reals: Array, null:
         elif op in (LEAST, GREATEST, LEAST_F, GREATEST_F):
             if null[a] or null[b]:
                 chosen = b if null[a] else a
-            elif op == LEAST or op == GREATEST:
+            elif op in (LEAST, GREATEST):
                 chosen = a if (values[a] <= values[b]) == (op == LEAST) else b
             else:
                 chosen = a if (reals[a] <= reals[b]) == (op == LEAST_F) else b
@@ -151,7 +155,7 @@ def execute(code: Array, low: int, high: int, values: Array, reals: Array, null:
                 values[to] = 1 - values[a]
             elif op == TO_REAL:
                 reals[to] = float(values[a])
-            elif op == NEGATE or op == ABS:
+            elif op in (NEGATE, ABS):
                 if values[a] == LOWEST:
                     return False
                 values[to] = -values[a] if op == NEGATE or values[a] < 0 else values[a]
