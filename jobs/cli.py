@@ -14,6 +14,8 @@ Examples:
 
   trendlake ingest flights
 
+  trendlake generate stock --seconds 600
+
   trendlake run delay_snowball --from 2013-01-01 --to 2014-01-02
 
   trendlake show delay_snowball --limit 10
@@ -75,6 +77,48 @@ def ingest(
     from jobs.ingesting import ingest_source
 
     ingest_source(source, profile, project_dir)
+
+
+@app.command()
+@guarded
+def generate(
+    stream: Annotated[str, typer.Argument(help="stock, cluster or linear_road.")],
+    events: Annotated[Optional[int], typer.Option("--events", help="How many events.")] = None,  # noqa: UP045
+    seconds: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--seconds", help="Its length; 600 where --events is not given either."),
+    ] = None,
+    rate: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(
+            "--rate", help="Events a second: stock 100, cluster 3000, linear_road 4000 at its end, growing from none."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal streams.")] = 1,
+    start: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--start", help="Time of the first event; 2026-01-01 when not given."),
+    ] = None,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="A Parquet file to write, in place of the source's table."),
+    ] = None,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:
+    """Make a stream by a seed, as in GRETA's evaluation, and load it as the source of its name.
+
+    The patterns under examples/ ask about these sources.
+
+    Example: trendlake generate stock --events 100000 --seed 7
+    """
+    from jobs import generating
+
+    asked = generating.asked(stream, events, seconds, rate, seed, start)
+    if out is not None:
+        generating.generate_file(asked, out)
+    else:
+        generating.generate_source(asked, profile, project_dir)
 
 
 @app.command("check-source")

@@ -83,6 +83,12 @@ class BadTimeError(TrendlakeError):
     code = "BAD_TIME"
 
 
+class BadNumberError(TrendlakeError):
+    """A number on the command line that is none, or out of range."""
+
+    code = "BAD_NUMBER"
+
+
 class BusyTableError(TrendlakeError):
     """Other writers changed the table at every attempt."""
 

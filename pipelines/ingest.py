@@ -6,6 +6,7 @@ a row is judged by the contract in force and never lost.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 import pyarrow as pa
@@ -69,6 +70,14 @@ def delivered(spark: SparkSession, path: str, feed: str) -> set[int]:
     notes = DeltaTable.forPath(spark, path).history().select("userMetadata").collect()
     mark = f"{feed} delivery "
     return {int(row[0].removeprefix(mark)) for row in notes if row[0] and row[0].startswith(mark)}
+
+
+def feeds(spark: SparkSession, path: str) -> set[str]:
+    """The feeds whose deliveries the table's history tells of; none where there is no table."""
+    if not exists(spark, path):
+        return set()
+    notes = DeltaTable.forPath(spark, path).history().select("userMetadata").collect()
+    return {match[1] for row in notes if row[0] and (match := re.fullmatch(r"(.*) delivery \d+", row[0]))}
 
 
 def typed(frame: DataFrame, contract: Contract) -> DataFrame:

@@ -49,8 +49,8 @@ def test_help_is_quick_and_has_examples() -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["ingest", "check-source", "compute", "check-results", "publish", "report", "run", "validate", "explain",
-     "show", "runs"],
+    ["ingest", "generate", "check-source", "compute", "check-results", "publish", "report", "run", "validate",
+     "explain", "show", "runs"],
 )  # fmt: skip
 def test_every_word_explains_itself(word: str) -> None:
     told = runner.invoke(app, [word, "--help"])

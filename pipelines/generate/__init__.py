@@ -1,0 +1,47 @@
+"""Streams made by a seed: those of GRETA's evaluation (section 10.1), for tests, benchmarks and first steps.
+
+Each stream is a pure function of its events, rate, seed and start to an Arrow table in the shape of the contract of its
+name under `data_contracts/`: the same table for the same arguments, on any machine. A table is made whole in
+memory, some 100 bytes an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pipelines.generate.cluster import cluster
+from pipelines.generate.linear_road import linear_road
+from pipelines.generate.stock import stock
+
+__all__ = ["START_US", "STREAMS", "Stream", "cluster", "linear_road", "stock"]
+
+START_US = 1_767_225_600_000_000
+"""2026-01-01T00:00:00Z in microseconds since the epoch: where a stream begins unless it is told."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """`build(events, rate, seed, start_us)`; `rate`: events a second as in the paper, at the end of a stream that
+    `ramps` up from nothing, all the time elsewhere."""
+
+    name: str
+    build: Callable[[int, float, int, int], pa.Table]
+    rate: float
+    ramps: bool = False
+
+    def events(self, seconds: float, rate: float) -> int:
+        """How many events `seconds` of the stream have."""
+        return max(1, round(seconds * rate / (2 if self.ramps else 1)))
+
+
+STREAMS: Mapping[str, Stream] = {
+    stream.name: stream
+    for stream in (
+        Stream("stock", stock, 100.0),
+        Stream("cluster", cluster, 3_000.0),
+        Stream("linear_road", linear_road, 4_000.0, ramps=True),
+    )
+}
