@@ -1,7 +1,7 @@
 """The engine: language -> plan -> kernels. Arrow in, Arrow out; no Spark, Airflow or clock."""
 
 from cep_core.compiled import AnyPlan
-from cep_core.engine import compile_plan, compile_query, evaluate, explain, run_plan
+from cep_core.engine import compile_plan, compile_query, draw, evaluate, explain, run_plan
 from cep_core.errors import PatternErrors, PatternWarning, TrendlakeError
 from cep_core.model import Pattern
 from cep_core.plan import Plan
@@ -20,6 +20,7 @@ __all__ = [
     "Windows",
     "compile_plan",
     "compile_query",
+    "draw",
     "evaluate",
     "explain",
     "load_pattern",

@@ -13,6 +13,8 @@ from cep_core.afa.check import compile_automaton
 from cep_core.afa.explain import explain_automaton
 from cep_core.afa.run import run_automaton
 from cep_core.compiled import AnyPlan
+from cep_core.drawing import Drawing, svg
+from cep_core.drawing.trends import draw as draw_trends
 from cep_core.errors import NotSupportedError, PatternErrors
 from cep_core.evaluate import run_plan as run_trends
 from cep_core.explain import explain as explain_trends
@@ -30,16 +32,18 @@ class Kind:
     """What is done with patterns of one kind.
 
     `compile` takes the kind's model and a schema, and raises PatternErrors with all mistakes; `run` takes the plan, the
-    events, and the windows wanted (None: all); `explain` gives text for a terminal.
+    events, and the windows wanted (None: all); `explain` gives text for a terminal; `draw` the picture of a plan
+    under a title (None: plans of the kind have none).
     """
 
     compile: Callable[[Any, EventSchema], AnyPlan]
     run: Callable[[Any, pa.Table, range | None], pa.Table]
     explain: Callable[[Any], str]
+    draw: Callable[[Any, str], Drawing] | None = None
 
 
 KINDS: Mapping[str, Kind] = {
-    "trends": Kind(compile_trends, run_trends, explain_trends),
+    "trends": Kind(compile_trends, run_trends, explain_trends, draw_trends),
     "matches": Kind(compile_matches, run_matches, explain_matches),
     "automaton": Kind(compile_automaton, run_automaton, explain_automaton),
 }
@@ -79,6 +83,15 @@ def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None) -> p
 def explain(plan: AnyPlan) -> str:
     """A plan in words, for a terminal."""
     return KINDS[plan.kind].explain(plan)
+
+
+def draw(plan: AnyPlan, title: str, *, style: bool = True) -> str:
+    """A plan's automaton as an SVG document under `title`; without `style` for a page that has
+    `cep_core.drawing.STYLE` already. Raises NotSupportedError for kinds that have no picture."""
+    make = KINDS[plan.kind].draw
+    if make is None:
+        raise NotSupportedError(f"patterns of kind {plan.kind} are not drawn")
+    return svg(make(plan, title), style=style)
 
 
 def evaluate(

@@ -81,9 +81,16 @@ def _step(plan: Plan, automaton: Automaton, transition: Transition) -> str:
     if plan.select != "skip_till_any_match":
         return f"{arrow}: linked to the one moment that may follow{_conditions(pair)}{gap}"
     layer = layer_of(plan, pair.earlier, pair.later, transition.gap)
-    method = Method.SCAN if transition.gap.fails else layer.method(plan)
+    method = method_of(plan, automaton, transition)
     reason = "what a NOT rules out, too" if transition.gap.fails else pair.reason(len(layer.resets), bool(layer.bounds))
     return f"{arrow}: {method.value}, because {reason}{_conditions(pair)}{gap}"
+
+
+def method_of(plan: Plan, automaton: Automaton, transition: Transition) -> Method:
+    """How predecessors are found on an inner transition."""
+    if transition.gap.fails:
+        return Method.SCAN
+    return layer_of(plan, *_variables(automaton, transition), transition.gap).method(plan)
 
 
 def _gap(gap: Cube, where: str) -> str:
@@ -105,11 +112,7 @@ def _variables(automaton: Automaton, transition: Transition) -> tuple[str, str]:
 
 
 def _cost(plan: Plan, overlap: int) -> str:
-    methods = {
-        Method.SCAN if t.gap.fails else layer_of(plan, *_variables(a, t), t.gap).method(plan)
-        for a in (*plan.automata, *plan.guards)
-        for t in a.inner
-    }
+    methods = {method_of(plan, a, t) for a in (*plan.automata, *plan.guards) for t in a.inner}
     worst = _COST[max(methods, key=list(Method).index, default=Method.RUNNING)]
     shared = f", once for each of the {overlap:,} windows an event lies in" if overlap > 1 else ""
     return f"{worst} of a window of n{shared}; memory O(n) of the largest window of a partition"

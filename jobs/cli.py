@@ -238,15 +238,22 @@ def validate(
 
 @app.command()
 @guarded
-def explain(pattern: Pattern, project_dir: ProjectDir = None) -> None:
+def explain(
+    pattern: Pattern,
+    svg: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--svg", help="A file for a picture of the automaton."),
+    ] = None,
+    project_dir: ProjectDir = None,
+) -> None:
     """How a pattern is computed: what is read, how it is cut into shards, how predecessors are found.
 
-    Example: trendlake explain delay_snowball
+    Example: trendlake explain delay_snowball --svg delay_snowball.svg
     """
     from jobs.showing import print_plan
     from pipelines.project import find_project
 
-    print_plan(find_project(project_dir), pattern)
+    print_plan(find_project(project_dir), pattern, svg)
 
 
 @app.command()

@@ -43,15 +43,25 @@ def print_validation(project: Project, files: list[Path]) -> bool:
     return good
 
 
-def print_plan(project: Project, name: str) -> None:
-    """The compiled plan, and how the pipelines cut its events."""
-    from cep_core import explain
+def print_plan(project: Project, name: str, picture: Path | None = None) -> None:
+    """The compiled plan, and how the pipelines cut its events; its automaton as SVG in `picture`.
+
+    Raises ProjectError where that cannot be written.
+    """
+    from cep_core import draw, explain
     from pipelines.shards import group_key
     from pipelines.validate import compiled
 
     pattern, plan = compiled(project, project.pattern_path(name))
     console.print(explain(plan), soft_wrap=True)
     console.print(f"on Spark  cut by {', '.join(group_key(plan)) or 'nothing'} and by time, from {pattern.source}")
+    if picture is not None:
+        drawn = draw(plan, pattern.name)
+        try:
+            picture.write_text(drawn, encoding="utf-8")
+        except OSError as error:
+            raise ProjectError(f"{picture} cannot be written: {error.strerror or error}") from None
+        console.print(f"picture   {picture}", soft_wrap=True)
 
 
 def print_results(place: Place, spark: SparkSession, pattern: str, limit: int) -> None:

@@ -68,6 +68,30 @@ def test_columns_are_the_contract_s(stream: Stream) -> None:
     assert set(table["event_type"].unique().to_pylist()) <= set(contract.types or ())
 
 
+@each
+def test_values_are_the_contract_s(stream: Stream) -> None:
+    """Every rule on the values of one column holds; Spark is asked about the others, in tests/pipeline."""
+    contract = load_contract(find_project(ROOT).contract_path(stream.name))
+    table = stream.build(20_000, stream.rate, 1, START_US)
+    asked_of = 0
+    for rule in contract.rules:
+        values = table[rule.columns[0]].drop_null() if rule.columns else pa.array([])
+        if rule.kind == "in_set":
+            assert set(values.unique().to_pylist()) <= set(rule.values), rule.name
+        elif rule.kind == "pattern":
+            assert pc.all(pc.match_substring_regex(values, rule.text)).as_py(), rule.name
+        elif rule.kind == "range":
+            low, high = pc.min_max(values).as_py().values()
+            assert rule.low is None or low > rule.low or (low == rule.low and not rule.low_strict), rule.name
+            assert rule.high is None or high < rule.high or (high == rule.high and not rule.high_strict), rule.name
+        elif rule.kind == "multiple":
+            assert not (values.to_numpy() % rule.high).any(), rule.name
+        else:
+            continue
+        asked_of += 1
+    assert asked_of >= 4
+
+
 def test_stock_is_as_the_paper_has_it() -> None:
     """10 companies, evenly; buy and sell; prices that rise and fall by small steps, in cents."""
     table = STREAMS["stock"].build(100_000, 100.0, 1, START_US)
