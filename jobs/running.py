@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from pipelines.project import Project, find_project
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from cep_core import AnyPlan
     from pipelines.runs import Record
     from pipelines.steps.run import Run
     from pipelines.warehouse import Warehouse
@@ -101,6 +103,19 @@ def summary(record: Record) -> str:
     )
 
 
+def _plan(place: Place, path: Path) -> AnyPlan | None:
+    """None where the pattern no longer compiles: a report outlives that."""
+    from cep_core import PatternWarning
+    from pipelines.validate import compiled
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PatternWarning)
+            return compiled(place.project, path)[1]
+    except TrendlakeError:
+        return None
+
+
 def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> None:
     """Write the run's report and say where it lies."""
     try:
@@ -109,5 +124,5 @@ def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> None
         raise TrendlakeError(f"the report cannot be built: {error}") from error
     began = time.monotonic()
     path = place.project.pattern_path(pattern)
-    paths = build_report(spark, place.warehouse, path, run_id, place.project.state / "reports")
+    paths = build_report(spark, place.warehouse, path, run_id, place.project.state / "reports", _plan(place, path))
     typer.echo(f"{'report':<14} {paths.html!s:<70} {time.monotonic() - began:6.1f} s")

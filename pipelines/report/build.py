@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from cep_core import AnyPlan, draw
+from cep_core.errors import NotSupportedError
 from pipelines.report import chart
 from pipelines.report.facts import ReportFacts
 from pipelines.report.read_pattern import read_pattern
@@ -26,14 +28,25 @@ class ReportPaths:
     png: Path
 
 
-def build_report(spark: SparkSession, warehouse: Warehouse, pattern: Path, run_id: str, out_dir: Path) -> ReportPaths:
+def build_report(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    pattern: Path,
+    run_id: str,
+    out_dir: Path,
+    plan: AnyPlan | None = None,
+) -> ReportPaths:
     """Write the report of run `run_id` of the pattern file `pattern` into `out_dir`, as `<pattern>_<run
     id>.html|.png`.
 
+    `plan`: the file's, where it still compiles; its automaton is shown if it is the one that the run has used.
     The results are read at the version the run published, so a report made later shows what was true then.
     Raises RunNotFoundError when `trendlake_runs` knows no such run.
     """
-    return write_report(read_facts(spark, warehouse, pattern, run_id), out_dir)
+    facts = read_facts(spark, warehouse, pattern, run_id)
+    if plan is not None and plan.hash == facts.run.plan_hash:
+        facts = replace(facts, automaton=_drawn(plan, facts.pattern.name))
+    return write_report(facts, out_dir)
 
 
 def read_facts(spark: SparkSession, warehouse: Warehouse, pattern: Path, run_id: str) -> ReportFacts:
@@ -60,6 +73,14 @@ def write_report(facts: ReportFacts, out_dir: Path) -> ReportPaths:
     _write(paths.png, chart.png(view.story.picture, view.story.takeaway, f"{view.heading} · {view.when}"))
     _write(paths.html, render(view).encode())
     return paths
+
+
+def _drawn(plan: AnyPlan, name: str) -> str:
+    """Empty for kinds that have no picture."""
+    try:
+        return draw(plan, name, style=False)
+    except NotSupportedError:
+        return ""
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -229,10 +229,12 @@ class ResultFacts:
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """Everything on the page. `results` is None when the pattern has no results table (yet)."""
+    """Everything on the page. `results` is None when the pattern has no results table (yet); `automaton` is the picture
+    of the run's plan, SVG without a style of its own, empty where there is none."""
 
     pattern: PatternFacts
     run: RunFacts
     quarantine: QuarantineFacts
     results: ResultFacts | None
     made_at: datetime
+    automaton: str = ""

@@ -11,6 +11,7 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from cep_core.drawing import STYLE
 from pipelines.report.chart import NARROW, WIDE, svg
 from pipelines.report.palette import DARK, LIGHT, variables
 from pipelines.report.verdict import outcome, stage_name
@@ -58,6 +59,8 @@ def render(page: Page) -> str:
         policy=_POLICY.format(script=_sha256(script)),
         script=Markup(script),
         style=Markup(_source("report.css")),
+        automaton=Markup(page.facts.automaton),
+        automaton_style=Markup(STYLE if page.facts.automaton else ""),
         light=Markup(variables(LIGHT)),
         dark=Markup(variables(DARK)),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
@@ -78,6 +79,20 @@ def test_explain_says_how() -> None:
     assert told.exit_code == 0, told.output
     assert "Fenwick" in told.output
     assert "cut by carrier and by time" in told.output
+
+
+def test_explain_draws(tmp_path: Path) -> None:
+    """A picture that stands alone; where it cannot be written, that is told."""
+    out = tmp_path / "snowball.svg"
+    told = runner.invoke(app, ["explain", "delay_snowball", "--project-dir", str(ROOT), "--svg", str(out)])
+    assert told.exit_code == 0, told.output
+    root = ElementTree.parse(out).getroot()
+    assert root.findtext("{http://www.w3.org/2000/svg}title") == "delay_snowball"
+    assert "F.dep_delay < NEXT(F).dep_delay" in "".join(root.itertext())
+    nowhere = str(tmp_path / "no" / "such.svg")
+    told = runner.invoke(app, ["explain", "delay_snowball", "--project-dir", str(ROOT), "--svg", nowhere])
+    assert told.exit_code == 1
+    assert "cannot be written" in told.output
 
 
 @pytest.mark.parametrize(

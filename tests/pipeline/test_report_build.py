@@ -93,6 +93,16 @@ def test_its_files_stand_alone(story: Lake, tmp_path: Path) -> None:
     assert paths.png.read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_automaton_is_that_of_the_run(story: Lake, tmp_path: Path) -> None:
+    """Drawn where the file still says what the run computed; left out once it says something else."""
+    run = story.run(story.pattern(), "2013-03-01", "2013-03-02", "two")
+    same = build_report(story.spark, story.warehouse, Path(story.pattern()), "two", tmp_path / "same", run.plan)
+    assert 'class="automaton"' in same.html.read_text(encoding="utf-8")
+    other = story.run(story.pattern(within="2 days"), "2013-03-01", "2013-03-02", "two").plan
+    later = build_report(story.spark, story.warehouse, Path(story.pattern()), "two", tmp_path / "later", other)
+    assert 'class="automaton"' not in later.html.read_text(encoding="utf-8")
+
+
 def test_a_report_made_later_shows_what_was_published_then(story: Lake) -> None:
     """The results are read at the version of the run, not at the newest."""
     counts = [

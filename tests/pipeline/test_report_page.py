@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cep_core import EventSchema, compile_query, draw
 from pipelines.report.amounts import Amount
 from pipelines.report.build import write_report
 from pipelines.report.facts import (
@@ -182,6 +183,26 @@ def test_pictures_and_tables_can_be_read_without_eyes() -> None:
     assert [str(image["aria-label"])[:34] for image in images] == ["UA leads with 5 trends, 71 % of al"] * 2
     assert all(attrs.get("scope") in ("col", "row") for tag, attrs in found.elements if tag == "th")
     assert next(attrs for tag, attrs in found.elements if tag == "html")["lang"] == "en"
+
+
+def test_the_automaton_is_a_picture_of_the_page(tmp_path: Path) -> None:
+    """In the page's colours, named, with the plan in words; none where there is none. What it says is text."""
+    schema = EventSchema(
+        {"event_id": "string", "event_time": "timestamp", "event_type": "string", "x": "string"},
+        "event_id", "event_time", "event_type", types=None,
+    )  # fmt: skip
+    asked = {"pattern": "F+", "where": ["F.x != '<script>alert(1)</script>'"], "return": {"n": "COUNT(*)"}}
+    drawn = draw(compile_query({"kind": "trends", "within": "1 day", **asked}, schema), "evil", style=False)
+    html = render(page(report(automaton=drawn)))
+    found = Markup(html)
+    picture = [attrs for tag, attrs in found.elements if tag == "svg" and attrs.get("class") == "automaton"]
+    assert len(picture) == 1
+    assert picture[0]["role"] == "img"
+    assert "<script>alert(1)</script>" in found.text
+    assert sum(tag == "script" for tag, _ in found.elements) == 1
+    assert not re.search(r'(?:fill|stroke)="#', html)
+    assert html.count(".automaton .state{") == 1
+    assert "automaton .state" not in render(page(report()))
 
 
 def test_counts_of_thousands_of_digits() -> None:
