@@ -97,7 +97,7 @@ def generate(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal streams.")] = 1,
     start: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--start", help="Time of the first event; 2026-01-01 when not given."),
+        typer.Option("--start", help="Time of the first event; 2026-01-05T09:00:00Z when not given."),
     ] = None,
     out: Annotated[
         Optional[Path],  # noqa: UP045

@@ -18,8 +18,8 @@ from pipelines.generate.stock import stock
 
 __all__ = ["START_US", "STREAMS", "Stream", "cluster", "linear_road", "stock"]
 
-START_US = 1_767_225_600_000_000
-"""2026-01-01T00:00:00Z in microseconds since the epoch: where a stream begins unless it is told."""
+START_US = 1_767_603_600_000_000
+"""2026-01-05T09:00:00Z, a Monday morning, in microseconds since the epoch: where a stream begins unless it is told."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def query(name: str, **changes: Any) -> Row:
     """The pattern file's question, with some of its keys changed."""
     file = YAML(typ="safe").load(ROOT / "examples" / f"{name}.yaml")
     asked = {key: file[key] for key in ("kind", "pattern", "where", "return", "group_by", "within", "slide")}
-    return asked | {"origin": "2026-01-01"} | changes
+    return asked | {"origin": "2026-01-05"} | changes
 
 
 def stream(name: str, events: int, rate: float, seed: int) -> pa.Table:
