@@ -178,7 +178,7 @@ def test_what_is_said_on_arrows_and_below_states() -> None:
         query("SEQ(NOT N, A a, NOT SEQ(C, D), B+, NOT E)", where=["a.x < 5", "B.x > NEXT(B).x"]), SCHEMA
     )
     assert texts(draw(plan, "p")) == [
-        "no N before", "running total", "no NOT 2 between",
+        "no N before", "ordered prefix (Fenwick)", "no NOT 2 between",
         "a", "A", "a.x < 5",
         "B.x > NEXT(B).x", "ordered prefix (Fenwick)", "B", "may end if no E comes after",
         "NOT N: what must not come", "N",
