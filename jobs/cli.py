@@ -108,7 +108,7 @@ def generate(
 ) -> None:
     """Make a stream by a seed, as in GRETA's evaluation, and load it as the source of its name.
 
-    The patterns under examples/ ask about these sources.
+    The patterns under examples/greta ask about these sources.
 
     Example: trendlake generate stock --events 100000 --seed 7
     """

@@ -28,7 +28,9 @@ def test_an_example_over_its_stream(lake: Lake) -> None:
     )
     assert record.rows_out == 9_000
     assert feeds(lake.spark, lake.warehouse.source("linear_road")) == {stream.feed}
-    run = lake.run(ROOT / "examples" / "jams_without_accident.yaml", "2026-01-05T09:03", "2026-01-05T09:07", "r1")
+    run = lake.run(
+        ROOT / "examples" / "greta" / "jams_without_accident.yaml", "2026-01-05T09:03", "2026-01-05T09:07", "r1"
+    )
     assert all_steps(run).rows_inserted
     assert need(lake.spark, lake.warehouse, run.name, "r1", "check_source")["rows_quarantined"] == 0
     expected = run_plan(run.plan, stream.table(), run.windows).to_pylist()

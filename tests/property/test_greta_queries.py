@@ -1,4 +1,4 @@
-"""The three queries of GRETA's introduction, as shipped in examples/, over the generated streams of its evaluation.
+"""The three queries of GRETA's introduction, as shipped in examples/greta, over the generated streams of its evaluation.
 
 Small streams: against the enumerator, which builds every trend. Large ones: against a plain O(n^2) recurrence in
 Python's whole numbers, one query at a time, that knows nothing of patterns.
@@ -28,7 +28,7 @@ SHORT = {"event_id": "id", "event_type": "type", "event_time": "time"}
 
 def query(name: str, **changes: Any) -> Row:
     """The pattern file's question, with some of its keys changed."""
-    file = YAML(typ="safe").load(ROOT / "examples" / f"{name}.yaml")
+    file = YAML(typ="safe").load(ROOT / "examples" / "greta" / f"{name}.yaml")
     asked = {key: file[key] for key in ("kind", "pattern", "where", "return", "group_by", "within", "slide")}
     return asked | {"origin": "2026-01-05"} | changes
 
