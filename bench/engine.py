@@ -117,6 +117,14 @@ def engine() -> list[Measured]:
     n = 200_000
     sliding = FALLING | {"within": "6 seconds", "slide": "100 milliseconds"}
     rows.append(rate("falling prices, 60 windows an event", sliding, stock(n, rng.integers(0, 1000, n) * 1.0), 1))
+    n = 1_000_000
+    for overlap in (6, 60, 600):
+        windows = {"pattern": "S+", "where": [], "within": f"{overlap} seconds", "slide": "1 second"}
+        name = f"no adjacent predicate, {overlap} windows an event"
+        rows.append(rate(name, FALLING | windows, stock(n, rng.random(n)), None))
+    n = 200_000
+    both = FALLING | {"where": ["S.price > NEXT(S).price", "S.price <= NEXT(S).price + 0.5"]}
+    rows.append(rate("two inequalities", both, stock(n, rng.random(n)), None))
     return rows + growth(4_000_000)
 
 

@@ -11,6 +11,7 @@ from cep_core.automaton import Automaton
 from cep_core.kernels import counting as counting_kernel
 from cep_core.kernels import ordered as ordered_kernel
 from cep_core.kernels import sliding as sliding_kernel
+from cep_core.kernels import two_stacks as two_stacks_kernel
 from cep_core.kernels.blocks import SHIFT, WIDTH
 from cep_core.layout import Layout
 from cep_core.ranks import Guarded, Layers
@@ -84,6 +85,8 @@ class Direct:
         self.begins = np.diff(layout.start_of) > 0
         self.ends = np.diff(layout.accept_of) > 0
         self.count = states
+        windows = slice_.events.plan.windows
+        self.overlap = -(-windows.within // windows.slide)
         self.free = not any(t.gap.holds for t in automaton.starts) and not any(
             option for state in automaton.states for option in state.accepts
         )
@@ -109,13 +112,16 @@ class Direct:
 
     def linear(self, widest: int, weights: Weights) -> bool:
         """Whether `kernels.counting.linear` does it, in tier E."""
-        return self.counting(widest, weights) and not self.layout.layers
+        return self.counting(widest, weights) and not self.layout.layers and self.overlap < 2
 
     def run(self, tasks: Tasks, widest: int, weights: Weights, tier: str, emit: Array | None) -> Sums:
         """One pass in a tier; sums that a pass in tier F gives up are infinite."""
         count, numbers, extrema = len(tasks.lo), len(weights.variable), len(weights.extreme)
         out, hit, large = number_rows(tier, count, numbers), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         extremes = np.full((count, extrema), -np.inf)
+        if self.free and not self.layout.layers and self.overlap > 1 and emit is None:
+            self._two_stacks(tasks, weights, tier, out, extremes, hit)
+            return Sums(out, extremes, hit)
         planes = _planes(tier, numbers, self.nodes)
         if tier != "U" and emit is None and self.counting(widest, weights):
             self._count(tasks, tier == "E" and self.linear(widest, weights), planes, out, hit, large)
@@ -123,6 +129,21 @@ class Direct:
             self._sum(tasks, widest, weights, tier, planes, (out, extremes, hit, large), emit)
         out[large] = np.inf if tier == "F" else 0
         return Sums(out, extremes, hit | large)
+
+    def _two_stacks(self, tasks: Tasks, weights: Weights, tier: str, out: Array, extremes: Array, hit: Array) -> None:
+        numbers, extrema, wide = len(weights.variable), len(weights.extreme), self.count + 1
+
+        def work(rows: int) -> tuple[Array, Array]:
+            return number_rows(tier, rows, numbers), np.full((rows, extrema), -np.inf)
+
+        front, front_ext = work((self.overlap + 1) * wide)
+        back, back_ext = work(wide * wide)
+        two_stacks_kernel.two_stacks(
+            tasks.lo, tasks.hi, self.slice.time, self.slice.ok, self.states_of, self.states, self.begins,
+            self.layout.into_of, np.ascontiguousarray(self.layout.into_t[:, 0]), self.ends,
+            weights.variable, weights.weights, weights.extreme, weights.extremes,
+            front, front_ext, back, back_ext, *work(wide * wide), *work(1), out, extremes, hit,
+        )  # fmt: skip
 
     def _count(self, tasks: Tasks, linear: bool, planes: Array, out: Array, hit: Array, large: Array) -> None:
         layout, layers, trees_ = self.layout, self.layers, self.trees
@@ -172,13 +193,13 @@ class Direct:
             *results, np.zeros(0) if emit is None else emit,
         )  # fmt: skip
 
-    def lanes(self, overlap: int, numbers: int, fenwick_nodes: int) -> int:
-        """Lanes for windows of which `overlap` are open at a time, a multiple of 8; 0 where windows are better computed
-        one by one: they hardly overlap, or the vectors would be too large."""
-        lanes = -(-(overlap + 1) // 8) * 8
-        if not self.free or overlap < 2 or fenwick_nodes * lanes * numbers * 16 > SLIDING_BYTES:
+    def lanes(self, numbers: int, fenwick_nodes: int) -> int:
+        """Lanes for the windows that are open at a time, a multiple of 8; 0 where another kernel is better: they hardly
+        overlap, the vectors would be too large, or there is no condition between events."""
+        lanes = -(-(self.overlap + 1) // 8) * 8
+        if not (self.free and self.layout.layers and self.overlap > 1):
             return 0
-        return lanes
+        return lanes if fenwick_nodes * lanes * numbers * 16 <= SLIDING_BYTES else 0
 
     def slide(
         self, tasks: Tasks, ends_of: Array, widest: int, lanes: int, store: tuple[Array, Array, int], weights: Weights,

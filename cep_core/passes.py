@@ -111,15 +111,14 @@ class Pass:
 
     def first_tier(self, weights: Weights) -> str:
         """The tier to begin with: E where its kernel is as fast (it tells all that F does), else F."""
-        if self.direct is not None and self.direct.linear(self.widest, weights) and not self._lanes(weights):
+        if self.direct is not None and self.direct.linear(self.widest, weights):
             return "E"
         return "F"
 
     def _lanes(self, weights: Weights) -> int:
         if self.direct is None or len(weights.extreme):
             return 0
-        windows = self.slice.events.plan.windows
-        return self.direct.lanes(-(-windows.within // windows.slide), len(weights.variable), self.nodes)
+        return self.direct.lanes(len(weights.variable), self.nodes)
 
     def _fits(self, tasks: Tasks, needed: int) -> None:
         if needed > MAX_BYTES:

@@ -69,17 +69,23 @@ def e_multiply(m: float, e: float, w: float) -> tuple[float, float]:
 
 
 @njit(cache=True)
+def u_wide(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """(low, high) of a * b."""
+    mask = np.uint64(0xFFFFFFFF)
+    half = np.uint64(32)
+    a0, a1, b0, b1 = a & mask, a >> half, b & mask, b >> half
+    p00, p01, p10, p11 = a0 * b0, a0 * b1, a1 * b0, a1 * b1
+    middle = (p00 >> half) + (p01 & mask) + (p10 & mask)
+    return (p00 & mask) | (middle << half), p11 + (p01 >> half) + (p10 >> half) + (middle >> half)
+
+
+@njit(cache=True)
 def u_mul(low: np.uint64, high: np.uint64, w: np.int64) -> tuple[np.uint64, np.uint64]:
     """(low, high) * w modulo 2^128, w signed."""
     negative = w < 0
     b = np.uint64(-w) if negative else np.uint64(w)
-    mask = np.uint64(0xFFFFFFFF)
-    half = np.uint64(32)
-    a0, a1, b0, b1 = low & mask, low >> half, b & mask, b >> half
-    p00, p01, p10, p11 = a0 * b0, a0 * b1, a1 * b0, a1 * b1
-    middle = (p00 >> half) + (p01 & mask) + (p10 & mask)
-    lo = (p00 & mask) | (middle << half)
-    hi = p11 + (p01 >> half) + (p10 >> half) + (middle >> half) + high * b
+    lo, hi = u_wide(low, b)
+    hi += high * b
     if negative:
         lo = ~lo + np.uint64(1)
         hi = ~hi + (np.uint64(1) if lo == np.uint64(0) else np.uint64(0))
