@@ -1,4 +1,4 @@
-"""The three queries of GRETA's introduction, as shipped in examples/greta, over the generated streams of its evaluation.
+"""The three queries of GRETA's introduction, as in examples/greta, over the generated streams of its evaluation.
 
 Small streams: against the enumerator, which builds every trend. Large ones: against a plain O(n^2) recurrence in
 Python's whole numbers, one query at a time, that knows nothing of patterns.
