@@ -27,8 +27,8 @@ test: setup ## every test
 test-fast: setup ## the tests that need neither Spark nor Airflow
 	@$(RUN) python -m pytest -m "not spark and not airflow and not slow"
 
-fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600)
-	@$(RUN) python -m tests.property.fuzz --seconds $(or $(SECONDS),600)
+fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends)
+	@$(RUN) python -m tests.property.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)
 
 bench: setup ## the engine's speed on one core, beside GRETA's own algorithm: a table, and JSON in the state folder
 	@$(RUN) python -m bench.engine

@@ -1,4 +1,5 @@
-"""Open-ended search for a disagreement: `python -m tests.property.fuzz --seconds 600 --without negation`.
+"""Open-ended search for a disagreement: `python -m tests.property.fuzz --seconds 600 --without negation`, or
+`--kind matches` for that kind.
 
 Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
 the reference gives; then the tally. Exit status 1 when there was a disagreement; an exception is one too. With
@@ -17,11 +18,14 @@ from typing import Any, TypeAlias
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import UnsatisfiedAssumption
+from hypothesis.strategies import SearchStrategy
 from ruamel.yaml import YAML
 
+from tests.property import matches
 from tests.property.agreement import Tally, disagreement
 from tests.property.strategies import Question, long_questions, questions
 from tests.reference import reference
+from tests.reference_matches import reference as matches_reference
 
 CHUNK = 500
 """Questions between two looks at the clock."""
@@ -37,10 +41,12 @@ class Disagreement(AssertionError):  # noqa: N818 - it is one
 
 
 def as_case(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], name: str) -> str:
-    """The question and the reference's answer as one entry of tests/cases/trends.yaml."""
+    """The question and the reference's answer as one entry of tests/cases."""
+    answer = matches_reference if query["kind"] == "matches" else reference
+    hidden = ("window_end", "start", "end")
     expect = [
-        {key: _seconds(value) if key == "window_start" else value for key, value in row.items() if key != "window_end"}
-        for row in reference(query, rows)
+        {key: _seconds(value) if key == "window_start" else value for key, value in row.items() if key not in hidden}
+        for row in answer(query, rows)
     ]
     text = io.StringIO()
     yaml = YAML(typ="safe")
@@ -53,6 +59,16 @@ def as_case(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], name: s
 
 def _seconds(microseconds: int) -> int | float:
     return microseconds / 1_000_000 if microseconds % 1_000_000 else microseconds // 1_000_000
+
+
+COMPARED = {"trends": disagreement, "matches": matches.disagreement}
+
+
+def _questions(*, kind: str, long: bool = False, **flags: Any) -> SearchStrategy[Question]:
+    """What is asked of the engine."""
+    if kind == "matches":
+        return matches.matches_questions(**flags)
+    return long_questions() if long else questions(**flags)
 
 
 def chunk(number: int, asked: Mapping[str, Any], tally: Tally) -> Found | None:
@@ -69,10 +85,10 @@ def chunk(number: int, asked: Mapping[str, Any], tally: Tally) -> Found | None:
         print_blob=False,
         report_multiple_bugs=False,
     )
-    @given(long_questions() if asked.get("long") else questions(**asked))
+    @given(_questions(**asked))
     def agree(question: Question) -> None:
         try:
-            lines = disagreement(question, tally)
+            lines = COMPARED[asked["kind"]](question, tally)
         except UnsatisfiedAssumption:
             raise
         except Exception as crash:
@@ -103,6 +119,7 @@ def main() -> int:
     """Search, print, and tell by the exit status."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seconds", type=float, default=60)
+    arguments.add_argument("--kind", choices=tuple(COMPARED), default="trends")
     arguments.add_argument("--seed", type=int, default=None, help="default: from the clock")
     arguments.add_argument("--most", type=int, default=10, help="events of a stream at most")
     arguments.add_argument("--without", nargs="*", choices=THEMES, default=[], help="themes to leave out")
@@ -113,6 +130,7 @@ def main() -> int:
     first = int(time.time()) if asked.seed is None else asked.seed
     numbers = count(first) if asked.chunks is None else range(first, first + asked.chunks)
     flags = {"long": True} if asked.long else {"most": asked.most, **dict.fromkeys(asked.without, False)}
+    flags["kind"] = asked.kind
     found = search(time.monotonic() + asked.seconds, numbers, flags, tally)
     if found:
         (query, rows), lines = found

@@ -1,0 +1,157 @@
+"""A mistake in a pattern of kind matches is told with its place, what was expected and a way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cep_core import EventSchema, PatternErrors, compile_query, explain
+
+SCHEMA = EventSchema(
+    {
+        "event_time": "timestamp", "event_type": "string", "event_id": "string", "price": "double", "volume": "bigint",
+        "symbol": "string",
+    },
+    types=("Stock", "Halt"),
+)  # fmt: skip
+
+GOOD = """\
+name: drop
+kind: matches
+source: trades
+pattern: SEQ(Stock a+, NOT Halt h, Stock b)
+where:
+  - "[symbol]"
+  - a[i].price > avg(a[..i-1].price)
+  - b.volume < 0.8 * a[a.LEN].volume
+return:
+  steps: COUNT(a)
+  first_price: a[1].price
+within: 1 hour
+"""
+
+
+def told(folder: Path, text: str) -> list[str]:
+    """The errors of a file `drop.yaml` with this text, each as it is shown, without the folder."""
+    file = folder / "drop.yaml"
+    file.write_text(text)
+    with pytest.raises(PatternErrors) as caught:
+        compile_query(file, SCHEMA)
+    return [str(error).replace(f"{folder}/", "") for error in caught.value.errors]
+
+
+def test_the_good_file_is_good(tmp_path: Path) -> None:
+    (tmp_path / "drop.yaml").write_text(GOOD)
+    plan = compile_query(tmp_path / "drop.yaml", SCHEMA)
+    assert plan.result_schema.names == ["match_id", "start", "end", "a", "b", "steps", "first_price"]
+    assert (plan.shard_key, plan.key, plan.event_types) == (("symbol",), ("match_id",), ("Stock", "Halt"))
+
+
+def test_a_place_a_caret_and_a_suggestion(tmp_path: Path) -> None:
+    assert told(tmp_path, GOOD.replace("avg(a[..i-1].price)", "avg(a[..i-1].prise)")) == [
+        "drop.yaml:7:18: [UNKNOWN_ATTRIBUTE] the source has no attribute 'prise'\n"
+        "      - a[i].price > avg(a[..i-1].prise)\n"
+        "                     ^^^^^^^^^^^^^^^^^^^\n"
+        "    did you mean 'price'?"
+    ]
+
+
+def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
+    """Those of the file's shape and those of what it says."""
+    text = GOOD.replace("Halt h", "Hal h").replace("COUNT(a)", "a.price").replace("b.volume", "c.volume")
+    codes = [error.split("[")[1].split("]")[0] for error in told(tmp_path, text + "outputs: all\n")]
+    assert codes == ["UNKNOWN_KEY", "UNKNOWN_TYPE", "UNKNOWN_VARIABLE", "BAD_CONDITION"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "words"),
+    [
+        ("Stock a+", "Stock a*", "BAD_PATTERN", "only + stands here"),
+        ("Stock a+", "Stock a{2,}", "BAD_PATTERN", "only + stands here"),
+        ("Stock a+", "(Stock a OR Halt x)", "BAD_PATTERN", "one SEQ"),
+        ("Stock a+", "SEQ(Stock a, Halt x)", "BAD_PATTERN", "inner SEQ"),
+        ("NOT Halt h", "NOT SEQ(Halt h, Halt x)", "BAD_PATTERN", "NOT takes one type"),
+        ("SEQ(Stock a+, NOT Halt h, Stock b)", "NOT Halt a", "BAD_PATTERN", "NOT takes one type"),
+        ("Stock b", "Stock a", "BAD_PATTERN", "stands for another part already"),
+        ("Stock b", "Stock start", "BAD_PATTERN", "column of every results table"),
+        ("a[i].price >", "b[i].price >", "BAD_CONDITION", "'b' is one event"),
+        ("a[i].price >", "h[1].price >", "BAD_CONDITION", "'h' stands under NOT"),
+        ("a[i].price >", "a.price >", "BAD_CONDITION", "write a[i]"),
+        ("a[i].price >", "NEXT(a).price >", "BAD_CONDITION", "NEXT is of kind trends"),
+        ("a[i].price >", "price >", "UNKNOWN_VARIABLE", "says of no variable"),
+        ("a[i].price >", "a[2].price >", "SYNTAX", "indices are"),
+        ("a[a.LEN]", "a[b.LEN]", "SYNTAX", "a[a.LEN]"),
+        ("avg(", "avg(a.price) + avg(", "TYPE_MISMATCH", "no function 'avg'"),
+        ("avg(a[..i-1].price)", "avg(a[..i-1].symbol)", "TYPE_MISMATCH", "AVG does not take a string"),
+        ("avg(a[..i-1].price)", "median(a[..i-1].price)", "SYNTAX", "running aggregates are"),
+        ("b.volume <", "b.symbol <", "TYPE_MISMATCH", "cannot compare a string"),
+        ("COUNT(a)", "COUNT(a.price)", "BAD_CONDITION", "write COUNT(a)"),
+        ("COUNT(a)", "COUNT(h)", "BAD_CONDITION", "stands under NOT"),
+        ("COUNT(a)", "COUNT(*)", "SYNTAX", "not expected"),
+        ("COUNT(a)", "SUM(a.symbol)", "TYPE_MISMATCH", "SUM does not take a string"),
+        ("COUNT(a)", "a[i].price", "BAD_CONDITION", "several events of a"),
+        ("COUNT(a)", "b.event_time - a[1].event_time", "TYPE_MISMATCH", "type duration"),
+        ("steps: COUNT(a)", "a: COUNT(a)", "BAD_CONDITION", "column of the variable 'a'"),
+        ("steps: COUNT(a)", "match_id: COUNT(a)", "BAD_VALUE", "every results table"),
+        ("within: 1 hour", "within: 1 hour\nselect: skip", "BAD_VALUE", "select"),
+        ("within: 1 hour", "within: 1 hour\ngroup_by: [symbol]", "UNKNOWN_KEY", "'group_by' is a key of kind trends"),
+        ("within: 1 hour", "within: 1 hour\noutput: compressed", "BAD_CONDITION", "leave out return"),
+        ("within: 1 hour", "within: 1 hour\nlimit_per_partition: 0", "BAD_VALUE", "limit_per_partition"),
+    ],
+)
+def test_each_mistake(tmp_path: Path, old: str, new: str, code: str, words: str) -> None:
+    assert old in GOOD
+    shown = "\n".join(told(tmp_path, GOOD.replace(old, new, 1)))
+    assert f"[{code}]" in shown
+    assert words in shown
+    assert shown.startswith("drop.yaml:")
+
+
+def test_kind_trends_has_no_index() -> None:
+    query = {"pattern": "Stock S+", "where": ["S[i].price > 1"], "return": {"n": "COUNT(*)"}, "within": "1 day"}
+    with pytest.raises(PatternErrors, match="an index is of kind matches"):
+        compile_query(query, SCHEMA)
+
+
+def test_explain_says_when_each_condition_is_looked_at_and_what_a_run_remembers(tmp_path: Path) -> None:
+    (tmp_path / "drop.yaml").write_text(GOOD)
+    plan = compile_query(tmp_path / "drop.yaml", SCHEMA)
+    assert explain(plan).splitlines() == [
+        f"plan {plan.hash}, skip_till_next_match: a run ignores what it cannot take (at a Kleene part) or begin the "
+        "next part with (elsewhere)",
+        "within    1 hour from the first to the last event of a match",
+        "reads     event_id, event_time, event_type, symbol, price, volume",
+        "events    Stock, Halt",
+        "partition symbol",
+        "shards    by symbol and time",
+        "part 1    Stock a+",
+        "  each event after the first: a[i].price > avg(a[..i-1].price)",
+        "  remembers a[a.LEN].volume, avg(a[..].price)",
+        "part 2    Stock b",
+        "  each event: b.volume < 0.8 * a[a.LEN].volume",
+        "NOT Halt h between a and b",
+        "output    every match",
+        "cost      O(runs) an event: a run for each state and distinct register; O(length) a match to write it, then "
+        "each match against its NOTs",
+    ]
+
+
+def test_the_hash_follows_results_only() -> None:
+    query = {"kind": "matches", "pattern": "SEQ(Stock a+, Stock b)", "within": "1 day"}
+    plan = compile_query(query, SCHEMA)
+    assert (
+        compile_query(query | {"description": "words", "owner": "me", "schedule": "@daily"}, SCHEMA).hash == plan.hash
+    )
+    changed = [
+        {"pattern": "SEQ(Stock a, Stock b)"},
+        {"where": ["a[1].price > 1"]},
+        {"where": ["a[i].price > 1"]},
+        {"within": "2 days"},
+        {"select": "contiguous"},
+        {"output": "non_overlap"},
+        {"limit_per_partition": 9},
+        {"return": {"m": "COUNT(a)"}},
+    ]
+    hashes = {compile_query(query | change, SCHEMA).hash for change in changed}
+    assert len(hashes | {plan.hash}) == len(changed) + 1
