@@ -20,7 +20,7 @@ LOOP = 30.0
 """How high a loop stands above its node."""
 GAP = 6.0
 """Between a label and its arrow, a node and its notes."""
-LONGEST = 38
+LONGEST = 44
 """Characters of a line before it is broken."""
 
 

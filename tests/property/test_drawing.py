@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -14,8 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cep_core import EventSchema, PatternErrors, PatternWarning, Plan, compile_query, draw
+from cep_core.afa.plan import AutomatonPlan
 from cep_core.drawing import STYLE, Drawing, Edge, Graph, Line, Node, svg
+from cep_core.drawing.afa import draw as draw_automaton
 from cep_core.drawing.trends import draw as draw_trends
+from pipelines.project import find_project
+from pipelines.validate import compiled
+from tests.conftest import ROOT
 from tests.property.patterns import Drawn, patterns
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -226,3 +232,20 @@ def test_long_conditions_are_broken() -> None:
     assert max(map(len, said)) < 60
     assert "abs(A.x - NEXT(A).x) != 3" in " ".join(said)
     assert flaws(drawn) == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples/automata/conf/patterns").glob("*.yaml")), ids=lambda p: p.stem
+)
+def test_an_automaton_is_drawn_as_its_file_has_it(path: Path) -> None:
+    """Each state, each arc with what it asks and sets; no flaw."""
+    plan = compiled(find_project(ROOT / "examples" / "automata"), path)[1]
+    assert isinstance(plan, AutomatonPlan)
+    drawn = draw(plan, path.stem)
+    assert flaws(drawn) == []
+    kinds = [element.get("class") for element in ElementTree.fromstring(drawn).iter()]
+    assert (kinds.count("state"), kinds.count("ring")) == (len(plan.states), len(plan.final))
+    (graph,) = draw_automaton(plan, "").graphs
+    assert len(graph.edges) == 1 + len(plan.arcs)
+    said = [line.text for edge in graph.edges for line in edge.lines]
+    assert sum(" := " in line for line in said) == sum(len(arc.sets) for arc in plan.arcs)
