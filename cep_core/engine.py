@@ -15,6 +15,7 @@ from cep_core.afa.run import run_automaton
 from cep_core.compiled import AnyPlan
 from cep_core.drawing import Drawing, svg
 from cep_core.drawing.afa import draw as draw_automaton
+from cep_core.drawing.matches import draw as draw_matches
 from cep_core.drawing.trends import draw as draw_trends
 from cep_core.errors import NotSupportedError, PatternErrors
 from cep_core.evaluate import run_plan as run_trends
@@ -45,7 +46,7 @@ class Kind:
 
 KINDS: Mapping[str, Kind] = {
     "trends": Kind(compile_trends, run_trends, explain_trends, draw_trends),
-    "matches": Kind(compile_matches, run_matches, explain_matches),
+    "matches": Kind(compile_matches, run_matches, explain_matches, draw_matches),
     "automaton": Kind(compile_automaton, run_automaton, explain_automaton, draw_automaton),
 }
 

@@ -19,6 +19,8 @@ from cep_core.afa.plan import AutomatonPlan
 from cep_core.drawing import STYLE, Drawing, Edge, Graph, Line, Node, svg
 from cep_core.drawing.afa import draw as draw_automaton
 from cep_core.drawing.trends import draw as draw_trends
+from cep_core.matches.plan import MatchesPlan
+from cep_core.unparse import expression
 from pipelines.project import find_project
 from pipelines.validate import compiled
 from tests.conftest import ROOT
@@ -249,3 +251,19 @@ def test_an_automaton_is_drawn_as_its_file_has_it(path: Path) -> None:
     assert len(graph.edges) == 1 + len(plan.arcs)
     said = [line.text for edge in graph.edges for line in edge.lines]
     assert sum(" := " in line for line in said) == sum(len(arc.sets) for arc in plan.arcs)
+
+
+def test_matches_are_drawn_part_by_part() -> None:
+    """Each condition of the plan in one place at least, a loop for a Kleene part, a bar for a NOT between."""
+    where = ["a[1].x > 3", "a[i].x > a[i-1].x", "b.x < a[a.LEN].x", "n.x = b.x", "COUNT(a[..i-1].x) < 9"]
+    asked = {"kind": "matches", "pattern": "SEQ(A a+, NOT N n, B b)", "return": {"low": "a[1].x"}, "within": "1 hour"}
+    plan = compile_query(asked | {"where": where}, SCHEMA)
+    assert isinstance(plan, MatchesPlan)
+    drawn = draw(plan, "p")
+    assert flaws(drawn) == []
+    kinds = [element.get("class") for element in ElementTree.fromstring(drawn).iter()]
+    assert (kinds.count("state"), kinds.count("ring"), kinds.count("head"), kinds.count("stop")) == (2, 1, 3, 1)
+    said = " ".join(texts(drawn))
+    assert "no n between" in said
+    conditions = [one.expression for one in plan.conditions] + [e for n in plan.negations for e in n.conditions]
+    assert all(expression(one) in said for one in conditions)
