@@ -114,13 +114,17 @@ class Direct:
         """Whether `kernels.counting.linear` does it, in tier E."""
         return self.counting(widest, weights) and not self.layout.layers and self.overlap < 2
 
+    def shared(self) -> bool:
+        """Whether `kernels.two_stacks` does it, in tiers E and U: windows overlap, and no event asks for another."""
+        return self.free and not self.layout.layers and self.overlap > 1
+
     def run(self, tasks: Tasks, widest: int, weights: Weights, tier: str, emit: Array | None) -> Sums:
         """One pass in a tier; sums that a pass in tier F gives up are infinite."""
         count, numbers, extrema = len(tasks.lo), len(weights.variable), len(weights.extreme)
         out, hit, large = number_rows(tier, count, numbers), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         extremes = np.full((count, extrema), -np.inf)
-        if self.free and not self.layout.layers and self.overlap > 1 and emit is None:
-            self._two_stacks(tasks, weights, tier, out, extremes, hit)
+        if tier != "F" and emit is None and self.shared():
+            self._two_stacks(tasks, weights, out, extremes, hit)
             return Sums(out, extremes, hit)
         planes = _planes(tier, numbers, self.nodes)
         if tier != "U" and emit is None and self.counting(widest, weights):
@@ -130,20 +134,31 @@ class Direct:
         out[large] = np.inf if tier == "F" else 0
         return Sums(out, extremes, hit | large)
 
-    def _two_stacks(self, tasks: Tasks, weights: Weights, tier: str, out: Array, extremes: Array, hit: Array) -> None:
+    def _two_stacks(self, tasks: Tasks, weights: Weights, out: Array, extremes: Array, hit: Array) -> None:
         numbers, extrema, wide = len(weights.variable), len(weights.extreme), self.count + 1
 
         def work(rows: int) -> tuple[Array, Array]:
-            return number_rows(tier, rows, numbers), np.full((rows, extrema), -np.inf)
+            return np.zeros((2, rows, numbers), out.dtype), np.full((rows, extrema), -np.inf)
 
         front, front_ext = work((self.overlap + 1) * wide)
-        back, back_ext = work(wide * wide)
+        way, way_ext = work(wide * wide)
         two_stacks_kernel.two_stacks(
-            tasks.lo, tasks.hi, self.slice.time, self.slice.ok, self.states_of, self.states, self.begins,
-            self.layout.into_of, np.ascontiguousarray(self.layout.into_t[:, 0]), self.ends,
+            tasks.lo, tasks.hi, self.slice.time, self.slice.ok, *self._edges(), self.ends,
             weights.variable, weights.weights, weights.extreme, weights.extremes,
-            front, front_ext, back, back_ext, *work(wide * wide), *work(1), out, extremes, hit,
+            front, front_ext, way, way_ext, *work(wide * wide), out, extremes, hit,
         )  # fmt: skip
+
+    def _edges(self) -> tuple[Array, Array]:
+        """By variable, which running totals its events lead from and to: 0 is the beginning, q + 1 state q."""
+        into_of, sources = self.layout.into_of, self.layout.into_t[:, 0]
+        edges = [
+            (int(self.layout.variable[q]), p, q + 1)
+            for q in range(self.count)
+            for p in (*([0] if self.begins[q] else []), *(int(p) + 1 for p in sources[into_of[q] : into_of[q + 1]]))
+        ]
+        table = np.array(sorted(edges), np.int64).reshape(len(edges), 3)
+        variables = len(self.slice.events.plan.variables)
+        return np.searchsorted(table[:, 0], np.arange(variables + 1)).astype(np.int64), table[:, 1:].copy()
 
     def _count(self, tasks: Tasks, linear: bool, planes: Array, out: Array, hit: Array, large: Array) -> None:
         layout, layers, trees_ = self.layout, self.layers, self.trees

@@ -111,7 +111,7 @@ class Pass:
 
     def first_tier(self, weights: Weights) -> str:
         """The tier to begin with: E where its kernel is as fast (it tells all that F does), else F."""
-        if self.direct is not None and self.direct.linear(self.widest, weights):
+        if self.direct is not None and (self.direct.shared() or self.direct.linear(self.widest, weights)):
             return "E"
         return "F"
 

@@ -7,9 +7,11 @@ made backwards, once for all windows that begin there (`front`, one row of it a 
 with the events (`back`). When a window begins after the moment, the moment moves to that window's end. So an event is
 met twice, once backwards and once forwards (two stacks make a queue).
 
-Events of one time are one factor: none of them precedes another. Numbers are rows of any tier, and a product of rows
-is that of sums over pairs of ways: counts multiply, and each aggregate is the one's times the other's count. Extrema
-take the larger of both where both have a way.
+Events of one time are one factor: none of them precedes another. A product of rows is that of sums over pairs of ways:
+counts multiply, and each aggregate is the one's times the other's count. Extrema take the larger of both.
+
+Numbers are pairs: (low, high) of tier U, or (mantissa, exponent) of tier E. They are held in two planes and passed by
+value: numba counts the references of every array that a function is given, which here would cost more than the sums.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 from numba.extending import overload
 
-from cep_core.kernels.numbers import Rows, add, clear, e_add, e_normal, is_float, one, some, u_wide, weigh
+from cep_core.kernels.numbers import e_add, e_multiply, e_normal, u_mul, u_wide
 
 Array = Any
 
@@ -29,197 +31,165 @@ Array = Any
 @njit(cache=True, nogil=True)
 def two_stacks(
     lo: Array, hi: Array, time: Array, ok: Array,  # T windows by (partition, time); n
-    states_of: Array, states: Array, begins: Array, into_of: Array, into: Array, ends: Array,  # as in `counting.linear`
+    edges_of: Array, edges: Array, ends: Array,  # by variable: ranges into rows (from total, to total); S
     weight_variable: Array, weights: Array, extreme_variable: Array, extremes: Array,  # as in `trends.run`
-    front: Rows, front_ext: Array,               # work, rows: windows that may begin in one window * (S+1)
-    back: Rows, back_ext: Array, fresh: Rows, fresh_ext: Array, row: Rows, row_ext: Array,  # (S+1)^2; same; 1
-    out: Rows, out_ext: Array, hit: Array,       # T results
+    front: Array, front_ext: Array,              # work (2, windows that begin in one * W, K), (.., M); W = S + 1 totals
+    way: Array, way_ext: Array, fresh: Array, fresh_ext: Array,  # work (2, W*W, K), (W*W, M)
+    out: Array, out_ext: Array, hit: Array,      # (T, K, 2), (T, M), T
 ) -> None:  # fmt: skip
     """Results per task in `out` (sums), `out_ext` (maxima) and `hit` (there is a trend)."""
-    wide = begins.shape[0] + 1
-    tables = (states_of, states, begins, into_of, into)
-    measures = (weight_variable, weights, extreme_variable, extremes)
+    wide, numbers, extrema = ends.shape[0] + 1, out.shape[1], out_ext.shape[1]
+    variables = edges_of.shape[0] - 1
+    nothing, unit = out.dtype.type(0), out.dtype.type(1)
     tasks = lo.shape[0]
     first = 0
     while first < tasks:
         middle = hi[first]
         last = first
-        while last < tasks and lo[last] < middle and (last - first + 1) * wide <= front.shape[0]:
+        while last < tasks and lo[last] < middle and (last - first + 1) * wide <= front.shape[1]:
             last += 1
-
-        # backwards from the moment: what leads from the beginning of each window to it
-        identity(back, back_ext, wide)
-        x = middle
-        for task in range(last - 1, first - 1, -1):
-            while x > lo[task]:
-                i = x - 1
-                while i > lo[task] and time[i - 1] == time[x - 1]:
-                    i -= 1
-                lead(i, x, ok, tables, measures, back, back_ext, fresh, fresh_ext, row, row_ext, wide)
-                x = i
+        # backwards from the moment: what leads from the beginning of each window to it;
+        # then forwards: what leads from it to the end of each window
+        for forwards in range(2):
+            way[:] = 0
+            way_ext[:] = -np.inf
             for p in range(wide):
-                clear(front, (task - first) * wide + p)
-                add(front, (task - first) * wide + p, back, p)
-                front_ext[(task - first) * wide + p] = back_ext[p]
-
-        # forwards from it, up to the end of each window
-        identity(back, back_ext, wide)
-        x = middle
-        for task in range(first, last):
-            while x < hi[task]:
-                j = x + 1
-                while j < hi[task] and time[j] == time[x]:
-                    j += 1
-                follow(x, j, ok, tables, measures, back, back_ext, fresh, fresh_ext, row, row_ext, wide)
-                x = j
-            for p in range(wide):
-                left = (task - first) * wide + p
-                if not some(front, left):
+                way[0, p * wide + p, 0] = unit
+            x = middle
+            for step in range(last - first):
+                task = first + step if forwards else last - 1 - step
+                while x < hi[task] if forwards else x > lo[task]:
+                    if forwards:
+                        i, j = x, x + 1
+                        while j < hi[task] and time[j] == time[x]:
+                            j += 1
+                        x = j
+                    else:
+                        i, j = x - 1, x
+                        while i > lo[task] and time[i - 1] == time[x - 1]:
+                            i -= 1
+                        x = i
+                    # fresh: what the events [i, j) of one time add
+                    for y in range(i, j):
+                        for b in range(variables):
+                            if not (ok[y] >> np.uint64(b)) & np.uint64(1):
+                                continue
+                            for edge in range(edges_of[b], edges_of[b + 1]):
+                                p, q = edges[edge, 0], edges[edge, 1]
+                                for c in range(wide):
+                                    # a way c -> p goes on to q; a way q -> c is reached from p too
+                                    source = c * wide + p if forwards else q * wide + c
+                                    target = c * wide + q if forwards else p * wide + c
+                                    count0, count1 = way[0, source, 0], way[1, source, 0]
+                                    if count0 == nothing and count1 == nothing:
+                                        continue
+                                    for k in range(numbers):
+                                        n0, n1 = way[0, source, k], way[1, source, k]
+                                        if k > 0 and weight_variable[k] == b and weights[k, y] != 0:
+                                            m0, m1 = by(count0, count1, weights[k, y])
+                                            n0, n1 = plus(n0, n1, m0, m1)
+                                        n0, n1 = plus(n0, n1, fresh[0, target, k], fresh[1, target, k])
+                                        fresh[0, target, k], fresh[1, target, k] = n0, n1
+                                    for m in range(extrema):
+                                        best = max(way_ext[source, m], fresh_ext[target, m])
+                                        if extreme_variable[m] == b:
+                                            best = max(best, extremes[m, y])
+                                        fresh_ext[target, m] = best
+                    for z in range(wide * wide):
+                        for k in range(numbers):
+                            if fresh[0, z, k] != nothing or fresh[1, z, k] != nothing:
+                                way[0, z, k], way[1, z, k] = plus(
+                                    way[0, z, k], way[1, z, k], fresh[0, z, k], fresh[1, z, k]
+                                )
+                                fresh[0, z, k] = fresh[1, z, k] = nothing
+                        for m in range(extrema):
+                            way_ext[z, m] = max(way_ext[z, m], fresh_ext[z, m])
+                            fresh_ext[z, m] = -np.inf
+                base = (task - first) * wide
+                if not forwards:
+                    front[:, base : base + wide] = way[:, :wide]
+                    front_ext[base : base + wide] = way_ext[:wide]
                     continue
-                for q in range(1, wide):
-                    right = p * wide + q
-                    if ends[q - 1] and some(back, right):
+                for p in range(wide):
+                    f = base + p
+                    for q in range(wide - 1):
+                        z = p * wide + q + 1
+                        if not ends[q]:
+                            continue
+                        if front[0, f, 0] == nothing and front[1, f, 0] == nothing:
+                            continue
+                        if way[0, z, 0] == nothing and way[1, z, 0] == nothing:
+                            continue
                         hit[task] = True
-                        multiply(out, task, front, left, back, right)
-                        for m in range(out_ext.shape[1]):
-                            best = max(front_ext[left, m], back_ext[right, m])
-                            out_ext[task, m] = max(out_ext[task, m], best)
+                        for k in range(numbers):
+                            n0, n1 = times(front[0, f, 0], front[1, f, 0], way[0, z, k], way[1, z, k])
+                            if k > 0:
+                                m0, m1 = times(front[0, f, k], front[1, f, k], way[0, z, 0], way[1, z, 0])
+                                n0, n1 = plus(n0, n1, m0, m1)
+                            out[task, k, 0], out[task, k, 1] = plus(out[task, k, 0], out[task, k, 1], n0, n1)
+                        for m in range(extrema):
+                            out_ext[task, m] = max(out_ext[task, m], front_ext[f, m], way_ext[z, m])
         first = last
 
 
-@njit(cache=True, nogil=True)
-def identity(rows: Rows, ext: Array, wide: int) -> None:
-    """The matrix of no event."""
-    for p in range(wide):
-        for q in range(wide):
-            clear(rows, p * wide + q)
-        one(rows, p * wide + p)
-    ext[:] = -np.inf
+def plus(a0: Any, a1: Any, b0: Any, b1: Any) -> Any:
+    """a + b"""
 
 
-@njit(cache=True, nogil=True)
-def pass_event(measures: Any, b: int, x: int, rows: Rows, ext: Array) -> None:
-    """Row 0 of `rows`, of ways that go on with event x under variable b."""
-    weight_variable, weights, extreme_variable, extremes = measures
-    if not some(rows, 0):
-        return
-    for k in range(1, weights.shape[0]):
-        if weight_variable[k] == b and weights[k, x] != 0:
-            weigh(rows, 0, k, weights[k, x])
-    for m in range(extremes.shape[0]):
-        if extreme_variable[m] == b:
-            ext[0, m] = max(ext[0, m], extremes[m, x])
+def by(a0: Any, a1: Any, w: float) -> Any:
+    """a * w"""
 
 
-@njit(cache=True, nogil=True)
-def gather(rows: Rows, ext: Array, i: int, more: Rows, more_ext: Array, j: int) -> None:
-    """rows[i] += more[j], where there is a way."""
-    if some(more, j):
-        add(rows, i, more, j)
-        for m in range(ext.shape[1]):
-            ext[i, m] = max(ext[i, m], more_ext[j, m])
+def times(a0: Any, a1: Any, b0: Any, b1: Any) -> Any:
+    """a * b"""
 
 
-@njit(cache=True, nogil=True)
-def settle(rows: Rows, ext: Array, fresh: Rows, fresh_ext: Array, wide: int) -> None:
-    """Add what the events of one time have given, and forget it."""
-    for y in range(wide * wide):
-        if some(fresh, y):
-            gather(rows, ext, y, fresh, fresh_ext, y)
-            clear(fresh, y)
-            fresh_ext[y] = -np.inf
+def _of_tier_e(number: Any) -> bool:
+    return isinstance(number, types.Float)
 
 
-@njit(cache=True, nogil=True)
-def follow(
-    i: int, j: int, ok: Array, tables: Any, measures: Any, rows: Rows, ext: Array, fresh: Rows, fresh_ext: Array,
-    row: Rows, row_ext: Array, wide: int,
-) -> None:  # fmt: skip
-    """rows := rows * the events [i, j) of one time."""
-    states_of, states, begins, into_of, into = tables
-    for x in range(i, j):
-        for b in range(states_of.shape[0] - 1):
-            if not (ok[x] >> np.uint64(b)) & np.uint64(1):
-                continue
-            for a in range(states_of[b], states_of[b + 1]):
-                q = states[a]
-                for p in range(wide):
-                    clear(row, 0)
-                    row_ext[0] = -np.inf
-                    if begins[q]:
-                        gather(row, row_ext, 0, rows, ext, p * wide)
-                    for t in range(into_of[q], into_of[q + 1]):
-                        gather(row, row_ext, 0, rows, ext, p * wide + into[t] + 1)
-                    pass_event(measures, b, x, row, row_ext)
-                    gather(fresh, fresh_ext, p * wide + q + 1, row, row_ext, 0)
-    settle(rows, ext, fresh, fresh_ext, wide)
+@overload(plus)
+def _plus(a0: Any, a1: Any, b0: Any, b1: Any) -> Callable[..., Any]:
+    if _of_tier_e(a0):
 
-
-@njit(cache=True, nogil=True)
-def lead(
-    i: int, j: int, ok: Array, tables: Any, measures: Any, rows: Rows, ext: Array, fresh: Rows, fresh_ext: Array,
-    row: Rows, row_ext: Array, wide: int,
-) -> None:  # fmt: skip
-    """rows := the events [i, j) of one time * rows."""
-    states_of, states, begins, into_of, into = tables
-    for x in range(i, j):
-        for b in range(states_of.shape[0] - 1):
-            if not (ok[x] >> np.uint64(b)) & np.uint64(1):
-                continue
-            for a in range(states_of[b], states_of[b + 1]):
-                q = states[a]
-                for c in range(wide):
-                    clear(row, 0)
-                    row_ext[0] = -np.inf
-                    gather(row, row_ext, 0, rows, ext, (q + 1) * wide + c)
-                    pass_event(measures, b, x, row, row_ext)
-                    if begins[q]:
-                        gather(fresh, fresh_ext, c, row, row_ext, 0)
-                    for t in range(into_of[q], into_of[q + 1]):
-                        gather(fresh, fresh_ext, (into[t] + 1) * wide + c, row, row_ext, 0)
-    settle(rows, ext, fresh, fresh_ext, wide)
-
-
-def multiply(out: Rows, i: int, a: Rows, j: int, b: Rows, h: int) -> None:
-    """out[i] += a[j] * b[h]"""
-
-
-@overload(multiply)
-def _multiply(out: Rows, i: int, a: Rows, j: int, b: Rows, h: int) -> Callable[..., None]:
-    if out.ndim == 2:
-
-        def flat(out: Rows, i: int, a: Rows, j: int, b: Rows, h: int) -> None:
-            for k in range(1, out.shape[1]):
-                out[i, k] += a[j, 0] * b[h, k] + a[j, k] * b[h, 0]
-            out[i, 0] += a[j, 0] * b[h, 0]
-
-        return flat
-    if is_float(out):
-
-        def scaled(out: Rows, i: int, a: Rows, j: int, b: Rows, h: int) -> None:
-            for k in range(out.shape[1]):
-                m, e = e_normal(a[j, 0, 0] * b[h, k, 0], a[j, 0, 1] + b[h, k, 1])
-                out[i, k, 0], out[i, k, 1] = e_add(out[i, k, 0], out[i, k, 1], m, e)
-                if k > 0:
-                    m, e = e_normal(a[j, k, 0] * b[h, 0, 0], a[j, k, 1] + b[h, 0, 1])
-                    out[i, k, 0], out[i, k, 1] = e_add(out[i, k, 0], out[i, k, 1], m, e)
+        def scaled(a0: Any, a1: Any, b0: Any, b1: Any) -> Any:
+            return e_add(a0, a1, b0, b1)
 
         return scaled
 
-    def wide(out: Rows, i: int, a: Rows, j: int, b: Rows, h: int) -> None:
-        for k in range(out.shape[1]):
-            u_times(out, i, k, a[j, 0], b[h, k])
-            if k > 0:
-                u_times(out, i, k, a[j, k], b[h, 0])
+    def wide(a0: Any, a1: Any, b0: Any, b1: Any) -> Any:
+        low = a0 + b0
+        return low, a1 + b1 + (np.uint64(1) if low < b0 else np.uint64(0))
 
     return wide
 
 
-@njit(cache=True, nogil=True)
-def u_times(out: Rows, i: int, k: int, a: Array, b: Array) -> None:
-    """out[i][k] += a * b modulo 2^128, both (low, high)."""
-    low, high = u_wide(a[0], b[0])
-    high += a[1] * b[0] + a[0] * b[1]
-    total = out[i, k, 0] + low
-    out[i, k, 1] += high + (np.uint64(1) if total < low else np.uint64(0))
-    out[i, k, 0] = total
+@overload(by)
+def _by(a0: Any, a1: Any, w: float) -> Callable[..., Any]:
+    if _of_tier_e(a0):
+
+        def scaled(a0: Any, a1: Any, w: float) -> Any:
+            return e_multiply(a0, a1, w)
+
+        return scaled
+
+    def wide(a0: Any, a1: Any, w: float) -> Any:
+        return u_mul(a0, a1, np.int64(w))
+
+    return wide
+
+
+@overload(times)
+def _times(a0: Any, a1: Any, b0: Any, b1: Any) -> Callable[..., Any]:
+    if _of_tier_e(a0):
+
+        def scaled(a0: Any, a1: Any, b0: Any, b1: Any) -> Any:
+            return e_normal(a0 * b0, a1 + b1)
+
+        return scaled
+
+    def wide(a0: Any, a1: Any, b0: Any, b1: Any) -> Any:
+        low, high = u_wide(a0, b0)
+        return low, high + a1 * b0 + a0 * b1
+
+    return wide
