@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cep_core.matches.buffer import Link, Node, joined
+from cep_core.matches.buffer import NOTHING, Buffer
 from cep_core.matches.plan import MatchesPlan
 from cep_core.matches.program import Check, Program, Register
 from cep_core.matches.stream import Partition, Stream
 
-Runs = dict[Register, Link]
-"""The merged runs of a state: register -> all of them, in the buffer."""
+Runs = dict[Register, int]
+"""The merged runs of a state: register -> the link behind which they all are."""
 
 
 class Automaton:
@@ -27,11 +27,12 @@ class Automaton:
         self.begins: list[int] = stream.begins.tolist()
         self.takes: list[int] = stream.takes.tolist()
         self.merging = merging
+        self.buffer = Buffer()
         self.last = len(plan.parts) - 1
         self.runs: list[Runs] = []
         self.serial = 0
 
-    def endings(self, partition: Partition) -> Iterator[tuple[list[Node], int]]:
+    def endings(self, partition: Partition) -> Iterator[tuple[list[int], int]]:
         """(nodes, horizon) for each event that ends matches: the runs behind the nodes that started after `horizon`
         (microseconds). `forget` between two of them drops all runs."""
         self.forget()
@@ -45,6 +46,14 @@ class Automaton:
     def forget(self) -> None:
         """No run is under way."""
         self.runs = [{} for _ in self.plan.parts]
+
+    def compact(self, horizon: int) -> None:
+        """Drops from the buffer what no run under way needs that started after `horizon`."""
+        numbers = self.buffer.compacted([link for runs in self.runs for link in runs.values()], horizon)
+        for k, runs in enumerate(self.runs):
+            self.runs[k] = {
+                register: numbers[link] for register, link in runs.items() if numbers[link] != NOTHING
+            }  # fmt: skip
 
     def _step(self, event: int, horizon: int) -> list[Runs]:
         """Every run reads the event. Returns, for each part, the runs that bound it there, by their new register."""
@@ -64,10 +73,10 @@ class Automaton:
                 self.runs[k] = {}
             return
         kleene = self.plan.parts[k].kleene
-        program = self.program
+        program, newest = self.program, self.buffer.newest
         kept: Runs = {}
         for register, link in self.runs[k].items():
-            if link.newest <= horizon:
+            if newest[link] <= horizon:
                 continue
             taken = takes and _all(program.take[k], register, event)
             begun = begins and _all(program.leave[k], register, event) and _all(program.begin[k + 1], register, event)
@@ -79,15 +88,18 @@ class Automaton:
                 kept[register] = link
         self.runs[k] = kept
 
-    def _settle(self, event: int, moved: list[Runs]) -> list[Node]:
+    def _settle(self, event: int, moved: list[Runs]) -> list[int]:
         """What bound the event becomes nodes of the buffer, and goes on; those returned end matches."""
-        ends: list[Node] = []
+        ends: list[int] = []
         time = self.time[event]
         starts = bool(self.begins[event] & 1) and _all(self.program.begin[0], (), event)
         for k in range(self.last + 1):
-            nodes = [(register, Node(event, k, link, link.newest)) for register, link in moved[k].items()]
+            nodes = [
+                (register, self.buffer.node(event, k, link, self.buffer.newest[link]))
+                for register, link in moved[k].items()
+            ]
             if k == 0 and starts:
-                nodes.append((self.program.enter[0]((), event), Node(event, 0, None, time)))
+                nodes.append((self.program.enter[0]((), event), self.buffer.node(event, 0, NOTHING, time)))
             for register, node in nodes:
                 if k < self.last or self.plan.parts[k].kleene:
                     self._add(self.runs[k], register, node)
@@ -95,11 +107,11 @@ class Automaton:
                     ends.append(node)
         return ends
 
-    def _add(self, runs: Runs, register: Register, link: Link) -> None:
+    def _add(self, runs: Runs, register: Register, link: int) -> None:
         if not self.merging:
             self.serial += 1
             register = (*register, self.serial)
-        runs[register] = joined(runs.get(register), link)
+        runs[register] = self.buffer.joined(runs.get(register), link)
 
 
 def _all(checks: list[Check], register: Register, event: int) -> bool:

@@ -1,65 +1,142 @@
 """The shared match buffer: every run's events in one graph, read backwards from the event that ends a match.
 
-A node is an event bound to a part, with a link to all the runs that it extended: one earlier node, or a `Fork` of two
-links (Agrawal et al. 2008, 5.1, keeps stacks with versioned pointers; runs that were merged have one future, so here a
-link needs no version: every path back is a run). `newest` is the latest start among the runs behind a link, so paths
-whose start has fallen out of the window are never entered: what is spent on reading is in proportion to what is read,
-and to the forks between.
+A link is a number. It stands for a node, which is an event bound to a part after any of the runs behind another link
+(or as the start of a run), or for a fork, which is either of two links (Agrawal et al. 2008, 5.1, keeps stacks with
+versioned pointers; runs that were merged have one future, so here every path back is a run, and no version is needed).
+`newest` is the latest start among the runs behind a link, so paths whose start has fallen out of the window are never
+entered: what is spent on reading is in proportion to what is read, and to the forks between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
 
+import numpy as np
 
-class Node(NamedTuple):
-    """`event` (index) bound to `part`, after any of `before` (None: it starts the run). `newest`: microseconds."""
+from cep_core.matches.kernels import compact, read
 
-    event: int
-    part: int
-    before: Link | None
-    newest: int
-
-
-class Fork(NamedTuple):
-    """Either of two links."""
-
-    left: Link
-    right: Link
-    newest: int
-
-
-Link: TypeAlias = Node | Fork
+Array = Any
 Step: TypeAlias = tuple[int, int]
 """(event, part)."""
+Match: TypeAlias = list[list[int]]
+"""For each part its events (indices into the stream), in order."""
+
+NOTHING = -1
+CHUNK_STEPS = 1 << 20
+"""Events of matches that are read at a time, at least."""
+CHUNK_MATCHES = 1 << 16
 
 
-def joined(a: Link | None, b: Link) -> Link:
-    """The runs behind both links."""
-    if a is None:
-        return b
-    return Fork(a, b, max(a.newest, b.newest))
+@dataclass(frozen=True)
+class Chunk:
+    """Some matches: their events end to end, each match's in order (`events`, int64 indices into the stream), and how
+    many of each part it has (`lengths`: one row a match, one column a part)."""
+
+    events: Array
+    lengths: Array
+
+    @property
+    def bounds(self) -> Array:
+        """(M, parts + 1): where in `events` each part of each match begins, and where the match ends."""
+        ends = np.cumsum(self.lengths.sum(axis=1))
+        found = np.zeros((len(self.lengths), self.lengths.shape[1] + 1), np.int64)
+        found[1:, 0] = ends[:-1]
+        found[:, 1:] = found[:, :1] + np.cumsum(self.lengths, axis=1)
+        return found
+
+    def subset(self, kept: Array) -> Chunk:
+        """The matches where the mask `kept` holds."""
+        return Chunk(self.events[np.repeat(kept, self.lengths.sum(axis=1))], self.lengths[kept])
+
+    def matches(self) -> Iterator[Match]:
+        """One by one, as lists."""
+        events = self.events.tolist()
+        for bounds in self.bounds.tolist():
+            yield [events[low:high] for low, high in pairwise(bounds)]
 
 
-def paths(end: Node, horizon: int) -> Iterator[list[Step]]:
-    """Every run that ends with `end` and started after `horizon`: its steps from the last to the first.
+def chunk_of(matches: Sequence[Match], parts: int) -> Chunk:
+    """Matches that were found one by one."""
+    lengths = np.array([[len(part) for part in match] for match in matches], np.int64).reshape(-1, parts)
+    return Chunk(np.array([event for match in matches for part in match for event in part], np.int64), lengths)
 
-    The list is the same object each time: copy what is to be kept.
-    """
-    path: list[Step] = []
-    todo: list[tuple[Link, int]] = [(end, 0)]
-    while todo:
-        link, depth = todo.pop()
-        if isinstance(link, Fork):
-            if link.left.newest > horizon:
-                todo.append((link.left, depth))
-            if link.right.newest > horizon:
-                todo.append((link.right, depth))
-            continue
-        del path[depth:]
-        path.append((link.event, link.part))
-        if link.before is None:
-            yield path
-        else:
-            todo.append((link.before, depth + 1))
+
+def concatenated(chunks: Sequence[Chunk], parts: int) -> Chunk:
+    """All of them as one."""
+    none = chunk_of([], parts)
+    events, lengths = ([getattr(chunk, name) for chunk in (none, *chunks)] for name in ("events", "lengths"))
+    return Chunk(np.concatenate(events), np.concatenate(lengths))
+
+
+class Buffer:
+    """Columns by link. `event`, `part`: of a node (a fork: -1); `left`: what came before a node (-1: it starts runs),
+    or one side of a fork; `right`: the other; `newest`: microseconds."""
+
+    def __init__(self) -> None:
+        self.event, self.part, self.left, self.right, self.newest = (array("q") for _ in range(5))
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+    def node(self, event: int, part: int, before: int, newest: int) -> int:
+        """`event` bound to `part` after the runs behind `before` (NOTHING: as the first)."""
+        return self._add(event, part, before, NOTHING, newest)
+
+    def joined(self, a: int | None, b: int) -> int:
+        """The runs behind both links."""
+        if a is None:
+            return b
+        return self._add(NOTHING, NOTHING, a, b, max(self.newest[a], self.newest[b]))
+
+    def _add(self, event: int, part: int, left: int, right: int, newest: int) -> int:
+        self.event.append(event)
+        self.part.append(part)
+        self.left.append(left)
+        self.right.append(right)
+        self.newest.append(newest)
+        return len(self.event) - 1
+
+    def predecessors(self, node: int, horizon: int) -> list[int]:
+        """The nodes that a node may come directly after, on paths that start after `horizon`."""
+        found: list[int] = []
+        todo = [self.left[node]] if self.left[node] != NOTHING else []
+        while todo:
+            link = todo.pop()
+            if link == NOTHING or self.newest[link] <= horizon:
+                continue
+            if self.part[link] == NOTHING:
+                todo += [self.left[link], self.right[link]]
+            else:
+                found.append(link)
+        return found
+
+    def _columns(self) -> tuple[Array, ...]:
+        """Views, to be dropped before the next node is added."""
+        columns = (self.event, self.part, self.left, self.right, self.newest)
+        return tuple(np.frombuffer(column, np.int64) if column else np.zeros(0, np.int64) for column in columns)
+
+    def chunks(self, parts: int, ends: Sequence[int], horizons: Sequence[int]) -> Iterator[Chunk]:
+        """Every run that ends with one of the nodes `ends` and started after its horizon, in some order."""
+        kernel: Any = read
+        state = np.zeros(4, np.int64)
+        size = len(self) + 2
+        stack, path = np.empty((size, 2), np.int64), np.empty(size, np.int64)
+        found = np.array(ends, np.int64), np.array(horizons, np.int64)
+        room = max(CHUNK_STEPS, size)
+        while state[0] < len(ends) or state[1] > 0:
+            events = np.empty(room, np.int64)
+            lengths = np.zeros((CHUNK_MATCHES, parts), np.int64)
+            kernel(*self._columns(), *found, state, stack, path, events, lengths)
+            yield Chunk(events[: state[3]].copy(), lengths[: state[2]].copy())
+
+    def compacted(self, links: Iterable[int], horizon: int) -> dict[int, int]:
+        """Keeps only what is behind `links` and started after `horizon`; old numbers of those links -> new ones."""
+        kept = np.array(sorted(set(links)), np.int64)
+        kernel: Any = compact
+        columns, numbers = kernel(*self._columns(), kept, horizon)
+        self.event, self.part, self.left, self.right, self.newest = (array("q", bytes(column)) for column in columns)
+        return dict(zip(kept.tolist(), numbers[kept].tolist(), strict=True))

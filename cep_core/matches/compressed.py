@@ -15,17 +15,18 @@ from typing import Any
 import pyarrow as pa
 
 from cep_core.matches.automaton import Automaton
-from cep_core.matches.buffer import Node
-from cep_core.matches.choice import predecessors
+from cep_core.matches.buffer import Buffer
 from cep_core.matches.plan import MatchesPlan
 from cep_core.matches.stream import Stream
 from cep_core.plan import COUNT_TYPE, TIME_TYPE
 
+MANY_LINKS = 1 << 22
+"""A buffer of more links is cleared of what is past."""
 TOO_MANY = 10**38
 """Counts from here on do not fit DECIMAL(38, 0)."""
 
-Graph = list[tuple[Node, list[int]]]
-"""Nodes in total order, each with the numbers of those before it."""
+Graph = list[tuple[int, int, list[int]]]
+"""Nodes (event, part) in total order, each with the numbers of those before it."""
 
 
 def schema_of_graphs(ids: pa.DataType) -> pa.Schema:
@@ -45,42 +46,46 @@ def graphs(plan: MatchesPlan, stream: Stream, windows: range | None) -> pa.Table
     rows: list[tuple[int, dict[str, Any]]] = []
     for partition in stream.partitions():
         for ends, horizon in automaton.endings(partition):
-            event = ends[0].event
+            event = automaton.buffer.event[ends[0]]
             if windows is None or time[event] // plan.pane in windows:
-                rows.append((event, _row(plan, _graph(ends, horizon), ids, time)))
+                rows.append((event, _row(plan, _graph(automaton.buffer, ends, horizon), ids, time)))
+            if len(automaton.buffer) > MANY_LINKS:
+                automaton.compact(horizon)
     rows.sort(key=lambda row: row[0])
     return pa.Table.from_pylist([row for _, row in rows], plan.result_schema)
 
 
-def _graph(ends: list[Node], horizon: int) -> Graph:
+def _graph(buffer: Buffer, ends: list[int], horizon: int) -> Graph:
     """The nodes on paths that start after `horizon`."""
-    found: dict[int, tuple[Node, list[Node]]] = {}
+    found: dict[int, list[int]] = {}
     todo = list(ends)
     while todo:
         node = todo.pop()
-        if id(node) not in found:
-            found[id(node)] = (node, predecessors(node, horizon))
-            todo += found[id(node)][1]
-    ordered = sorted(found.values(), key=lambda one: (one[0].event, one[0].part))
-    number = {id(node): i for i, (node, _) in enumerate(ordered)}
-    return [(node, sorted(number[id(one)] for one in before)) for node, before in ordered]
+        if node not in found:
+            found[node] = buffer.predecessors(node, horizon)
+            todo += found[node]
+    ordered = sorted(found, key=lambda node: (buffer.event[node], buffer.part[node], node))
+    number = {node: i for i, node in enumerate(ordered)}
+    return [
+        (buffer.event[node], buffer.part[node], sorted(number[before] for before in found[node])) for node in ordered
+    ]
 
 
 def _row(plan: MatchesPlan, graph: Graph, ids: Sequence[Any], time: Sequence[int]) -> dict[str, Any]:
-    end = graph[-1][0].event
+    end = graph[-1][0]
     counts: list[int] = []
-    for _, before in graph:
+    for _, _, before in graph:
         counts.append(sum(counts[i] for i in before) if before else 1)
-    total = sum(count for count, (node, _) in zip(counts, graph, strict=True) if node.event == end)
+    total = sum(count for count, (event, _, _) in zip(counts, graph, strict=True) if event == end)
     return {
         "end_event": ids[end],
-        "start": min(time[node.event] for node, before in graph if not before),
+        "start": min(time[event] for event, _, before in graph if not before),
         "end": time[end],
         "matches": total if total < TOO_MANY else None,
         "matches_log10": math.log10(total),
         "graph": [
-            {"variable": plan.parts[node.part].variable, "event": ids[node.event], "before": before}
-            for node, before in graph
+            {"variable": plan.parts[part].variable, "event": ids[event], "before": before}
+            for event, part, before in graph
         ],
     }
 

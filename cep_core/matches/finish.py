@@ -5,12 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 
 from cep_core import syntax as s
-from cep_core.matches.buffer import Step
+from cep_core.matches.buffer import Chunk, Match, Step
 from cep_core.matches.check import iterates
 from cep_core.matches.plan import MatchesPlan, Negation
 from cep_core.matches.program import FINISHED, FOLDS
@@ -18,8 +18,7 @@ from cep_core.matches.registers import places
 from cep_core.matches.scalars import Reader, Value, compiled
 from cep_core.matches.stream import Stream
 
-Match: TypeAlias = list[list[int]]
-"""For each part its events (indices into the stream), in order."""
+Array = Any
 
 
 def match_of(plan: MatchesPlan, steps: Sequence[Step]) -> Match:
@@ -45,6 +44,13 @@ class Finish:
     def ruled_out(self, match: Match) -> bool:
         """Whether an event of a NOT stands where it must not."""
         return any(rules_out(match) for rules_out in self.nots)
+
+    def kept(self, chunk: Chunk) -> Chunk:
+        """The matches that no NOT rules out."""
+        if not self.plan.negations:
+            return chunk
+        mask: Array = np.array([not self.ruled_out(match) for match in chunk.matches()], bool)
+        return chunk.subset(mask)
 
     def measured(self, match: Match) -> list[Value]:
         """The values of `return`, in order."""

@@ -9,48 +9,60 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.matches.finish import Finish, Match
+from cep_core.errors import NotSupportedError
+from cep_core.matches.buffer import Chunk
+from cep_core.matches.finish import Finish
+from cep_core.matches.kernels import names
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def result_table(finish: Finish, matches: list[Match]) -> pa.Table:
-    """One row a match, columns of `plan.result_schema`, in the order of ends and match ids."""
+def result_table(finish: Finish, found: Chunk) -> pa.Table:
+    """One row a match, columns of `plan.result_schema`, in the order of their ends."""
     plan, stream = finish.plan, finish.stream
     schema = plan.result_schema
-    ids = stream.raw(plan.schema.event_id)
-    names = [match_id([[ids[event] for event in part] for part in match]) for match in matches]
-    order = sorted(range(len(matches)), key=lambda i: (matches[i][-1][-1], names[i]))
-    matches = [matches[i] for i in order]
+    bounds = found.bounds
+    first, last = found.events[bounds[:, 0]], found.events[bounds[:, -1] - 1]
     columns: list[Any] = [
-        pa.array([names[i] for i in order], pa.string()),
-        _times([finish.time[match[0][0]] for match in matches], schema.field("start").type),
-        _times([finish.time[match[-1][-1]] for match in matches], schema.field("end").type),
+        _match_ids(stream.raw(plan.schema.event_id), found),
+        _times(stream.time[first], schema.field("start").type),
+        _times(stream.time[last], schema.field("end").type),
     ]
     id_type = schema.field(plan.parts[0].variable).type.value_type
-    column = stream.table.column(plan.schema.event_id).cast(id_type).combine_chunks()
-    columns += [_lists(column, [match[k] for match in matches]) for k in range(len(plan.parts))]
-    measured = [finish.measured(match) for match in matches] if plan.measures else []
+    ids = stream.table.column(plan.schema.event_id).cast(id_type).combine_chunks()
+    columns += [_lists(ids, found, bounds, k) for k in range(len(plan.parts))]
+    measured = [finish.measured(match) for match in found.matches()] if plan.measures else []
     for number, measure in enumerate(plan.measures):
-        values = [row[number] for row in measured]
-        columns.append(_values(values, schema.field(measure.name).type))
-    return pa.table(columns, schema=schema)
+        columns.append(_values([row[number] for row in measured], schema.field(measure.name).type))
+    table = pa.table(columns, schema=schema)
+    order = np.lexsort((np.array(columns[0].to_pylist(), "S32"), last))
+    return table.take(pa.array(order))
 
 
-def match_id(ids: list[list[Any]]) -> str:
+def _match_ids(ids: list[Any], found: Chunk) -> pa.Array:
     """32 hex digits of the event ids by part: the same match has the same id in every run."""
-    return blake2b(repr(ids).encode(), digest_size=16).hexdigest()
+    used = np.unique(found.events)
+    digests = np.zeros((len(ids), 2), np.uint64)
+    for event in used.tolist():
+        digests[event] = np.frombuffer(blake2b(repr(ids[event]).encode(), digest_size=16).digest(), "<u8")
+    named = np.zeros((len(found.lengths), 2), np.uint64)
+    names(digests, found.events, found.lengths, named)
+    return pa.array([f"{a:016x}{b:016x}" for a, b in named.tolist()], pa.string())
 
 
-def _times(values: list[int], kind: pa.DataType) -> pa.Array:
+def _times(values: Any, kind: pa.DataType) -> pa.Array:
     return pa.array(values, pa.int64()).cast(kind)
 
 
-def _lists(column: pa.Array, events: list[list[int]]) -> pa.Array:
-    offsets = np.zeros(len(events) + 1, np.int32)
-    offsets[1:] = np.cumsum([len(one) for one in events])
-    flat = pa.array([event for one in events for event in one], pa.int64())
-    return pa.ListArray.from_arrays(pa.array(offsets), column.take(flat))
+def _lists(ids: pa.Array, found: Chunk, bounds: Any, part: int) -> pa.Array:
+    """The ids of the events of one part, a list for each match."""
+    parts = np.tile(np.arange(found.lengths.shape[1]), len(found.lengths))
+    mine = np.repeat(parts == part, found.lengths.reshape(-1))
+    offsets = np.zeros(len(bounds) + 1, np.int64)
+    offsets[1:] = np.cumsum(found.lengths[:, part])
+    if offsets[-1] >= 2**31:
+        raise NotSupportedError(f"more than 2^31 events in the matches of one worker: {offsets[-1]:,}")
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), ids.take(pa.array(found.events[mine])))
 
 
 def _values(values: list[Any], kind: pa.DataType) -> pa.Array:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from cep_core.errors import TooManyMatchesError
 from cep_core.matches.automaton import Automaton
-from cep_core.matches.buffer import Node, Step, paths
+from cep_core.matches.buffer import Chunk, Match, chunk_of, concatenated
 from cep_core.matches.choice import earliest
-from cep_core.matches.finish import Finish, Match, match_of
+from cep_core.matches.finish import Finish, match_of
 from cep_core.matches.plan import MatchesPlan
 from cep_core.matches.results import result_table
-from cep_core.matches.stream import Partition, Stream
+from cep_core.matches.stream import Stream
 from cep_core.unparse import moment
 from cep_core.values import normalise
+
+Array = Any
+
+MANY_LINKS = 1 << 22
+"""A buffer of more links is read, and cleared of what is past."""
 
 
 def run_matches(plan: MatchesPlan, events: pa.Table, windows: range | None = None) -> pa.Table:
@@ -30,7 +37,7 @@ def run_matches(plan: MatchesPlan, events: pa.Table, windows: range | None = Non
 
         return graphs(plan, stream, windows)
     finish = Finish(plan, stream)
-    return result_table(finish, list(Matches(plan, stream, finish, windows).all()))
+    return result_table(finish, concatenated(list(Matches(plan, stream, finish, windows).chunks()), len(plan.parts)))
 
 
 def _within(plan: MatchesPlan, table: pa.Table, windows: range) -> pa.Table:
@@ -56,62 +63,79 @@ class Matches:
         self.automaton = Automaton(plan, stream, merging=merging)
         self.time = finish.time
 
-    def all(self) -> Iterator[Match]:
-        """Partition after partition."""
-        choose = self._one_by_one if self.plan.output == "non_overlap" else self._each
+    def chunks(self) -> Iterator[Chunk]:
+        """Some at a time. Raises TooManyMatchesError."""
+        found: Counter[tuple[int, int]] = Counter()
+        chunks = self._one_by_one() if self.plan.output == "non_overlap" else self._each()
+        for chunk in chunks:
+            panes, first = self._panes(chunk)
+            if self.windows is not None:
+                mine = (panes >= self.windows[0]) & (panes <= self.windows[-1])
+                chunk, panes, first = chunk.subset(mine), panes[mine], first[mine]
+            if self.plan.limit is not None:
+                self._count(found, panes, first)
+            yield chunk
+
+    def _panes(self, chunk: Chunk) -> tuple[Array, Array]:
+        """The pane that each match is decided in, and its first event."""
+        bounds = chunk.bounds
+        first, last = chunk.events[bounds[:, 0]], chunk.events[bounds[:, -1] - 1]
+        time = self.stream.time
+        return self.plan.decided(time[first], time[last]) // self.plan.pane, first
+
+    def _count(self, found: Counter[tuple[int, int]], panes: Array, first: Array) -> None:
+        keys = np.stack([self.stream.codes[first], panes], axis=1)
+        for (code, pane), event, count in zip(*_distinct(keys, first), strict=True):
+            found[code, pane] += count
+            if found[code, pane] >= (self.plan.limit or 0):
+                raise self._too_many(event, pane)
+
+    def _each(self) -> Iterator[Chunk]:
+        """Every match. Ends of runs are collected, and read when there are many, or much that is past."""
+        ends: list[int] = []
+        horizons: list[int] = []
+        buffer = self.automaton.buffer
         for partition in self.stream.partitions():
-            found: Counter[int] = Counter()
-            for match in choose(partition):
-                pane = self._decided(match) // self.plan.pane
-                if self.windows is not None and pane not in self.windows:
-                    continue
-                found[pane] += 1
-                if self.plan.limit is not None and found[pane] >= self.plan.limit:
-                    raise self._too_many(match, pane)
-                yield match
+            for nodes, horizon in self.automaton.endings(partition):
+                if self._wanted(buffer.event[nodes[0]]):
+                    ends += nodes
+                    horizons += [horizon] * len(nodes)
+                if len(buffer) > MANY_LINKS:
+                    yield from self._read(ends, horizons)
+                    ends, horizons = [], []
+                    self.automaton.compact(horizon)
+        yield from self._read(ends, horizons)
 
-    def _decided(self, match: Match) -> int:
-        return self.plan.decided(self.time[match[0][0]], self.time[match[-1][-1]])
+    def _read(self, ends: list[int], horizons: list[int]) -> Iterator[Chunk]:
+        for chunk in self.automaton.buffer.chunks(len(self.plan.parts), ends, horizons):
+            yield self.finish.kept(chunk)
 
-    def _each(self, partition: Partition) -> Iterator[Match]:
-        """Every match."""
-        for ends, horizon in self.automaton.endings(partition):
-            for node in ends if self._wanted(ends[0]) else ():
-                yield from self._read(node, horizon)
-
-    def _wanted(self, end: Node) -> bool:
+    def _wanted(self, end: int) -> bool:
         """Whether matches that end with this event may belong to the windows: those of others are not read."""
         if self.windows is None or self.plan.trails:
             return True
-        return self.time[end.event] // self.plan.pane in self.windows
+        return self.time[end] // self.plan.pane in self.windows
 
-    def _read(self, node: Node, horizon: int) -> Iterator[Match]:
-        for path in paths(node, horizon):
-            match = match_of(self.plan, path[::-1])
-            if not self.plan.negations or not self.finish.ruled_out(match):
-                yield match
-
-    def _one_by_one(self, partition: Partition) -> Iterator[Match]:
+    def _one_by_one(self) -> Iterator[Chunk]:
         """The match that ends first, of several the one `earliest` prefers; then the next that starts after it."""
-        for ends, horizon in self.automaton.endings(partition):
-            match = self._preferred(ends, horizon)
-            if match is not None:
-                yield match
-                self.automaton.forget()
+        for partition in self.stream.partitions():
+            found: list[Match] = []
+            for ends, horizon in self.automaton.endings(partition):
+                match = self._preferred(ends, horizon)
+                if match is not None:
+                    found.append(match)
+                    self.automaton.forget()
+                if len(self.automaton.buffer) > MANY_LINKS:
+                    self.automaton.compact(horizon)
+            yield chunk_of(found, len(self.plan.parts))
 
-    def _preferred(self, ends: list[Node], horizon: int) -> Match | None:
+    def _preferred(self, ends: list[int], horizon: int) -> Match | None:
         if not self.plan.negations:
-            return match_of(self.plan, earliest(ends, horizon))
-        best: list[Step] | None = None
-        for node in ends:
-            for path in paths(node, horizon):
-                steps = path[::-1]
-                if (best is None or steps < best) and not self.finish.ruled_out(match_of(self.plan, steps)):
-                    best = steps
-        return None if best is None else match_of(self.plan, best)
+            return match_of(self.plan, earliest(self.automaton.buffer, ends, horizon))
+        chunks = self._read(ends, [horizon] * len(ends))
+        return min((match for chunk in chunks for match in chunk.matches()), key=in_order, default=None)
 
-    def _too_many(self, match: Match, pane: int) -> TooManyMatchesError:
-        event = match[0][0]
+    def _too_many(self, event: int, pane: int) -> TooManyMatchesError:
         values = ((name, self.stream.raw(name)[event]) for name in self.plan.partition)
         partition = ", ".join(f"{name} = {value!r}" for name, value in values) or "the whole stream"
         start, end = moment(pane * self.plan.pane), moment((pane + 1) * self.plan.pane)
@@ -119,3 +143,14 @@ class Matches:
             f"{partition}: limit_per_partition, {self.plan.limit:,} matches, is reached in [{start}, {end})",
             hint="select fewer events, shorten within, raise the limit, or ask for output: compressed",
         )
+
+
+def in_order(match: Match) -> list[tuple[int, int]]:
+    """The order of `choice.earliest`, as a key: of two matches with the same last event the lesser one is preferred."""
+    return [(event, part) for part, events in enumerate(match) for event in events]
+
+
+def _distinct(keys: Array, first: Array) -> tuple[list[list[int]], list[int], list[int]]:
+    """The different rows of `keys`, a value of `first` for each, and how often it comes."""
+    rows, at, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    return rows.tolist(), first[at].tolist(), counts.tolist()
