@@ -36,11 +36,14 @@ class Automaton:
         """(nodes, horizon) for each event that ends matches: the runs behind the nodes that started after `horizon`
         (microseconds). `forget` between two of them drops all runs."""
         self.forget()
+        within, time = self.plan.within, self.time
         for event, broken in zip(partition.events, partition.broken, strict=True):
             if broken:
                 self.forget()
-            horizon = self.time[event] - self.plan.within
-            if ends := self._settle(event, self._step(event, horizon)):
+            horizon = time[event] - within
+            moved = self._step(event, horizon)
+            starts = self.begins[event] & 1 and _all(self.program.begin[0], (), event)
+            if (moved or starts) and (ends := self._settle(event, moved, bool(starts))):
                 yield ends, horizon
 
     def forget(self) -> None:
@@ -55,9 +58,9 @@ class Automaton:
                 register: numbers[link] for register, link in runs.items() if numbers[link] != NOTHING
             }  # fmt: skip
 
-    def _step(self, event: int, horizon: int) -> list[Runs]:
-        """Every run reads the event. Returns, for each part, the runs that bound it there, by their new register."""
-        moved: list[Runs] = [{} for _ in self.plan.parts]
+    def _step(self, event: int, horizon: int) -> dict[int, Runs]:
+        """Every run reads the event. Returns, by part, the runs that bound it there, by their new register."""
+        moved: dict[int, Runs] = {}
         begins, takes = self.begins[event], self.takes[event]
         for k in range(self.last + 1):
             if self.runs[k]:
@@ -65,46 +68,46 @@ class Automaton:
                 self._read(k, event, horizon, bool(takes >> k & 1), next_part, moved)
         return moved
 
-    def _read(self, k: int, event: int, horizon: int, takes: bool, begins: bool, moved: list[Runs]) -> None:
+    def _read(self, k: int, event: int, horizon: int, takes: bool, begins: bool, moved: dict[int, Runs]) -> None:
         """The runs of state k read an event that may be taken, or begin the next part, as far as it alone tells."""
-        any_match = self.plan.select == "skip_till_any_match"
         if not takes and not begins:
             if self.plan.contiguous:
                 self.runs[k] = {}
             return
+        any_match, contiguous = self.plan.select == "skip_till_any_match", self.plan.contiguous
         kleene = self.plan.parts[k].kleene
         program, newest = self.program, self.buffer.newest
+        take, leave, extend = program.take[k], program.leave[k], program.extend[k]
         kept: Runs = {}
         for register, link in self.runs[k].items():
             if newest[link] <= horizon:
                 continue
-            taken = takes and _all(program.take[k], register, event)
-            begun = begins and _all(program.leave[k], register, event) and _all(program.begin[k + 1], register, event)
+            taken = takes and (not take or _all(take, register, event))
+            begun = begins and _all(leave, register, event) and _all(program.begin[k + 1], register, event)
             if taken:
-                self._add(moved[k], program.extend[k](register, event), link)
+                self._add(moved.setdefault(k, {}), extend(register, event), link)
             if begun:
-                self._add(moved[k + 1], program.enter[k + 1](register, event), link)
-            if any_match or (not self.plan.contiguous and not (taken if kleene else begun)):
+                self._add(moved.setdefault(k + 1, {}), program.enter[k + 1](register, event), link)
+            if any_match or (not contiguous and not (taken if kleene else begun)):
                 kept[register] = link
         self.runs[k] = kept
 
-    def _settle(self, event: int, moved: list[Runs]) -> list[int]:
+    def _settle(self, event: int, moved: dict[int, Runs], starts: bool) -> list[int]:
         """What bound the event becomes nodes of the buffer, and goes on; those returned end matches."""
         ends: list[int] = []
-        time = self.time[event]
-        starts = bool(self.begins[event] & 1) and _all(self.program.begin[0], (), event)
-        for k in range(self.last + 1):
-            nodes = [
-                (register, self.buffer.node(event, k, link, self.buffer.newest[link]))
-                for register, link in moved[k].items()
-            ]
-            if k == 0 and starts:
-                nodes.append((self.program.enter[0]((), event), self.buffer.node(event, 0, NOTHING, time)))
-            for register, node in nodes:
-                if k < self.last or self.plan.parts[k].kleene:
-                    self._add(self.runs[k], register, node)
-                if k == self.last and _all(self.program.leave[k], register, event):
-                    ends.append(node)
+        buffer = self.buffer
+        nodes = [
+            (k, register, buffer.node(event, k, link, buffer.newest[link]))
+            for k, runs in moved.items()
+            for register, link in runs.items()
+        ]
+        if starts:
+            nodes.append((0, self.program.enter[0]((), event), buffer.node(event, 0, NOTHING, self.time[event])))
+        for k, register, node in nodes:
+            if k < self.last or self.plan.parts[k].kleene:
+                self._add(self.runs[k], register, node)
+            if k == self.last and _all(self.program.leave[k], register, event):
+                ends.append(node)
         return ends
 
     def _add(self, runs: Runs, register: Register, link: int) -> None:

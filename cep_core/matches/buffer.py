@@ -33,7 +33,7 @@ CHUNK_MATCHES = 1 << 16
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some matches: their events end to end, each match's in order (`events`, int64 indices into the stream), and how
+    """Some matches: their events end to end, each match's in order (`events`, int32 indices into the stream), and how
     many of each part it has (`lengths`: one row a match, one column a part)."""
 
     events: Array
@@ -62,14 +62,7 @@ class Chunk:
 def chunk_of(matches: Sequence[Match], parts: int) -> Chunk:
     """Matches that were found one by one."""
     lengths = np.array([[len(part) for part in match] for match in matches], np.int64).reshape(-1, parts)
-    return Chunk(np.array([event for match in matches for part in match for event in part], np.int64), lengths)
-
-
-def concatenated(chunks: Sequence[Chunk], parts: int) -> Chunk:
-    """All of them as one."""
-    none = chunk_of([], parts)
-    events, lengths = ([getattr(chunk, name) for chunk in (none, *chunks)] for name in ("events", "lengths"))
-    return Chunk(np.concatenate(events), np.concatenate(lengths))
+    return Chunk(np.array([event for match in matches for part in match for event in part], np.int32), lengths)
 
 
 class Buffer:
@@ -128,7 +121,7 @@ class Buffer:
         found = np.array(ends, np.int64), np.array(horizons, np.int64)
         room = max(CHUNK_STEPS, size)
         while state[0] < len(ends) or state[1] > 0:
-            events = np.empty(room, np.int64)
+            events = np.empty(room, np.int32)
             lengths = np.zeros((CHUNK_MATCHES, parts), np.int64)
             kernel(*self._columns(), *found, state, stack, path, events, lengths)
             yield Chunk(events[: state[3]].copy(), lengths[: state[2]].copy())

@@ -1,4 +1,4 @@
-"""Compiled loops over the match buffer's columns (see `buffer`): reading runs, dropping what is past, naming matches."""
+"""Compiled loops over the columns of the match buffer (see `buffer`): reading runs, dropping what is past, names."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
@@ -17,14 +18,28 @@ from cep_core.matches.kernels import names
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def result_table(finish: Finish, found: Chunk) -> pa.Table:
-    """One row a match, columns of `plan.result_schema`, in the order of their ends."""
+def result_table(finish: Finish, chunks: Iterable[Chunk]) -> pa.Table:
+    """One row a match, columns of `plan.result_schema`: partition after partition, by the order of their ends."""
+    digests = _digests(finish.stream.raw(finish.plan.schema.event_id))
+    tables = [_table(finish, chunk, digests) for chunk in chunks]
+    return pa.concat_tables([finish.plan.result_schema.empty_table(), *tables])
+
+
+def _digests(ids: list[Any]) -> Any:
+    """Two uint64 for each event id, of which a match id is made: the same in every run."""
+    found = b"".join(blake2b(repr(one).encode(), digest_size=16).digest() for one in ids)
+    return np.frombuffer(found, "<u8").reshape(-1, 2)
+
+
+def _table(finish: Finish, found: Chunk, digests: Any) -> pa.Table:
     plan, stream = finish.plan, finish.stream
     schema = plan.result_schema
+    named = np.zeros((len(found.lengths), 2), np.uint64)
+    names(digests, found.events, found.lengths, named)
     bounds = found.bounds
     first, last = found.events[bounds[:, 0]], found.events[bounds[:, -1] - 1]
     columns: list[Any] = [
-        _match_ids(stream.raw(plan.schema.event_id), found),
+        pa.array([f"{a:016x}{b:016x}" for a, b in named.tolist()], pa.string()),
         _times(stream.time[first], schema.field("start").type),
         _times(stream.time[last], schema.field("end").type),
     ]
@@ -34,20 +49,7 @@ def result_table(finish: Finish, found: Chunk) -> pa.Table:
     measured = [finish.measured(match) for match in found.matches()] if plan.measures else []
     for number, measure in enumerate(plan.measures):
         columns.append(_values([row[number] for row in measured], schema.field(measure.name).type))
-    table = pa.table(columns, schema=schema)
-    order = np.lexsort((np.array(columns[0].to_pylist(), "S32"), last))
-    return table.take(pa.array(order))
-
-
-def _match_ids(ids: list[Any], found: Chunk) -> pa.Array:
-    """32 hex digits of the event ids by part: the same match has the same id in every run."""
-    used = np.unique(found.events)
-    digests = np.zeros((len(ids), 2), np.uint64)
-    for event in used.tolist():
-        digests[event] = np.frombuffer(blake2b(repr(ids[event]).encode(), digest_size=16).digest(), "<u8")
-    named = np.zeros((len(found.lengths), 2), np.uint64)
-    names(digests, found.events, found.lengths, named)
-    return pa.array([f"{a:016x}{b:016x}" for a, b in named.tolist()], pa.string())
+    return pa.table(columns, schema=schema)
 
 
 def _times(values: Any, kind: pa.DataType) -> pa.Array:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cep_core.errors import TooManyMatchesError
 from cep_core.matches.automaton import Automaton
-from cep_core.matches.buffer import Chunk, Match, chunk_of, concatenated
+from cep_core.matches.buffer import Chunk, Match, chunk_of
 from cep_core.matches.choice import earliest
 from cep_core.matches.finish import Finish, match_of
 from cep_core.matches.plan import MatchesPlan
@@ -37,7 +37,7 @@ def run_matches(plan: MatchesPlan, events: pa.Table, windows: range | None = Non
 
         return graphs(plan, stream, windows)
     finish = Finish(plan, stream)
-    return result_table(finish, concatenated(list(Matches(plan, stream, finish, windows).chunks()), len(plan.parts)))
+    return result_table(finish, Matches(plan, stream, finish, windows).chunks())
 
 
 def _within(plan: MatchesPlan, table: pa.Table, windows: range) -> pa.Table:
@@ -118,8 +118,8 @@ class Matches:
 
     def _one_by_one(self) -> Iterator[Chunk]:
         """The match that ends first, of several the one `earliest` prefers; then the next that starts after it."""
+        found: list[Match] = []
         for partition in self.stream.partitions():
-            found: list[Match] = []
             for ends, horizon in self.automaton.endings(partition):
                 match = self._preferred(ends, horizon)
                 if match is not None:
@@ -127,7 +127,7 @@ class Matches:
                     self.automaton.forget()
                 if len(self.automaton.buffer) > MANY_LINKS:
                     self.automaton.compact(horizon)
-            yield chunk_of(found, len(self.plan.parts))
+        yield chunk_of(found, len(self.plan.parts))
 
     def _preferred(self, ends: list[int], horizon: int) -> Match | None:
         if not self.plan.negations:
