@@ -31,7 +31,7 @@ fuzz: setup ## search for a query on which the engine and the reference disagree
 	@$(RUN) python -m tests.property.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)
 
 bench: setup ## the engine's speed on one core, beside GRETA's own algorithm: a table, and JSON in the state folder
-	@$(RUN) python -m bench.engine
+	@$(RUN) python -m bench
 
 airflow: setup ## start Airflow with its page on localhost; Ctrl-C stops it
 	@$(RUN) python -m jobs.airflow_home

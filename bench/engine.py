@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
-from rich.table import Table
 
 from bench.greta import falling_prices
-from cep_core import AnyPlan, compile_plan, load_pattern, run_plan
+from bench.measured import Measured, best, plan_of, show
+from cep_core import run_plan
 from cep_core.kernels.numbers import RADIX
-from cep_core.schema import schema_of
 
 FALLING = {
     "pattern": "S+",
@@ -29,37 +23,11 @@ FALLING = {
 }
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One line of the table. `bar` is the issue's floor; `value` what was seen, in `unit`."""
-
-    measure: str
-    value: float
-    unit: str
-    bar: float | None
-    note: str
-
-
 def stock(n: int, price: Any) -> pa.Table:
     """n events of type S, a millisecond apart."""
     stamp = pa.array(np.arange(n, dtype=np.int64) * 1000, pa.timestamp("us", "UTC"))
     kind = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array(["S"]))
     return pa.table({"event_time": stamp, "event_type": kind, "price": price})
-
-
-def plan_of(query: Mapping[str, Any], events: pa.Table) -> AnyPlan:
-    return compile_plan(load_pattern(query), schema_of(events))
-
-
-def best(work: Callable[[], Any], rounds: int = 3) -> tuple[float, Any]:
-    """Least processor seconds over `rounds`, after one to warm up; and the result."""
-    result = work()
-    least = math.inf
-    for _ in range(rounds):
-        start = time.process_time()
-        result = work()
-        least = min(least, time.process_time() - start)
-    return least, result
 
 
 def rate(name: str, query: Mapping[str, Any], events: pa.Table, bar: float | None) -> Measured:
@@ -128,17 +96,5 @@ def engine() -> list[Measured]:
     return rows + growth(4_000_000)
 
 
-def show(rows: list[Measured], folder: Path) -> None:
-    """A table on the screen and JSON beside it."""
-    table = Table("measure", "seen", "unit", "bar", "note", title=f"One core of {os.cpu_count()}, processor time")
-    for row in rows:
-        bar = "" if row.bar is None else f">= {row.bar:,.0f} {'met' if row.value >= row.bar else 'MISSED'}"
-        table.add_row(row.measure, f"{row.value:,.2f}", row.unit, bar, row.note)
-    Console(width=160).print(table)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "bench.json").write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
-    Console().print(f"JSON: {folder / 'bench.json'}")
-
-
 if __name__ == "__main__":
-    show(engine(), Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")) / "bench")
+    show(engine(), "engine")

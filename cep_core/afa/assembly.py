@@ -1,8 +1,5 @@
-"""Plans as tables of numbers for the kernels: arcs by epoch and state, conditions on events, programs for the register.
-
-An **epoch** is a stretch of time between two moments at which an arc's lifetime begins or ends; in it the same arcs
-live. A dynamic pattern costs a look-up of the epoch's arcs, and nothing when its arcs do not change.
-"""
+"""Plans as tables of numbers for the kernels: arcs by epoch and state, conditions on events, programs for the
+register."""
 
 from __future__ import annotations
 
@@ -12,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from cep_core import syntax as s
+from cep_core.afa.epochs import by_epoch
 from cep_core.afa.kernels import machine as m
-from cep_core.afa.plan import EPSILON, EVENT, IGNORE, WINDOW_END, Arc, AutomatonPlan
+from cep_core.afa.plan import EPSILON, IGNORE, WINDOW_END, Arc, AutomatonPlan
 from cep_core.typing_rules import infer
 from cep_core.values import constant
 
@@ -32,12 +30,16 @@ _ONE = {"not": m.NOT, "isnull": m.IS_NULL, "hour": m.HOUR, "dayofweek": m.DAY_OF
         "upper": m.UPPER}  # fmt: skip
 
 
+ENDS = 10
+"""Among the tables: which states have arcs at the window's end."""
+
+
 @dataclass
 class Assembly:
     """What the kernels read of a plan, the events apart. `slots`: how many the machine has; the first are the register.
 
     `constants`: slot -> (value, family). `leaves`: (subexpression of the event, family, slot), computed once an event.
-    `conditions`: conjunctions on events, each one bit of an event.
+    `conditions`: conjunctions on events, each one bit of an event; bit 0 is always set.
     """
 
     slots: int
@@ -47,6 +49,8 @@ class Assembly:
     code: list[tuple[int, int, int, int]] = field(default_factory=list)
     cases: bool = False
     """Whether a program asks for lower or upper case of a string of the register."""
+    row_of: list[int] = field(default_factory=list)
+    """The row of each arc in the first table: arcs that differ in their lifetimes only share one."""
     tables: tuple[Array, ...] = ()
 
 
@@ -54,44 +58,21 @@ def assemble(plan: AutomatonPlan) -> Assembly:
     """Compile every arc. Arcs that share conditions and programs share their code."""
     found = Assembly(len(plan.register))
     compiler = _Compiler(plan, found)
-    rows = [compiler.arc(arc) for arc in plan.arcs]
-    moments = [t for arc in plan.arcs for t in (arc.valid_from, arc.valid_to) if t is not None]
-    bounds = np.unique(np.array(moments, np.int64))
-    by_epoch = [_by_epoch(plan, bounds, how) for how in ((EVENT, IGNORE), (EPSILON,), (WINDOW_END,))]
+    known: dict[tuple[Any, ...], int] = {}
+    found.row_of = [known.setdefault((arc.how, *compiler.arc(arc)), len(known)) for arc in plan.arcs]
+    bounds, live, lists = by_epoch(plan, found.row_of)
     states = len(plan.states)
     final, ends, loose = (np.zeros(states, np.bool_) for _ in range(3))
     final[list(plan.final)] = True
     ends[[arc.source for arc in plan.arcs if arc.how == WINDOW_END]] = True
     loose[[arc.source for arc in plan.arcs if arc.how == EPSILON]] = True
     found.tables = (
-        np.array(rows, np.int64),
+        np.array([row[1:] for row in known], np.int64),
         np.array(compiler.moves, np.int64).reshape(len(compiler.moves), 3),
         np.array(found.code, np.int64).reshape(len(found.code), 4),
-        *(table for pair in by_epoch for table in pair),
-        final, ends, loose, bounds,
+        *lists, final, ends, loose, bounds, live, np.flatnonzero(final),
     )  # fmt: skip
     return found
-
-
-def _by_epoch(plan: AutomatonPlan, bounds: Array, how: tuple[str, ...]) -> tuple[Array, Array]:
-    """(epochs, states + 1) and a list: the arcs of state q in epoch x are list[at[x, q]:at[x, q + 1]]."""
-    chosen = np.array([i for i, arc in enumerate(plan.arcs) if arc.how in how], np.int64)
-    arcs = [plan.arcs[i] for i in chosen]
-    first = np.searchsorted(bounds, [-(2**63) if a.valid_from is None else a.valid_from for a in arcs], side="right")
-    last = np.searchsorted(bounds, [2**63 - 1 if a.valid_to is None else a.valid_to - 1 for a in arcs], side="right")
-    many = last - first + 1
-    total = int(many.sum())
-    listed = np.repeat(np.arange(len(arcs)), many)
-    epoch = np.arange(total) - np.repeat(np.cumsum(many) - many, many) + np.repeat(first, many)
-    states = len(plan.states)
-    source = np.array([arc.source for arc in arcs], np.int64)[listed] if arcs else np.zeros(0, np.int64)
-    key = epoch.astype(np.int64) * states + source
-    order = np.argsort(key, kind="stable")
-    starts = np.searchsorted(key[order], np.arange((len(bounds) + 1) * states + 1), side="left")
-    at = np.empty((len(bounds) + 1, states + 1), np.int64)
-    at[:, :states] = starts[:-1].reshape(-1, states)
-    at[:, states] = starts[states::states]
-    return at, chosen[listed[order]]
 
 
 class _Compiler:
@@ -102,13 +83,16 @@ class _Compiler:
         self.names = [f.name for f in plan.register]
         self.moves: list[tuple[int, int, int]] = []
         self.known: dict[Any, Any] = {}
+        self.loose = {arc.source for arc in plan.arcs if arc.how == EPSILON}
 
     def arc(self, arc: Arc) -> tuple[int, ...]:
         """A row of `frontier`'s table of arcs."""
         when = self._once(("when", arc.when), lambda: self._when(arc.when))
         sets = self._once(("set", arc.sets), lambda: self._sets(arc.sets))
         condition = self._once(("local", arc.local), lambda: self._condition(arc.local))
-        return (arc.source, arc.target, condition, *when, *sets, int(arc.how == IGNORE))
+        ignores = arc.how == IGNORE
+        rests = ignores and arc.when is None and arc.source not in self.loose
+        return (arc.source, arc.target, condition, *when, *sets, int(ignores), int(rests))
 
     def _once(self, key: Any, make: Any) -> Any:
         if key not in self.known:
@@ -117,9 +101,9 @@ class _Compiler:
 
     def _condition(self, local: tuple[s.Expr, ...]) -> int:
         if not local:
-            return -1
+            return 0
         self.out.conditions.append(local)
-        return len(self.out.conditions) - 1
+        return len(self.out.conditions)
 
     def _when(self, when: s.Expr | None) -> tuple[int, int, int]:
         if when is None:

@@ -15,11 +15,11 @@ Array = Any
 
 
 class OverflowedAt(Exception):  # noqa: N818 - it says where
-    """A whole number overflows: `arc` (index) and `event` (position in the stream)."""
+    """A whole number overflows: `row` of the table of arcs and `event` (position in the stream)."""
 
-    def __init__(self, arc: int, event: int) -> None:
-        super().__init__(arc, event)
-        self.arc = arc
+    def __init__(self, row: int, event: int) -> None:
+        super().__init__(row, event)
+        self.row = row
         self.event = event
 
 

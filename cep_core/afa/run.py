@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.afa.assembly import Assembly, assemble
+from cep_core.afa.assembly import ENDS, Assembly, assemble
 from cep_core.afa.drive import OverflowedAt, drive
 from cep_core.afa.plan import AutomatonPlan
 from cep_core.afa.stream import Stream, Values
@@ -70,8 +70,8 @@ def run_stream(
     try:
         rows, log, nodes = drive(stream, values, assembly, starts, reached, intervals=intervals, keep=keep)
     except OverflowedAt as overflow:
-        raise _overflowed(plan, stream, overflow) from None
-    if any(arc.how == "window_end" for arc in plan.arcs):
+        raise _overflowed(assembly, stream, overflow) from None
+    if assembly.tables[ENDS].any():
         rows = np.unique(rows, axis=0)  # two arcs may end in one row
     return Ran(stream, values, rows, log, nodes)
 
@@ -84,12 +84,14 @@ def assembled(plan: AutomatonPlan) -> Assembly:
     return found
 
 
-def _overflowed(plan: AutomatonPlan, stream: Stream, overflow: OverflowedAt) -> BadEventsError:
-    arc = plan.arcs[overflow.arc]
+def _overflowed(assembly: Assembly, stream: Stream, overflow: OverflowedAt) -> BadEventsError:
+    plan = stream.plan
+    index = assembly.row_of.index(overflow.row)
+    arc = plan.arcs[index]
     event = stream.table.column(plan.schema.event_id)[int(stream.rows[overflow.event])].as_py()
     names = f"{plan.states[arc.source]} -> {plan.states[arc.target]}"
     return BadEventsError(
-        f"a whole number overflows on arc {overflow.arc + 1} ({names}) at event {event!r}",
+        f"a whole number overflows on arc {index + 1} ({names}) at event {event!r}",
         hint="give the field a wider type, or the arc a condition that keeps it small",
     )
 

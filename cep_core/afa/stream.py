@@ -86,9 +86,10 @@ class Stream:
     def bits(self, assembly: Assembly) -> Array:
         """uint64 (n, words): which conditions hold. Each distinct one is computed once."""
         conditions = assembly.conditions
-        words = np.zeros((self.length, max(1, -(-len(conditions) // 64))), np.uint64)
+        words = np.zeros((self.length, len(conditions) // 64 + 1), np.uint64)
+        words[:, 0] = 1
         known: dict[Any, Array] = {}
-        for number, parts in enumerate(conditions):
+        for number, parts in enumerate(conditions, 1):
             holds = np.ones(self.length, bool)
             for part in parts:
                 if part not in known:

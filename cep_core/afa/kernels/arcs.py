@@ -17,7 +17,9 @@ from cep_core.afa.kernels.machine import execute
 Array = Any
 
 # columns of the table of arcs
-SOURCE, TARGET, CONDITION, WHEN_LOW, WHEN_HIGH, WHEN_SLOT, SET_LOW, SET_HIGH, MOVE_LOW, MOVE_HIGH, IGNORES = range(11)
+SOURCE, TARGET, CONDITION, WHEN_LOW, WHEN_HIGH, WHEN_SLOT, SET_LOW, SET_HIGH, MOVE_LOW, MOVE_HIGH, IGNORES, RESTING = (
+    range(12)
+)
 
 DIES, RESTS, STEPS = range(3)
 """What an event does to a state."""
@@ -30,22 +32,19 @@ FULL, ALARM = -1, -2
 
 @njit(cache=True, nogil=True)
 def judge(
-    arcs: Array, at: Array, listed: Array, loose: Array, epoch: int, bits: Array, e: int, rests: bool,
+    arcs: Array, at: Array, listed: Array, live: int, bits: Array, e: int, rests: bool,
     verdicts: Array, row: int,
 ) -> None:  # fmt: skip
     """Fill verdicts[row] (states) for event e. `rests`: whether ignored events leave groups untouched."""
     for q in range(verdicts.shape[1]):
         found = DIES
-        for i in range(at[epoch, q], at[epoch, q + 1]):
+        for i in range(at[live, q], at[live, q + 1]):
             arc = listed[i]
+            # without branches: which conditions hold is chance, and a dynamic pattern keeps changing what it means
             c = arcs[arc, CONDITION]
-            if c >= 0 and not (bits[e, c >> 6] >> np.uint64(c & 63)) & np.uint64(1):
-                continue
-            if rests and arcs[arc, IGNORES] and arcs[arc, WHEN_SLOT] < 0 and not loose[q]:
-                found = max(found, RESTS)
-            else:
-                found = STEPS
-                break
+            holds = np.int64((bits[e, c >> 6] >> np.uint64(c & 63)) & np.uint64(1))
+            resting = int(rests) & arcs[arc, RESTING]
+            found = max(found, holds * (STEPS - resting))
         verdicts[row, q] = found
 
 
@@ -97,7 +96,7 @@ def same(a: Array, i: int, b: Array, j: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def settle(
-    tables: Any, machine: Any, epoch: int, registers: Array, states: Array, first: int, count: int, alarm: Array
+    tables: Any, machine: Any, live: int, registers: Array, states: Array, first: int, count: int, alarm: Array
 ) -> int:
     """Add to the rows [first, count) of (register, state) all that epsilon arcs make of them; the new count, FULL, or
     ALARM with the arc in alarm[0]. Ends, since an epsilon cycle leaves the register alone."""
@@ -106,7 +105,7 @@ def settle(
     j = first
     while j < count:
         if loose[states[j]]:
-            for i in range(at[epoch, states[j]], at[epoch, states[j] + 1]):
+            for i in range(at[live, states[j]], at[live, states[j] + 1]):
                 if count == states.shape[0]:
                     return FULL
                 fired = fire(arcs, moves, code, values, reals, null, cases, listed[i], registers, j, registers, count)
@@ -137,14 +136,14 @@ def ended(
     and the first event in `alarm`.
     """
     arcs, moves, code = tables[0], tables[1], tables[2]
-    at, listed, final, bounds = tables[7], tables[8], tables[9], tables[12]
+    at, listed, final, bounds, sets = tables[7], tables[8], tables[9], tables[12], tables[13]
     values, reals, null, cases = machine
     for x in range(count):
         moment = time[found[x]] + within
         if moment > watermark:
             continue
-        epoch = np.searchsorted(bounds, moment, side="right")
-        for i in range(at[epoch, state], at[epoch, state + 1]):
+        live = sets[np.searchsorted(bounds, moment, side="right")]
+        for i in range(at[live, state], at[live, state + 1]):
             alarm[1] = found[x]
             fired = fire(arcs, moves, code, values, reals, null, cases, listed[i], registers, g, goal, 0)
             if fired == OVERFLOW:
@@ -153,7 +152,7 @@ def ended(
             if fired == NO:
                 continue
             goals[0] = arcs[listed[i], TARGET]
-            many = settle(tables, machine, epoch, goal, goals, 0, 1, alarm)
+            many = settle(tables, machine, live, goal, goals, 0, 1, alarm)
             if many < 0:
                 return many
             for j in range(many):

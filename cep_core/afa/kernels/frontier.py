@@ -40,7 +40,7 @@ DONE, MORE_GROUPS, MORE_GOALS, MORE_ROWS, MORE_NODES, MORE_LOG, OVERFLOWED = ran
 """Why `advance` returns: at the end, for more room (then it goes on where it was), or for good."""
 
 # what `advance` remembers between calls
-AT, PHASE, LOW, BEFORE, EPOCH, BEGINNING, Q, G, FREE, GROUPS, USED, LOGGED, UNIONS, MARK, NOW = range(15)
+AT, PHASE, LOW, BEFORE, EPOCH, BEGINNING, Q, G, FREE, GROUPS, USED, LOGGED, UNIONS, MARK, NOW, LATER = range(16)
 
 ENTER, ENDING, BEGIN, STEP, EMIT, LEAVE = range(6)
 """Phases of an event."""
@@ -68,7 +68,8 @@ def _advance(
 ) -> int:  # fmt: skip
     """`advance`, over arrays that are not counted."""
     arcs, moves, code, at, listed = tables[0], tables[1], tables[2], tables[3], tables[4]
-    final, ends, loose, bounds = tables[9], tables[10], tables[11], tables[12]
+    final, ends, loose, bounds, sets = tables[9], tables[10], tables[11], tables[12], tables[13]
+    finals = tables[14]
     values, reals, null, cases = machine
     n, states, width = time.shape[0], at.shape[1] - 1, init.shape[1]
     epsilon, has_end = loose.any(), ends.any()
@@ -87,22 +88,24 @@ def _advance(
                         lists[0, q] = meta[g, NEXT]
                         unlink(meta, buckets, g)
                         meta[g, NEXT], free = free, g
-                low, epoch = e, 0
+                low = e
                 unions = unions if keep else 0
             before = low
             while time[e] - time[low] >= within:
                 low += 1
-            while epoch < bounds.shape[0] and bounds[epoch] <= time[e]:
-                epoch += 1
+            epoch = 0 if fresh else memory[LATER]
             if fresh:
-                judge(arcs, at, listed, loose, epoch, bits, e, rests, verdicts, now)
+                while epoch < bounds.shape[0] and bounds[epoch] <= time[e]:
+                    epoch += 1
+                judge(arcs, at, listed, sets[epoch], bits, e, rests, verdicts, now)
             else:
                 now = 1 - now
             if not over:
                 later = epoch
                 while later < bounds.shape[0] and bounds[later] <= time[e + 1]:
                     later += 1
-                judge(arcs, at, listed, loose, later, bits, e + 1, rests, verdicts, 1 - now)
+                memory[LATER] = later
+                judge(arcs, at, listed, sets[later], bits, e + 1, rests, verdicts, 1 - now)
             phase, q, g = ENDING, 0, lists[0, 0]
         if phase == ENDING:
             # windows that ended since the event before, whose `window_end` arcs fire with that event as the last
@@ -134,6 +137,7 @@ def _advance(
                     lists[2, q] += 1
                     lists[3, q] = e
             phase = BEGIN
+        live = sets[epoch]
         if phase == BEGIN:
             beginning = 0
             if starts[0] <= time[e] < starts[1]:
@@ -142,7 +146,7 @@ def _advance(
                 begun_at[0] = start
                 beginning = 1
                 if epsilon:
-                    beginning = settle(tables, machine, epoch, begun, begun_at, 0, 1, alarm)
+                    beginning = settle(tables, machine, sets[epoch], begun, begun_at, 0, 1, alarm)
                     if beginning < 0:
                         alarm[1] = e
                         reason = OVERFLOWED if beginning == ALARM else MORE_GOALS
@@ -157,16 +161,16 @@ def _advance(
                     q += 1
                     g = lists[1, q]
                 if g < 0:
-                    phase, q, g = EMIT, 0, lists[0, 0]
+                    phase, q, g = EMIT, -1, -1
                     break
                 source, firsts, since = q, meta[g, FIRSTS], meta[g, SINCE]
             # first all that comes of it; then, if there is room, it is stored
             count, stays = 0, -1
             if verdicts[now, source] != DIES and greatest(nodes, firsts) >= low:
-                for i in range(at[epoch, source], at[epoch, source + 1]):
+                for i in range(at[live, source], at[live, source + 1]):
                     arc = listed[i]
                     c = arcs[arc, CONDITION]
-                    if c >= 0 and not (bits[e, c >> 6] >> np.uint64(c & 63)) & np.uint64(1):
+                    if not (bits[e, c >> 6] >> np.uint64(c & 63)) & np.uint64(1):
                         continue
                     if count == goals.shape[0]:
                         reason = MORE_GOALS
@@ -187,7 +191,7 @@ def _advance(
                         stays = count
                     many = count + 1
                     if epsilon:
-                        many = settle(tables, machine, epoch, goal, goals, count, count + 1, alarm)
+                        many = settle(tables, machine, sets[epoch], goal, goals, count, count + 1, alarm)
                     if many < 0:
                         alarm[1] = e
                         reason = OVERFLOWED if many == ALARM else MORE_GOALS
@@ -242,19 +246,19 @@ def _advance(
                 if logged == log.shape[0]:
                     reason = MORE_LOG
                     break
-                noted(log, logged, q, firsts, since, e - 1, registers, g)
+                noted(log, logged, source, firsts, since, e - 1, registers, g)
                 logged += 1
-            lists[1, q] = meta[g, NEXT]
+            lists[1, source] = meta[g, NEXT]
             unlink(meta, buckets, g)
             meta[g, NEXT], free = free, g
-            g = lists[1, q]
+            g = lists[1, source]
         if reason != DONE:
             break
         while phase == EMIT:
-            while q < states and (not final[q] or g < 0):
+            while g < 0 and q + 1 < finals.shape[0]:
                 q += 1
-                g = lists[0, q] if q < states else -1
-            if q == states:
+                g = lists[0, finals[q]]
+            if g < 0:
                 phase, q, g = LEAVE, 0, lists[0, 0]
                 break
             stamp += 1
@@ -263,7 +267,7 @@ def _advance(
                 reason = MORE_ROWS
                 break
             for x in range(count):
-                rows[used + x, 0], rows[used + x, 1], rows[used + x, 2] = found[x], e, q
+                rows[used + x, 0], rows[used + x, 1], rows[used + x, 2] = found[x], e, finals[q]
                 for k in range(width):
                     rows[used + x, 3 + k] = registers[g, k]
             used += count
