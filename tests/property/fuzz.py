@@ -1,5 +1,5 @@
 """Open-ended search for a disagreement: `python -m tests.property.fuzz --seconds 600 --without negation`, or
-`--kind matches` for that kind.
+`--kind matches` or `--kind automaton` for those kinds.
 
 Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
 the reference gives; then the tally. Exit status 1 when there was a disagreement; an exception is one too. With
@@ -12,7 +12,7 @@ import argparse
 import io
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -21,10 +21,11 @@ from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 from ruamel.yaml import YAML
 
-from tests.property import matches
+from tests.property import automata, matches
 from tests.property.agreement import Tally, disagreement
-from tests.property.strategies import Question, long_questions, questions
+from tests.property.strategies import long_questions, questions
 from tests.reference import reference
+from tests.reference_afa import reference as automata_reference
 from tests.reference_matches import reference as matches_reference
 
 CHUNK = 500
@@ -32,8 +33,8 @@ CHUNK = 500
 
 THEMES = ("negation", "where", "equivalence", "windows", "select", "conjunction")
 
-Found: TypeAlias = tuple[Question, list[str]]
-"""A question, and how the two answers differ."""
+Found: TypeAlias = tuple[Any, list[str]]
+"""A question (a query and rows; a Case for kind automaton), and how the two answers differ."""
 
 
 class Disagreement(AssertionError):  # noqa: N818 - it is one
@@ -42,11 +43,11 @@ class Disagreement(AssertionError):  # noqa: N818 - it is one
 
 def as_case(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], name: str) -> str:
     """The question and the reference's answer as one entry of tests/cases."""
-    answer = matches_reference if query["kind"] == "matches" else reference
-    hidden = ("window_end", "start", "end")
+    answer = {"matches": matches_reference, "automaton": automata_reference}.get(query["kind"], reference)
+    hidden = ("window_end", "start", "end", "lifetime_start", "lifetime_end")
     expect = [
         {key: _seconds(value) if key == "window_start" else value for key, value in row.items() if key not in hidden}
-        for row in answer(query, rows)
+        for row in answer(query, automata.in_microseconds(rows) if query["kind"] == "automaton" else rows)
     ]
     text = io.StringIO()
     yaml = YAML(typ="safe")
@@ -61,17 +62,23 @@ def _seconds(microseconds: int) -> int | float:
     return microseconds / 1_000_000 if microseconds % 1_000_000 else microseconds // 1_000_000
 
 
-COMPARED = {"trends": disagreement, "matches": matches.disagreement}
+COMPARED: Mapping[str, Callable[[Any, Any], list[str]]] = {
+    "trends": disagreement,
+    "matches": matches.disagreement,
+    "automaton": automata.disagreement,
+}
 
 
-def _questions(*, kind: str, long: bool = False, **flags: Any) -> SearchStrategy[Question]:
+def _questions(*, kind: str, long: bool = False, **flags: Any) -> SearchStrategy[Any]:
     """What is asked of the engine."""
+    if kind == "automaton":
+        return automata.cases(flags["most"])
     if kind == "matches":
         return matches.matches_questions(**flags)
     return long_questions() if long else questions(**flags)
 
 
-def chunk(number: int, asked: Mapping[str, Any], tally: Tally) -> Found | None:
+def chunk(number: int, asked: Mapping[str, Any], tally: Any) -> Found | None:
     """One run of Hypothesis from the seed `number`; its smallest disagreement, if it finds one."""
     found: list[Found] = []
 
@@ -86,7 +93,7 @@ def chunk(number: int, asked: Mapping[str, Any], tally: Tally) -> Found | None:
         report_multiple_bugs=False,
     )
     @given(_questions(**asked))
-    def agree(question: Question) -> None:
+    def agree(question: Any) -> None:
         try:
             lines = COMPARED[asked["kind"]](question, tally)
         except UnsatisfiedAssumption:
@@ -105,7 +112,7 @@ def chunk(number: int, asked: Mapping[str, Any], tally: Tally) -> Found | None:
     return None
 
 
-def search(until: float, numbers: Iterable[int], asked: Mapping[str, Any], tally: Tally) -> Found | None:
+def search(until: float, numbers: Iterable[int], asked: Mapping[str, Any], tally: Any) -> Found | None:
     """Chunk after chunk until the time `until` (monotonic seconds) or a disagreement."""
     for number in numbers:
         if time.monotonic() > until:
@@ -126,15 +133,18 @@ def main() -> int:
     arguments.add_argument("--chunks", type=int, default=None, help=f"stop after so many times {CHUNK} questions")
     arguments.add_argument("--long", action="store_true", help="short patterns over longer streams instead")
     asked = arguments.parse_args()
-    tally = Tally()
+    tally = automata.AfaTally() if asked.kind == "automaton" else Tally()
     first = int(time.time()) if asked.seed is None else asked.seed
     numbers = count(first) if asked.chunks is None else range(first, first + asked.chunks)
     flags = {"long": True} if asked.long else {"most": asked.most, **dict.fromkeys(asked.without, False)}
     flags["kind"] = asked.kind
     found = search(time.monotonic() + asked.seconds, numbers, flags, tally)
     if found:
-        (query, rows), lines = found
+        question, lines = found
         print("\n".join(f"# {line}" for line in lines))
+        query, rows = question if isinstance(question, tuple) else (question.query, question.rows)
+        if isinstance(question, automata.Case):
+            print(f"# watermark {question.watermark}, rows in the order {question.order}; the answer without it:")
         print(as_case(query, rows, "found-by-fuzz"))
     print("\n".join(f"# {line}" for line in tally.lines()))
     return 1 if found else 0
