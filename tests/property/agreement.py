@@ -42,7 +42,7 @@ class Tally:
         ]
 
 
-TALLIES: dict[str, Tally] = {}
+TALLIES: dict[str, Any] = {}
 
 
 def disagreement(question: Question, tally: Tally) -> list[str]:

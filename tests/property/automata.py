@@ -348,6 +348,3 @@ def unfolded(case: Case, table: pa.Table, plan: Any, intervals: bool) -> set[tup
         for event in mine[mine.index(row["since"]) : mine.index(row["until"]) + 1]:
             runs.add((row["first"], event, row["state"], tuple(register)))
     return runs
-
-
-TALLY = AfaTally()

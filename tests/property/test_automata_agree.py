@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from tests.property.automata import TALLY, Case, cases, disagreement
+from tests.property.agreement import TALLIES
+from tests.property.automata import AfaTally, Case, cases, disagreement
 from tests.property.profile import CI
 
 
@@ -12,4 +13,4 @@ from tests.property.profile import CI
 @given(cases())
 def test_automata(case: Case) -> None:
     """The rows are the same set, and so are the partial runs, kept as intervals or event by event."""
-    assert disagreement(case, TALLY) == []
+    assert disagreement(case, TALLIES.setdefault("automata", AfaTally())) == []
