@@ -1,0 +1,46 @@
+"""The worked cases of kind trends on Spark: Delta in, the pipelines' own steps, the expected rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.project import Project, find_project
+from tests.cases_loader import Case, load, unexpected
+from tests.conftest import ROOT
+from tests.engines import ENGINES, differences, to_table
+from tests.pipeline.worked_cases import answers, run_of, source_of
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A warehouse for all the cases."""
+    return replace(find_project(ROOT), state=tmp_path_factory.mktemp("cases"))
+
+
+def sliding(case: Case) -> Mapping[str, Any]:
+    """The query over windows that overlap: a third of `within` apart."""
+    amount, unit = str(case.query["within"]).split()
+    seconds = int(amount) * {"seconds": 1, "hour": 3600}[unit]
+    return {**case.query, "slide": f"{-(-seconds // 3)} seconds"}
+
+
+@pytest.mark.parametrize("case", load(), ids=lambda case: case.name)
+def test_case(spark: SparkSession, lake: Project, case: Case) -> None:
+    """The rows are the expected ones; and where windows overlap and an event goes to several time shards, the rows are
+    those of the reference, or of the kernels over everything at once where trends are too many to enumerate."""
+    contract = source_of(spark, lake, case)
+    times = to_table(case.events)["event_time"].cast(pa.int64()).to_pylist()
+    for cut, rows in answers(run_of(spark, lake, contract, case.query, times), len(times)).items():
+        assert unexpected(case, rows) == [], cut
+    query = sliding(case)
+    expected = ENGINES["kernels" if case.generated else "reference"](query, case.events)
+    for cut, rows in answers(run_of(spark, lake, contract, query, times), len(times)).items():
+        assert differences(expected, rows, case.query.get("group_by", ())) == [], cut

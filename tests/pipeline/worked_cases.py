@@ -1,0 +1,67 @@
+"""The worked cases as sources of a lake: each has a Delta table, a contract and runs of its own, so that what answers
+is the pipelines' own path: the pinned version, its good rows, the cut, the kernels in Arrow workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from cep_core import compile_plan, load_pattern
+from pipelines.contract import Column, Contract
+from pipelines.profile import Limits, Profile
+from pipelines.project import Project
+from pipelines.shards import Cut, choose
+from pipelines.steps.compute import computed, read_events
+from pipelines.steps.run import Run
+from pipelines.warehouse import Warehouse
+from tests.cases_loader import Case
+from tests.engines import from_table, to_table
+
+ROLES = {name: name for name in ("event_id", "event_time", "event_type")}
+CHECKED = {"source_version": 0, "checks": []}
+"""What check_source would have recorded of a table of one version that breaks no rule."""
+CUT = "cut"
+PROFILE = Profile(master="local[2]")
+
+
+def source_of(spark: SparkSession, project: Project, case: Case) -> Contract:
+    """The case's events as a Delta table of one version; its contract."""
+    frame = spark.createDataFrame(to_table(case.events))
+    frame.write.format("delta").save(Warehouse(PROFILE.warehouse_of(project)).source(case.name))
+    columns = tuple(Column(f.name, f.dataType.simpleString(), required=False) for f in frame.schema.fields)
+    return Contract(case.name, "1.0.0", columns, rules=(), key=("event_id",), roles=ROLES)
+
+
+def run_of(
+    spark: SparkSession, project: Project, contract: Contract, query: Mapping[str, Any], times: list[int]
+) -> Run:
+    """The run that computes every window which holds one of `times` (microseconds), with a worker's limit of what the
+    fullest window holds."""
+    pattern = load_pattern(query)
+    plan = compile_plan(pattern, contract.event_schema())
+    held = [plan.windows.holding(time) for time in times]
+    first, last = min(windows[0] for windows in held), max(windows[-1] for windows in held)
+    fullest = max(sum(j in windows for windows in held) for j in range(first, last + 1))
+    profile = PROFILE.model_copy(update={"limits": Limits(shard_rows=fullest)})
+    start, end = plan.windows.end(first) - 1, plan.windows.end(last)
+    warehouse = Warehouse(profile.warehouse_of(project))
+    return Run(spark, project, profile, warehouse, pattern, contract, plan, f"run {contract.name}", start, end)
+
+
+def answers(run: Run, rows: int) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the run's windows by the name of the cut, all by one Spark job: a shard for each window, and as the
+    step itself cuts events of which a worker may hold no more than the fullest window has."""
+    events = read_events(run, CHECKED)
+    roomy = replace(run, profile=PROFILE)
+    cuts = {"windows": (roomy, Cut(run.windows, 1, 2))}
+    if len(run.windows) > 1:
+        limit = run.profile.limits.shard_rows
+        cuts["chosen"] = (run, choose(run.plan, events, rows, run.windows, limit, cores=2))
+    frames = [computed(one, events, cut).withColumn(CUT, sf.lit(name)) for name, (one, cut) in cuts.items()]
+    found = (frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])).toArrow()
+    return {name: from_table(found.filter(pa.compute.equal(found[CUT], name)).drop_columns([CUT])) for name in cuts}
