@@ -69,6 +69,8 @@ class Record:
     rows_updated: int | None = None
     rows_deleted: int | None = None
     checks: list[dict[str, Any]] = field(default_factory=list)
+    succeeded: bool = False
+    """Written down as such: what the table says is what a later step may rely on."""
 
 
 def create_runs(spark: SparkSession, warehouse: Warehouse) -> None:
@@ -116,6 +118,7 @@ def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Itera
     append(
         spark, warehouse, record, status="succeeded", seconds=time.perf_counter() - clock, started_at=started_at
     )  # fmt: skip
+    record.succeeded = True
 
 
 def find(

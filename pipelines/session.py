@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -80,6 +82,16 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+@contextmanager
+def quiet(spark: SparkSession) -> Iterator[None]:
+    """Without Java's log, for work whose failure is an answer and not an error."""
+    spark.sparkContext.setLogLevel("OFF")
+    try:
+        yield
+    finally:
+        spark.sparkContext.setLogLevel("ERROR")
 
 
 def _logging(project: Project) -> str:

@@ -9,7 +9,7 @@ It is exact: a trend lies in one window, a window in one time shard, and a group
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 from cep_core import AnyPlan
 from cep_core.windows import Windows
 from pipelines.errors import ShardTooLargeError
+from pipelines.packing import packed
 from pipelines.quarantine import column
 
 SHARD = "__trendlake_shard"
@@ -27,12 +28,14 @@ PARTITION = "__trendlake_partition"
 TASKS_PER_CORE = 3
 MIN_ROWS = 50_000
 """A worker's start costs more than this many rows: fewer are not spread further."""
+SLACK = 2
+"""Partitions made without counting may be this many times as full as the mean one."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """`windows` of the run, `size` of them a time shard, units spread over `partitions` by a hash; the units whose hash
-    is in `alone` have the last partitions, one each."""
+    """`windows` of the run, `size` of them a time shard, units spread over `partitions`; the units whose hash is in
+    `alone` have the last partitions, one each."""
 
     windows: range
     size: int
@@ -53,28 +56,54 @@ def group_key(plan: AnyPlan) -> tuple[str, ...]:
     return plan.unit_key
 
 
+def likely(plan: AnyPlan, rows: int, windows: range, limit: int, cores: int) -> Cut | None:
+    """The cut for `rows` events (at most) made without looking at them, where no worker will get more than `limit`
+    unless some units are far larger than others: then the worker says so, and `choose` counts. None: one unit is
+    likely to have more."""
+    cut, target = _first(plan, rows, windows, limit, cores)
+    rows *= _copies(plan, cut)
+    if rows <= limit:
+        return replace(cut, partitions=max(1, min(-(-rows // target), cores * TASKS_PER_CORE)))
+    if not group_key(plan) and rows > cut.shards * limit // SLACK:
+        return None
+    return replace(cut, partitions=max(-(-rows * SLACK // limit), cores * TASKS_PER_CORE))
+
+
 def choose(plan: AnyPlan, events: DataFrame, rows: int, windows: range, limit: int, cores: int) -> Cut:
     """The cut for `rows` events (at most) of which no worker may hold more than `limit`.
 
     Rows are counted by unit only when they could be too many. Raises ShardTooLargeError, naming group and window, when
     the events of one group in one window are more than `limit`: nothing is ever cut off.
     """
-    target = max(min(limit, -(-rows // (cores * TASKS_PER_CORE))), min(MIN_ROWS, limit))
-    overlap = -(-plan.windows.within // plan.windows.slide)
-    most = max(1, len(windows) // overlap)
-    size = -(-len(windows) // max(1, min(most, -(-rows // target))))
+    cut, target = _first(plan, rows, windows, limit, cores)
     while True:
-        cut = Cut(windows, size)
-        copies = min(cut.shards, -(-overlap // size) + 1)
-        if rows * copies <= limit:
-            return Cut(windows, size, max(1, min(-(-rows * copies // target), cores * TASKS_PER_CORE)))
+        copied = rows * _copies(plan, cut)
+        if copied <= limit:
+            return replace(cut, partitions=max(1, min(-(-copied // target), cores * TASKS_PER_CORE)))
         units = sharded(plan, events, cut).groupBy(*_unit(plan)).count()
         largest = units.orderBy(sf.desc("count")).limit(1).collect()
         if not largest or largest[0]["count"] <= limit:
             return _spread(plan, units, cut, limit, target)
-        if size == 1:
+        if cut.size == 1:
             raise _too_large(plan, largest[0].asDict(), cut, limit)
-        size = -(-size // 2)
+        cut = replace(cut, size=-(-cut.size // 2))
+
+
+def _first(plan: AnyPlan, rows: int, windows: range, limit: int, cores: int) -> tuple[Cut, int]:
+    """Time shards of a size that keeps every core busy and copies few events; and the rows a partition should have."""
+    target = max(min(limit, -(-rows // (cores * TASKS_PER_CORE))), min(MIN_ROWS, limit))
+    most = max(1, len(windows) // _overlap(plan))
+    return Cut(windows, -(-len(windows) // max(1, min(most, -(-rows // target))))), target
+
+
+def _overlap(plan: AnyPlan) -> int:
+    """The most windows that hold an event."""
+    return -(-plan.windows.within // plan.windows.slide)
+
+
+def _copies(plan: AnyPlan, cut: Cut) -> int:
+    """The most time shards that need an event."""
+    return min(cut.shards, -(-(_overlap(plan) - 1) // cut.size) + 1)
 
 
 def _spread(plan: AnyPlan, units: DataFrame, cut: Cut, limit: int, target: int) -> Cut:
@@ -90,7 +119,7 @@ def _spread(plan: AnyPlan, units: DataFrame, cut: Cut, limit: int, target: int) 
         small = units.where(~large)
         shared = max(1, -(-(small.agg(sf.sum("count")).collect()[0][0] or 0) // target))
         while True:
-            loads = small.groupBy(sf.pmod(UNIT, sf.lit(shared))).agg(sf.sum("count").alias("rows"))
+            loads = small.groupBy(_shared(plan, cut, shared)).agg(sf.sum("count").alias("rows"))
             if (loads.agg(sf.max("rows")).collect()[0][0] or 0) <= limit:
                 return Cut(cut.windows, cut.size, shared + len(alone), alone)
             shared *= 2
@@ -103,18 +132,38 @@ def _unit(plan: AnyPlan) -> list[Column]:
 
 
 def _hash(plan: AnyPlan) -> Column:
-    """A unit as one long: what travels and is compared instead of the group's columns."""
+    """A unit as one long: what is compared instead of the group's columns."""
     return sf.xxhash64(*_unit(plan))
+
+
+def _shared(plan: AnyPlan, cut: Cut, partitions: int) -> Column:
+    """A unit's partition among those that units share: its group's hash, and from there one on for each time shard, so
+    that a hot group's shards lie as evenly as they can."""
+    group = [column(name) for name in group_key(plan)]
+    number = sf.pmod(sf.xxhash64(*group), sf.lit(partitions)) if group else sf.lit(0)
+    if cut.shards > 1:
+        number = sf.pmod(number + sf.col(SHARD), sf.lit(partitions))
+    return number.cast("int")
 
 
 def sharded(plan: AnyPlan, events: DataFrame, cut: Cut) -> DataFrame:
     """The events of the cut's windows with the column `SHARD`; one row for each time shard that needs it."""
-    first, last = _holding(plan.windows, sf.unix_micros(column(plan.schema.event_time)))
-    low, high = cut.windows[0], cut.windows[-1]
+    windows, low, high = plan.windows, cut.windows[0], cut.windows[-1]
+    if cut.shards == 1:
+        return events.where(_between(plan, *windows.span(cut.windows))).withColumn(SHARD, sf.lit(0))
+    first, last = _holding(windows, sf.unix_micros(column(plan.schema.event_time)))
     needed = events.where((first <= last) & (last >= low) & (first <= high))
-    lowest = _floor_div(sf.greatest(first, sf.lit(low)) - low, cut.size)
-    highest = _floor_div(sf.least(last, sf.lit(high)) - low, cut.size)
-    return needed.withColumn(SHARD, sf.explode(sf.sequence(lowest, highest).cast("array<int>")))
+    lowest = _floor_div(sf.greatest(first, sf.lit(low)) - low, cut.size).cast("int")
+    if windows.within <= windows.slide:
+        return needed.withColumn(SHARD, lowest)  # no two windows hold an event: nothing to make rows of
+    highest = _floor_div(sf.least(last, sf.lit(high)) - low, cut.size).cast("int")
+    return needed.withColumn(SHARD, sf.explode(sf.sequence(lowest, highest)))
+
+
+def _between(plan: AnyPlan, start: int, end: int) -> Column:
+    """Events of `[start, end)`, microseconds: a condition that Delta and Parquet can look up."""
+    time = column(plan.schema.event_time)
+    return (time >= sf.timestamp_micros(sf.lit(start))) & (time < sf.timestamp_micros(sf.lit(end)))
 
 
 def _holding(windows: Windows, time: Column) -> tuple[Column, Column]:
@@ -131,20 +180,32 @@ def _floor_div(value: Column, divisor: int) -> Column:
 
 def placed(plan: AnyPlan, spread: DataFrame, cut: Cut) -> DataFrame:
     """Sharded events with the column `PARTITION`: the number of the partition their unit belongs to."""
-    shared = cut.partitions - len(cut.alone)
-    spread = spread.withColumn(UNIT, _hash(plan))
-    number = sf.pmod(UNIT, sf.lit(shared)).cast("int")
+    spread, number = _numbered(plan, spread, cut)
+    return spread.withColumn(PARTITION, number).drop(OWN)
+
+
+def _numbered(plan: AnyPlan, spread: DataFrame, cut: Cut) -> tuple[DataFrame, Column]:
+    """Sharded events, with the column `OWN` where units have partitions of their own, and their partition's number."""
+    number = _shared(plan, cut, cut.partitions - len(cut.alone))
     if not cut.alone:
-        return spread.withColumn(PARTITION, number).drop(UNIT)
-    numbers = pa.table({UNIT: cut.alone, OWN: range(shared, cut.partitions)}, pa.schema({UNIT: "int64", OWN: "int32"}))
+        return spread, number
+    numbers = pa.table(
+        {UNIT: cut.alone, OWN: range(cut.partitions - len(cut.alone), cut.partitions)},
+        pa.schema({UNIT: "int64", OWN: "int32"}),
+    )
     own = sf.broadcast(spread.sparkSession.createDataFrame(numbers))
-    return spread.join(own, UNIT, "left").withColumn(PARTITION, sf.coalesce(OWN, number)).drop(UNIT, OWN)
+    joined = spread.withColumn(UNIT, _hash(plan)).join(own, UNIT, "left").drop(UNIT)
+    return joined, sf.coalesce(OWN, number)
 
 
 def distribute(plan: AnyPlan, events: DataFrame, cut: Cut) -> DataFrame:
-    """The sharded events, each unit whole in one of the cut's partitions."""
-    spread = placed(plan, sharded(plan, events, cut), cut)
-    return spread.repartitionById(cut.partitions, sf.col(PARTITION)).drop(PARTITION)
+    """The sharded events as they travel (`pipelines.packing`), each unit whole in one of the cut's partitions.
+
+    The number of the partition is an expression over what travels anyway: a column of it would travel too.
+    """
+    spread, number = _numbered(plan, sharded(plan, events, cut), cut)
+    unneeded = [OWN] if cut.shards > 1 else [OWN, SHARD]
+    return packed(plan, spread).repartitionById(cut.partitions, number).drop(*unneeded)
 
 
 def _too_large(plan: AnyPlan, unit: dict[str, object], cut: Cut, limit: int) -> ShardTooLargeError:

@@ -9,14 +9,15 @@ import pyarrow as pa
 
 from cep_core import AnyPlan, run_plan
 from pipelines.errors import ShardTooLargeError
+from pipelines.packing import unpacked
 from pipelines.shards import SHARD, Cut
 
 Batches = Iterator[pa.RecordBatch]
 
 
 def kernel_of(plan: AnyPlan, cut: Cut, limit: int) -> Callable[[Batches], Batches]:
-    """The function for `mapInArrow`: takes a partition's batches one by one, holds at most `limit` rows, sorts and
-    runs the kernels shard by shard, yields batches of `plan.result_schema`."""
+    """The function for `mapInArrow`: takes a partition's packed batches one by one, holds at most `limit` rows, sorts
+    and runs the kernels shard by shard, yields batches of `plan.result_schema`."""
 
     def compute_partition(batches: Batches) -> Batches:
         held: list[pa.RecordBatch] = []
@@ -25,16 +26,21 @@ def kernel_of(plan: AnyPlan, cut: Cut, limit: int) -> Callable[[Batches], Batche
             rows += batch.num_rows
             if rows > limit:
                 raise ShardTooLargeError(f"a partition has more than the {limit} rows a worker may hold")
-            held.append(batch)
+            held.append(unpacked(plan, batch))
         if rows:
-            for shard, events in by_shard(pa.Table.from_batches(held)):
+            table = pa.Table.from_batches(held)
+            held.clear()
+            for shard, events in by_shard(table):
                 yield from run_plan(plan, events, cut.of(shard)).cast(plan.result_schema).to_batches()
 
     return compute_partition
 
 
 def by_shard(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each shard, without the shard's number."""
+    """The rows of each shard, without the shard's number; of a table without numbers, all are of shard 0."""
+    if SHARD not in table.column_names:
+        yield 0, table
+        return
     shards = table[SHARD].to_numpy()
     events = table.drop_columns([SHARD])
     if (shards == shards[0]).all():

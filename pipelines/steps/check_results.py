@@ -29,9 +29,9 @@ def check_results(run: Run) -> Record:
         staged = read_at(run.spark, path, int(computed["staged_version"])).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             record.checks = judge(staged, contract.rules, f"results_{run.name}")
-            rows = staged.count()
             first, last = bounds(run)
-            outside = staged.where(~sf.col("window_start").between(moment(first), moment(last))).count()
+            stray = sf.count_if(~sf.col("window_start").between(moment(first), moment(last)))
+            rows, outside = staged.agg(sf.count(sf.lit(1)), stray).collect()[0]
         finally:
             staged.unpersist()
         record.rows_in = record.rows_out = rows

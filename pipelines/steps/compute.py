@@ -16,7 +16,8 @@ from pipelines import quarantine as q
 from pipelines.commits import commit_token, find_commit
 from pipelines.errors import ShardTooLargeError, StepOrderError
 from pipelines.runs import Record, recorded
-from pipelines.shards import Cut, choose, distribute
+from pipelines.session import quiet
+from pipelines.shards import Cut, choose, distribute, likely
 from pipelines.steps.run import Run
 from pipelines.warehouse import read_at
 from pipelines.worker import kernel_of
@@ -38,15 +39,28 @@ def compute(run: Run) -> Record:
                 hint=f"run `trendlake check-source {run.name}` again",
             )
         events = read_events(run, checked)
-        cores = run.spark.sparkContext.defaultParallelism
-        limit = run.profile.limits.shard_rows
         record.rows_in = rows
-        results = _empty(run)
+        version = int(checked["source_version"])
         if run.windows and rows:
-            cut = choose(run.plan, events, rows, run.windows, limit, cores)
-            results = computed(run, events, cut)
-        record.staged_version, record.rows_out = stage(run, results, int(checked["source_version"]))
+            record.staged_version, record.rows_out = _cut_and_stage(run, events, rows, version)
+        else:
+            record.staged_version, record.rows_out = stage(run, _empty(run), version)
     return record
+
+
+def _cut_and_stage(run: Run, events: DataFrame, rows: int, version: int) -> tuple[int, int]:
+    """As `stage`, with the cut that is likely to do; where a worker says that it does not, with one made by counting:
+    that would read every event once more, and is hardly ever needed."""
+    limit, cores = run.profile.limits.shard_rows, run.spark.sparkContext.defaultParallelism
+    cut = likely(run.plan, rows, run.windows, limit, cores)
+    if cut is not None:
+        try:
+            with quiet(run.spark):
+                return stage(run, computed(run, events, cut), version)
+        except ShardTooLargeError:
+            pass
+    cut = choose(run.plan, events, rows, run.windows, limit, cores)
+    return stage(run, computed(run, events, cut), version)
 
 
 def _verdict(checked: Mapping[str, Any], check: str) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -32,6 +32,8 @@ class Run:
     run_id: str
     start_us: int
     end_us: int
+    records: dict[Stage, Record] = field(init=False, default_factory=dict, compare=False)
+    """What the stages that this object has run have found."""
 
     @property
     def name(self) -> str:
@@ -48,14 +50,19 @@ class Run:
 
     def record(self, stage: Stage) -> Record:
         """A record of this run, to be filled in by the stage."""
-        return Record(
+        record = Record(
             self.run_id, self.name, stage, interval_from=self.start_us, interval_to=self.end_us,
             plan_hash=self.plan.hash, source=self.contract.name, windows=len(self.windows),
         )  # fmt: skip
+        self.records[stage] = record
+        return record
 
     def need(self, stage: Stage) -> Mapping[str, Any]:
         """The record of an earlier stage of this run. Raises StepOrderError when it has not succeeded, or was made
         for another interval or another state of the pattern."""
+        mine = self.records.get(stage)
+        if mine is not None and mine.succeeded:
+            return asdict(mine)
         found = need(self.spark, self.warehouse, self.name, self.run_id, stage)
         again = f"run `trendlake {stage.replace('_', '-')} {self.name}` again"
         if (found["interval_from"], found["interval_to"]) != (self.start_us, self.end_us):

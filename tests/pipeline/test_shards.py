@@ -8,14 +8,17 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import functions as sf
 
 from cep_core import run_plan
 from pipelines.errors import ShardTooLargeError
-from pipelines.shards import PARTITION, SHARD, Cut, choose, distribute, placed, sharded
+from pipelines.packing import packed
+from pipelines.shards import PARTITION, SHARD, Cut, choose, distribute, likely, placed, sharded
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute, computed, read_events
 from pipelines.steps.run import Run
+from pipelines.warehouse import read_at
 from pipelines.worker import kernel_of
 from tests.pipeline.flights import Lake, flight, replace_limits
 
@@ -113,9 +116,34 @@ def test_what_cannot_fit_fails_by_name(run: Run) -> None:
         compute(small)
 
 
+def test_a_cut_that_was_guessed_wrong_is_made_by_counting(run: Run) -> None:
+    """One carrier has most of the rows: a worker of the guessed cut refuses them, and the step ends with all rows."""
+    events = read_events(run, checked(run))
+    whole = rows_of(run_plan(run.plan, events.toArrow(), run.windows))
+    small = replace(run, profile=replace_limits(run.profile, 60))
+    guessed = likely(run.plan, events.count(), run.windows, 60, cores=2)
+    assert guessed is not None
+    with pytest.raises(PythonException, match="SHARD_TOO_LARGE"):
+        computed(small, events, guessed).collect()
+    record = compute(small)
+    assert record.rows_out == len(whole)
+    staged = read_at(run.spark, run.warehouse.staging(run.name, run.run_id), int(record.staged_version or 0))
+    assert rows_of(staged.select(*run.plan.result_schema.names).toArrow()) == whole
+
+
+@pytest.mark.parametrize(("rows", "keyed", "partitions"), [(40, True, 1), (1000, True, 40), (1000, False, None)])
+def test_a_cut_is_guessed_where_units_are_likely_to_fit(
+    run: Run, rows: int, keyed: bool, partitions: int | None
+) -> None:
+    """Half-full partitions for many groups; nothing is guessed where all rows are one unit."""
+    plan = run.plan if keyed else replace(run.plan, group_by=())
+    guessed = likely(replace(plan, windows=replace(plan.windows, slide=plan.windows.within)), rows, range(1), 50, 2)
+    assert (guessed.partitions if guessed else None) == partitions
+
+
 def test_the_worker_takes_batches_one_by_one(run: Run) -> None:
     """The kernel function is a generator over batches: it holds what has come, and stops at the limit at once."""
-    events = read_events(run, checked(run)).limit(90).toArrow()
+    events = packed(run.plan, read_events(run, checked(run))).limit(90).toArrow()
     shard = pa.array([0] * events.num_rows, pa.int32())
     batches = events.append_column(SHARD, shard).to_batches(max_chunksize=10)
     taken = 0
