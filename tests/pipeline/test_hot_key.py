@@ -1,0 +1,38 @@
+"""One hot key: its events are spread over the workers by time, and the rows are those of one shard."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from bench.trades import FALLING, run_of, write_trades
+from pipelines.project import Project
+from pipelines.shards import PARTITION, Cut, likely, placed, sharded
+from pipelines.steps.compute import computed, read_events
+from tests.engines import differences, from_table
+from tests.pipeline.worked_cases import CHECKED
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+EVENTS = 400_000
+
+
+@pytest.mark.parametrize("slide", ["1 hour", "20 minutes"])
+def test_time_shards_give_the_rows_of_one_shard(spark: SparkSession, project: Project, slide: str) -> None:
+    """400,000 events of one company, windows side by side and overlapping: every partition has a share, no row
+    differs."""
+    run = run_of(spark, project, "hot", FALLING | {"within": "1 hour", "slide": slide})
+    write_trades(spark, run.warehouse.source("trades"), EVENTS, companies=1)
+    events = read_events(run, CHECKED)
+    cut = likely(run.plan, EVENTS, run.windows, run.profile.limits.shard_rows, cores=2)
+    assert cut is not None
+    assert cut.shards == cut.partitions == 6
+    loads = placed(run.plan, sharded(run.plan, events, cut), cut).groupBy(PARTITION).agg(sf.count("*").alias("rows"))
+    shares = [row["rows"] / EVENTS for row in loads.collect()]
+    assert len(shares) == 6
+    assert max(shares) < 0.25
+    whole = from_table(computed(run, events, Cut(run.windows, len(run.windows))).toArrow())
+    spread = from_table(computed(run, events, cut).toArrow())
+    assert len(whole) == len(run.windows)
+    assert differences(whole, spread, ["company"]) == []
