@@ -10,10 +10,10 @@ PATHS := cep_core pipelines jobs dags tests bench scripts
 RUN = JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_home")" PYSPARK_PYTHON="$(CURDIR)/.venv/bin/python" \
       PATH="$(CURDIR)/.venv/bin:$$PATH"
 
-.PHONY: help setup demo test test-fast fuzz bench airflow lint types fmt lock jars-lock clean distclean
+.PHONY: help setup demo test test-fast fuzz bench bench-flink airflow lint types fmt lock jars-lock clean distclean
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## bring Python packages, Java and Delta's jars (the other verbs do it when needed)
 	@scripts/setup.sh
@@ -30,8 +30,11 @@ test-fast: setup ## the tests that need neither Spark nor Airflow
 fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends)
 	@$(RUN) python -m tests.property.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)
 
-bench: setup ## the engine's speed on one core, beside GRETA's own algorithm: a table, and JSON in the state folder
+bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, and JSON in the state folder
 	@$(RUN) python -m bench
+
+bench-flink: setup ## Flink CEP on the same query, beside the engine (fetches Flink's jars, 230 MB, at the first time)
+	@$(RUN) python -m bench.flink
 
 airflow: setup ## start Airflow with its page on localhost; Ctrl-C stops it
 	@$(RUN) python -m jobs.airflow_home

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from bench.automata import automata
 from bench.engine import engine
+from bench.flink.peer import flink_cep, jars
 from bench.measured import show
+from bench.memory import memory
+from bench.spark_job import spark_job
+from bench.time_shards import time_shards
+from bench.warm_start import warm_start
 
 if __name__ == "__main__":
-    show([*engine(), *automata()])
+    folder = Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")).resolve() / "bench"
+    rows = [*engine(), *automata(), memory(), warm_start()]
+    rows += [*spark_job(folder / "lake"), *time_shards(folder / "lake")]
+    if jars(folder / "flink"):
+        rows += flink_cep(folder / "flink")
+    show(rows)

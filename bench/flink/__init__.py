@@ -1,0 +1,1 @@
+"""An optional peer: Flink's CEP over the same falling prices. `make bench-flink` installs it and runs it."""

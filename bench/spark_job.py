@@ -1,0 +1,69 @@
+"""The whole Spark job beside Spark's own shuffle and sort of the same columns, in one session, turn by turn.
+
+The job: read Delta (the pinned version, its good rows), compute, check the staged rows by the results contract,
+publish: the steps of a run with their records, to a results table that was not there before. The peer: read the same
+columns of the same version, `repartition(company)`, `sortWithinPartitions(company, event_time)`, written to nowhere.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from bench.measured import Measured
+from bench.trades import bench_project, run_of, session, timed, write_trades
+from cep_core import run_plan
+from pipelines.steps.check_results import check_results
+from pipelines.steps.check_source import check_source
+from pipelines.steps.compute import compute, read_events
+from pipelines.steps.publish import publish
+from pipelines.steps.run import Run
+from pipelines.warehouse import read_at
+
+EVENTS = 10_000_000
+COMPANIES = 1_000
+ROUNDS = 3
+STEPS = (compute, check_results, publish)
+
+
+def bare_sort(run: Run) -> None:
+    """Spark's own work on the columns the plan reads."""
+    source = read_at(run.spark, run.warehouse.source(run.contract.name), 0).select(*run.plan.columns)
+    ordered = source.repartition("company").sortWithinPartitions("company", "event_time")
+    ordered.write.format("noop").mode("overwrite").save()
+
+
+def check_answers(run: Run) -> None:
+    """The published rows of some companies are those of the engine in this process. Raises SystemExit."""
+    some = ["C0000", "C0007", f"C{COMPANIES - 1:04d}"]
+    events = read_events(run, run.need("check_source"))
+    whole = run_plan(run.plan, events.where(events["company"].isin(some)).toArrow(), run.windows)
+    expected = {row["company"]: row["trends_log10"] for row in whole.to_pylist()}
+    published = run.spark.read.format("delta").load(run.warehouse.results(run.name))
+    found = {row["company"]: row["trends_log10"] for row in published.where(published["company"].isin(some)).collect()}
+    if published.count() != COMPANIES or expected.keys() != found.keys():
+        raise SystemExit("the Spark job's rows are not those of every company")
+    if any(not math.isclose(expected[key], found[key], rel_tol=1e-9) for key in expected):
+        raise SystemExit(f"the engine counts {expected}, the Spark job {found}")
+
+
+def spark_job(state: Path, rounds: int = ROUNDS) -> list[Measured]:
+    """Seconds of both, best of `rounds` after one to warm up, and their ratio."""
+    spark = session()
+    project = bench_project(state)
+    run = run_of(spark, project, "falling")
+    write_trades(spark, run.warehouse.source("trades"), EVENTS, COMPANIES)
+    sorts: list[float] = []
+    jobs: list[list[float]] = []
+    for number in range(rounds + 1):
+        sorts.append(timed(lambda: bare_sort(run)))
+        mine = run_of(spark, project, f"falling_{number}")
+        check_source(mine)
+        jobs.append([timed(lambda step=step, mine=mine: step(mine)) for step in STEPS])  # type: ignore[misc]
+    check_answers(mine)
+    spark.stop()
+    best = min(jobs[1:], key=sum)
+    told = ", ".join(f"{step.__name__} {seconds:.1f} s" for step, seconds in zip(STEPS, best, strict=True))
+    note = f"{EVENTS:,} events, {COMPANIES:,} keys: {told}; Spark's sort {min(sorts[1:]):.1f} s; wall clock"
+    ratio = sum(best) / min(sorts[1:])
+    return [Measured("whole Spark job against Spark's bare sort", ratio, "x", 1.0, note, at_most=True)]
