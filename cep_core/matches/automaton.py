@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from cep_core.kernels.match_steps import ANY, CONTIGUOUS, LINKS_AN_EVENT, NEXT, steps
 from cep_core.matches.buffer import NOTHING, Buffer
 from cep_core.matches.plan import MatchesPlan
 from cep_core.matches.program import Check, Program, Register
 from cep_core.matches.stream import Partition, Stream
+
+MANY_LINKS = 1 << 22
+"""A buffer of more links is read, and cleared of what is past."""
 
 Runs = dict[Register, int]
 """The merged runs of a state: register -> the link behind which they all are."""
@@ -23,6 +29,7 @@ class Automaton:
     def __init__(self, plan: MatchesPlan, stream: Stream, *, merging: bool = True) -> None:
         self.plan = plan
         self.program = Program(plan, {name: stream.values(name) for name in plan.columns})
+        self.masks = stream.time, stream.begins.astype(np.int64), stream.takes.astype(np.int64)
         self.time: list[int] = stream.time.tolist()
         self.begins: list[int] = stream.begins.tolist()
         self.takes: list[int] = stream.takes.tolist()
@@ -45,6 +52,49 @@ class Automaton:
             starts = self.begins[event] & 1 and _all(self.program.begin[0], (), event)
             if (moved or starts) and (ends := self._settle(event, moved, bool(starts))):
                 yield ends, horizon
+
+    def blocks(self, partition: Partition) -> Iterator[tuple[list[int], list[int], int]]:
+        """`endings`, many at a time: nodes, their horizons, and the horizon of the newest event read. After each the
+        buffer may be made compact."""
+        if self.program.plain and self.merging:
+            yield from self._compiled_blocks(partition)
+            return
+        ends: list[int] = []
+        horizons: list[int] = []
+        horizon = 0
+        for nodes, horizon in self.endings(partition):
+            ends += nodes
+            horizons += [horizon] * len(nodes)
+            if len(self.buffer) > MANY_LINKS:
+                yield ends, horizons, horizon
+                ends, horizons = [], []
+        yield ends, horizons, horizon
+
+    def _compiled_blocks(self, partition: Partition) -> Iterator[tuple[list[int], list[int], int]]:
+        """With empty registers a state has one run at most: its link is kept in an array, the loop is compiled."""
+        parts = len(self.plan.parts)
+        events, broken = np.array(partition.events, np.int64), np.array(partition.broken, bool)
+        kleene = np.array([part.kleene for part in self.plan.parts])
+        mode = {"skip_till_any_match": ANY, "skip_till_next_match": NEXT}.get(self.plan.select, CONTIGUOUS)
+        links, fresh = np.full(parts, NOTHING, np.int64), np.zeros(parts, np.int64)
+        at = 0
+        self.forget()
+        while at < len(events):
+            some = min(len(events) - at, max(1, MANY_LINKS // (LINKS_AN_EVENT * parts)))
+            columns = np.empty((5, some * LINKS_AN_EVENT * parts), np.int64)
+            ends, horizons = np.empty(2 * some, np.int64), np.empty(2 * some, np.int64)
+            at, made, found = steps(
+                at, len(self.buffer), events[: at + some], broken, *self.masks, kleene, self.plan.within, mode,
+                links, fresh, columns, ends, horizons,
+            )  # fmt: skip
+            self.buffer.extend(columns[:, :made])
+            self.runs = [{(): link} if link != NOTHING else {} for link in links.tolist()]
+            yield (
+                ends[:found].tolist(),
+                horizons[:found].tolist(),
+                self.time[partition.events[at - 1]] - self.plan.within,
+            )
+            links[:] = [runs.get((), NOTHING) for runs in self.runs]
 
     def forget(self) -> None:
         """No run is under way."""

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cep_core.matches.kernels import compact, read
+from cep_core.kernels.match_buffer import compact, read
 
 Array = Any
 Step: TypeAlias = tuple[int, int]
@@ -92,6 +92,11 @@ class Buffer:
         self.right.append(right)
         self.newest.append(newest)
         return len(self.event) - 1
+
+    def extend(self, columns: Array) -> None:
+        """New links: (5, n) int64, the columns in order."""
+        for mine, new in zip((self.event, self.part, self.left, self.right, self.newest), columns, strict=True):
+            mine.frombytes(np.ascontiguousarray(new, np.int64).tobytes())
 
     def predecessors(self, node: int, horizon: int) -> list[int]:
         """The nodes that a node may come directly after, on paths that start after `horizon`."""

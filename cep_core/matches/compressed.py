@@ -14,14 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from cep_core.matches import automaton
 from cep_core.matches.automaton import Automaton
 from cep_core.matches.buffer import Buffer
 from cep_core.matches.plan import MatchesPlan
 from cep_core.matches.stream import Stream
 from cep_core.plan import COUNT_TYPE, TIME_TYPE
 
-MANY_LINKS = 1 << 22
-"""A buffer of more links is cleared of what is past."""
 TOO_MANY = 10**38
 """Counts from here on do not fit DECIMAL(38, 0)."""
 
@@ -42,15 +41,15 @@ def graphs(plan: MatchesPlan, stream: Stream, windows: range | None) -> pa.Table
     """A row for each event that ends matches (of `windows`; None: all), in total order."""
     ids = stream.raw(plan.schema.event_id)
     time: list[int] = stream.time.tolist()
-    automaton = Automaton(plan, stream)
+    machine = Automaton(plan, stream)
     rows: list[tuple[int, dict[str, Any]]] = []
     for partition in stream.partitions():
-        for ends, horizon in automaton.endings(partition):
-            event = automaton.buffer.event[ends[0]]
+        for ends, horizon in machine.endings(partition):
+            event = machine.buffer.event[ends[0]]
             if windows is None or time[event] // plan.pane in windows:
-                rows.append((event, _row(plan, _graph(automaton.buffer, ends, horizon), ids, time)))
-            if len(automaton.buffer) > MANY_LINKS:
-                automaton.compact(horizon)
+                rows.append((event, _row(plan, _graph(machine.buffer, ends, horizon), ids, time)))
+            if len(machine.buffer) > automaton.MANY_LINKS:
+                machine.compact(horizon)
     rows.sort(key=lambda row: row[0])
     return pa.Table.from_pylist([row for _, row in rows], plan.result_schema)
 

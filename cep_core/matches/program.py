@@ -51,6 +51,11 @@ class Program:
         self.enter = [self._entering(k) for k in range(count)]
         self.extend = [self._extending(k) for k in range(count)]
 
+    @property
+    def plain(self) -> bool:
+        """Whether no run remembers anything, and no condition speaks of more than an event."""
+        return not any(self.live) and not any((*self.begin, *self.take, *self.leave))
+
     # --- conditions
     def _check(self, index: int, moment: str) -> Check:
         condition = self.plan.conditions[index]

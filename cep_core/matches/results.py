@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.errors import NotSupportedError
+from cep_core.kernels.match_buffer import names
 from cep_core.matches.buffer import Chunk
 from cep_core.matches.finish import Finish
-from cep_core.matches.kernels import names
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.errors import TooManyMatchesError
+from cep_core.matches import automaton
 from cep_core.matches.automaton import Automaton
 from cep_core.matches.buffer import Chunk, Match, chunk_of
 from cep_core.matches.choice import earliest
@@ -21,9 +22,6 @@ from cep_core.unparse import moment
 from cep_core.values import normalise
 
 Array = Any
-
-MANY_LINKS = 1 << 22
-"""A buffer of more links is read, and cleared of what is past."""
 
 
 def run_matches(plan: MatchesPlan, events: pa.Table, windows: range | None = None) -> pa.Table:
@@ -96,25 +94,26 @@ class Matches:
         horizons: list[int] = []
         buffer = self.automaton.buffer
         for partition in self.stream.partitions():
-            for nodes, horizon in self.automaton.endings(partition):
-                if self._wanted(buffer.event[nodes[0]]):
-                    ends += nodes
-                    horizons += [horizon] * len(nodes)
-                if len(buffer) > MANY_LINKS:
+            for nodes, starts, horizon in self.automaton.blocks(partition):
+                ends += nodes
+                horizons += starts
+                if len(buffer) > automaton.MANY_LINKS:
                     yield from self._read(ends, horizons)
                     ends, horizons = [], []
                     self.automaton.compact(horizon)
         yield from self._read(ends, horizons)
 
     def _read(self, ends: list[int], horizons: list[int]) -> Iterator[Chunk]:
+        if self.windows is not None and not self.plan.trails:
+            ends, horizons = self._wanted(ends, horizons, self.windows)
         for chunk in self.automaton.buffer.chunks(len(self.plan.parts), ends, horizons):
             yield self.finish.kept(chunk)
 
-    def _wanted(self, end: int) -> bool:
-        """Whether matches that end with this event may belong to the windows: those of others are not read."""
-        if self.windows is None or self.plan.trails:
-            return True
-        return self.time[end] // self.plan.pane in self.windows
+    def _wanted(self, ends: list[int], horizons: list[int], windows: range) -> tuple[list[int], list[int]]:
+        """Those ends that may belong to the windows: the others are not read."""
+        event, time, pane = self.automaton.buffer.event, self.time, self.plan.pane
+        both = [pair for pair in zip(ends, horizons, strict=True) if time[event[pair[0]]] // pane in windows]
+        return [node for node, _ in both], [horizon for _, horizon in both]
 
     def _one_by_one(self) -> Iterator[Chunk]:
         """The match that ends first, of several the one `earliest` prefers; then the next that starts after it."""
@@ -125,7 +124,7 @@ class Matches:
                 if match is not None:
                     found.append(match)
                     self.automaton.forget()
-                if len(self.automaton.buffer) > MANY_LINKS:
+                if len(self.automaton.buffer) > automaton.MANY_LINKS:
                     self.automaton.compact(horizon)
         yield chunk_of(found, len(self.plan.parts))
 

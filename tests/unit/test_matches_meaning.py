@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pickle
 import time
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from cep_core import compile_query, evaluate
+from cep_core import compile_query, evaluate, run_plan
 from cep_core.errors import BadEventsError, TooManyMatchesError
 from cep_core.matches.compressed import unfold
 from cep_core.schema import schema_of
@@ -176,3 +177,38 @@ def test_a_pattern_that_explodes_a_backtracking_matcher(select: str, order: str)
     small, large = min(seconds(20_000) for _ in range(2)), seconds(80_000)
     assert large < 5
     assert large < 4 * small * 2.5
+
+
+def test_a_buffer_that_is_cleared_loses_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read and cleared after every few links, in place of every few millions."""
+    random = np.random.default_rng(3)
+    kinds = random.choice(list("AB"), 300)
+    rows = stream(" ".join(f"{kind}{n}" for n, kind in enumerate(kinds)), x=random.integers(0, 4, 300).tolist())
+    every = ("skip_till_next_match", "skip_till_any_match"), ("all", "non_overlap", "compressed"), (True, False)
+    for select, output, registers in product(*every):
+        query = {"kind": "matches", "pattern": "SEQ(A a+, B b)", "within": "12 seconds", "select": select}
+        where = ["a[i].x >= a[i-1].x", "b.x < a[1].x"] if registers else ["a.x > 0"]
+        query |= {"output": output, "where": where}
+        whole = evaluate(query, to_table(rows))
+        assert whole.num_rows > 10
+        monkeypatch.setattr("cep_core.matches.automaton.MANY_LINKS", 5)
+        cleared = evaluate(query, to_table(rows))
+        monkeypatch.undo()
+        assert _by_row(cleared) == _by_row(whole)
+
+
+def _by_row(table: pa.Table) -> list[str]:
+    return sorted(str({**row, "graph": None}) for row in table.to_pylist())
+
+
+def test_a_first_and_a_last_not_look_two_windows_back_from_where_a_match_is_decided() -> None:
+    """The work is cut by panes of a day or `within`; the events that either NOT needs are in the pane's window."""
+    query = {"kind": "matches", "pattern": "SEQ(NOT B b, A a, NOT C c)", "within": "10 seconds"}
+    plan = compile_query(query, schema_of(to_table(stream("A1"))))
+    rows = stream("B0 A9 A15 C24")
+    whole = evaluate(query, to_table(rows))
+    assert whole["a"].to_pylist() == []
+    for j in range(-3, 6):
+        assert run_plan(plan, to_table(rows), range(j, j + 1)).num_rows == 0
+    start, end = plan.windows.span(range(2, 3))
+    assert (start, end) == (0, 30_000_000)

@@ -1,4 +1,4 @@
-"""Compiled loops over the columns of the match buffer (see `buffer`): reading runs, dropping what is past, names."""
+"""Compiled loops over the columns of `matches.buffer`: reading runs, dropping what is past, naming matches."""
 
 from __future__ import annotations
 
