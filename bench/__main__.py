@@ -8,6 +8,7 @@ from pathlib import Path
 from bench.automata import automata
 from bench.engine import engine
 from bench.flink.peer import flink_cep, jars
+from bench.matches import matches
 from bench.measured import show
 from bench.memory import memory
 from bench.spark_job import spark_job
@@ -16,7 +17,7 @@ from bench.warm_start import warm_start
 
 if __name__ == "__main__":
     folder = Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")).resolve() / "bench"
-    rows = [*engine(), *automata(), memory(), warm_start()]
+    rows = [*engine(), *automata(), *matches(), memory(), warm_start()]
     rows += [*spark_job(folder / "lake"), *time_shards(folder / "lake")]
     if jars(folder / "flink"):
         rows += flink_cep(folder / "flink")
