@@ -105,6 +105,13 @@ class Contributions:
         rank = int(code) if self.wanted.extremes[m][0] == "max" else int(-code)
         return self.values[m][rank].as_py()
 
+    def extreme_values(self, m: int, codes: Array) -> list[Any]:
+        """`extreme_value` of many codes."""
+        known = codes > -np.inf
+        ranks = np.where(known, np.abs(np.where(known, codes, 0.0)), 0.0).astype(np.int64)
+        values: list[Any] = self.values[m].take(pa.array(ranks, mask=~known)).to_pylist()
+        return values
+
 
 @dataclass(frozen=True)
 class Number:

@@ -11,6 +11,7 @@ finite, and mantissa and exponent at any size.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from cep_core.guards import Guards
 from cep_core.kernels.numbers import RADIX, e_add
 from cep_core.passes import Pass
 from cep_core.plan import Plan
-from cep_core.results import Row, result_table
+from cep_core.results import Row, plain_table, result_table
 from cep_core.scopes import Run, runs
 from cep_core.slices import make_slice
 from cep_core.tasks import Tasks, window_tasks
@@ -38,37 +39,77 @@ WIDE = 3e38
 def run_plan(plan: Plan, events: pa.Table, windows: range | None = None) -> pa.Table:
     """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if
     given."""
-    return result_table(plan, run_rows(plan, events, windows))
-
-
-def run_rows(plan: Plan, table: pa.Table, windows: range | None = None) -> list[Row]:
-    """`run_plan` before it is a table."""
-    if windows is not None and len(windows) == 0:
-        return []
     if windows is not None:
-        table = _within(plan, table, windows)
-    if table.num_rows == 0:
-        return []
+        events = _within(plan, events, windows) if len(windows) else events.slice(0, 0)
+    if events.num_rows == 0:
+        return result_table(plan, [])
     if plan.window_by_window and (windows is None or len(windows) > 1):
-        return [row for j in _windows_of(plan, table, windows) for row in run_rows(plan, table, range(j, j + 1))]
-    events = Events(plan, table)
-    groups = events.codes(plan.group_by)
-    wanted = carried(plan.measures)
-    found = [_rows(automaton, events, groups, wanted, windows) for automaton in plan.automata]
-    rows = found[0] if len(found) == 1 else _pairs_of_trends(*found)
-    if plan.empty_windows:
-        rows = _with_empty(plan, events, groups, rows, wanted, windows)
-    first = np.unique(groups, return_index=True)[1] if plan.group_by else np.zeros(1, np.int64)
-    names = [events.group_value(name) for name in plan.group_by]
-    return [
-        Row(
-            tuple(column[int(first[g])].as_py() for column in names),
-            plan.windows.start(j),
-            plan.windows.end(j),
-            *value,
+        return pa.concat_tables(run_plan(plan, events, range(j, j + 1)) for j in _windows_of(plan, events, windows))
+    return _Answer(plan, Events(plan, events), windows).table()
+
+
+class _Answer:
+    """What a plan says of events: cells of one run as columns where float64 tells all, the rest row by row."""
+
+    def __init__(self, plan: Plan, events: Events, windows: range | None) -> None:
+        self.plan, self.events, self.windows = plan, events, windows
+        self.groups = events.codes(plan.group_by)
+        self.wanted = carried(plan.measures)
+        self.first = np.unique(self.groups, return_index=True)[1] if plan.group_by else np.zeros(1, np.int64)
+
+    def table(self) -> pa.Table:
+        plan = self.plan
+        found = [self._cells(automaton) for automaton in plan.automata]
+        if len(found) == 1 and len(found[0]) == 1 and not plan.empty_windows:
+            (cells,) = found[0]
+            plain = cells.plain()
+            columns = plain_table(plan, self._group_columns(cells.keys[plain, 0]), *cells.columns(plain))
+            return pa.concat_tables([columns, self._rows(cells.found(np.flatnonzero(~plain)))])
+        totals = [self._total(runs) for runs in found]
+        rows = totals[0] if len(totals) == 1 else _pairs_of_trends(*totals)
+        if plan.empty_windows:
+            rows = _with_empty(plan, self.events, self.groups, rows, self.wanted, self.windows)
+        return self._rows(rows)
+
+    def _cells(self, automaton: Automaton) -> list[Cells]:
+        """Of each of the runs that make up an automaton's trends and have any."""
+        found = []
+        for run in runs(self.events, automaton, self.plan.scoped):
+            cells = _Run(run, automaton, self.groups, self.wanted, self.windows).cells()
+            if cells is not None:
+                found.append(cells)
+        return found
+
+    def _total(self, parts: list[Cells]) -> Found:
+        """Sums of several runs, by (group, window)."""
+        total: Found = {}
+        for cells in parts:
+            for key, (sums, extremes) in cells.found(np.arange(len(cells.keys))).items():
+                if key in total:
+                    before, best = total[key]
+                    extremes = tuple(
+                        _extreme(function, a, b)
+                        for (function, _, _), a, b in zip(self.wanted.extremes, best, extremes, strict=True)
+                    )
+                    sums = tuple(a + b for a, b in zip(before, sums, strict=True))
+                total[key] = (sums, extremes)
+        return total
+
+    def _group_columns(self, codes: Array) -> list[list[Any]]:
+        rows = pa.array(self.first[codes])
+        return [self.events.group_value(name).take(rows).to_pylist() for name in self.plan.group_by]
+
+    def _rows(self, found: Found) -> pa.Table:
+        keys = sorted(found)
+        groups = self._group_columns(np.array([g for g, _ in keys], np.int64))
+        windows = self.plan.windows
+        return result_table(
+            self.plan,
+            [
+                Row(group, windows.start(j), windows.end(j), *found[g, j])
+                for group, (g, j) in zip(zip(*groups, strict=True) if groups else [()] * len(keys), keys, strict=True)
+            ],
         )
-        for (g, j), value in sorted(rows.items())
-    ]
 
 
 def _within(plan: Plan, table: pa.Table, windows: range) -> pa.Table:
@@ -94,22 +135,6 @@ Found = dict[tuple[int, int], tuple[tuple[Number, ...], tuple[Any, ...]]]
 """(group code, window) -> (sums, extreme values)."""
 
 
-def _rows(automaton: Automaton, events: Events, groups: Array, wanted: Carried, windows: range | None) -> Found:
-    """Sums of all the runs that make up an automaton's trends, by (group, window)."""
-    total: Found = {}
-    for run in runs(events, automaton, events.plan.scoped):
-        for key, (sums, extremes) in _Run(run, automaton, groups, wanted, windows).rows().items():
-            if key in total:
-                before, best = total[key]
-                extremes = tuple(
-                    _extreme(function, a, b)
-                    for (function, _, _), a, b in zip(wanted.extremes, best, extremes, strict=True)
-                )
-                sums = tuple(a + b for a, b in zip(before, sums, strict=True))
-            total[key] = (sums, extremes)
-    return total
-
-
 def _extreme(function: str, a: Any, b: Any) -> Any:
     if a is None or b is None:
         return b if a is None else a
@@ -128,10 +153,10 @@ class _Run:
         self.group = groups[self.slice.rows[self.tasks.lo]] if len(self.tasks.lo) else np.zeros(0, np.int64)
         self.kernel = Pass(self.slice, run.automaton, guards, whole.follows)
 
-    def rows(self) -> Found:
-        """Sums by (group, window), where there is a trend."""
+    def cells(self) -> Cells | None:
+        """Sums by (group, window), where there is a trend; None when there is none."""
         if not len(self.tasks.lo):
-            return {}
+            return None
         weights = self.contributions.weights
         tier = self.kernel.first_tier(weights)
         quick = tier == "E"
@@ -139,15 +164,13 @@ class _Run:
         plain = _doubles(first.sums) if quick else first.sums
         hit = np.flatnonzero(first.hit)
         if not len(hit):
-            return {}
+            return None
         tasks, group = self.tasks.subset(hit), self.group[hit]
-        keys = np.stack([group, tasks.window], axis=1)
-        distinct, cell = np.unique(keys, axis=0, return_inverse=True)
-        cell = cell.reshape(-1)
-        sums = np.zeros((len(distinct), plain.shape[1]))
+        keys, cell = _distinct(group, tasks.window)
+        sums = np.zeros((len(keys), plain.shape[1]))
         with np.errstate(over="ignore", invalid="ignore"):
             np.add.at(sums, cell, plain[hit])
-        extremes = np.full((len(distinct), first.extremes.shape[1]), -np.inf)
+        extremes = np.full((len(keys), first.extremes.shape[1]), -np.inf)
         np.maximum.at(extremes, cell, first.extremes[hit])
         size = np.where(np.isfinite(sums), np.abs(sums), np.inf).max(axis=1)
         wide = self._wide(tasks, cell, (size >= EXACT) & self._some_below(sums))
@@ -157,12 +180,7 @@ class _Run:
             scaled = _by_cell(first.sums[hit][chosen], cell[chosen])
         else:
             scaled = self._scaled(tasks, cell, large)
-        found: Found = {}
-        for c, (g, j) in enumerate(distinct):
-            row = tuple(self._number(c, k, sums[c], wide, scaled) for k in range(sums.shape[1]))
-            values = tuple(self.contributions.extreme_value(m, x) for m, x in enumerate(extremes[c]))
-            found[int(g), int(j)] = (row, values)
-        return found
+        return Cells(self.contributions, keys, sums, extremes, wide, scaled)
 
     def _some_below(self, sums: Array) -> Array:
         """Rows with a sum that float64 may have rounded and 128 bits hold."""
@@ -204,10 +222,51 @@ class _Run:
         sums = self.kernel.run(chosen, self.contributions.weights.without_extremes(), "E").sums
         return _by_cell(sums, owner)
 
-    def _number(
-        self, c: int, k: int, sums: Array, wide: dict[tuple[int, int], int], scaled: dict[tuple[int, int],
-        tuple[float, float]]
-    ) -> Number:  # fmt: skip
+
+def _distinct(group: Array, window: Array) -> tuple[Array, Array]:
+    """The (group, window) there are, (C, 2), and which of them each is."""
+    low = int(window.min())
+    span = int(window.max()) - low + 1
+    keys, cell = np.unique(group.astype(np.int64) * span + (window - low), return_inverse=True)
+    return np.stack([keys // span, keys % span + low], axis=1), cell.reshape(-1)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Sums of a run by (group, window): `keys` (C, 2); `sums` (C, K) as float64, infinite beyond; codes of `extremes`
+    (C, M); and by (cell, k) the sums modulo 2^128 and as mantissa and exponent, where they are asked for."""
+
+    contributions: Contributions
+    keys: Array
+    sums: Array
+    extremes: Array
+    wide: dict[tuple[int, int], int]
+    scaled: dict[tuple[int, int], tuple[float, float]]
+
+    def plain(self) -> Array:
+        """Which cells float64 tells all about: every whole sum is exact, every other one is finite."""
+        told = np.isfinite(self.sums).all(axis=1)
+        for k, (what, _, _) in enumerate(self.contributions.wanted.sums):
+            if what != "value" and (what != "magnitude" or self.contributions.whole):
+                told &= self.sums[:, k] < EXACT
+        return told
+
+    def columns(self, chosen: Array) -> tuple[Array, Array, list[Array]]:
+        """Windows, sums and extreme values of some cells."""
+        values = [self.contributions.extreme_values(m, self.extremes[chosen, m]) for m in range(self.extremes.shape[1])]
+        return self.keys[chosen, 1], self.sums[chosen], values
+
+    def found(self, chosen: Array) -> Found:
+        """Some cells as numbers of any size."""
+        found: Found = {}
+        for c in chosen.tolist():
+            row = tuple(self._number(c, k) for k in range(self.sums.shape[1]))
+            values = tuple(self.contributions.extreme_value(m, x) for m, x in enumerate(self.extremes[c]))
+            found[int(self.keys[c, 0]), int(self.keys[c, 1])] = (row, values)
+        return found
+
+    def _number(self, c: int, k: int) -> Number:
+        sums, wide = self.sums[c], self.wide
         value = float(sums[k])
         what, variable, attribute = self.contributions.wanted.sums[k]
         size = value
@@ -223,7 +282,7 @@ class _Run:
             return Number(value, 0.0, wide[c, k])
         if math.isfinite(value):
             return Number(value)
-        return Number(*scaled[c, k])
+        return Number(*self.scaled[c, k])
 
 
 def _doubles(sums: Array) -> Array:
