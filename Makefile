@@ -21,8 +21,8 @@ setup: ## bring Python packages, Java and Delta's jars (the other verbs do it wh
 demo: setup ## the main job: a year of real flights through Airflow, Spark and Delta to trend tables
 	@$(RUN) python -m jobs.demo
 
-test: setup ## every test
-	@$(RUN) python -m pytest
+test: setup ## every test: those with Spark or Airflow in one process, the rest in another
+	@$(RUN) python -m pytest -n 2 --dist loadgroup
 
 test-fast: setup ## the tests that need neither Spark nor Airflow
 	@$(RUN) python -m pytest -m "not spark and not airflow and not slow"

@@ -12,8 +12,9 @@ from cep_core.direct import Direct, applies
 from cep_core.errors import WindowTooLargeError
 from cep_core.kernels import trends as kernel
 from cep_core.layout import layout, store_table
+from cep_core.links import make_links
 from cep_core.ranks import Guarded, make_divides, make_layers
-from cep_core.slices import Slice, check_alarm, make_links, make_predicates, partition_ends
+from cep_core.slices import Slice, check_alarm, make_predicates, partition_ends
 from cep_core.tasks import Sums, Tasks, Weights, number_rows
 
 Array = Any

@@ -1,4 +1,4 @@
-"""Rows sorted by (partition, time) with what the kernel needs of each: matches, comparison codes, links."""
+"""Rows sorted by (partition, time) with what the kernel needs of each: matches, comparison codes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from cep_core import syntax as s
 from cep_core.codes import ordered_codes
 from cep_core.columns import Events
 from cep_core.errors import BadEventsError
-from cep_core.kernels.predicates import EARLIER, LATER, STACK, pair_true
-from cep_core.layout import Layout
+from cep_core.kernels.predicates import EARLIER, LATER, STACK
 from cep_core.programs import Program, compile_program
 
 Array = Any
@@ -128,38 +127,6 @@ def _leaves(slice_: Slice, program: Program, v: Array, w: Array) -> list[Array]:
     return leaves
 
 
-def make_links(
-    slice_: Slice, layout: Layout, pairs: tuple[tuple[str, str], ...], predicates: tuple[Array, ...]
-) -> Array:
-    """(variables, n): where the event that follows each event may stand, -1 nowhere.
-
-    skip_till_next_match: the first position of the time of the next event that could follow. Contiguous selections:
-    the position of the event just after. `pairs`: the (V, W) that the pattern makes adjacent.
-    """
-    plan = slice_.events.plan
-    n = slice_.length
-    following = np.full((len(plan.variables), n), -1, dtype=np.int64)
-    if plan.select != "skip_till_next_match":
-        position = np.full(slice_.events.length, -1, dtype=np.int64)
-        position[slice_.rows] = np.arange(n)
-        after = slice_.events.successors()[slice_.rows]
-        found = np.where(after >= 0, position[after], -1)
-        following[:] = np.where((found >= 0) & (slice_.partition[found] == slice_.partition), found, -1)
-        return following
-    ranges: dict[tuple[str, str], tuple[int, int, int, int]] = {}
-    comparisons = programs = 0
-    for names in layout.tried:
-        pair = plan.pair(*names)
-        more, most = comparisons + len(pair.splits), programs + len(pair.mixed)
-        ranges[names] = (comparisons, more, programs, most)
-        comparisons, programs = more, most
-    rows = [(plan.variables.index(v), plan.variables.index(w), *ranges[v, w]) for v, w in pairs]
-    table = np.array(rows, dtype=np.int64).reshape(len(pairs), 6)
-    ends = partition_ends(slice_.partition)
-    _next_links(slice_.time, slice_.ok, ends, table, predicates, plan.windows.within, following)
-    return following
-
-
 def partition_ends(partition: Array) -> Array:
     """For each position the end (exclusive) of its partition."""
     ends = np.empty(len(partition), np.int64)
@@ -182,23 +149,3 @@ def _in_order(partition: Array, time: Array) -> bool:
         if partition[i] < partition[i - 1] or (partition[i] == partition[i - 1] and time[i] < time[i - 1]):
             return False
     return True
-
-
-@njit(cache=True, nogil=True)
-def _next_links(time: Array, ok: Array, ends: Array, pairs: Array, predicates: Any, within: int, out: Array) -> None:
-    for v in range(time.shape[0]):
-        for x in range(pairs.shape[0]):
-            a, b = pairs[x, 0], pairs[x, 1]
-            if not (ok[v] >> np.uint64(a)) & np.uint64(1):
-                continue
-            group = v
-            for u in range(v + 1, ends[v]):
-                if time[u] != time[group]:
-                    group = u
-                if time[u] - time[v] >= within or (out[a, v] >= 0 and time[u] >= time[out[a, v]]):
-                    break
-                if time[u] == time[v] or not (ok[u] >> np.uint64(b)) & np.uint64(1):
-                    continue
-                if pair_true(predicates, pairs[x, 2:6], v, u):
-                    out[a, v] = group
-                    break

@@ -23,6 +23,13 @@ SETTINGS = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs Spark or Airflow runs in one process, one after another; the rest beside it, when there are two."""
+    for item in items:
+        if item.get_closest_marker("spark") or item.get_closest_marker("airflow"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """The session that `pipelines.session` starts: two cores, Delta from the jars of the set-up, no network."""

@@ -1,0 +1,137 @@
+"""Where the event that follows each event may stand, for selections that do not skip at will."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cep_core.kernels.predicates import pair_true
+from cep_core.layout import Layer, Layout
+from cep_core.pairs import Method
+from cep_core.ranks import make_layers
+from cep_core.slices import Slice, partition_ends
+
+Array = Any
+
+
+def make_links(
+    slice_: Slice, layout: Layout, pairs: tuple[tuple[str, str], ...], predicates: tuple[Array, ...]
+) -> Array:
+    """(variables, n): where the event that follows each event may stand, -1 nowhere.
+
+    skip_till_next_match: the first position of the time of the next event that could follow. Contiguous selections:
+    the position of the event just after. `pairs`: the (V, W) that the pattern makes adjacent.
+    """
+    plan = slice_.events.plan
+    n = slice_.length
+    following = np.full((len(plan.variables), n), -1, dtype=np.int64)
+    if plan.select != "skip_till_next_match":
+        position = np.full(slice_.events.length, -1, dtype=np.int64)
+        position[slice_.rows] = np.arange(n)
+        after = slice_.events.successors()[slice_.rows]
+        found = np.where(after >= 0, position[after], -1)
+        following[:] = np.where((found >= 0) & (slice_.partition[found] == slice_.partition), found, -1)
+        return following
+    ends = partition_ends(slice_.partition)
+    ranges: dict[tuple[str, str], tuple[int, int, int, int]] = {}
+    comparisons = programs = 0
+    for names in layout.tried:
+        pair = plan.pair(*names)
+        more, most = comparisons + len(pair.splits), programs + len(pair.mixed)
+        ranges[names] = (comparisons, more, programs, most)
+        comparisons, programs = more, most
+    rows = []
+    for v, w in pairs:
+        if plan.pair(v, w).method in (Method.SCAN, Method.DIVIDE):
+            rows.append((plan.variables.index(v), plan.variables.index(w), *ranges[v, w]))
+            continue
+        layers = make_layers(slice_, (Layer(v, w),), (np.zeros((0, n), np.int64),) * 3)
+        held = np.bincount(layers.seg_w[0][layers.seg_w[0] >= 0], minlength=layers.segments[0])
+        base = np.append(0, np.cumsum(held))
+        _nearest(
+            slice_.time, ends, layers.rank[0], layers.limit[0], layers.seg_v[0], layers.seg_w[0], base,
+            plan.windows.within, following[plan.variables.index(v)],
+        )  # fmt: skip
+    table = np.array(rows, dtype=np.int64).reshape(len(rows), 6)
+    _first_true(slice_.time, slice_.ok, ends, table, predicates, plan.windows.within, following)
+    return following
+
+
+@njit(cache=True, nogil=True)
+def _nearest(
+    time: Array, ends: Array, rank: Array, limit: Array, seg_v: Array, seg_w: Array, base: Array, within: int,
+    out: Array,
+) -> None:  # fmt: skip
+    """Lower out[v] (-1: nowhere) to the first position of the time of the nearest later w of v's segment whose limit is
+    above v's rank, O(n log n).
+
+    From the last event to the first, each segment keeps the w's that may be nearest to somebody: one with a limit no
+    larger than a nearer one's never is. So limits rise with distance, and the nearest that is large enough is found by
+    halving."""
+    held = np.zeros(base.shape[0], np.int64)
+    kept = np.empty(base[-1], np.int64)
+    x = time.shape[0]
+    while x > 0:
+        i = x - 1
+        end = ends[i]
+        if x == end:
+            held[:] = 0
+        while i > 0 and time[i - 1] == time[x - 1] and ends[i - 1] == end:
+            i -= 1
+        for v in range(i, x):
+            segment = seg_v[v]
+            if segment < 0 or held[segment] == 0:
+                continue
+            first = base[segment]
+            low, high = -1, held[segment] - 1
+            # low: the nearest (highest place) whose limit is above the rank
+            bottom = 0
+            while bottom <= high:
+                middle = (bottom + high) // 2
+                if limit[kept[first + middle]] > rank[v]:
+                    low = middle
+                    bottom = middle + 1
+                else:
+                    high = middle - 1
+            if low < 0:
+                continue
+            w = kept[first + low]
+            if time[w] - time[v] < within and (out[v] < 0 or time[w] < time[out[v]]):
+                out[v] = w
+        for w in range(x - 1, i - 1, -1):
+            segment = seg_w[w]
+            if segment < 0:
+                continue
+            first = base[segment]
+            while held[segment] > 0 and limit[kept[first + held[segment] - 1]] <= limit[w]:
+                held[segment] -= 1
+            kept[first + held[segment]] = w
+            held[segment] += 1
+        x = i
+    for v in range(time.shape[0]):
+        w = out[v]
+        while w > 0 and time[w - 1] == time[w] and ends[w - 1] == ends[w]:
+            w -= 1
+        out[v] = w
+
+
+@njit(cache=True, nogil=True)
+def _first_true(time: Array, ok: Array, ends: Array, pairs: Array, predicates: Any, within: int, out: Array) -> None:
+    for v in range(time.shape[0]):
+        for x in range(pairs.shape[0]):
+            a, b = pairs[x, 0], pairs[x, 1]
+            if not (ok[v] >> np.uint64(a)) & np.uint64(1):
+                continue
+            group = v
+            for u in range(v + 1, ends[v]):
+                if time[u] != time[group]:
+                    group = u
+                if time[u] - time[v] >= within or (out[a, v] >= 0 and time[u] >= time[out[a, v]]):
+                    break
+                if time[u] == time[v] or not (ok[u] >> np.uint64(b)) & np.uint64(1):
+                    continue
+                if pair_true(predicates, pairs[x, 2:6], v, u):
+                    out[a, v] = group
+                    break
