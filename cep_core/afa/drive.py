@@ -14,6 +14,10 @@ from cep_core.afa.stream import Stream, Values
 Array = Any
 
 
+MOST_VERDICTS = 1 << 20
+"""Bytes for what events do to states, known beforehand for each combination of conditions."""
+
+
 class OverflowedAt(Exception):  # noqa: N818 - it says where
     """A whole number overflows: `row` of the table of arcs and `event` (position in the stream)."""
 
@@ -33,7 +37,7 @@ def drive(
     """
     plan, n, width = stream.plan, stream.length, values.init.shape[1]
     states = len(plan.states)
-    memory = np.zeros(16, np.int64)
+    memory = np.zeros(17, np.int64)
     memory[[f.FREE, f.G]] = -1
     meta, registers, buckets = np.zeros((64, 7), np.int64), np.zeros((64, width), np.int64), np.full(128, -1, np.int64)
     lists = np.full((4, states), -1, np.int64)
@@ -46,10 +50,14 @@ def drive(
         assembly.tables, values.machine, values.init, plan.start, plan.within, stream.time, stream.partition,
         stream.bits(assembly), values.leaves, values.leaf_null, values.leaf_slots, starts, watermark, intervals, keep,
     )  # fmt: skip
-    verdicts, marks, found = np.zeros((2, states), np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    marks, found = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    # a row for each set of arcs and combination of conditions, where they are few
+    combinations = len(assembly.tables[3]) << max(2, len(assembly.conditions))
+    judged = np.zeros(combinations if combinations * states <= MOST_VERDICTS else 2, np.bool_)
+    verdicts = np.zeros((len(judged), states), np.int8)
     while True:
         reason = f.advance(
-            *fixed, memory, meta, registers, buckets, lists, verdicts, nodes, stack, rows, log,
+            *fixed, memory, meta, registers, buckets, lists, verdicts, judged, nodes, stack, rows, log,
             goal, goals, begun, begun_at, marks, found, alarm,
         )  # fmt: skip
         if reason == f.DONE:

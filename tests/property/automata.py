@@ -307,6 +307,14 @@ def disagreement(case: Case, tally: AfaTally) -> list[str]:
     return lines
 
 
+def answer(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The enumeration's rows; none where a whole number overflows."""
+    try:
+        return enumerate_runs(query, in_microseconds(rows))
+    except OverflowedError:
+        return []
+
+
 def _count(case: Case, tally: AfaTally) -> None:
     arcs = case.query["arcs"]
     traits = {

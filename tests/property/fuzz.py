@@ -25,7 +25,6 @@ from tests.property import automata, matches
 from tests.property.agreement import Tally, disagreement
 from tests.property.strategies import long_questions, questions
 from tests.reference import reference
-from tests.reference_afa import reference as automata_reference
 from tests.reference_matches import reference as matches_reference
 
 CHUNK = 500
@@ -43,11 +42,11 @@ class Disagreement(AssertionError):  # noqa: N818 - it is one
 
 def as_case(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], name: str) -> str:
     """The question and the reference's answer as one entry of tests/cases."""
-    answer = {"matches": matches_reference, "automaton": automata_reference}.get(query["kind"], reference)
+    answer = {"matches": matches_reference, "automaton": automata.answer}.get(query["kind"], reference)
     hidden = ("window_end", "start", "end", "lifetime_start", "lifetime_end")
     expect = [
         {key: _seconds(value) if key == "window_start" else value for key, value in row.items() if key not in hidden}
-        for row in answer(query, automata.in_microseconds(rows) if query["kind"] == "automaton" else rows)
+        for row in answer(query, rows)
     ]
     text = io.StringIO()
     yaml = YAML(typ="safe")

@@ -48,7 +48,7 @@ class Arc:
     how: str
     when: Evaluate
     needs: tuple[Evaluate, ...]
-    """The parts of `when` that speak of the event only: where one is not true, the rest is not asked."""
+    """The parts of `when` that do not read the register: where one is not true, the rest is not asked."""
     sets: Mapping[str, Evaluate]
     lives: tuple[int, int]
 
@@ -89,14 +89,14 @@ def arc(one: Mapping[str, Any]) -> Arc:
         target=one["to"],
         how=how,
         when=read(text),
-        needs=tuple(part for part in conjuncts(text) if only_event(part)),
+        needs=tuple(part for part in conjuncts(text) if how == "event" and not reads_register(part)),
         sets={name: read(value) for name, value in (one.get("set") or {}).items()},
         lives=(moment(one.get("valid_from"), -(2**63)), moment(one.get("valid_to"), 2**63)),
     )
 
 
-def only_event(part: Evaluate) -> bool:
-    """Whether an expression names the event and no field of the register."""
+def reads_register(part: Evaluate) -> bool:
+    """Whether an expression names a field of the register."""
     names: list[str | None] = []
 
     def scope(of: str | None, name: str) -> Value:
@@ -104,7 +104,7 @@ def only_event(part: Evaluate) -> bool:
         return None
 
     part(scope)
-    return bool(names) and None not in names
+    return None in names
 
 
 def moment(raw: Any, otherwise: int) -> int:

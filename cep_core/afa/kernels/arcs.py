@@ -32,20 +32,28 @@ FULL, ALARM = -1, -2
 
 @njit(cache=True, nogil=True)
 def judge(
-    arcs: Array, at: Array, listed: Array, live: int, bits: Array, e: int, rests: bool,
-    verdicts: Array, row: int,
-) -> None:  # fmt: skip
-    """Fill verdicts[row] (states) for event e. `rests`: whether ignored events leave groups untouched."""
+    arcs: Array, at: Array, listed: Array, live: int, bits: Array, e: int, rests: bool, verdicts: Array, judged: Array,
+) -> int:  # fmt: skip
+    """The row of `verdicts` (rows, states) that says what event e does to each state, filled if it is not yet. `rests`:
+    whether ignored events leave groups untouched.
+
+    It depends on the set of arcs that live and on the conditions that hold. Where there is a row for each combination
+    it is filled once; else an event and the next have a row each.
+    """
+    known = verdicts.shape[0] > 2
+    row = (live * (verdicts.shape[0] // (at.shape[0])) + np.int64(bits[e, 0] >> np.uint64(1))) if known else e & 1
+    if known and judged[row]:
+        return int(row)
     for q in range(verdicts.shape[1]):
         found = DIES
         for i in range(at[live, q], at[live, q + 1]):
             arc = listed[i]
-            # without branches: which conditions hold is chance, and a dynamic pattern keeps changing what it means
             c = arcs[arc, CONDITION]
-            holds = np.int64((bits[e, c >> 6] >> np.uint64(c & 63)) & np.uint64(1))
-            resting = int(rests) & arcs[arc, RESTING]
-            found = max(found, holds * (STEPS - resting))
+            if (bits[e, c >> 6] >> np.uint64(c & 63)) & np.uint64(1):
+                found = max(found, RESTS if rests and arcs[arc, RESTING] else STEPS)
         verdicts[row, q] = found
+    judged[row] = True
+    return int(row)
 
 
 @njit(cache=True, nogil=True)

@@ -23,7 +23,6 @@ from cep_core.afa.kernels.arcs import (
     NO,
     OVERFLOW,
     RESTS,
-    STEPS,
     TARGET,
     ended,
     fire,
@@ -40,7 +39,9 @@ DONE, MORE_GROUPS, MORE_GOALS, MORE_ROWS, MORE_NODES, MORE_LOG, OVERFLOWED = ran
 """Why `advance` returns: at the end, for more room (then it goes on where it was), or for good."""
 
 # what `advance` remembers between calls
-AT, PHASE, LOW, BEFORE, EPOCH, BEGINNING, Q, G, FREE, GROUPS, USED, LOGGED, UNIONS, MARK, NOW, LATER = range(16)
+AT, PHASE, LOW, BEFORE, EPOCH, BEGINNING, Q, G, FREE, GROUPS, USED, LOGGED, UNIONS, MARK, NOW, LATER, FOLLOWING = range(
+    17
+)
 
 ENTER, ENDING, BEGIN, STEP, EMIT, LEAVE = range(6)
 """Phases of an event."""
@@ -62,8 +63,8 @@ def _advance(
     tables: Any, machine: Any, init: Array, start: int, within: int, time: Array, partition: Array, bits: Array,
     leaves: Array, leaf_null: Array, leaf_slots: Array, starts: tuple[int, int], watermark: int,
     rests: bool, keep: bool,
-    memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, verdicts: Array, nodes: Array,
-    stack: Array, rows: Array, log: Array, goal: Array, goals: Array, begun: Array, begun_at: Array,
+    memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, verdicts: Array, judged: Array,
+    nodes: Array, stack: Array, rows: Array, log: Array, goal: Array, goals: Array, begun: Array, begun_at: Array,
     marks: Array, found: Array, alarm: Array,
 ) -> int:  # fmt: skip
     """`advance`, over arrays that are not counted."""
@@ -76,7 +77,7 @@ def _advance(
     e, phase, low, before, epoch = memory[AT], memory[PHASE], memory[LOW], memory[BEFORE], memory[EPOCH]
     beginning, q, g, free, groups = memory[BEGINNING], memory[Q], memory[G], memory[FREE], memory[GROUPS]
     used, logged, unions, stamp, now = memory[USED], memory[LOGGED], memory[UNIONS], memory[MARK], memory[NOW]
-    reason = DONE
+    following, reason = memory[FOLLOWING], DONE
     while e < n:
         over = e + 1 == n or partition[e + 1] != partition[e]
         if phase == ENTER:
@@ -97,15 +98,15 @@ def _advance(
             if fresh:
                 while epoch < bounds.shape[0] and bounds[epoch] <= time[e]:
                     epoch += 1
-                judge(arcs, at, listed, sets[epoch], bits, e, rests, verdicts, now)
+                now = judge(arcs, at, listed, sets[epoch], bits, e, rests, verdicts, judged)
             else:
-                now = 1 - now
+                now = following
             if not over:
                 later = epoch
                 while later < bounds.shape[0] and bounds[later] <= time[e + 1]:
                     later += 1
                 memory[LATER] = later
-                judge(arcs, at, listed, sets[later], bits, e + 1, rests, verdicts, 1 - now)
+                following = judge(arcs, at, listed, sets[later], bits, e + 1, rests, verdicts, judged)
             phase, q, g = ENDING, 0, lists[0, 0]
         if phase == ENDING:
             # windows that ended since the event before, whose `window_end` arcs fire with that event as the last
@@ -132,7 +133,6 @@ def _advance(
             # lists that do not rest are put aside; what comes now is of a new age and does not meet what was
             for q in range(states):
                 if verdicts[now, q] != RESTS or e - lists[3, q] >= SWEEP:
-                    verdicts[now, q] = DIES if verdicts[now, q] == DIES else STEPS
                     lists[1, q], lists[0, q] = lists[0, q], -1
                     lists[2, q] += 1
                     lists[3, q] = e
@@ -209,7 +209,7 @@ def _advance(
                     break
             for j in range(count):
                 state = goals[j]
-                if (over or verdicts[1 - now, state] == DIES) and not (final[state] or ends[state] or keep):
+                if (over or verdicts[following, state] == DIES) and not (final[state] or ends[state] or keep):
                     continue
                 lasting = since if j == stays else e
                 h = hashed(state, goal, j)
@@ -304,6 +304,7 @@ def _advance(
     memory[AT], memory[PHASE], memory[LOW], memory[BEFORE], memory[EPOCH] = e, phase, low, before, epoch
     memory[BEGINNING], memory[Q], memory[G], memory[FREE], memory[GROUPS] = beginning, q, g, free, groups
     memory[USED], memory[LOGGED], memory[UNIONS], memory[MARK], memory[NOW] = used, logged, unions, stamp, now
+    memory[FOLLOWING] = following
     return reason
 
 
@@ -312,8 +313,8 @@ def advance(
     tables: Any, machine: Any, init: Array, start: int, within: int, time: Array, partition: Array, bits: Array,
     leaves: Array, leaf_null: Array, leaf_slots: Array, starts: tuple[int, int], watermark: int,
     rests: bool, keep: bool,
-    memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, verdicts: Array, nodes: Array,
-    stack: Array, rows: Array, log: Array, goal: Array, goals: Array, begun: Array, begun_at: Array,
+    memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, verdicts: Array, judged: Array,
+    nodes: Array, stack: Array, rows: Array, log: Array, goal: Array, goals: Array, begun: Array, begun_at: Array,
     marks: Array, found: Array, alarm: Array,
 ) -> int:  # fmt: skip
     """All runs over events in order of (partition, time, tie), until the end or until an array is too small.
@@ -327,6 +328,7 @@ def advance(
         borrowed(tables), borrowed(machine), borrowed(init), start, within, borrowed(time), borrowed(partition),
         borrowed(bits), borrowed(leaves), borrowed(leaf_null), borrowed(leaf_slots), starts, watermark, rests, keep,
         borrowed(memory), borrowed(meta), borrowed(registers), borrowed(buckets), borrowed(lists),
-        borrowed(verdicts), borrowed(nodes), borrowed(stack), borrowed(rows), borrowed(log), borrowed(goal),
+        borrowed(verdicts), borrowed(judged), borrowed(nodes), borrowed(stack), borrowed(rows), borrowed(log),
+        borrowed(goal),
         borrowed(goals), borrowed(begun), borrowed(begun_at), borrowed(marks), borrowed(found), borrowed(alarm),
     )  # fmt: skip
