@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from cep_core import parse
-from cep_core.afa.model import AutomatonPattern
+from cep_core.afa.model import ArcModel, AutomatonPattern, FieldModel
 from cep_core.errors import (
     BadValueError,
     FileUnreadableError,
@@ -33,12 +33,14 @@ class Shape:
 
     model: type[Pattern]
     instead: Mapping[str, Any] = field(default_factory=dict)
+    nested: Mapping[str, type[BaseModel]] = field(default_factory=dict)
+    """The models of what stands under a key of the file, for the keys there."""
 
 
 SHAPES: Mapping[str, Shape] = {
     "trends": Shape(TrendsPattern, {"return": {"trends": "COUNT(*)"}, "within": "1 day"}),
     "matches": Shape(MatchesPattern, {"within": "1 day"}),
-    "automaton": Shape(AutomatonPattern, {"within": "1 day"}),
+    "automaton": Shape(AutomatonPattern, {"within": "1 day"}, {"arcs": ArcModel, "register": FieldModel}),
 }
 """The kinds that are built."""
 PLANNED = ("algebra", "xml_join")
@@ -117,7 +119,7 @@ def _file_checks(pattern: Pattern, source: Source, stem: str) -> list[TrendlakeE
     return errors
 
 
-def _keys(model: type[Pattern]) -> list[str]:
+def _keys(model: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
@@ -129,7 +131,8 @@ def _unknown_key(source: Source, kind: str, path: tuple[str | int, ...]) -> Tren
     if others:
         message = f"'{word}' is a key of kind {' and '.join(others)}, not of kind {kind}"
         return UnknownKeyError(message, place=place)
-    known = _keys(SHAPES[kind].model) if len(path) == 1 else []
+    within = SHAPES[kind].model if len(path) == 1 else SHAPES[kind].nested.get(str(path[0]))
+    known = _keys(within) if within else []
     return UnknownKeyError(f"unknown key '{word}'", place=place, hint=did_you_mean(word, known))
 
 

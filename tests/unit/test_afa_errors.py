@@ -103,6 +103,11 @@ def test_mistake(tmp_path: Path, old: str, new: str, error: str, caret: str) -> 
     assert found.startswith(caret)
 
 
+def test_a_misspelt_key_of_an_arc_is_recognised(tmp_path: Path) -> None:
+    (shown,) = told(tmp_path, "ignore: true", "ignore: true, valid_form: 2013-06-01")
+    assert "did you mean 'valid_from'?" in shown
+
+
 def test_a_field_with_a_mistake_is_told_once(tmp_path: Path) -> None:
     """The arcs that use it are not."""
     assert len(told(tmp_path, "{type: int, init: 0}", "{type: int}")) == 1
