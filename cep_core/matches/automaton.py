@@ -7,6 +7,7 @@ part with it, ignores it, or does several of these (Agrawal et al. 2008, section
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
@@ -28,23 +29,35 @@ class Automaton:
 
     def __init__(self, plan: MatchesPlan, stream: Stream, *, merging: bool = True) -> None:
         self.plan = plan
-        self.program = Program(plan, {name: stream.values(name) for name in plan.columns})
+        self.program = Program(plan, stream.values)
         self.masks = stream.time, stream.begins.astype(np.int64), stream.takes.astype(np.int64)
-        self.time: list[int] = stream.time.tolist()
-        self.begins: list[int] = stream.begins.tolist()
-        self.takes: list[int] = stream.takes.tolist()
         self.merging = merging
         self.buffer = Buffer()
         self.last = len(plan.parts) - 1
         self.runs: list[Runs] = []
         self.serial = 0
 
+    @cached_property
+    def time(self) -> list[int]:
+        """Of each event, microseconds."""
+        return list(self.masks[0].tolist())
+
+    @cached_property
+    def begins(self) -> list[int]:
+        """The parts that each event may begin, as bits."""
+        return list(self.masks[1].tolist())
+
+    @cached_property
+    def takes(self) -> list[int]:
+        """The parts that each event may go on with, as bits."""
+        return list(self.masks[2].tolist())
+
     def endings(self, partition: Partition) -> Iterator[tuple[list[int], int]]:
         """(nodes, horizon) for each event that ends matches: the runs behind the nodes that started after `horizon`
         (microseconds). `forget` between two of them drops all runs."""
         self.forget()
         within, time = self.plan.within, self.time
-        for event, broken in zip(partition.events, partition.broken, strict=True):
+        for event, broken in zip(partition.events.tolist(), partition.broken.tolist(), strict=True):
             if broken:
                 self.forget()
             horizon = time[event] - within
@@ -73,7 +86,7 @@ class Automaton:
     def _compiled_blocks(self, partition: Partition) -> Iterator[tuple[list[int], list[int], int]]:
         """With empty registers a state has one run at most: its link is kept in an array, the loop is compiled."""
         parts = len(self.plan.parts)
-        events, broken = np.array(partition.events, np.int64), np.array(partition.broken, bool)
+        events, broken = partition.events, partition.broken
         kleene = np.array([part.kleene for part in self.plan.parts])
         mode = {"skip_till_any_match": ANY, "skip_till_next_match": NEXT}.get(self.plan.select, CONTIGUOUS)
         links, fresh = np.full(parts, NOTHING, np.int64), np.zeros(parts, np.int64)
@@ -92,7 +105,7 @@ class Automaton:
             yield (
                 ends[:found].tolist(),
                 horizons[:found].tolist(),
-                self.time[partition.events[at - 1]] - self.plan.within,
+                int(self.masks[0][events[at - 1]]) - self.plan.within,
             )
             links[:] = [runs.get((), NOTHING) for runs in self.runs]
 

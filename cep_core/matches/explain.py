@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cep_core.matches.plan import MatchesPlan
-from cep_core.matches.program import is_local
-from cep_core.matches.registers import Slot, live_slots, moments
+from cep_core.matches.registers import Slot, live_slots
 from cep_core.unparse import duration, expression
 
 _IGNORES = {
@@ -14,6 +13,13 @@ _IGNORES = {
     "skip_till_next_match": "ignores what it cannot take (at a Kleene part) or begin the next part with (elsewhere)",
     "partition_contiguous": "ignores events of other partitions only",
     "contiguous": "ignores nothing",
+}
+
+_WHEN = {
+    "each": "each event",
+    "first": "the first event",
+    "later": "each event after the first",
+    "last": "when the part is done",
 }
 
 
@@ -46,17 +52,10 @@ def _lines(plan: MatchesPlan) -> Iterator[str]:
 def _state(plan: MatchesPlan, number: int) -> Iterator[str]:
     part = plan.parts[number]
     yield f"part {number + 1}    {part.type_name} {part.variable}{'+' if part.kleene else ''}"
-    for index, condition in enumerate(plan.conditions):
+    for condition in plan.conditions:
         if condition.part == number:
-            when = {
-                "each": "each event", "first": "the first event", "later": "each event after the first",
-                "last": "when the part is done",
-            }[condition.when]  # fmt: skip
-            alone = all(is_local(plan, index, moment) for moment in moments(plan, condition))
-            if len(plan.parts) > 1 or part.kleene or not alone:
-                yield f"  {when}: {expression(condition.expression)}"
-            else:
-                yield f"  {expression(condition.expression)}"
+            when = _WHEN[condition.when] if part.kleene else "the event"
+            yield f"  {when}: {expression(condition.expression)}"
     slots = live_slots(plan)[number]
     if slots:
         yield f"  remembers {', '.join(_slot(plan, slot) for slot in slots)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -37,9 +38,13 @@ class Finish:
         self.stream = stream
         self.part = places(plan)
         self.kleene = {part.variable for part in plan.parts if part.kleene}
-        self.time: list[int] = stream.time.tolist()
         self.nots = [self._not(k, negation) for k, negation in enumerate(plan.negations)]
         self.measures = [compiled(measure.expression, self._leaf({})) for measure in plan.measures]
+
+    @cached_property
+    def time(self) -> list[int]:
+        """Of each event, microseconds."""
+        return list(self.stream.time.tolist())
 
     def ruled_out(self, match: Match) -> bool:
         """Whether an event of a NOT stands where it must not."""

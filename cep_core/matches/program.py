@@ -20,8 +20,8 @@ from cep_core.matches.registers import (
 )
 from cep_core.matches.scalars import Reader, Value, bounded, compiled
 
-Columns: TypeAlias = Mapping[str, Sequence[Value]]
-"""Attribute -> its value of each event."""
+Columns: TypeAlias = Callable[[str], Sequence[Value]]
+"""The values of an attribute, one an event."""
 Register: TypeAlias = tuple[Any, ...]
 Check: TypeAlias = Callable[[Register, int], bool]
 Move: TypeAlias = Callable[[Register, int], Register]
@@ -65,7 +65,7 @@ class Program:
         def leaf(read: s.Attribute) -> Reader:
             slot = slot_of(self.plan, index, read, moment)
             if slot is None:
-                column = self.columns[read.name]
+                column = self.columns(read.name)
                 return lambda register, event, at: column[event]
             place = layout.index(slot)
             if slot.what == "seen":
@@ -92,7 +92,7 @@ class Program:
         parts = scope_parts(self.plan, index)
         for number in parts:
             slot = scope_slot(self.plan, index)
-            column = self.columns[slot.name]
+            column = self.columns(slot.name)
             if number > parts[0]:
                 self.begin[number].append(_agrees(column, self._before(number).index(slot)))
             if self.plan.parts[number].kleene:
@@ -116,9 +116,9 @@ class Program:
             reads = seen_reads(self.plan, slot)
             if any(isinstance(read, s.Indexed) for read in reads):
                 return lambda register, event: frozenset()
-            columns = [self.columns[read.name] for read in reads]
+            columns = [self.columns(read.name) for read in reads]
             return lambda register, event: frozenset((tuple(column[event] for column in columns),))
-        column = self.columns[slot.name]
+        column = self.columns(slot.name)
         if slot.what == "running":
             fold = FOLDS[slot.function]
             return lambda register, event: fold(None, column[event])
@@ -131,7 +131,7 @@ class Program:
         if slot.what == "seen":
             cells = [self._newest(slot.part, read) for read in seen_reads(self.plan, slot)]
             return lambda register, event: register[place] | {tuple(cell(register, event) for cell in cells)}
-        column = self.columns[slot.name]
+        column = self.columns(slot.name)
         if slot.what == "running":
             fold = FOLDS[slot.function]
             return lambda register, event: fold(register[place], column[event])
@@ -141,7 +141,7 @@ class Program:
         """What a condition reads of the event that part `part` is about to take."""
         slot = slot_of_newest(part, read)
         if slot is None:
-            column = self.columns[read.name]
+            column = self.columns(read.name)
             return lambda register, event: column[event]
         place = self.live[part].index(slot)
         finished = FINISHED.get(slot.function)

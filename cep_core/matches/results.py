@@ -20,22 +20,36 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def result_table(finish: Finish, chunks: Iterable[Chunk]) -> pa.Table:
     """One row a match, columns of `plan.result_schema`: partition after partition, by the order of their ends."""
-    digests = _digests(finish.stream.raw(finish.plan.schema.event_id))
+    digests = _Digests(finish.stream.table.column(finish.plan.schema.event_id))
     tables = [_table(finish, chunk, digests) for chunk in chunks]
     return pa.concat_tables([finish.plan.result_schema.empty_table(), *tables])
 
 
-def _digests(ids: list[Any]) -> Any:
-    """Two uint64 for each event id, of which a match id is made: the same in every run."""
-    found = b"".join(blake2b(repr(one).encode(), digest_size=16).digest() for one in ids)
-    return np.frombuffer(found, "<u8").reshape(-1, 2)
+class _Digests:
+    """Two uint64 for each event that some match has, of which match ids are made: the same in every run."""
+
+    def __init__(self, ids: pa.ChunkedArray) -> None:
+        self.ids = ids
+        self.known = np.zeros(len(ids), bool)
+        self.values = np.zeros((len(ids), 2), np.uint64)
+
+    def of(self, events: Any) -> Any:
+        """The array, filled in for `events`."""
+        asked = np.zeros(len(self.known), bool)
+        asked[events] = True
+        new = np.flatnonzero(asked & ~self.known)
+        cells = self.ids.take(pa.array(new)).to_pylist()
+        found = b"".join(blake2b(repr(one).encode(), digest_size=16).digest() for one in cells)
+        self.values[new] = np.frombuffer(found, "<u8").reshape(-1, 2)
+        self.known[new] = True
+        return self.values
 
 
-def _table(finish: Finish, found: Chunk, digests: Any) -> pa.Table:
+def _table(finish: Finish, found: Chunk, digests: _Digests) -> pa.Table:
     plan, stream = finish.plan, finish.stream
     schema = plan.result_schema
     named = np.zeros((len(found.lengths), 2), np.uint64)
-    names(digests, found.events, found.lengths, named)
+    names(digests.of(found.events), found.events, found.lengths, named)
     bounds = found.bounds
     first, last = found.events[bounds[:, 0]], found.events[bounds[:, -1] - 1]
     columns: list[Any] = [

@@ -59,7 +59,6 @@ class Matches:
         self.finish = finish
         self.windows = windows
         self.automaton = Automaton(plan, stream, merging=merging)
-        self.time = finish.time
 
     def chunks(self) -> Iterator[Chunk]:
         """Some at a time. Raises TooManyMatchesError."""
@@ -111,7 +110,7 @@ class Matches:
 
     def _wanted(self, ends: list[int], horizons: list[int], windows: range) -> tuple[list[int], list[int]]:
         """Those ends that may belong to the windows: the others are not read."""
-        event, time, pane = self.automaton.buffer.event, self.time, self.plan.pane
+        event, time, pane = self.automaton.buffer.event, self.finish.time, self.plan.pane
         both = [pair for pair in zip(ends, horizons, strict=True) if time[event[pair[0]]] // pane in windows]
         return [node for node, _ in both], [horizon for _, horizon in both]
 

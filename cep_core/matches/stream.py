@@ -23,11 +23,11 @@ Array = Any
 
 @dataclass(frozen=True)
 class Partition:
-    """Events (indices into the stream) of one partition that matter, in order. `broken[i]`: one that was left out,
-    because no part could bind it, lies between event i and the one before, and a run may not ignore it."""
+    """Events (int64 indices into the stream) of one partition that matter, in order. `broken[i]`: one that was left
+    out, because no part could bind it, lies between event i and the one before, and a run may not ignore it."""
 
-    events: list[int]
-    broken: list[bool]
+    events: Array
+    broken: Array
 
 
 class Stream:
@@ -115,8 +115,8 @@ class Stream:
         cuts = np.flatnonzero(np.diff(codes)) + 1 if len(kept) else np.zeros(0, np.int64)
         for events in sorted(np.split(kept, cuts), key=lambda part: int(part[0]) if len(part) else 0):
             if len(events):
-                broken = np.diff(position[events], prepend=position[events[0]] - 1) != 1
-                yield Partition(events.tolist(), broken.tolist() if self.plan.contiguous else [False] * len(events))
+                gaps = np.diff(position[events], prepend=position[events[0]] - 1) != 1
+                yield Partition(events, gaps if self.plan.contiguous else np.zeros(len(events), bool))
 
 
 def _order(plan: MatchesPlan, table: pa.Table) -> Array:

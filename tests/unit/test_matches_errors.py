@@ -129,7 +129,7 @@ def test_explain_says_when_each_condition_is_looked_at_and_what_a_run_remembers(
         "  each event after the first: a[i].price > avg(a[..i-1].price)",
         "  remembers a[a.LEN].volume, avg(a[..].price)",
         "part 2    Stock b",
-        "  each event: b.volume < 0.8 * a[a.LEN].volume",
+        "  the event: b.volume < 0.8 * a[a.LEN].volume",
         "NOT Halt h between a and b",
         "output    every match",
         "cost      O(runs) an event: a run for each state and distinct register; O(length) a match to write it, then "
