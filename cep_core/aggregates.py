@@ -68,13 +68,13 @@ class Contributions:
             if variable is None:
                 continue
             variables[k] = plan.variables.index(variable)
-            table[k] = self._weights(slice_, what, attribute)
+            table[k] = self._weights(what, None if attribute is None else slice_.column(attribute))
         extreme = np.zeros(len(wanted.extremes), np.int64)
         codes = np.full((len(wanted.extremes), n), -np.inf)
         self.values: list[Array] = []
         for m, (function, variable, attribute) in enumerate(wanted.extremes):
             extreme[m] = plan.variables.index(variable)
-            column = slice_.events.column(attribute).take(pa.array(slice_.rows))
+            column = slice_.column(attribute)
             distinct = pc.unique(column.drop_null())
             distinct = distinct.take(pc.sort_indices(distinct))
             self.values.append(distinct)
@@ -85,12 +85,11 @@ class Contributions:
                 codes[m, valid] = ranks[valid] if function == "max" else -ranks[valid]
         self.weights = Weights(variables, table, extreme, codes)
 
-    def _weights(self, slice_: Slice, what: str, attribute: str | None) -> Array:
-        if what == "events" or attribute is None:
-            return np.ones(slice_.length)
-        column = slice_.events.column(attribute).take(pa.array(slice_.rows))
+    def _weights(self, what: str, column: Array) -> Array:
+        if what == "events" or column is None:
+            return 1.0
         if pa.types.is_null(column.type):
-            return np.zeros(slice_.length)
+            return 0.0
         if what == "present":
             return pc.is_valid(column).to_numpy(zero_copy_only=False).astype(np.float64)
         values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype(np.float64)

@@ -58,6 +58,11 @@ class Events:
         index = pa.array(rows)
         return evaluate(node, lambda attribute: self.column(attribute.name).take(index), len(rows))
 
+    def taken(self, name: str, rows: Array) -> Array:
+        """The normalised array of a column, for `rows`."""
+        column = self.column(name)
+        return column if len(rows) == self.length and _counts_up(rows) else column.take(pa.array(rows))
+
     def restricted(self, name: str, variables: frozenset[str], value: int) -> Events:
         """The same events, `variables` binding only those whose `name` has the code `value`."""
         bits = np.uint64(sum(1 << self.plan.variables.index(v) for v in variables))

@@ -55,7 +55,8 @@ class _Answer:
         self.plan, self.events, self.windows = plan, events, windows
         self.groups = events.codes(plan.group_by)
         self.wanted = carried(plan.measures)
-        self.first = np.unique(self.groups, return_index=True)[1] if plan.group_by else np.zeros(1, np.int64)
+        self.first = np.zeros(int(self.groups.max()) + 1, np.int64)
+        self.first[self.groups[::-1]] = np.arange(events.length)[::-1]
 
     def table(self) -> pa.Table:
         plan = self.plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,16 @@ class Slice:
         bound = (self.ok & bit) != 0
         return slice(None) if bound.all() else np.flatnonzero(bound)
 
+    @cached_property
+    def _columns(self) -> dict[str, Array]:
+        return {}
+
+    def column(self, name: str) -> Array:
+        """The normalised array of a column, in the slice's order."""
+        if name not in self._columns:
+            self._columns[name] = self.events.taken(name, self.rows)
+        return self._columns[name]
+
     def value(self, node: s.Expr, positions: Array) -> Array:
         """An expression over attributes of one event, for `positions` of the slice."""
         return self.events.value(node, self.rows[positions])
@@ -55,7 +66,7 @@ def make_slice(events: Events, variables: tuple[str, ...], partition: Array) -> 
         rows = np.flatnonzero(bound)
         part, time, ok = part[rows], time[rows], ok[rows]
     if not _in_order(part, time):
-        order = np.lexsort((time, part))
+        order = _by_partition(part, np.arange(len(time)) if _rises(time) else np.argsort(time))
         rows, part, time, ok = rows[order], part[order], time[order], ok[order]
     return Slice(events, rows, np.ascontiguousarray(part), np.ascontiguousarray(time), ok)
 
@@ -149,3 +160,27 @@ def _in_order(partition: Array, time: Array) -> bool:
         if partition[i] < partition[i - 1] or (partition[i] == partition[i - 1] and time[i] < time[i - 1]):
             return False
     return True
+
+
+@njit(cache=True, nogil=True)
+def _rises(time: Array) -> bool:
+    up = True
+    for i in range(1, time.shape[0]):
+        up = up and time[i - 1] <= time[i]
+    return up
+
+
+@njit(cache=True, nogil=True)
+def _by_partition(partition: Array, order: Array) -> Array:
+    """`order` with the rows of each partition together, partitions ascending: counted, not compared."""
+    place = np.zeros(partition.max() + 2, np.int64)
+    for i in range(partition.shape[0]):
+        place[partition[i] + 1] += 1
+    for p in range(1, place.shape[0]):
+        place[p] += place[p - 1]
+    result = np.empty(order.shape[0], np.int64)
+    for i in range(order.shape[0]):
+        p = partition[order[i]]
+        result[place[p]] = order[i]
+        place[p] += 1
+    return result
