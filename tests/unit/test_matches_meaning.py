@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 from itertools import product
 from typing import Any
 
@@ -161,22 +160,14 @@ EXPLODES = "SEQ(A a+, B b+, C c+, E e)"
 @pytest.mark.parametrize("select", ["skip_till_next_match", "skip_till_any_match", "contiguous"])
 @pytest.mark.parametrize("order", ["mixed", "sorted"])
 def test_a_pattern_that_explodes_a_backtracking_matcher(select: str, order: str) -> None:
-    """80,000 rows of A, B and C with no E: under 5 s, and in proportion to the rows."""
-
-    def seconds(count: int) -> float:
-        kinds = np.random.default_rng(1).choice(list("ABC"), count)
-        times = pa.array(np.arange(count) * 1_000_000).cast(pa.timestamp("us", tz="UTC"))
-        types = pa.array(np.sort(kinds) if order == "sorted" else kinds)
-        table = pa.table({"event_id": np.arange(count), "event_time": times, "event_type": types})
-        began = time.process_time()
-        query = {"kind": "matches", "pattern": EXPLODES, "select": select, "within": "30 days"}
-        assert evaluate(query, table).num_rows == 0
-        return time.process_time() - began
-
-    seconds(1_000)
-    small, large = (min(seconds(count) for _ in range(3)) for count in (80_000, 320_000))
-    assert small < 5
-    assert large < 4 * small * 2.5
+    """80,000 rows of A, B and C with no E: none is found (`make bench` tells how fast)."""
+    count = 80_000
+    kinds = np.random.default_rng(1).choice(list("ABC"), count)
+    times = pa.array(np.arange(count) * 1_000_000).cast(pa.timestamp("us", tz="UTC"))
+    types = pa.array(np.sort(kinds) if order == "sorted" else kinds)
+    table = pa.table({"event_id": np.arange(count), "event_time": times, "event_type": types})
+    query = {"kind": "matches", "pattern": EXPLODES, "select": select, "within": "30 days"}
+    assert evaluate(query, table).num_rows == 0
 
 
 def test_a_buffer_that_is_cleared_loses_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
