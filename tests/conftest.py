@@ -23,6 +23,7 @@ SETTINGS = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs Spark or Airflow runs in one process, one after another; the rest beside it, when there are two."""
     for item in items:
