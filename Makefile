@@ -22,7 +22,7 @@ demo: setup ## the main job: a year of real flights through Airflow, Spark and D
 	@$(RUN) python -m jobs.demo
 
 test: setup ## every test: those with Spark or Airflow in one process, the rest in another
-	@$(RUN) python -m pytest -n 2 --dist loadgroup
+	@$(RUN) python -m pytest -n 2
 
 test-fast: setup ## the tests that need neither Spark nor Airflow
 	@$(RUN) python -m pytest -m "not spark and not airflow and not slow"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = {
@@ -23,12 +24,16 @@ SETTINGS = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs Spark or Airflow runs in one process, one after another; the rest beside it, when there are two."""
-    for item in items:
-        if item.get_closest_marker("spark") or item.get_closest_marker("airflow"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
+    """What needs Spark or Airflow runs in one process, one after another; each other test where there is room."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if nodeid.startswith(("tests/dag/", "tests/end_to_end/", "tests/pipeline/")) else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """How tests are shared out by `-n 2`."""
+    return OneProcessForSpark(config, log)
 
 
 @pytest.fixture(scope="session")
