@@ -91,16 +91,23 @@ def read_if_there(spark: SparkSession, path: str) -> DataFrame | None:
     return spark.read.format("delta").load(path) if exists(spark, path) else None
 
 
+BEING_MADE = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
+"""Another writer has made the table's folder and not yet its first commit; or the folder holds something else."""
+
+
 def with_retries(action: Callable[[], Result], what: str) -> Result:
-    """`action`, again while other writers get in between. Raises BusyTableError after the last attempt."""
+    """`action`, again while other writers get in between. Raises BusyTableError after the last attempt, or Delta's own
+    error where a table cannot be made because its folder holds something else."""
     for attempt in range(ATTEMPTS):
         try:
             return action()
         except CONFLICTS as error:
             last: Exception = error
         except AnalysisException as error:
-            if "DELTA_TABLE_ALREADY_EXISTS" not in str(error):
+            if not any(name in str(error) for name in ("DELTA_TABLE_ALREADY_EXISTS", BEING_MADE)):
                 raise
             last = error
         time.sleep(random.uniform(0.1, 0.3) * min(2**attempt, 20))
+    if BEING_MADE in str(last):
+        raise last
     raise BusyTableError(f"{what}: other writers changed the table at each of {ATTEMPTS} attempts") from last

@@ -1,0 +1,38 @@
+"""A results table is made by whoever comes first, though several come at once, and never over something else."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StructField, StructType, TimestampType
+
+from pipelines import warehouse
+from pipelines.steps.publish import create_results
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = StructType([StructField("window_start", TimestampType()), StructField("trends", LongType())])
+
+
+def test_a_folder_that_another_writer_has_just_made(spark: SparkSession, tmp_path: Path) -> None:
+    """Delta refuses a folder that is not empty and no table yet: its first commit is waited for."""
+    path = tmp_path / "results"
+    path.mkdir()
+    begun = path / "part-00000.tmp"
+    begun.write_text("not yet")
+    threading.Timer(1.0, begun.unlink).start()
+    create_results(spark, str(path), SCHEMA)
+    assert warehouse.exists(spark, str(path))
+
+
+def test_a_folder_of_something_else(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stays as it is, and Delta's own words are told."""
+    monkeypatch.setattr(warehouse, "ATTEMPTS", 2)
+    (tmp_path / "letters.txt").write_text("dear")
+    with pytest.raises(AnalysisException, match="Delta table"):
+        create_results(spark, str(tmp_path), SCHEMA)
+    assert (tmp_path / "letters.txt").read_text() == "dear"
