@@ -91,8 +91,9 @@ def read_if_there(spark: SparkSession, path: str) -> DataFrame | None:
     return spark.read.format("delta").load(path) if exists(spark, path) else None
 
 
-BEING_MADE = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
-"""Another writer has made the table's folder and not yet its first commit; or the folder holds something else."""
+BEING_MADE = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND")
+"""What Delta says while another writer has made the table's folder and not yet its first commit; and for good, where
+the folder holds something else."""
 
 
 def with_retries(action: Callable[[], Result], what: str) -> Result:
@@ -104,10 +105,10 @@ def with_retries(action: Callable[[], Result], what: str) -> Result:
         except CONFLICTS as error:
             last: Exception = error
         except AnalysisException as error:
-            if not any(name in str(error) for name in ("DELTA_TABLE_ALREADY_EXISTS", BEING_MADE)):
+            if not any(name in str(error) for name in ("DELTA_TABLE_ALREADY_EXISTS", *BEING_MADE)):
                 raise
             last = error
         time.sleep(random.uniform(0.1, 0.3) * min(2**attempt, 20))
-    if BEING_MADE in str(last):
+    if any(name in str(last) for name in BEING_MADE):
         raise last
     raise BusyTableError(f"{what}: other writers changed the table at each of {ATTEMPTS} attempts") from last
