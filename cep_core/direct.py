@@ -16,7 +16,7 @@ from cep_core.kernels.blocks import SHIFT, WIDTH
 from cep_core.layout import Layout
 from cep_core.ranks import Guarded, Layers
 from cep_core.slices import Slice
-from cep_core.tasks import Sums, Tasks, Weights, number_rows
+from cep_core.tasks import Sums, Tasks, Weights, doubles, number_rows
 
 Array = Any
 
@@ -119,7 +119,8 @@ class Direct:
         return self.free and not self.layout.layers and self.overlap > 1
 
     def run(self, tasks: Tasks, widest: int, weights: Weights, tier: str, emit: Array | None) -> Sums:
-        """One pass in a tier; sums that a pass in tier F gives up are infinite."""
+        """One pass in a tier. Tasks that tier F gives up, as a count on the way is too large for it, are done in E:
+        what ends there may be little, or nothing."""
         count, numbers, extrema = len(tasks.lo), len(weights.variable), len(weights.extreme)
         out, hit, large = number_rows(tier, count, numbers), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         extremes = np.full((count, extrema), -np.inf)
@@ -131,8 +132,14 @@ class Direct:
             self._count(tasks, tier == "E" and self.linear(widest, weights), planes, out, hit, large)
         else:
             self._sum(tasks, widest, weights, tier, planes, (out, extremes, hit, large), emit)
-        out[large] = np.inf if tier == "F" else 0
-        return Sums(out, extremes, hit | large)
+        if not large.any():
+            return Sums(out, extremes, hit)
+        del planes
+        again = self.run(tasks.subset(large), widest, weights, "E", emit)
+        scaled = np.stack([out, np.zeros_like(out)], axis=-1)
+        scaled[large], out[large] = again.sums, doubles(again.sums)
+        extremes[large], hit[large] = again.extremes, again.hit
+        return Sums(out, extremes, hit, scaled)
 
     def _two_stacks(self, tasks: Tasks, weights: Weights, out: Array, extremes: Array, hit: Array) -> None:
         numbers, extrema, wide = len(weights.variable), len(weights.extreme), self.count + 1

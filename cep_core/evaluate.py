@@ -22,13 +22,13 @@ from cep_core.automaton import Automaton
 from cep_core.columns import Events
 from cep_core.errors import BadEventsError
 from cep_core.guards import Guards
-from cep_core.kernels.numbers import RADIX, e_add
+from cep_core.kernels.numbers import e_add
 from cep_core.passes import Pass
 from cep_core.plan import Plan
 from cep_core.results import Row, plain_table, result_table
 from cep_core.scopes import Run, runs
 from cep_core.slices import make_slice
-from cep_core.tasks import Tasks, window_tasks
+from cep_core.tasks import Tasks, doubles, window_tasks
 
 Array = Any
 
@@ -160,9 +160,9 @@ class _Run:
             return None
         weights = self.contributions.weights
         tier = self.kernel.first_tier(weights)
-        quick = tier == "E"
         first = self.kernel.run(self.tasks, weights, tier)
-        plain = _doubles(first.sums) if quick else first.sums
+        plain = doubles(first.sums) if tier == "E" else first.sums
+        known = first.sums if tier == "E" else first.scaled
         hit = np.flatnonzero(first.hit)
         if not len(hit):
             return None
@@ -176,9 +176,9 @@ class _Run:
         size = np.where(np.isfinite(sums), np.abs(sums), np.inf).max(axis=1)
         wide = self._wide(tasks, cell, (size >= EXACT) & self._some_below(sums))
         large: Array = ~np.isfinite(sums).all(axis=1)
-        if quick:
-            chosen = np.flatnonzero(large[cell])
-            scaled = _by_cell(first.sums[hit][chosen], cell[chosen])
+        chosen = np.flatnonzero(large[cell])
+        if known is not None and np.isfinite(known[hit][chosen]).all():
+            scaled = _by_cell(known[hit][chosen], cell[chosen])
         else:
             scaled = self._scaled(tasks, cell, large)
         return Cells(self.contributions, keys, sums, extremes, wide, scaled)
@@ -284,13 +284,6 @@ class Cells:
         if math.isfinite(value):
             return Number(value)
         return Number(*self.scaled[c, k])
-
-
-def _doubles(sums: Array) -> Array:
-    """(T, K, 2) of tier E as float64, infinite beyond."""
-    with np.errstate(over="ignore"):
-        found: Array = np.ldexp(sums[:, :, 0], (np.minimum(sums[:, :, 1], 4) * RADIX).astype(np.int64))
-    return found
 
 
 def _by_cell(sums: Array, owner: Array) -> dict[tuple[int, int], tuple[float, float]]:

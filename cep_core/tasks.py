@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.kernels.numbers import RADIX
 from cep_core.kernels.trends import NEVER
 from cep_core.slices import Slice, partition_ends
 from cep_core.windows import Windows
@@ -104,11 +105,20 @@ class Weights:
 
 @dataclass(frozen=True)
 class Sums:
-    """Results of a pass by task: `sums` (T, K) in its tier, `extremes` (T, M), `hit` (T): whether there is a trend."""
+    """Results of a pass by task: `sums` (T, K) in its tier, `extremes` (T, M), `hit` (T): whether there is a trend.
+    `scaled` (T, K, 2): the sums in tier E, where a pass in tier F has gone on in it; None where it had no need to."""
 
     sums: Array
     extremes: Array
     hit: Array
+    scaled: Array | None = None
+
+
+def doubles(sums: Array) -> Array:
+    """Sums (..., 2) of tier E as float64, infinite beyond; whole ones below 2^53 exactly."""
+    with np.errstate(over="ignore"):
+        found: Array = np.ldexp(sums[..., 0], (np.minimum(sums[..., 1], 4) * RADIX).astype(np.int64))
+    return found
 
 
 def number_rows(tier: str, count: int, numbers: int) -> Array:
