@@ -15,9 +15,11 @@ Array = Any
 
 
 def dense_ranks(values: Array) -> tuple[Array, int]:
-    """int32 ranks 0.. of numbers (no NaN), equal ones sharing theirs; and how many there are.
+    """int32 ranks 0.. of numbers or booleans (no NaN), equal ones sharing theirs; and how many there are.
 
     Whole numbers close together are counted, O(n); others are sorted."""
+    if values.dtype == np.bool_:
+        values = values.astype(np.int64)
     ranks = np.empty(len(values), np.int32)
     whole, low, high = _range(values)
     if len(values) and whole and high - low <= 2 * len(values):
