@@ -117,3 +117,25 @@ def raise_block(ms: Array, es: Array, index: int, m: float, e: float) -> None:
         take = 1.0 if e2 >= e0 else (STEP_DOWN if e2 + 1.0 == e0 else 0.0)
         ms[z] = m0 * keep + m2 * take
         es[z] = e0 if e0 >= e2 else e2
+
+
+@njit(cache=True, nogil=True)
+def empty(
+    store: Array, first: int, last: int, rank: Array, seg_v: Array, roots: Array, height: Array, width: Array,
+    planes: Array, nothing: float,
+) -> None:  # fmt: skip
+    """Set the blocks of a store (layer, first node) into which none but the events [first, last) were put to
+    `nothing`, in each of `planes` (..., nodes)."""
+    layer = store[0]
+    for x in range(first, last):
+        segment = seg_v[layer, x]
+        if segment < 0:
+            continue
+        place: Any = np.int64(rank[layer, x])
+        levels = height[segment]
+        for level in range(levels):
+            wide = width[segment, level]
+            index = place if level + 1 == levels else place & (wide - 1)
+            base = store[1] + roots[segment, level] + place - index
+            planes[..., base : base + wide] = nothing
+            place >>= SHIFT

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cep_core.kernels.blocks import SHIFT, WIDTH, raise_block
+from cep_core.kernels.blocks import SHIFT, WIDTH, empty, raise_block
 from cep_core.kernels.numbers import BIG, LARGEST, SMALL, STEP_DOWN, e_add, e_normal
 from cep_core.kernels.prefetch import prefetch
 
@@ -164,7 +164,7 @@ def plain(
         if task + 1 < lo.shape[0] and partition[lo[task + 1]] == partition[lo[task]]:
             for s in range(store.shape[0]):
                 if store[s, 0] >= 0:
-                    empty(store[s], lo[task], x, rank, seg_v, roots, height, width, tree)
+                    empty(store[s], lo[task], x, rank, seg_v, roots, height, width, tree, 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -282,29 +282,8 @@ def scaled(
         if task + 1 < lo.shape[0] and partition[lo[task + 1]] == partition[lo[task]]:
             for s in range(store.shape[0]):
                 if store[s, 0] >= 0:
-                    empty(store[s], lo[task], hi[task], rank, seg_v, roots, height, width, tree_m)
-                    empty(store[s], lo[task], hi[task], rank, seg_v, roots, height, width, tree_e)
-
-
-@njit(cache=True, nogil=True)
-def empty(
-    store: Array, first: int, last: int, rank: Array, seg_v: Array, roots: Array, height: Array, width: Array,
-    tree: Array,
-) -> None:  # fmt: skip
-    """Zero what the events [first, last) have put into a plane of a store's blocks."""
-    layer = store[0]
-    for x in range(first, last):
-        segment = seg_v[layer, x]
-        if segment < 0:
-            continue
-        place: Any = np.int64(rank[layer, x])
-        levels = height[segment]
-        for level in range(levels):
-            wide = width[segment, level]
-            index = place if level + 1 == levels else place & (wide - 1)
-            base = store[1] + roots[segment, level] + place - index
-            tree[base : base + wide] = 0.0
-            place >>= SHIFT
+                    empty(store[s], lo[task], hi[task], rank, seg_v, roots, height, width, tree_m, 0.0)
+                    empty(store[s], lo[task], hi[task], rank, seg_v, roots, height, width, tree_e, 0.0)
 
 
 @njit(cache=True, nogil=True)

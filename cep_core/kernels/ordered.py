@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cep_core.kernels.blocks import SHIFT, pull, push
+from cep_core.kernels.blocks import SHIFT, empty, pull, push
 from cep_core.kernels.numbers import add, clear, one, some, too_large, weigh
 
 Array = Any
@@ -147,26 +147,5 @@ def ordered(
         if task + 1 < lo.shape[0] and partition[lo[task + 1]] == partition[lo[task]]:
             for s in range(stores):
                 if store[s, 0] >= 0:
-                    empty(store[s], lo[task], i, rank, seg_v, roots, height, width, tree, tree_ext)
-
-
-@njit(cache=True, nogil=True)
-def empty(
-    store: Array, first: int, last: int, rank: Array, seg_v: Array, roots: Array, height: Array, width: Array,
-    tree: Array, tree_ext: Array,
-) -> None:  # fmt: skip
-    """Make nothing of the blocks into which none but the events [first, last) were put."""
-    layer = store[0]
-    for x in range(first, last):
-        segment = seg_v[layer, x]
-        if segment < 0:
-            continue
-        place: Any = np.int64(rank[layer, x])
-        levels = height[segment]
-        for level in range(levels):
-            wide = width[segment, level]
-            index = place if level + 1 == levels else place & (wide - 1)
-            base = store[1] + roots[segment, level] + place - index
-            tree[..., base : base + wide] = 0
-            tree_ext[:, base : base + wide] = -np.inf
-            place >>= SHIFT
+                    empty(store[s], lo[task], i, rank, seg_v, roots, height, width, tree, 0.0)
+                    empty(store[s], lo[task], i, rank, seg_v, roots, height, width, tree_ext, -np.inf)
