@@ -43,7 +43,7 @@ def against_greta(n: int, levels: int) -> Measured:
     level = rng.integers(0, levels, n)
     events = stock(n, level.astype(np.float64))
     plan = plan_of(FALLING, events)
-    ours, result = best(lambda: run_plan(plan, events), 7)
+    ours, result = best(lambda: run_plan(plan, events), 50)
     falling_prices(level[:100], levels)
     start = time.process_time()
     m, e = falling_prices(level, levels)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cep_core.buffers import arrow, numbers, valid
 from cep_core.check import CheckedMeasure
 from cep_core.kernels.numbers import RADIX, e_add, e_normal
 from cep_core.slices import Slice
@@ -80,9 +80,9 @@ class Contributions:
             self.values.append(distinct)
             if len(distinct):
                 found = pc.index_in(column, distinct)
-                valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
-                ranks = pc.fill_null(found, 0).to_numpy(zero_copy_only=False).astype(np.float64)
-                codes[m, valid] = ranks[valid] if function == "max" else -ranks[valid]
+                known = valid(column)
+                ranks = numbers(found, 0).astype(np.float64)
+                codes[m, known] = ranks[known] if function == "max" else -ranks[known]
         self.weights = Weights(variables, table, extreme, codes)
 
     def _weights(self, what: str, column: Array) -> Array:
@@ -91,8 +91,8 @@ class Contributions:
         if pa.types.is_null(column.type):
             return 0.0
         if what == "present":
-            return pc.is_valid(column).to_numpy(zero_copy_only=False).astype(np.float64)
-        values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype(np.float64)
+            return valid(column).astype(np.float64)
+        values = numbers(column, 0).astype(np.float64)
         if not (np.all(values == np.floor(values)) and np.all(np.abs(values) < 2.0**53)):
             self.whole = False
         return np.abs(values) if what == "magnitude" else values
@@ -104,12 +104,11 @@ class Contributions:
         rank = int(code) if self.wanted.extremes[m][0] == "max" else int(-code)
         return self.values[m][rank].as_py()
 
-    def extreme_values(self, m: int, codes: Array) -> list[Any]:
-        """`extreme_value` of many codes."""
+    def extreme_values(self, m: int, codes: Array) -> Array:
+        """`extreme_value` of many codes, as an Arrow array."""
         known = codes > -np.inf
         ranks = np.where(known, np.abs(np.where(known, codes, 0.0)), 0.0).astype(np.int64)
-        values: list[Any] = self.values[m].take(pa.array(ranks, mask=~known)).to_pylist()
-        return values
+        return self.values[m].take(arrow(ranks, ~known))
 
 
 @dataclass(frozen=True)
@@ -161,11 +160,9 @@ class Number:
         m, e = e_normal(*e_normal(self.m, self.e))
         return m, e
 
-    def count(self) -> Decimal | None:
-        """As a DECIMAL(38,0); None beyond."""
-        if self.whole is None or abs(self.whole) > LARGEST_COUNT:
-            return None
-        return Decimal(self.whole)
+    def count(self) -> int | None:
+        """Where a DECIMAL(38,0) holds it; None beyond."""
+        return None if self.whole is None or abs(self.whole) > LARGEST_COUNT else self.whole
 
 
 def scaled(whole: int) -> tuple[float, float]:

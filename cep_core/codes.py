@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
+from cep_core.buffers import numbers, valid
+
 Array = Any
 
 
@@ -72,7 +74,7 @@ def group_codes(columns: Sequence[Array], length: int) -> Array:
         if pa.types.is_null(column.type):
             continue
         encoded = column.dictionary_encode(null_encoding="encode")
-        indices = encoded.indices.to_numpy(zero_copy_only=False)
+        indices = numbers(encoded.indices)
         if told:
             codes = dense_ranks(codes.astype(np.int64) * max(1, len(encoded.dictionary)) + indices)[0]
         else:
@@ -100,13 +102,13 @@ def ordered_codes(*parts: Array) -> tuple[list[Array], int]:
     if not len(found):
         ranks = np.zeros(0, np.int32)
     elif pa.types.is_string(both.type):
-        ranks = pc.rank(found, "ascending", tiebreaker="dense").to_numpy().astype(np.int32) - 1
+        ranks = numbers(pc.rank(found, "ascending", tiebreaker="dense")).astype(np.int32) - 1
         size = int(ranks.max()) + 1
     else:
-        ranks, size = dense_ranks(found.to_numpy(zero_copy_only=False))
+        ranks, size = dense_ranks(numbers(found))
     codes = ranks
     if both.null_count:
         codes = np.full(len(both), -1, dtype=np.int32)
-        codes[both.is_valid().to_numpy(zero_copy_only=False)] = ranks
+        codes[valid(both)] = ranks
     ends = np.cumsum([len(part) for part in parts])
     return [codes[end - len(part) : end] for end, part in zip(ends, parts, strict=True)], size

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numba import njit
 
 from cep_core import syntax as s
+from cep_core.buffers import arrow, numbers
 from cep_core.codes import group_codes, ordered_codes
 from cep_core.errors import BadEventsError, did_you_mean
 from cep_core.plan import Plan
@@ -37,7 +38,7 @@ class Events:
         for name in (schema.event_time, schema.event_type):
             if table.column(name).null_count:
                 raise BadEventsError(f"column '{name}' has a NULL: an event has a time and a type")
-        self.time = self.column(schema.event_time).to_numpy(zero_copy_only=False)
+        self.time = numbers(self.column(schema.event_time))
         self.matches = self._matches()
 
     def column(self, name: str) -> Array:
@@ -55,13 +56,13 @@ class Events:
         """An expression over attributes of one event, for `rows` (ascending indices where they are all rows)."""
         if len(rows) == self.length and _counts_up(rows):
             return evaluate(node, lambda attribute: self.column(attribute.name), self.length)
-        index = pa.array(rows)
+        index = arrow(rows)
         return evaluate(node, lambda attribute: self.column(attribute.name).take(index), len(rows))
 
     def taken(self, name: str, rows: Array) -> Array:
         """The normalised array of a column, for `rows`."""
         column = self.column(name)
-        return column if len(rows) == self.length and _counts_up(rows) else column.take(pa.array(rows))
+        return column if len(rows) == self.length and _counts_up(rows) else column.take(arrow(rows))
 
     def restricted(self, name: str, variables: frozenset[str], value: int) -> Events:
         """The same events, `variables` binding only those whose `name` has the code `value`."""
@@ -75,7 +76,7 @@ class Events:
         return group_codes([self.column(name) for name in names], self.length)
 
     def _matches(self) -> Array:
-        matches = np.zeros(self.length, dtype=np.uint64)
+        matches: Array = np.zeros(self.length, dtype=np.uint64)
         if self.plan.never:
             return matches
         column = self.table.column(self.plan.schema.event_type).unify_dictionaries().combine_chunks()
@@ -89,7 +90,7 @@ class Events:
             of_type[code] = sum(1 << bit for bit, (_, kind) in enumerate(self.plan.types) if kind == name)
         if not len(column):
             return matches
-        matches = of_type[column.indices.to_numpy(zero_copy_only=False)]
+        matches = np.take(of_type, numbers(column.indices))
         for name, condition in self.plan.local:
             bit = np.uint64(1 << self.plan.variables.index(name))
             value = true_rows(evaluate(condition, lambda attribute: self.column(attribute.name), self.length))

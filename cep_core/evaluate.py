@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from cep_core.aggregates import LOG10_STEP, Carried, Contributions, Number, carried
 from cep_core.automaton import Automaton
+from cep_core.buffers import arrow, numbers
 from cep_core.columns import Events
 from cep_core.errors import BadEventsError
 from cep_core.guards import Guards
@@ -42,7 +44,7 @@ def run_plan(plan: Plan, events: pa.Table, windows: range | None = None) -> pa.T
     if windows is not None:
         events = _within(plan, events, windows) if len(windows) else events.slice(0, 0)
     if events.num_rows == 0:
-        return result_table(plan, [])
+        return plan.result_schema.empty_table()
     if plan.window_by_window and (windows is None or len(windows) > 1):
         return pa.concat_tables(run_plan(plan, events, range(j, j + 1)) for j in _windows_of(plan, events, windows))
     return _Answer(plan, Events(plan, events), windows).table()
@@ -55,8 +57,6 @@ class _Answer:
         self.plan, self.events, self.windows = plan, events, windows
         self.groups = events.codes(plan.group_by)
         self.wanted = carried(plan.measures)
-        self.first = np.zeros(int(self.groups.max()) + 1, np.int64)
-        self.first[self.groups[::-1]] = np.arange(events.length)[::-1]
 
     def table(self) -> pa.Table:
         plan = self.plan
@@ -64,8 +64,8 @@ class _Answer:
         if len(found) == 1 and len(found[0]) == 1 and not plan.empty_windows:
             (cells,) = found[0]
             plain = cells.plain()
-            columns = plain_table(plan, self._group_columns(cells.keys[plain, 0]), *cells.columns(plain))
-            return pa.concat_tables([columns, self._rows(cells.found(np.flatnonzero(~plain)))])
+            told = plain_table(plan, self._group_columns(cells.keys[plain, 0]), *cells.columns(plain))
+            return told if plain.all() else pa.concat_tables([told, self._rows(cells.found(np.flatnonzero(~plain)))])
         totals = [self._total(runs) for runs in found]
         rows = totals[0] if len(totals) == 1 else _pairs_of_trends(*totals)
         if plan.empty_windows:
@@ -96,21 +96,23 @@ class _Answer:
                 total[key] = (sums, extremes)
         return total
 
-    def _group_columns(self, codes: Array) -> list[list[Any]]:
-        rows = pa.array(self.first[codes])
-        return [self.events.group_value(name).take(rows).to_pylist() for name in self.plan.group_by]
+    @cached_property
+    def _first(self) -> Array:
+        """A row of each group, by code."""
+        first = np.zeros(int(self.groups.max()) + 1, np.int64)
+        first[self.groups[::-1]] = np.arange(self.events.length)[::-1]
+        return first
+
+    def _group_columns(self, codes: Array) -> list[Array]:
+        if not self.plan.group_by:
+            return []
+        rows = arrow(self._first[codes])
+        return [_one_chunk(self.events.group_value(name).take(rows)) for name in self.plan.group_by]
 
     def _rows(self, found: Found) -> pa.Table:
         keys = sorted(found)
         groups = self._group_columns(np.array([g for g, _ in keys], np.int64))
-        windows = self.plan.windows
-        return result_table(
-            self.plan,
-            [
-                Row(group, windows.start(j), windows.end(j), *found[g, j])
-                for group, (g, j) in zip(zip(*groups, strict=True) if groups else [()] * len(keys), keys, strict=True)
-            ],
-        )
+        return result_table(self.plan, groups, [Row(j, *found[g, j]) for g, j in keys])
 
 
 def _within(plan: Plan, table: pa.Table, windows: range) -> pa.Table:
@@ -121,9 +123,9 @@ def _within(plan: Plan, table: pa.Table, windows: range) -> pa.Table:
     if plan.schema.event_time not in table.column_names:
         raise BadEventsError(f"the events have no column '{plan.schema.event_time}'")
     time = normalise(table.column(plan.schema.event_time))
-    values = time.fill_null(start).to_numpy(zero_copy_only=False)
+    values = numbers(time, start)
     inside = (values >= start) & (values < end)
-    return table if inside.all() else table.filter(pa.array(inside))
+    return table if inside.all() else table.filter(arrow(inside))
 
 
 def _windows_of(plan: Plan, table: pa.Table, wanted: range | None) -> list[int]:
@@ -325,3 +327,7 @@ def _with_empty(
             if (windows is None or j in windows) and (int(g), j) not in filled:
                 filled[int(g), j] = ((zero,) * len(wanted.sums), (None,) * len(wanted.extremes))
     return filled
+
+
+def _one_chunk(column: Any) -> Array:
+    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column

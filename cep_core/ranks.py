@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numba import njit
 
+from cep_core.buffers import arrow
 from cep_core.codes import dense_ranks, ordered_codes
 from cep_core.layout import Layer
 from cep_core.slices import Slice
@@ -145,10 +145,10 @@ def _coded(slice_: Slice, layer: Layer, guards: Guarded) -> _Coded:
     bounds, upto, _ = guards
     for g in layer.resets:
         # no N after v and before w: the latest N not after v is the latest N before w
-        comparisons.append(_compare("=", pa.array(upto[g, v]), pa.array(bounds[g, w])))
+        comparisons.append(_compare("=", arrow(upto[g, v]), arrow(bounds[g, w])))
     if layer.bounds:
         lowest = bounds[np.array(layer.bounds)].max(axis=0)
-        comparisons.append(_compare(">=", pa.array(slice_.time[v]), pa.array(lowest[w])))
+        comparisons.append(_compare(">=", arrow(slice_.time[v]), arrow(lowest[w])))
     symmetric = alike and all(comparison.w is comparison.v for comparison in comparisons)
     segment_v = slice_.partition[v]
     segment_w = segment_v if symmetric else slice_.partition[w]

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numba import njit
 
 from cep_core import syntax as s
+from cep_core.buffers import arrow, numbers
 from cep_core.codes import ordered_codes
 from cep_core.columns import Events
 from cep_core.errors import BadEventsError
@@ -127,13 +128,13 @@ def _leaves(slice_: Slice, program: Program, v: Array, w: Array) -> list[Array]:
     if strings:
         coded, _ = ordered_codes(*(found[i] for i in strings))
         for i, codes in zip(strings, coded, strict=True):
-            found[i] = pa.array(codes, mask=codes < 0)
+            found[i] = arrow(codes, codes < 0)
     leaves = []
     for (_, later), array in zip(program.leaves, found, strict=True):
         if pa.types.is_integer(array.type) and pc.any(pc.greater_equal(pc.abs(array), 2**53)).as_py():
             raise BadEventsError("an adjacent condition reads whole numbers past 2^53: they would not be exact")
         leaf = np.full(slice_.length, np.nan)
-        leaf[w if later else v] = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        leaf[w if later else v] = numbers(array.cast(pa.float64(), safe=False), np.nan)
         leaves.append(leaf)
     return leaves
 

@@ -13,8 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import njit
 
 from cep_core import syntax as s
+from cep_core.buffers import arrow, numbers, repeated, valid
 from cep_core.errors import BadEventsError
 
 Array: TypeAlias = Any  # pyarrow.Array: the package has no type stubs
@@ -35,7 +37,10 @@ def normalise(column: Any) -> Array:
         if pa.types.is_integer(kind):
             return array.cast(pa.int64())
         if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            doubles = pc.add(array.cast(pa.float64(), safe=False), 0.0)  # -0.0 is 0.0
+            doubles = array.cast(pa.float64(), safe=False)
+            if not doubles.null_count and _plain(numbers(doubles)):
+                return doubles
+            doubles = pc.add(doubles, 0.0)  # -0.0 is 0.0
             return pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
         if pa.types.is_timestamp(kind):
             return array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
@@ -46,6 +51,15 @@ def normalise(column: Any) -> Array:
     except pa.ArrowInvalid as error:
         raise BadEventsError(f"a value does not fit: {error}") from None
     return array
+
+
+@njit(cache=True, nogil=True)
+def _plain(doubles: Array) -> bool:
+    """Whether none is a NaN or a zero with a sign."""
+    odd = 0
+    for x in doubles:
+        odd += x != x or (x == 0.0 and np.signbit(x))
+    return odd == 0
 
 
 def evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int) -> Array:
@@ -69,7 +83,7 @@ def true_rows(condition: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Rows where a condition is true (not false, not NULL)."""
     if pa.types.is_null(condition.type):
         return np.zeros(len(condition), dtype=bool)
-    filled: np.ndarray[Any, np.dtype[np.bool_]] = pc.fill_null(condition, False).to_numpy(zero_copy_only=False)
+    filled: np.ndarray[Any, np.dtype[np.bool_]] = numbers(condition, False)
     return filled
 
 
@@ -97,7 +111,7 @@ def _evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int)
         case s.Binary(op=op, left=left, right=right):
             return _arithmetic(op, value(left), value(right))
         case s.In(operand=operand, choices=choices):
-            found: Array = pa.array([False] * length)
+            found: Array = arrow(np.zeros(length, np.bool_))
             left = value(operand)
             for choice in choices:
                 found = pc.or_kleene(found, compare("=", left, value(choice)))
@@ -129,13 +143,9 @@ def compare(op: str, left: Array, right: Array) -> Array:
 def _literal(literal: Any, length: int) -> Array:
     if literal is None:
         return pa.nulls(length)
-    if isinstance(literal, bool):
-        return pa.repeat(pa.scalar(literal), length)
-    if isinstance(literal, int):
-        if not -(2**63) <= literal < 2**63:
-            return pa.repeat(pa.scalar(float(literal)), length)
-        return pa.repeat(pa.scalar(literal, pa.int64()), length)
-    return pa.repeat(pa.scalar(literal), length)
+    if type(literal) is int and not -(2**63) <= literal < 2**63:
+        return repeated(float(literal), length)
+    return repeated(literal, length)
 
 
 def _booleans(array: Array) -> Array:
@@ -172,10 +182,8 @@ def _finite(array: Array) -> Array:
 
 def _truncated_remainder(left: Array, divisor: Array, dtype: type) -> Array:
     """SQL's %: the remainder has the dividend's sign."""
-    missing = pc.or_(pc.is_null(left), pc.is_null(divisor)).to_numpy(zero_copy_only=False)
-    a = pc.fill_null(left, 0).to_numpy(zero_copy_only=False).astype(dtype)
-    b = pc.fill_null(divisor, 1).to_numpy(zero_copy_only=False).astype(dtype)
-    return pa.array(np.fmod(a, b), mask=missing)
+    a, b = numbers(left, 0).astype(dtype), numbers(divisor, 1).astype(dtype)
+    return arrow(np.fmod(a, b), ~(valid(left) & valid(divisor)))
 
 
 def _call(function: str, arguments: list[Array]) -> Array:
@@ -203,7 +211,6 @@ def _call(function: str, arguments: list[Array]) -> Array:
 
 def _calendar(function: str, array: Array) -> Array:
     """`hour` (0-23) and `dayofweek` (1 = Sunday) of int64 microseconds, in UTC."""
-    missing = pc.is_null(array).to_numpy(zero_copy_only=False)
-    us = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+    us = numbers(array, 0)
     found = (us // _HOUR) % 24 if function == "hour" else ((us // _DAY) + 4) % 7 + 1
-    return pa.array(found.astype(np.int64), mask=missing)
+    return arrow(found.astype(np.int64), ~valid(array))
