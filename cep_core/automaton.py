@@ -1,31 +1,17 @@
-"""Patterns to deterministic automata over variables, with NOTs as guards on the gaps between events.
+"""Deterministic automata over variables: what a plan's trends are, and how sets of trends are cut and met.
 
-Construction: Glushkov's position automaton (one position an atom, `{n,m}` unrolled), where a NOT is a marker that the
-derivation passes between two positions; then determinisation by subsets, one subset a (last variable, residual), then
-merging of equivalent states. In the result a sequence of (event, variable) pairs has exactly one run, so runs can be
-counted for trends even where the pattern is ambiguous (`A+ OR SEQ(A, A+)`): this replaces GRETA's template (section
-4.1), whose counts are of derivations.
+A sequence of (event, variable) pairs has exactly one run, so runs can be counted for trends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from itertools import product
-
-from cep_core import syntax as s
-from cep_core.errors import BadPatternError
-
-MAX_POSITIONS = 4_000
-MAX_STATES = 500
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 Guards = frozenset[int]
 """NOTs (by index) that one derivation passes in one gap: all must hold."""
 Alternatives = frozenset[Guards]
 """Ways to pass a gap: one must hold. No set contains another."""
-
-_OPEN: Alternatives = frozenset({frozenset()})
-_SHUT: Alternatives = frozenset()
 
 
 @dataclass(frozen=True)
@@ -89,16 +75,7 @@ class Automaton:
         return frozenset(pairs)
 
 
-@dataclass
-class _Fragment:
-    """A part's positions: where it begins and ends, and by which gaps it may be passed without an event."""
-
-    first: dict[int, Alternatives] = field(default_factory=dict)
-    last: dict[int, Alternatives] = field(default_factory=dict)
-    empty: Alternatives = _SHUT
-
-
-def _least(sets: Iterable[Guards]) -> Alternatives:
+def least(sets: Iterable[Guards]) -> Alternatives:
     """Drop a set that contains another: whenever it holds, the smaller one does."""
     kept: list[Guards] = []
     for candidate in sorted(set(sets), key=len):
@@ -107,149 +84,7 @@ def _least(sets: Iterable[Guards]) -> Alternatives:
     return frozenset(kept)
 
 
-def _both(left: Alternatives, right: Alternatives) -> Alternatives:
-    return _least(a | b for a, b in product(left, right))
-
-
-def _merge(into: dict[int, Alternatives], other: dict[int, Alternatives], via: Alternatives = _OPEN) -> None:
-    for position, ways in other.items():
-        passed = _both(ways, via)
-        if passed:
-            into[position] = _least(into.get(position, _SHUT) | passed)
-
-
-class _Glushkov:
-    def __init__(self, guard_of: Callable[[s.Not], int]) -> None:
-        self.variables: list[str] = []
-        self.follow: dict[int, dict[int, Alternatives]] = {}
-        self.guard_of = guard_of
-
-    def build(self, node: s.PatternNode) -> _Fragment:
-        match node:
-            case s.Atom(variable=variable):
-                position = len(self.variables)
-                if position >= MAX_POSITIONS:
-                    raise BadPatternError(f"the pattern unrolls to more than {MAX_POSITIONS} events")
-                self.variables.append(variable)
-                self.follow[position] = {}
-                return _Fragment({position: _OPEN}, {position: _OPEN})
-            case s.Not():
-                return _Fragment(empty=frozenset({frozenset({self.guard_of(node)})}))
-            case s.Seq(parts=parts):
-                return self._chain([lambda part=part: self.build(part) for part in parts])  # type: ignore[misc]
-            case s.Or(options=options):
-                union = _Fragment()
-                for option in options:
-                    piece = self.build(option)
-                    _merge(union.first, piece.first)
-                    _merge(union.last, piece.last)
-                    union.empty = _least(union.empty | piece.empty)
-                return union
-            case s.Repeat(body=body, low=low, high=high):
-                return self._repeat(body, low, high)
-            case s.And():
-                raise BadPatternError("AND stands outermost only")
-
-    def _chain(self, makers: Iterable[Callable[[], _Fragment]]) -> _Fragment:
-        whole = _Fragment(empty=_OPEN)
-        for make in makers:
-            whole = self._then(whole, make())
-        return whole
-
-    def _then(self, left: _Fragment, right: _Fragment) -> _Fragment:
-        self._link(left, right)
-        joined = _Fragment(dict(left.first), dict(right.last), _both(left.empty, right.empty))
-        _merge(joined.first, right.first, left.empty)
-        _merge(joined.last, left.last, right.empty)
-        return joined
-
-    def _link(self, left: _Fragment, right: _Fragment) -> None:
-        for position, ways in left.last.items():
-            _merge(self.follow[position], right.first, ways)
-
-    def _repeat(self, body: s.PatternNode, low: int, high: int | None) -> _Fragment:
-        """`X{n,}` = X ... X X+ ; `X{n,m}` = X ... X (X (X ...)?)? : each copy follows its neighbour only."""
-        pieces = [self.build(body) for _ in range(max(low, 1) if high is None else high)]
-        if high is None:
-            self._link(pieces[-1], pieces[-1])
-        whole = _Fragment(empty=_OPEN)
-        for index in range(len(pieces) - 1, -1, -1):
-            whole = self._then(pieces[index], whole)
-            if index >= low:
-                whole.empty = _least(whole.empty | _OPEN)
-        return whole
-
-
-def build(node: s.PatternNode, guard_of: Callable[[s.Not], int]) -> Automaton:
-    """The automaton of a pattern without AND. `guard_of` gives each NOT its index.
-
-    Raises BadPatternError when the pattern accepts the empty sequence, or is too large.
-    """
-    glushkov = _Glushkov(guard_of)
-    whole = glushkov.build(node)
-    if whole.empty:
-        raise BadPatternError(
-            "the pattern can match the empty sequence", hint="one part at least must be there: + not *"
-        )
-    return _merge_equivalent(_determinise(glushkov, whole))
-
-
-def _cubes(ways: dict[int, Alternatives]) -> Iterable[tuple[Cube, frozenset[int]]]:
-    """Disjoint gap conditions with the positions each admits; conditions that admit none are left out."""
-    guards = sorted({g for options in ways.values() for option in options for g in option})
-
-    def split(index: int, holds: frozenset[int], fails: frozenset[int]) -> Iterable[tuple[Cube, frozenset[int]]]:
-        certain = frozenset(p for p, options in ways.items() if any(o <= holds for o in options))
-        possible = frozenset(p for p, options in ways.items() if any(not (o & fails) for o in options))
-        if not possible:
-            return
-        if certain == possible:
-            yield Cube(tuple(sorted(holds)), tuple(sorted(fails))), certain
-            return
-        guard = guards[index]
-        yield from split(index + 1, holds | {guard}, fails)
-        yield from split(index + 1, holds, fails | {guard})
-
-    yield from split(0, frozenset(), frozenset())
-
-
-def _determinise(glushkov: _Glushkov, whole: _Fragment) -> Automaton:
-    index: dict[frozenset[int], int] = {}
-    members: list[frozenset[int]] = []
-    transitions: list[Transition] = []
-
-    def expand(source: int | None, ways: dict[int, Alternatives]) -> None:
-        by_variable: dict[str, dict[int, Alternatives]] = {}
-        for position, options in ways.items():
-            by_variable.setdefault(glushkov.variables[position], {})[position] = options
-        for group in by_variable.values():
-            for cube, subset in _cubes(group):
-                if subset not in index:
-                    if len(members) >= MAX_STATES:
-                        raise BadPatternError(
-                            f"the pattern needs more than {MAX_STATES} states", hint="use fewer or smaller {n,m}"
-                        )
-                    index[subset] = len(members)
-                    members.append(subset)
-                transitions.append(Transition(source, index[subset], cube))
-
-    expand(None, whole.first)
-    done = 0
-    while done < len(members):
-        ways: dict[int, Alternatives] = {}
-        for position in members[done]:
-            _merge(ways, glushkov.follow[position])
-        expand(done, ways)
-        done += 1
-    states = []
-    for subset in members:
-        accepts = _least(option for p in subset for option in whole.last.get(p, _SHUT))
-        sets = tuple(sorted(tuple(sorted(option)) for option in accepts))
-        states.append(State(glushkov.variables[min(subset)], sets))
-    return Automaton(tuple(states), tuple(transitions))
-
-
-def _merge_equivalent(automaton: Automaton) -> Automaton:
+def merge_equivalent(automaton: Automaton) -> Automaton:
     """Moore's refinement: states of one variable with the same futures become one; states without a past or a future
     go."""
     useful = _useful(automaton)
@@ -303,7 +138,7 @@ def without(automaton: Automaton, variables: frozenset[str]) -> Automaton:
         for t in automaton.transitions
         if t.target in index and (t.source is None or t.source in index)
     )
-    return _merge_equivalent(Automaton(tuple(automaton.states[q] for q in kept), transitions))
+    return merge_equivalent(Automaton(tuple(automaton.states[q] for q in kept), transitions))
 
 
 def requiring(automaton: Automaton, variables: frozenset[str]) -> Automaton:
@@ -319,7 +154,7 @@ def requiring(automaton: Automaton, variables: frozenset[str]) -> Automaton:
         else:
             transitions.append(Transition(t.source, t.target + seen, t.gap))
             transitions.append(Transition(t.source + count, t.target + count, t.gap))
-    return _merge_equivalent(Automaton(states, tuple(transitions)))
+    return merge_equivalent(Automaton(states, tuple(transitions)))
 
 
 def intersect(left: Automaton, right: Automaton) -> Automaton:
@@ -349,6 +184,6 @@ def intersect(left: Automaton, right: Automaton) -> Automaton:
         done += 1
     states = []
     for a, b in index:
-        accepts = _least(frozenset(x) | frozenset(y) for x in left.states[a].accepts for y in right.states[b].accepts)
+        accepts = least(frozenset(x) | frozenset(y) for x in left.states[a].accepts for y in right.states[b].accepts)
         states.append(State(left.states[a].variable, tuple(sorted(tuple(sorted(option)) for option in accepts))))
-    return _merge_equivalent(Automaton(tuple(states), tuple(dict.fromkeys(transitions))))
+    return merge_equivalent(Automaton(tuple(states), tuple(dict.fromkeys(transitions))))

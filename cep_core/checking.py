@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from cep_core import parse
 from cep_core import syntax as s
 from cep_core.errors import (
     PatternSyntaxError,
+    TextError,
     TrendlakeError,
     UnknownAttributeError,
     UnknownTypeError,
@@ -42,7 +42,7 @@ class Checking:
         """What `parser` makes of the text; None where it does not parse, which is reported."""
         try:
             return parser(text)
-        except parse.TextError as error:
+        except TextError as error:
             cause = PatternSyntaxError(error.message, hint=error.hint)
             self.report(cause, path, (error.offset, error.offset + error.width))
             return None

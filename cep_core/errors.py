@@ -80,6 +80,18 @@ class PatternSyntaxError(TrendlakeError):
     code = "SYNTAX"
 
 
+class TextError(PatternSyntaxError, ValueError):
+    """A syntax error that knows its offset (characters) and width in the text."""
+
+    def __init__(self, message: str, offset: int, width: int = 1, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.offset = offset
+        self.width = width
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (TextError, (self.message, self.offset, self.width, self.hint))
+
+
 class BadPatternError(TrendlakeError):
     """The pattern parses but has no meaning: it can be empty, or an operator stands where it may not."""
 

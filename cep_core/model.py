@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
-from cep_core import parse
+from cep_core.building import timestamp_us
 from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.parse import parse_duration
 from cep_core.yaml_source import Source
 
 Selection = Literal["skip_till_any_match", "skip_till_next_match", "contiguous", "partition_contiguous"]
@@ -26,18 +27,18 @@ RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"window_start", "window_end"}
 def _duration(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, str):
         raise ValueError("expected a duration such as 10 minutes")
-    return parse.parse_duration(value)
+    return parse_duration(value)
 
 
 def _origin(value: object) -> int:
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return parse.timestamp_us(moment.isoformat())
+        return timestamp_us(moment.isoformat())
     if isinstance(value, date):
-        return parse.timestamp_us(value.isoformat())
+        return timestamp_us(value.isoformat())
     if not isinstance(value, str):
         raise ValueError("expected a time such as 2013-01-31T09:00:00Z")
-    return parse.timestamp_us(value)
+    return timestamp_us(value)
 
 
 Duration = Annotated[int, BeforeValidator(_duration)]

@@ -10,10 +10,11 @@ from typing import ClassVar
 import pyarrow as pa
 
 from cep_core import syntax as s
-from cep_core.automaton import Automaton, build, intersect
+from cep_core.automaton import Automaton, intersect
 from cep_core.check import CheckedMeasure, CheckedQuery, check
 from cep_core.errors import BadConditionError, BadPatternError, NotSupportedError, PatternErrors, PatternWarning
 from cep_core.fingerprint import fingerprint
+from cep_core.glushkov import build
 from cep_core.model import Selection, TrendsPattern
 from cep_core.pairs import PairPredicate, pair_predicate
 from cep_core.programs import compile_program

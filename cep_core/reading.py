@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from cep_core import parse
 from cep_core.afa.model import ArcModel, AutomatonPattern, FieldModel
 from cep_core.errors import (
     BadValueError,
     FileUnreadableError,
     NotSupportedError,
     PatternErrors,
+    TextError,
     TrendlakeError,
     UnknownKeyError,
     YamlSyntaxError,
@@ -144,7 +144,7 @@ def _explain(source: Source, kind: str, error: Any) -> TrendlakeError:
     if error["type"] == "missing":
         return BadValueError(f"'{path[-1]}' is missing", place=source.place(path[:-1]))
     cause = error.get("ctx", {}).get("error")
-    if isinstance(cause, parse.TextError):
+    if isinstance(cause, TextError):
         place = source.place(path, offset=cause.offset, width=cause.width)
         return BadValueError(cause.message, place=place, hint=cause.hint)
     message = str(cause) if cause is not None else str(error["msg"])

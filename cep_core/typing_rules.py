@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cep_core import syntax as s
-from cep_core.errors import TrendlakeError, TypeMismatchError, did_you_mean
-from cep_core.parse import TextError
+from cep_core.errors import TextError, TrendlakeError, TypeMismatchError, did_you_mean
 
 NUMERIC = frozenset({"int", "double"})
 ORDERED = frozenset({"int", "double", "string", "timestamp", "date", "duration", "boolean"})

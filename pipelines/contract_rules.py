@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Literal
 
-from cep_core.errors import BadValueError, NotSupportedError, Place, TrendlakeError, did_you_mean
-from cep_core.parse import TextError
+from cep_core.errors import BadValueError, NotSupportedError, Place, TextError, TrendlakeError, did_you_mean
 from cep_core.syntax import Expr
 from cep_core.yaml_source import Source
 from pipelines.odcs import Document, Property, Quality

@@ -10,8 +10,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from cep_core import syntax as s
-from cep_core.errors import did_you_mean
-from cep_core.parse import TextError, parse_condition
+from cep_core.errors import TextError, did_you_mean
+from cep_core.parse import parse_condition
 
 _OPERATORS: dict[str, Callable[[Column, Column], Column]] = {
     "+": lambda a, b: a + b,

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from typing import Any
 
-from cep_core import parse
 from cep_core import syntax as s
 from cep_core.afa.model import BITS, ArcModel, AutomatonPattern, FieldModel
 from cep_core.afa.plan import EPSILON, EVENT, IGNORE, WINDOW_END, Arc, AutomatonPlan, Field
+from cep_core.building import timestamp_us
 from cep_core.errors import (
     BadConditionError,
     BadPatternError,
@@ -19,12 +19,14 @@ from cep_core.errors import (
     PatternErrors,
     PatternSyntaxError,
     PatternWarning,
+    TextError,
     TrendlakeError,
     TypeMismatchError,
     UnknownAttributeError,
     UnknownVariableError,
     did_you_mean,
 )
+from cep_core.parse import parse_condition
 from cep_core.schema import EventSchema, family
 from cep_core.typing_rules import ExpressionError, infer
 from cep_core.yaml_source import Path_
@@ -62,7 +64,7 @@ class _Checker:
         text = raw if isinstance(raw, str) else _as_text(raw)
         if (text, event) not in self.known:
             try:
-                node = parse.parse_condition(text)
+                node = parse_condition(text)
                 if isinstance(node, s.Equivalence):
                     raise ExpressionError(BadConditionError("an arc has no equivalence: use partition_by"), node.span)
                 self.known[text, event] = node, infer(node, lambda attribute: self._resolve(attribute, event))
@@ -71,7 +73,7 @@ class _Checker:
                 self.report(error.cause, path, (error.offset, error.offset + error.width))
                 self.known.pop((text, event), None)
                 return None
-            except parse.TextError as error:
+            except TextError as error:
                 cause = PatternSyntaxError(error.message, hint=error.hint)
                 self.report(cause, path, (error.offset, error.offset + error.width))
                 return None
@@ -222,7 +224,7 @@ def _init(field: FieldModel) -> Any:
     if kind in ("timestamp", "date"):
         if isinstance(value, date):
             value = (value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value).isoformat()
-        moment = parse.timestamp_us(str(value))
+        moment = timestamp_us(str(value))
         if kind == "date" and moment % 86_400_000_000:
             raise ValueError("init: expected a date")
         return moment
