@@ -9,6 +9,7 @@ from typing import Any
 
 from cep_core import parse
 from cep_core import syntax as s
+from cep_core.building import timestamp_us
 from tests.reference.shape import Shape, shape_of
 from tests.reference.values import OutsideLanguageError, microseconds
 
@@ -106,7 +107,7 @@ def _origin(raw: Any) -> int:
         case None:
             return 0
         case str():
-            return parse.timestamp_us(raw)
+            return timestamp_us(raw)
         case date():
             return microseconds(raw)
     raise OutsideLanguageError(f"{raw!r} is no time")
