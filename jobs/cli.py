@@ -236,6 +236,26 @@ def validate(
         raise typer.Exit(MISTAKE)
 
 
+@app.command("test")
+@guarded
+def run_pattern_tests(
+    patterns: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(help="Names of patterns; all that have tests when none is given."),
+    ] = None,
+    project_dir: ProjectDir = None,
+) -> None:
+    """Run the tests beside the patterns (conf/patterns/tests): events in, rows expected, without Spark.
+
+    Example: trendlake test delay_snowball
+    """
+    from jobs.testing import print_tests
+    from pipelines.project import find_project
+
+    if not print_tests(find_project(project_dir), patterns or []):
+        raise typer.Exit(MISTAKE)
+
+
 @app.command()
 @guarded
 def explain(
