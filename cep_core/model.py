@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
 
 from cep_core.building import timestamp_us
 from cep_core.errors import BadValueError, TrendlakeError
@@ -41,26 +41,39 @@ def _origin(value: object) -> int:
     return timestamp_us(value)
 
 
-Duration = Annotated[int, BeforeValidator(_duration)]
+_DURATION = WithJsonSchema({"type": "string", "examples": ["10 minutes", "1 day"]})
+
+Duration = Annotated[int, BeforeValidator(_duration), _DURATION]
 """Microseconds, written as `10 minutes`."""
-Moment = Annotated[int, BeforeValidator(_origin)]
+Moment = Annotated[
+    int, BeforeValidator(_origin), WithJsonSchema({"type": "string", "examples": ["2013-01-31T09:00:00Z"]})
+]
 """Microseconds since the epoch, written in ISO 8601."""
 
 
 class Pattern(BaseModel):
     """What a pattern of any kind says. Durations and moments are microseconds (since the epoch)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     name: SnakeName = "query"
+    """Unique, and the name of its file."""
     kind: str
     description: str = ""
+    """What it finds, in words for those who read its results."""
     owner: str = ""
+    """Who answers for it: a team or a person."""
     source: SnakeName | None = None
+    """The table of events: data_contracts/<source>.yaml."""
     within: Duration
+    """The length of a window, such as 1 day."""
     schedule: str | None = None
+    """When Airflow runs it: a cron expression, or @hourly, @daily ..."""
     tags: tuple[str, ...] = ()
+    """Words to find its DAG by."""
     consistency: Consistency = "middle"
+    """What is published before lateness has passed: nothing (strong), what is known, corrected later (middle), what is
+    known, never corrected (weak)."""
 
     _source: Source = PrivateAttr()
 
@@ -79,13 +92,21 @@ class TrendsPattern(Pattern):
 
     kind: Literal["trends"] = "trends"
     pattern: str
+    """Event types under operators: A+, SEQ(A+, NOT C, B), A OR B ..."""
     where: tuple[str, ...] = ()
+    """Conditions, all of which hold: on one event, on neighbours (S.price > NEXT(S).price), equal for all ([city])."""
     returns: dict[Identifier, str] = Field(alias="return", min_length=1)
+    """Result columns: COUNT(*), COUNT(V), MIN|MAX|SUM|AVG(V.attribute)."""
     group_by: tuple[Identifier, ...] = ()
-    slide: Annotated[int | None, BeforeValidator(lambda v: None if v is None else _duration(v))] = None
+    """Columns by which results are told apart."""
+    slide: Annotated[int | None, BeforeValidator(lambda v: None if v is None else _duration(v)), _DURATION] = None
+    """The time from one window to the next; where none is said, windows follow one another."""
     origin: Moment = 0
+    """A moment at which a window begins; the epoch where none is said."""
     select: Selection = "skip_till_any_match"
+    """Which events may be skipped between two of a trend."""
     empty_windows: bool = False
+    """Rows for groups that have events but no trend."""
 
     def mistakes(self) -> list[TrendlakeError]:
         """Columns that would share a name; too many windows."""

@@ -258,6 +258,20 @@ def run_pattern_tests(
 
 @app.command()
 @guarded
+def schema(of: Annotated[str, typer.Argument(help="pattern, contract or tests.", metavar="OF")]) -> None:
+    """The JSON Schema of a kind of file, by which an editor completes and checks it.
+
+    Those of this version are in docs/schemas.
+
+    Example: trendlake schema pattern > pattern.json
+    """
+    from jobs.schemas import schema_text
+
+    typer.echo(schema_text(of), nl=False)
+
+
+@app.command()
+@guarded
 def explain(
     pattern: Pattern,
     svg: Annotated[

@@ -35,7 +35,7 @@ MAX_FIELDS = 62
 class Strict(BaseModel):
     """Unknown keys are mistakes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class FieldModel(Strict):
@@ -52,14 +52,23 @@ class ArcModel(Strict):
     """One arc. `valid_from`, `valid_to`: microseconds since the epoch, from inclusive, to exclusive."""
 
     source: str = Field(alias="from", min_length=1)
+    """The state it leaves."""
     target: str = Field(alias="to", min_length=1)
+    """The state it leads to."""
     when: str | bool = True
+    """Its condition, on the event (e.change < 0) and the register."""
     set_: dict[Identifier, str | bool | int | float | None] = Field(alias="set", default_factory=dict)
+    """Fields of the register and their new values."""
     epsilon: bool = False
+    """It takes no event."""
     ignore: bool = False
+    """It takes an event and changes nothing."""
     at: Literal["window_end"] | None = None
+    """It takes no event, when the run's time is over."""
     valid_from: Moment | None = None
+    """Events before this it does not take."""
     valid_to: Moment | None = None
+    """Nor events from this on."""
 
 
 class AutomatonPattern(Pattern):
@@ -67,10 +76,15 @@ class AutomatonPattern(Pattern):
 
     kind: Literal["automaton"] = "automaton"
     register_: dict[Identifier, FieldModel] = Field(alias="register", default_factory=dict)
+    """What a run remembers: fields with a type and a first value."""
     start: str = Field(min_length=1)
+    """The state in which each run begins."""
     final: Annotated[tuple[str, ...], Field(min_length=1)]
+    """States in which a run is a result."""
     arcs: Annotated[tuple[ArcModel, ...], Field(min_length=1)]
+    """How a run goes from state to state."""
     partition_by: tuple[Identifier, ...] = ()
+    """Columns that part the stream: a run sees the events of one partition."""
 
     def mistakes(self) -> list[TrendlakeError]:
         """Columns that would share a name, states that no arc knows, arcs that contradict themselves."""

@@ -20,11 +20,17 @@ class MatchesPattern(Pattern):
 
     kind: Literal["matches"] = "matches"
     pattern: str
+    """One SEQ of types, Kleene parts (T v+) and NOTs."""
     where: tuple[str, ...] = ()
+    """Conditions, all of which hold: a[1].x, a[i].x > a[i-1].x, [company] ..."""
     returns: dict[Identifier, str] = Field(alias="return", default_factory=dict)
+    """Measures of a match: a[1].price, COUNT(a), AVG(a.price)."""
     select: Selection = "skip_till_next_match"
+    """Which events a run may ignore."""
     output: Output = "all"
+    """A row a match, those that do not overlap, or one row for all that end with one event."""
     limit_per_partition: Annotated[int | None, Field(ge=1)] = None
+    """More matches than this in a partition are an error."""
 
     def mistakes(self) -> list[TrendlakeError]:
         """Columns that would share a name."""

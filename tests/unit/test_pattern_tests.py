@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -91,15 +92,9 @@ def test_pytest_runs_them_too(mine: Project) -> None:
     file = mine.patterns / "tests" / "delay_snowball.yaml"
     file.write_text(file.read_text().replace("snowballs: 7", "snowballs: 8"))
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "jobs.pytest_patterns", "-p", "no:cacheprovider", str(file.parent)],
-        cwd=mine.root, capture_output=True, text=True, env=_environment(), check=False,
+        [sys.executable, "-m", "pytest", "-q", "-p", "jobs.pytest_patterns", str(file.parent)],
+        cwd=mine.root, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert "1 failed, 6 passed" in done.stdout
     assert "missing    {carrier: UA" in done.stdout
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return os.environ | {"PYTHONPATH": str(ROOT)}

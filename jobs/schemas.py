@@ -1,0 +1,41 @@
+"""JSON Schemas of the files people write, for their editors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def _pattern() -> dict[str, Any]:
+    from cep_core.json_schema import pattern_schema
+
+    return pattern_schema()
+
+
+def _contract() -> dict[str, Any]:
+    from cep_core.json_schema import DIALECT
+    from pipelines.odcs import Document
+
+    return {"$schema": DIALECT, "title": "A data contract"} | Document.model_json_schema(by_alias=True)
+
+
+def _tests() -> dict[str, Any]:
+    from pydantic import TypeAdapter
+
+    from cep_core.json_schema import DIALECT
+    from pipelines.pattern_tests import PatternTest
+
+    return {"$schema": DIALECT, "title": "Tests of a pattern"} | TypeAdapter(tuple[PatternTest, ...]).json_schema()
+
+
+SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {"pattern": _pattern, "contract": _contract, "tests": _tests}
+
+
+def schema_text(name: str) -> str:
+    """The schema as a JSON document. Raises TrendlakeError for a name there is not."""
+    from cep_core.errors import TrendlakeError, did_you_mean
+
+    if name not in SCHEMAS:
+        raise TrendlakeError(f"there is no schema '{name}': {', '.join(SCHEMAS)}", hint=did_you_mean(name, SCHEMAS))
+    return json.dumps(SCHEMAS[name](), indent=2) + "\n"

@@ -1,0 +1,82 @@
+"""The JSON Schemas in docs/schemas: in step with the models, true to what the command accepts and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from cep_core.yaml_source import plain, read_yaml
+from jobs.schemas import SCHEMAS, schema_text
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docs" / "schemas"
+PATTERNS = sorted(
+    [*ROOT.glob("conf/patterns/*.yaml"), *ROOT.glob("examples/*/*.yaml"), *ROOT.glob("examples/*/conf/*/*.yaml")]
+)
+CONTRACTS = sorted([*ROOT.glob("data_contracts/*.yaml"), *ROOT.glob("examples/*/data_contracts/*.yaml")])
+TESTS = sorted(ROOT.glob("conf/patterns/tests/*.yaml"))
+
+
+def mistakes(name: str, data: Any) -> list[str]:
+    schema = json.loads((FOLDER / f"{name}.json").read_text())
+    Draft202012Validator.check_schema(schema)
+    return [error.message for error in Draft202012Validator(schema).iter_errors(data)]
+
+
+def as_json(path: Path) -> Any:
+    """A YAML file as an editor's language server sees it: times are strings."""
+    return json.loads(json.dumps(plain(read_yaml(path).data), default=str))
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_files_are_in_step(name: str) -> None:
+    """Else: `trendlake schema NAME > docs/schemas/NAME.json`."""
+    assert (FOLDER / f"{name}.json").read_text() == schema_text(name)
+
+
+@pytest.mark.parametrize("path", PATTERNS, ids=lambda path: path.stem)
+def test_every_pattern_file_is_of_the_schema(path: Path) -> None:
+    assert mistakes("pattern", as_json(path)) == []
+
+
+@pytest.mark.parametrize("path", CONTRACTS, ids=lambda path: path.stem)
+def test_every_contract_is_of_the_schema(path: Path) -> None:
+    assert mistakes("contract", as_json(path)) == []
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
+def test_every_file_of_tests_is_of_the_schema(path: Path) -> None:
+    assert mistakes("tests", as_json(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"patern": "A+"}, "'patern' was unexpected"),
+        ({"select": "any"}, "'any' is not one of"),
+        ({"kind": "trend"}, "'trend' is not one of"),
+        ({"kind": "matches"}, "'empty_windows' was unexpected"),
+        ({"within": 5}, "5 is not of type 'string'"),
+    ],
+)
+def test_a_mistake_is_seen(change: dict[str, Any], told: str) -> None:
+    good = {
+        "name": "a", "source": "b", "pattern": "A+", "return": {"n": "COUNT(*)"}, "within": "1 day",
+        "empty_windows": True,
+    }  # fmt: skip
+    assert mistakes("pattern", good) == []
+    assert told in " | ".join(mistakes("pattern", good | change))
+
+
+def test_a_schema_there_is_not_is_told() -> None:
+    from typer.testing import CliRunner
+
+    from jobs.cli import app
+
+    result = CliRunner().invoke(app, ["schema", "patern"])
+    assert result.exit_code == 1
+    assert "did you mean 'pattern'?" in result.output
