@@ -33,6 +33,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 
+new = typer.Typer(help="Write a first contract or pattern.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(new, name="new")
+
 Pattern = Annotated[str, typer.Argument(help="A name under conf/patterns, or a file's path.", metavar="PATTERN")]
 Since = Annotated[str, typer.Option("--from", help="Start of the interval, ISO 8601 (UTC if it says no zone).")]
 Until = Annotated[str, typer.Option("--to", help="End of the interval: windows that end in (from, to] are meant.")]
@@ -65,18 +68,81 @@ def _step(
 
 @app.command()
 @guarded
+def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path()) -> None:
+    """Make a project: folders for patterns, contracts and profiles. What is there already is left alone.
+
+    Example: trendlake init my_project
+    """
+    from jobs.starting import init_here
+
+    init_here(folder)
+
+
+@new.command("source")
+@guarded
+def new_source(
+    name: Annotated[str, typer.Argument(help="The source's name.")],
+    sample: Annotated[Path, typer.Option("--from", help="A file with its columns: CSV, Parquet or JSON.")],
+    event_id: Annotated[str, typer.Option("--event-id", help="The column that tells events apart.")],
+    event_time: Annotated[str, typer.Option("--event-time", help="The column of the event's time.")],
+    event_type: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--event-type", help="The column that tells an event's type."),
+    ] = None,
+    constant: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--type", help="The type of all events, where no column tells it."),
+    ] = None,
+    project_dir: ProjectDir = None,
+) -> None:
+    """Write the data contract of a new source, with a file's columns.
+
+    Example: trendlake new source trades --from trades.csv --event-id id --event-time at --type Trade
+    """
+    from jobs.starting import write_source
+
+    write_source(name, sample, event_id, event_time, event_type, constant, project_dir)
+
+
+@new.command("pattern")
+@guarded
+def new_pattern(
+    name: Annotated[str, typer.Argument(help="The pattern's name, in snake_case.")],
+    source: Annotated[str, typer.Option("--source", help="The source it asks about.")],
+    project_dir: ProjectDir = None,
+) -> None:
+    """Write a pattern file to begin with.
+
+    Example: trendlake new pattern rising_trades --source trades
+    """
+    from jobs.starting import write_pattern
+
+    write_pattern(name, source, project_dir)
+
+
+@app.command()
+@guarded
 def ingest(
-    source: Annotated[str, typer.Argument(help="flights: 336,776 departures from New York in 2013.")],
+    source: Annotated[str, typer.Argument(help="The source, as its contract is named.")],
+    files: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Argument(help="CSV, Parquet or JSON files; none for flights: 336,776 departures from New York in 2013."),
+    ] = None,
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
 ) -> None:
     """Load a source into its Delta table, delivery by delivery; what is there already is passed over.
 
     Example: trendlake ingest flights
-    """
-    from jobs.ingesting import ingest_source
 
-    ingest_source(source, profile, project_dir)
+    Example: trendlake ingest trades january.csv february.parquet
+    """
+    from jobs.ingesting import ingest_files, ingest_source
+
+    if files:
+        ingest_files(source, files, profile, project_dir)
+    else:
+        ingest_source(source, profile, project_dir)
 
 
 @app.command()

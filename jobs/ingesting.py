@@ -12,6 +12,30 @@ from jobs.times import manual_run_id
 from pipelines.errors import ProjectError
 
 SOURCES = ("flights",)
+"""Sources that bring their own data."""
+
+
+def ingest_files(source: str, files: list[Path], profile: str | None, project_dir: Path | None) -> None:
+    """Bring files into the table of `source`, one delivery each; a file that is there already is passed over.
+
+    Raises SourceFileError before anything is written.
+    """
+    place = find_place(project_dir, profile)
+
+    from pipelines.contract import load_contract
+    from pipelines.ingest import ingest
+    from pipelines.sources.files import feed_of, read_file
+
+    contract = load_contract(place.project.contract_path(source))
+    tables = [(path, read_file(path, contract)) for path in files]
+    with session(place, f"trendlake ingest {source}") as spark:
+        for path, table in tables:
+            record = ingest(
+                spark, place.warehouse, contract, [table], feed=feed_of(path), run_id=manual_run_id("ingest"),
+            )  # fmt: skip
+            told = "" if record.rows_inserted else "  (there already)"
+            typer.echo(f"  {path}  {table.num_rows:,} rows{told}")
+    typer.echo(f"{source}: {record.rows_out:,} rows in the table, version {record.source_version}")
 
 
 def ingest_source(source: str, profile: str | None, project_dir: Path | None) -> None:

@@ -29,6 +29,8 @@ from pipelines.errors import ContractErrors
 from pipelines.odcs import Document, Node, Property
 
 ROLES = ("event_id", "event_time", "event_type", "sequence")
+TYPE_COLUMN = "event_type"
+"""What events of one constant type are given, to tell it."""
 MICROSECONDS = {
     "s": 10**6, "second": 10**6, "min": 60 * 10**6, "minute": 60 * 10**6, "h": 3600 * 10**6, "hour": 3600 * 10**6,
     "d": 86400 * 10**6, "day": 86400 * 10**6, "w": 7 * 86400 * 10**6, "week": 7 * 86400 * 10**6,
@@ -47,9 +49,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Contract:
-    """One table's promises. `key`: primary key columns in order; `lateness_us`: microseconds, None when not said;
-    `tolerance`: the share (0..1) of quarantined rows a run accepts; `fingerprint`: 16 hex digits of all that decides
-    which rows pass."""
+    """One table's promises. `key`: primary key columns in order; `constant_type`: the type of every event, where no
+    column says it; `lateness_us`: microseconds, None when not said; `tolerance`: the share (0..1) of quarantined rows a
+    run accepts; `fingerprint`: 16 hex digits of all that decides which rows pass."""
 
     name: str
     version: str
@@ -58,6 +60,7 @@ class Contract:
     key: tuple[str, ...]
     roles: Mapping[str, str] = field(hash=False)
     types: tuple[str, ...] | None = None
+    constant_type: str | None = None
     lateness_us: int | None = None
     tolerance: float = 0.0
     description: str = ""
@@ -73,9 +76,11 @@ class Contract:
         return self.roles["event_time"]
 
     def event_schema(self) -> EventSchema:
-        """The source as `cep_core` sees it. Raises KeyError for a table without event roles (a results table)."""
+        """The source as `cep_core` sees it: with the column `TYPE_COLUMN` where the type is a constant. Raises KeyError
+        for a table without event roles (a results table)."""
+        constant = {} if self.constant_type is None else {TYPE_COLUMN: "string"}
         return EventSchema(
-            columns={column.name: column.type for column in self.columns},
+            columns={column.name: column.type for column in self.columns} | constant,
             event_id=self.roles["event_id"],
             event_time=self.roles["event_time"],
             event_type=self.roles["event_type"],
@@ -117,7 +122,8 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
     table = document.table
     columns = _columns(document, source, errors)
     rules = rules_of(document, source, errors)
-    roles = _roles(document, source, errors) if events else {}
+    constant = _constant_type(document, source, errors) if events else None
+    roles = _roles(document, source, constant, errors) if events else {}
     keyed = sorted(
         (item.primary_key_position, index, item.name) for index, item in enumerate(table.properties) if item.primary_key
     )
@@ -128,7 +134,8 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         rules=rules,
         key=tuple(name for _, _, name in keyed),
         roles=roles,
-        types=_types(roles, rules),
+        types=_types(roles, rules) if constant is None else (constant,),
+        constant_type=constant,
         lateness_us=_lateness(document, source, errors),
         tolerance=_tolerance(document, source, errors),
         description=table.description or "",
@@ -157,8 +164,26 @@ def _columns(document: Document, source: Source, errors: list[TrendlakeError]) -
     return tuple(columns)
 
 
-def _roles(document: Document, source: Source, errors: list[TrendlakeError]) -> dict[str, str]:
-    roles: dict[str, str] = {}
+def _constant_type(document: Document, source: Source, errors: list[TrendlakeError]) -> str | None:
+    """The type of every event of the table, where it has no column for it."""
+    for index, custom in enumerate(document.table.custom_properties):
+        if custom.property != "eventType":
+            continue
+        path = ("schema", 0, "customProperties", index)
+        if not isinstance(custom.value, str) or not custom.value.isidentifier():
+            message = f"eventType is a name that patterns can use, not {custom.value!r}"
+            errors.append(BadValueError(message, place=source.place((*path, "value"))))
+            continue
+        if any(item.name == TYPE_COLUMN for item in document.table.properties):
+            message = f"the table has a column '{TYPE_COLUMN}': eventType would hide it"
+            hint = "give that column the role event_type, or another name"
+            errors.append(BadValueError(message, place=source.place((*path, "property")), hint=hint))
+        return custom.value
+    return None
+
+
+def _roles(document: Document, source: Source, constant: str | None, errors: list[TrendlakeError]) -> dict[str, str]:
+    roles: dict[str, str] = {} if constant is None else {"event_type": TYPE_COLUMN}
     for index, item in enumerate(document.table.properties):
         for number, custom in enumerate(item.custom_properties):
             path = ("schema", 0, "properties", index, "customProperties", number)
@@ -181,7 +206,8 @@ def _roles(document: Document, source: Source, errors: list[TrendlakeError]) -> 
                 BadValueError(
                     f"no column has the role {role}",
                     place=source.place(("schema", 0, "properties")),
-                    hint=f"give one column: customProperties: [{{property: eventRole, value: {role}}}]",
+                    hint=f"give one column: customProperties: [{{property: eventRole, value: {role}}}]"
+                    + (", or the table: [{property: eventType, value: Trade}]" if role == "event_type" else ""),
                 )
             )
     return roles

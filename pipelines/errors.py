@@ -29,6 +29,12 @@ class SourceMissingError(TrendlakeError):
     code = "SOURCE_MISSING"
 
 
+class SourceFileError(TrendlakeError):
+    """A file of events that cannot be read, or does not have the columns and types its contract promises."""
+
+    code = "SOURCE_FILE"
+
+
 class ToleranceError(TrendlakeError):
     """More rows break the contract than it tolerates: the run stops before it computes."""
 

@@ -78,6 +78,8 @@ def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
     unique = {rule.name for rule in run.contract.rules if rule.kind == "unique" and rule.quarantines}
     repeated = any(not item["success"] for item in checked["checks"] if item["check"] in unique)
     good = q.good_rows(q.annotate(rows, run.contract.rules, unique=repeated))
+    if run.contract.constant_type is not None:
+        good = good.withColumn(run.plan.schema.event_type, sf.lit(run.contract.constant_type))
     if run.plan.event_types is not None:
         good = good.where(q.column(run.plan.schema.event_type).isin(list(run.plan.event_types)))
     return good.select(*[q.column(name) for name in run.plan.columns])

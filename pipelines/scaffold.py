@@ -1,0 +1,166 @@
+"""First files: a project's folders, a contract made from a table's columns, a pattern to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from ruamel.yaml import YAML
+
+from cep_core.errors import did_you_mean
+from pipelines.contract import TYPE_COLUMN, Contract
+from pipelines.errors import ProjectError
+from pipelines.project import Project
+
+PROFILE = """\
+# One machine: Spark inside the process that asks for it.
+master: local[*]
+warehouse: warehouse                # under the state folder, .trendlake/
+spark:
+  spark.driver.memory: 3g
+  spark.sql.shuffle.partitions: 4
+limits:
+  shard_rows: 4000000               # rows one Python worker holds at a time: some hundred MB
+"""
+
+PATTERN = """\
+name: {name}
+kind: trends
+description: TODO what it finds, in words for those who read its results
+owner: TODO
+source: {source}
+pattern: {type} E+                   # one or more events, any others between them may be skipped
+where: []                            # such as  "[customer]"  or  E.amount < NEXT(E).amount
+return:
+  trends: COUNT(*)                   # how many such sequences there are
+  events: COUNT(E)
+group_by: []
+within: 1 day
+schedule: "@daily"
+"""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns are an event's id, time and type; or the one type that all events have."""
+
+    event_id: str
+    event_time: str
+    event_type: str | None = None
+    constant: str | None = None
+
+
+def init_project(folder: Path, results: Path) -> list[Path]:
+    """A project's folders, a profile for one machine, and the contracts of results, copied from `results`; files that
+    are there are left alone. The files written."""
+    (folder / "conf" / "patterns" / "tests").mkdir(parents=True, exist_ok=True)
+    texts = {folder / "conf" / "profiles" / "local.yaml": PROFILE, folder / ".gitignore": ".trendlake/\n"}
+    for contract in sorted(results.glob("results_*.yaml")):
+        texts[folder / "data_contracts" / contract.name] = contract.read_text(encoding="utf-8")
+    return [path for path, text in texts.items() if _write_new(path, text)]
+
+
+def new_source(project: Project, name: str, columns: pa.Schema, roles: Roles) -> Path:
+    """A contract for the source `name`, with a table's columns; the file. Raises ProjectError."""
+    path = project.contracts / f"{name}.yaml"
+    text = StringIO()
+    yaml = YAML()
+    yaml.width = 110
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.dump(_contract(name, columns, roles), text)
+    if not _write_new(
+        path, f"# What the source `{name}` promises (Open Data Contract Standard 3.1).\n{text.getvalue()}"
+    ):
+        raise ProjectError(f"{path} is there already")
+    return path
+
+
+def new_pattern(project: Project, name: str, contract: Contract) -> Path:
+    """A pattern of kind trends over a source, to begin with; the file. Raises ProjectError."""
+    path = project.patterns / f"{name}.yaml"
+    kind = contract.types[0] if contract.types else "TODO"
+    if not _write_new(path, PATTERN.format(name=name, source=contract.name, type=kind)):
+        raise ProjectError(f"{path} is there already")
+    return path
+
+
+def _write_new(path: Path, text: str) -> bool:
+    """Whether the file was not there, and is now."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _contract(name: str, columns: pa.Schema, roles: Roles) -> dict[str, Any]:
+    named = {
+        "event_id": roles.event_id, "event_time": roles.event_time, "event_type": roles.event_type,
+    }  # fmt: skip
+    for role, column in named.items():
+        if column is not None and column not in columns.names:
+            hint = did_you_mean(column, columns.names) or f"there are {', '.join(columns.names)}"
+            raise ProjectError(f"there is no column '{column}' to be the {role}", hint=hint)
+    if (roles.event_type is None) == (roles.constant is None):
+        raise ProjectError(
+            "say what type events have: a column that tells it, or one type for all",
+            hint="--event-type COLUMN or --type NAME",
+        )
+    if roles.constant is not None and TYPE_COLUMN in columns.names:
+        raise ProjectError(f"the table has a column '{TYPE_COLUMN}'", hint=f"--event-type {TYPE_COLUMN}")
+    table: dict[str, Any] = {"name": name, "physicalType": "table"}
+    if roles.constant is not None:
+        table["customProperties"] = [{"property": "eventType", "value": roles.constant}]
+    role_of = {column: role for role, column in named.items() if column is not None}
+    table["properties"] = [_column(field, role_of.get(field.name)) for field in columns]
+    return {
+        "apiVersion": "v3.1.0", "kind": "DataContract", "id": f"source-{name}", "version": "1.0.0", "name": name,
+        "status": "draft", "schema": [table],
+        "slaProperties": [{"property": "latency", "value": 1, "unit": "d"}],
+    }  # fmt: skip
+
+
+def _column(field: pa.Field, role: str | None) -> dict[str, Any]:
+    logical, physical = _types(field, role)
+    found: dict[str, Any] = {"name": field.name, "logicalType": logical}
+    if physical is not None:
+        found["physicalType"] = physical
+    if role is not None:
+        found["required"] = True
+        found["customProperties"] = [{"property": "eventRole", "value": role}]
+    if role == "event_id":
+        found |= {"primaryKey": True, "primaryKeyPosition": 1, "unique": True}
+    return found
+
+
+_WIDTHS: Mapping[int, str] = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}
+
+
+def _types(field: pa.Field, role: str | None) -> tuple[str, str | None]:
+    """logicalType and physicalType of a column. Raises ProjectError for one that contracts do not know."""
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if role == "event_time":
+        return "timestamp", None
+    if role is not None:
+        return "string", None
+    if pa.types.is_integer(kind):
+        return "integer", _WIDTHS[kind.bit_width]
+    if pa.types.is_decimal(kind):
+        return "number", f"decimal({kind.precision},{kind.scale})"
+    if pa.types.is_floating(kind):
+        return "number", None
+    if pa.types.is_boolean(kind):
+        return "boolean", None
+    if pa.types.is_timestamp(kind):
+        return "timestamp", None
+    if pa.types.is_date(kind):
+        return "date", None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
+        return "string", None
+    raise ProjectError(f"column '{field.name}' is {kind}: contracts know no such type", hint="leave it out of the file")

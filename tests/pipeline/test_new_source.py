@@ -1,0 +1,127 @@
+"""A source and a pattern of one's own, from nothing: init, new source, ingest of files, new pattern, a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from jobs.cli import app
+from pipelines.contract import Contract, load_contract
+from pipelines.errors import ContractErrors, SourceFileError
+from pipelines.ingest import ingest
+from pipelines.profile import Profile
+from pipelines.project import find_project
+from pipelines.sources.files import feed_of, read_file
+from tests.pipeline.flights import Lake, all_steps, answers
+
+ROWS = """\
+id,at,company,price
+t1,2026-01-05T09:00:00,A,10
+t2,2026-01-05T09:00:01Z,A,9
+t3,2026-01-05 09:00:02,A,8.5
+t4,2026-01-05T10:00:03+01:00,B,7
+t5,2026-01-05T09:00:04,A,NA
+"""
+
+FALLING = """\
+name: falling
+source: trades
+pattern: Trade E+
+where: ["[company]", "E.price > NEXT(E).price"]
+return: {trends: COUNT(*), lowest: MIN(E.price)}
+group_by: [company]
+within: 1 minute
+"""
+
+
+def told(*arguments: str | Path, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Path:
+    """A project with one source, `trades`, whose events are all of the type Trade; its file beside it."""
+    folder = tmp_path / "mine"
+    file = tmp_path / "trades.csv"
+    file.write_text(ROWS)
+    told("init", folder)
+    columns = ["--event-id", "id", "--event-time", "at", "--type", "Trade"]
+    told("new", "source", "trades", "--from", file, *columns, "--project-dir", folder)
+    return folder
+
+
+def trades(folder: Path) -> Contract:
+    return load_contract(find_project(folder).contract_path("trades"))
+
+
+def test_what_is_written_is_valid(started: Path) -> None:
+    told("new", "pattern", "falling", "--source", "trades", "--project-dir", started)
+    assert told("validate", "--project-dir", started).count("ok    ") >= 3
+    assert told("init", started).startswith("next:")
+    again = ["--event-id", "id", "--event-time", "at", "--type", "Trade", "--project-dir", started]
+    out = told("new", "source", "trades", "--from", started.parent / "trades.csv", *again, code=1)
+    assert "is there already" in out
+
+
+def test_times_with_and_without_a_zone(started: Path) -> None:
+    """Those that say none are UTC; a column that is not the contract's is kept."""
+    table = read_file(started.parent / "trades.csv", trades(started))
+    assert [moment.second for moment in table["at"].to_pylist()] == [0, 1, 2, 3, 4]
+    assert table["price"].to_pylist() == [10.0, 9.0, 8.5, 7.0, None]
+
+
+def test_a_value_of_another_type_refuses_the_file(started: Path) -> None:
+    """Nothing of it is taken; the column is named."""
+    file = started.parent / "bad.csv"
+    file.write_text(ROWS.replace("09:00:00", "yesterday"))
+    with pytest.raises(SourceFileError, match="column at"):
+        read_file(file, trades(started))
+    file.write_text(ROWS.replace("price", "prize"))
+    with pytest.raises(SourceFileError, match="has no column price"):
+        read_file(file, trades(started))
+    with pytest.raises(SourceFileError, match="no form that is read"):
+        read_file(started / "conf" / "profiles" / "local.yaml", trades(started))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("value: Trade", "value: 1 Trade"), "eventType is a name that patterns can use"),
+        (("name: company", "name: event_type"), "the table has a column 'event_type'"),
+        (("eventType", "eventKind"), "no column has the role event_type"),
+    ],
+)
+def test_a_constant_type_that_cannot_be(started: Path, change: tuple[str, str], message: str) -> None:
+    file = find_project(started).contract_path("trades")
+    file.write_text(file.read_text().replace(*change))
+    with pytest.raises(ContractErrors, match=message):
+        load_contract(file)
+
+
+@pytest.mark.spark
+def test_a_run_over_files(spark: SparkSession, started: Path) -> None:
+    """CSV, then Parquet with one more trade; a file that is there already is passed over."""
+    lake = Lake(spark, find_project(started), Profile(master="local[2]"))
+    contract = trades(started)
+    (started / "conf" / "patterns" / "falling.yaml").write_text(FALLING)
+    first = started.parent / "trades.csv"
+    more = started.parent / "more.parquet"
+    one = {"id": ["t6"], "at": ["2026-01-05T09:00:05Z"], "company": ["B"], "price": [6.0]}
+    pyarrow.parquet.write_table(pa.table(one), more)
+    for file, new in ((first, 5), (more, 1), (first, 0)):
+        record = ingest(
+            spark, lake.warehouse, contract, [read_file(file, contract)], feed=feed_of(file), run_id=f"ingest {file}"
+        )
+        assert (record.rows_inserted or 0) == new
+    run = lake.run("falling", "2026-01-05", "2026-01-06", "r1")
+    assert all_steps(run).rows_inserted == 2
+    rows = [(row["company"], int(row["trends"]), row["lowest"]) for row in answers(lake.results(run), run)]
+    # falling sequences of A: 10, 9, 8.5 in any choice of them, and the trade without a price by itself
+    assert rows == [("A", 8, 8.5), ("B", 3, 6.0)]
