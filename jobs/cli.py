@@ -284,6 +284,33 @@ def run(
 
 @app.command()
 @guarded
+def backfill(
+    pattern: Pattern, since: Since, until: Until,
+    chunk: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--chunk", help="Length of a chunk, such as 30 days; a twelfth of the interval when not given."),
+    ] = None,
+    newest_first: Annotated[bool, typer.Option("--newest-first", help="From the end to the start.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say how many windows, events and bytes it would be.")
+    ] = False,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Compute a long stretch of history in chunks, in one Spark session. Begun again, it goes on where it stopped.
+
+    Example: trendlake backfill delay_snowball --from 2013-01-01 --to 2014-01-02 --chunk "30 days"
+    """
+    from jobs import backfilling, running
+
+    place = running.find_place(project_dir, profile)
+    name = running.check_early(place, pattern, since, until)
+    length = backfilling.length_of(chunk)
+    with running.session(place, f"trendlake backfill {name}") as spark:
+        backfilling.run_backfill(place, spark, pattern, since, until, length, newest_first, dry_run)
+
+
+@app.command()
+@guarded
 def validate(
     files: Annotated[
         Optional[list[Path]],  # noqa: UP045

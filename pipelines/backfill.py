@@ -1,0 +1,117 @@
+"""Backfills: a long stretch of history in chunks, one after another in one Spark session.
+
+A chunk is a run like any other, so it may meet the daily schedule's runs, be killed, and be done again: its rows are
+published in one commit, and equal rows are left alone. A chunk that has been published from the source's newest
+version, by the pattern as it is, is passed over: a backfill that was cut short goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from cep_core.windows import Windows
+from pipelines import quarantine as q
+from pipelines.errors import BadNumberError, SourceMissingError
+from pipelines.runs import Record, moment
+from pipelines.steps.run import Run
+from pipelines.steps.sequence import STEPS
+from pipelines.warehouse import exists, latest_version, read_at
+
+CHUNKS = 12
+"""Chunks of a backfill of which nothing is said: a sign of life every so often, and little lost to a kill."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The windows that end in `(start_us, end_us]`, microseconds since the epoch."""
+
+    start_us: int
+    end_us: int
+
+    @property
+    def run_id(self) -> str:
+        """The same for the same chunk, so that a second attempt is one."""
+        return f"backfill_{moment(self.start_us):%Y%m%dT%H%M%S}_{moment(self.end_us):%Y%m%dT%H%M%S}"
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a backfill would read: rows of the source in the windows' time range, and bytes of the files that hold
+    them."""
+
+    windows: int
+    chunks: int
+    events: int
+    bytes: int
+
+
+def chunks(windows: Windows, start_us: int, end_us: int, length_us: int | None, *, newest_first: bool) -> list[Chunk]:
+    """The interval in chunks of `length_us` (made a multiple of the slide), else in a few. Raises BadNumberError."""
+    slide = windows.slide
+    if length_us is None:
+        length_us = -(-(end_us - start_us) // CHUNKS)
+    elif length_us < slide:
+        raise BadNumberError("a chunk is at least as long as the windows' slide", hint="give a longer --chunk")
+    length = -(-length_us // slide) * slide
+    edges = [*range(start_us, end_us, length), end_us]
+    found = [Chunk(low, high) for low, high in pairwise(edges) if windows.ending_in(low, high)]
+    return found[::-1] if newest_first else found
+
+
+def size(spark: SparkSession, run: Run, count: int) -> Size:
+    """What `run`, over the whole interval, would read in `count` chunks. Raises SourceMissingError."""
+    path = run.warehouse.source(run.contract.name)
+    rows = read_at(spark, path, _newest(spark, run)).where(q.in_range(run.contract, *run.span))
+    return Size(len(run.windows), count, rows.count(), sum(_file_sizes(spark, rows.inputFiles())))
+
+
+def _newest(spark: SparkSession, run: Run) -> int:
+    path = run.warehouse.source(run.contract.name)
+    if not exists(spark, path):
+        hint = f"run `trendlake ingest {run.contract.name}`"
+        raise SourceMissingError(f"the source '{run.contract.name}' is not in the warehouse: {path}", hint=hint)
+    return latest_version(spark, path)
+
+
+def _file_sizes(spark: SparkSession, uris: list[str]) -> Iterator[int]:
+    jvm: Any = spark.sparkContext._jvm
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    for uri in uris:
+        path = jvm.org.apache.hadoop.fs.Path(uri)
+        yield int(path.getFileSystem(conf).getFileStatus(path).getLen())
+
+
+def backfill(
+    spark: SparkSession, prepared: Callable[[Chunk], Run], todo: list[Chunk],
+) -> Iterator[tuple[Chunk, Record | None]]:  # fmt: skip
+    """Each chunk with the record of its publishing; None where it was done before. `prepared` makes a chunk's run."""
+    for chunk in todo:
+        run = prepared(chunk)
+        if _done(spark, run):
+            yield chunk, None
+            continue
+        record: Record | None = None
+        for step in STEPS.values():
+            record = step(run)
+        yield chunk, record
+
+
+def _done(spark: SparkSession, run: Run) -> bool:
+    """Whether a run of the same interval and plan has published from the version that is the newest now."""
+    version = _newest(spark, run)
+    if not exists(spark, run.warehouse.runs) or not exists(spark, run.warehouse.results(run.name)):
+        return False
+    same = {
+        "pattern": run.name, "stage": "publish", "status": "succeeded", "plan_hash": run.plan.hash,
+        "source_version": version, "interval_from": moment(run.start_us), "interval_to": moment(run.end_us),
+    }  # fmt: skip
+    rows = spark.read.format("delta").load(run.warehouse.runs)
+    for name, value in same.items():
+        rows = rows.where(sf.col(name) == sf.lit(value))
+    return not rows.isEmpty()

@@ -1,0 +1,79 @@
+"""Backfills in chunks: the rows of one run over it all, and a second attempt that goes on where the first stopped."""
+
+from __future__ import annotations
+
+import pytest
+
+from cep_core.windows import Windows
+from pipelines.backfill import Chunk, backfill, chunks, size
+from pipelines.errors import BadNumberError
+from pipelines.steps.run import Run
+from tests.pipeline.flights import Lake, all_steps, answers, flight
+
+DAY = 86_400_000_000
+NEW_YEAR = 1_356_998_400_000_000
+SINCE, UNTIL = "2013-01-01", "2013-01-07"
+
+
+def test_chunks_cover_the_interval_once() -> None:
+    """Each of a whole number of slides, those in which no window ends left out; newest first on request."""
+    daily = Windows(DAY, DAY)
+    edges = [
+        (chunk.start_us // DAY, chunk.end_us // DAY) for chunk in chunks(daily, 0, 7 * DAY, 3 * DAY, newest_first=False)
+    ]
+    assert edges == [(0, 3), (3, 6), (6, 7)]
+    assert chunks(daily, 0, 7 * DAY, 2 * DAY + 1, newest_first=True)[0] == Chunk(6 * DAY, 7 * DAY)
+    assert len(chunks(daily, 0, 365 * DAY, None, newest_first=False)) == 12
+    for length in (None, 2 * DAY, 5 * DAY):
+        covered = [
+            j for chunk in chunks(daily, 5, 40 * DAY, length, newest_first=False) for j in _windows(daily, chunk)
+        ]
+        assert covered == list(daily.ending_in(5, 40 * DAY))
+    with pytest.raises(BadNumberError):
+        chunks(daily, 0, DAY, DAY - 1, newest_first=False)
+
+
+def _windows(windows: Windows, chunk: Chunk) -> range:
+    return windows.ending_in(chunk.start_us, chunk.end_us)
+
+
+@pytest.mark.spark
+def test_a_backfill_that_was_cut_short(lake: Lake) -> None:
+    """Its rows are those of one run; what was done is passed over until the source or the pattern changes."""
+    rows = [
+        flight(10 * day + leg, f"2013-01-0{day}T1{leg}:00", dep_delay=float(leg))
+        for day in range(1, 6)
+        for leg in range(3)
+    ]
+    lake.deliver(rows)
+    pattern = lake.pattern()
+    whole = lake.run(pattern, SINCE, UNTIL, "whole")
+    found = size(lake.spark, whole, 3)
+    assert (found.windows, found.chunks, found.events) == (6, 3, 15)
+    assert found.bytes > 0
+    todo = chunks(whole.plan.windows, whole.start_us, whole.end_us, 2 * DAY, newest_first=True)
+
+    def prepared(chunk: Chunk) -> Run:
+        return lake.run(pattern, _iso(chunk.start_us), _iso(chunk.end_us), chunk.run_id)
+
+    cut = backfill(lake.spark, prepared, todo)
+    first = next(cut)
+    assert first[0].end_us == whole.end_us
+    assert first[1] is not None
+    cut.close()
+    again = list(backfill(lake.spark, prepared, todo))
+    assert [record is None for _, record in again] == [True, False, False]
+    published = answers(lake.results(whole), whole)
+    assert len(published) == 5
+    record = all_steps(whole)
+    assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (0, 0, 0)
+    assert answers(lake.results(whole), whole) == published
+    lake.deliver([flight(99, "2013-01-05T20:00", dep_delay=50.0)], feed="late")
+    changed = [record for _, record in backfill(lake.spark, prepared, todo)]
+    assert [(record.rows_inserted, record.rows_updated) for record in changed if record] == [(0, 1), (0, 0), (0, 0)]
+
+
+def _iso(micros: int) -> str:
+    from pipelines.runs import moment
+
+    return moment(micros).isoformat()
