@@ -58,5 +58,9 @@ class AnyPlan(Protocol):
     def result_schema(self) -> pa.Schema:
         """Columns of the results."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether rows depend on how far time is known to have come: the `watermark` of `run_plan`."""
+
     def owned(self, windows: range) -> tuple[str, int, int]:
         """(column, low, high): the rows of `windows` (not empty) are those with low <= column < high, microseconds."""

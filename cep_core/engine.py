@@ -34,19 +34,26 @@ class Kind:
     """What is done with patterns of one kind.
 
     `compile` takes the kind's model and a schema, and raises PatternErrors with all mistakes; `run` takes the plan, the
-    events, and the windows wanted (None: all); `explain` gives text for a terminal; `draw` the picture of a plan
-    under a title (None: plans of the kind have none).
+    events, the windows wanted (None: all) and the watermark (None: not said); `explain` gives text for a terminal;
+    `draw` the picture of a plan under a title (None: plans of the kind have none).
     """
 
     compile: Callable[[Any, EventSchema], AnyPlan]
-    run: Callable[[Any, pa.Table, range | None], pa.Table]
+    run: Callable[[Any, pa.Table, range | None, int | None], pa.Table]
     explain: Callable[[Any], str]
     draw: Callable[[Any, str], Drawing] | None = None
 
 
+def _timeless(
+    run: Callable[[Any, pa.Table, range | None], pa.Table],
+) -> Callable[[Any, pa.Table, range | None, int | None], pa.Table]:
+    """Of a kind whose rows say nothing about time itself."""
+    return lambda plan, events, windows, watermark: run(plan, events, windows)
+
+
 KINDS: Mapping[str, Kind] = {
-    "trends": Kind(compile_trends, run_trends, explain_trends, draw_trends),
-    "matches": Kind(compile_matches, run_matches, explain_matches, draw_matches),
+    "trends": Kind(compile_trends, _timeless(run_trends), explain_trends, draw_trends),
+    "matches": Kind(compile_matches, _timeless(run_matches), explain_matches, draw_matches),
     "automaton": Kind(compile_automaton, run_automaton, explain_automaton, draw_automaton),
 }
 
@@ -76,10 +83,11 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> AnyPlan:
     return KINDS[pattern.kind].compile(pattern, schema)
 
 
-def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None) -> pa.Table:
+def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None, watermark: int | None = None) -> pa.Table:
     """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if
-    given."""
-    return KINDS[plan.kind].run(plan, _taken(events), windows)
+    given. `watermark`: how far time is known to have come, microseconds, for plans that wait; else the latest event, or
+    with `windows` their end, says it."""
+    return KINDS[plan.kind].run(plan, _taken(events), windows, watermark)
 
 
 def _taken(events: pa.Table) -> pa.Table:

@@ -139,6 +139,10 @@ class Plan:
         return "window_start", self.windows.start(windows[0]), self.windows.start(windows[-1]) + 1
 
     @property
+    def waits(self) -> bool:
+        return False
+
+    @property
     def result_schema(self) -> pa.Schema:
         """Group columns, window_start, window_end, measures with their _log10 companions."""
         families = dict(self.schema.columns)

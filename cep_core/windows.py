@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+AGES = 4_000 * 366 * 86_400_000_000
+"""Longer than any table's time, microseconds: the length of windows that reach over all that came before."""
+
 
 @dataclass(frozen=True)
 class Windows:
@@ -12,6 +15,11 @@ class Windows:
     within: int
     slide: int
     origin: int = 0
+
+    @property
+    def endless(self) -> bool:
+        """Whether a window holds everything before its end: cutting time makes no part smaller then."""
+        return self.within >= AGES
 
     def start(self, j: int) -> int:
         return self.origin + j * self.slide

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+LISTED = 6
+"""Items of a list that are shown."""
 NARROW = 150
 """Columns of a line where no terminal says: tables in a log stay whole."""
 
@@ -65,16 +68,15 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> None
 
 
 def print_results(place: Place, spark: SparkSession, pattern: str, limit: int) -> None:
-    """The rows with the most trends."""
-    from cep_core import compile_plan, load_pattern
+    """The rows with the most trends; of other kinds, the latest."""
+    from cep_core import Plan, compile_plan, load_pattern
     from pipelines.contract import load_contract
     from pipelines.quarantine import column
-    from pipelines.steps.run import publishable
     from pipelines.warehouse import read_if_there
 
     loaded = load_pattern(place.project.pattern_path(pattern))
     contract = load_contract(place.project.contract_path(str(loaded.source)))
-    plan = publishable(loaded, compile_plan(loaded, contract.event_schema()))
+    plan = compile_plan(loaded, contract.event_schema())
     path = place.warehouse.results(loaded.name)
     results = read_if_there(spark, path)
     if results is None:
@@ -84,16 +86,19 @@ def print_results(place: Place, spark: SparkSession, pattern: str, limit: int) -
         missing = ", ".join(name for name in plan.result_schema.names if name not in there)
         message = f"the results of {loaded.name} are of an earlier form of the pattern, without {missing}"
         raise ProjectError(message, hint=f"run `trendlake run {loaded.name}`")
-    counts = [item.name for item in plan.measures if item.function == "count"]
-    rank = f"{counts[0]}_log10" if counts else "window_start"
-    hidden = {"window_end", *(f"{name}_log10" for name in plan.result_schema.names)}
-    shown = [name for name in plan.result_schema.names if name not in hidden]
-    keys = [column(name) for name in (*plan.group_by, "window_start")]
-    rows = results.orderBy(column(rank).desc_nulls_last(), *keys).limit(limit)
-    companions = [f"{name}_log10" for name in counts]
-    table = Table(title=f"{loaded.name}: the busiest of {results.count():,} rows", title_justify="left")
+    names = plan.result_schema.names
+    counts = [name for name in names if f"{name}_log10" in names]
+    counted = [item.name for item in plan.measures if item.function == "count"] if isinstance(plan, Plan) else []
+    rank = f"{counted[0]}_log10" if counted else plan.owned(range(1))[0]
+    hidden = {"window_end", "lifetime_end", *(f"{name}_log10" for name in names)}
+    shown = [name for name in names if name not in hidden]
+    rows = results.orderBy(column(rank).desc_nulls_last(), *map(column, plan.key)).limit(limit)
+    which = "busiest" if counted else "latest"
+    table = Table(title=f"{loaded.name}: the {which} of {results.count():,} rows", title_justify="left")
     for name in shown:
-        table.add_column(name, justify="left" if name in plan.group_by else "right")
+        kind = plan.result_schema.field(name).type
+        table.add_column(name, justify="left" if pa.types.is_string(kind) or pa.types.is_list(kind) else "right")
+    companions = [f"{name}_log10" for name in counts]
     for row in rows.select(*[column(name) for name in (*shown, *companions)]).collect():
         table.add_row(*[_cell(row[name], row.asDict().get(f"{name}_log10")) for name in shown])
     console.print(table)
@@ -107,7 +112,17 @@ def _cell(value: Any, log10: float | None) -> str:
         return f"{int(value):,}"
     if isinstance(value, datetime):
         return _time(value)
+    if isinstance(value, list):
+        return _listed(value)
     return f"{value:,.2f}" if isinstance(value, float) else str(value)
+
+
+def _listed(items: list[Any]) -> str:
+    """Event ids; of a graph, how many nodes it has. A long list shows where it begins and ends."""
+    if items and isinstance(items[0], tuple):
+        return f"{len(items):,} nodes"
+    shown = [str(item) for item in items]
+    return " ".join(shown if len(shown) <= LISTED else [*shown[: LISTED - 2], "…", shown[-1], f"({len(shown):,})"])
 
 
 def _time(value: datetime | None) -> str:

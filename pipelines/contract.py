@@ -120,7 +120,7 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
     """What the document promises. Raises ContractErrors with every mistake."""
     errors: list[TrendlakeError] = []
     table = document.table
-    columns = _columns(document, source, errors)
+    columns = _columns(document, source, errors, lists=not events)
     rules = rules_of(document, source, errors)
     constant = _constant_type(document, source, errors) if events else None
     roles = _roles(document, source, constant, errors) if events else {}
@@ -146,7 +146,9 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
     return contract
 
 
-def _columns(document: Document, source: Source, errors: list[TrendlakeError]) -> tuple[Column, ...]:
+def _columns(
+    document: Document, source: Source, errors: list[TrendlakeError], *, lists: bool
+) -> tuple[Column, ...]:  # fmt: skip
     columns: list[Column] = []
     seen: set[str] = set()
     for index, item in enumerate(document.table.properties):
@@ -155,7 +157,7 @@ def _columns(document: Document, source: Source, errors: list[TrendlakeError]) -
             errors.append(BadValueError(f"column '{item.name}' twice", place=source.place((*path, "name"))))
         seen.add(item.name.lower())
         try:
-            kind = spark_type(item)
+            kind = spark_type(item, lists=lists)
         except ValueError as error:
             key = "physicalType" if item.physical_type else "logicalType" if item.logical_type else "name"
             errors.append(BadValueError(str(error), place=source.place((*path, key))))

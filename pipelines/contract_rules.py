@@ -29,6 +29,8 @@ Kind = Literal[
     "row",
     "unique",
     "row_count",
+    "items",
+    "distinct_items",
 ]
 Scalar = str | int | float | bool | datetime | date | None
 Path = tuple[str | int, ...]
@@ -38,7 +40,7 @@ NUMBER_FORMATS = {"f32": "float", "f64": "double"}
 LOGICAL_OF = {
     "string": "string", "varchar": "string", "char": "string", "tinyint": "integer", "smallint": "integer",
     "int": "integer", "bigint": "integer", "float": "number", "double": "number", "decimal": "number",
-    "timestamp": "timestamp", "date": "date", "boolean": "boolean",
+    "timestamp": "timestamp", "date": "date", "boolean": "boolean", "array": "array",
 }  # fmt: skip
 BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 OPTIONS = {
@@ -47,6 +49,7 @@ OPTIONS = {
     "number": (*BOUNDS, "multipleOf", "format"),
     "timestamp": (*BOUNDS, "format", "timezone", "defaultTimezone"),
     "date": (*BOUNDS, "format"),
+    "array": ("minItems", "maxItems", "uniqueItems"),
 }
 
 
@@ -81,7 +84,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Rule:
-    """`values`: of in_set and not_missing; `low`/`high` with their strictness: of range and length (`high`
+    """`values`: of in_set and not_missing; `low`/`high` with their strictness: of range, length and items (`high`
     also the divisor of multiple); `text`: the regular expression of pattern, the condition a good
     row meets of row, whose tree is `condition`."""
 
@@ -106,9 +109,12 @@ class Rule:
         return self.kind != "row_count" and self.limit.none_allowed and not self.warning
 
 
-def spark_type(item: Property) -> str:
-    """The Spark type of a column: `physicalType` where given, else by the logical type. Raises ValueError."""
+def spark_type(item: Property, *, lists: bool = False) -> str:
+    """The Spark type of a column: `physicalType` where given, else by the logical type; lists of any type only where
+    `lists` says so. Raises ValueError."""
     logical, options = item.logical_type, item.logical_type_options
+    if lists and logical == "array" and item.physical_type:
+        return item.physical_type
     if logical in ("object", "array", "time"):
         raise ValueError(f"columns of logicalType {logical} are not read")
     if item.physical_type:
@@ -184,6 +190,11 @@ def _property_rules(item: Property, source: Source, path: Path, errors: list[Tre
         yield Rule(f"{item.name}_length", "length", column, low=low, high=high, place=place)
     if "pattern" in options:
         yield Rule(f"{item.name}_pattern", "pattern", column, text=str(options["pattern"]), place=place)
+    if "minItems" in options or "maxItems" in options:
+        low, high = options.get("minItems"), options.get("maxItems")
+        yield Rule(f"{item.name}_items", "items", column, low=low, high=high, place=place)
+    if options.get("uniqueItems"):
+        yield Rule(f"{item.name}_distinct_items", "distinct_items", column, place=place)
     if "multipleOf" in options:
         yield Rule(f"{item.name}_multiple", "multiple", column, high=options["multipleOf"], place=place)
 

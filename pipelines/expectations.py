@@ -20,7 +20,7 @@ from pipelines.quarantine import column as column_of
 from pipelines.quarantine import is_good
 from pipelines.rule_text import expected_of
 
-DERIVED = ("row", "multiple", "not_missing")
+DERIVED = ("row", "multiple", "not_missing", "items", "distinct_items")
 """Kinds of rules that are judged on a column of truth values."""
 
 

@@ -76,6 +76,10 @@ def is_good(rule: Rule) -> Column:
         kept = value.isin(list(rule.values))
     elif rule.kind == "pattern":
         kept = value.rlike(rule.text)
+    elif rule.kind == "items":
+        kept = _within(sf.size(value), rule)
+    elif rule.kind == "distinct_items":
+        kept = sf.size(sf.array_distinct(sf.array_compact(value))) == sf.size(value)
     elif rule.kind == "multiple":
         kept = value % sf.lit(rule.high) == 0
     else:

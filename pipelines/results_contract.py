@@ -1,12 +1,14 @@
-"""The results contract of one pattern: `data_contracts/results_<kind>.yaml` with its templates filled in.
+"""The results contract of one pattern: `data_contracts/results_<kind>.yaml` with its templates filled in
+(`results_compressed.yaml` for matches that are kept as graphs).
 
-A results table has columns that only the pattern knows: groups and measures. In the file a property stands for all
-columns of one sort when it carries the custom property `appliesTo`; `{column}` and `{log10}` in its rules name the
-column and its companion. The filled-in document is a data contract like any other.
+A results table has columns that only the pattern knows: groups and measures, variables, a register. In the file a
+property stands for all columns of one sort when it carries the custom property `appliesTo`; `{column}` and `{log10}` in
+its rules name the column and its companion. The filled-in document is a data contract like any other.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type
 
+from cep_core import AnyPlan, Plan
+from cep_core.afa.plan import AutomatonPlan
 from cep_core.errors import BadValueError, did_you_mean
-from cep_core.plan import Plan
+from cep_core.matches.plan import MatchesPlan
 from cep_core.yaml_source import Source
 from pipelines.contract import Contract, contract_of, load_document
 from pipelines.contract_rules import LOGICAL_OF
@@ -25,12 +29,36 @@ from pipelines.quarantine import quoted
 
 SORTS = (
     "group", "trend_count", "trend_count_or_zero", "occurrence_count", "sum", "mean", "extreme", "log10",
+    "events", "measure", "end_event", "graph", "partition", "event", "register",
 )  # fmt: skip
 LOG10 = "_log10"
 
 
-def columns_by_sort(plan: Plan) -> dict[str, list[pa.Field]]:
+def contract_name(plan: AnyPlan) -> str:
+    """The contract that results of the plan keep."""
+    compressed = isinstance(plan, MatchesPlan) and plan.output == "compressed"
+    return "results_compressed" if compressed else f"results_{plan.kind}"
+
+
+def columns_by_sort(plan: AnyPlan) -> dict[str, list[pa.Field]]:
     """The plan's own result columns, by the words a template's `appliesTo` may use."""
+    found: dict[str, list[pa.Field]] = {sort: [] for sort in SORTS}
+    if isinstance(plan, Plan):
+        return found | _trends(plan)
+    schema = plan.result_schema
+    if isinstance(plan, AutomatonPlan):
+        found["partition"] = [schema.field(name) for name in plan.partition_by]
+        found["event"] = [schema.field(name) for name in ("first", "last")]
+        found["register"] = [schema.field(field.name) for field in plan.register]
+    elif isinstance(plan, MatchesPlan) and plan.output == "compressed":
+        found["end_event"], found["graph"] = [schema.field("end_event")], [schema.field("graph")]
+    elif isinstance(plan, MatchesPlan):
+        found["events"] = [schema.field(part.variable) for part in plan.parts]
+        found["measure"] = [schema.field(measure.name) for measure in plan.measures]
+    return found
+
+
+def _trends(plan: Plan) -> dict[str, list[pa.Field]]:
     schema = plan.result_schema
     found: dict[str, list[pa.Field]] = {sort: [] for sort in SORTS}
     found["group"] = [schema.field(name) for name in plan.group_by]
@@ -45,7 +73,7 @@ def columns_by_sort(plan: Plan) -> dict[str, list[pa.Field]]:
     return found
 
 
-def results_contract(path: Path, plan: Plan, pattern: str) -> Contract:
+def results_contract(path: Path, plan: AnyPlan, pattern: str) -> Contract:
     """The contract of `results/<pattern>`. Raises ContractErrors."""
     document, source = load_document(path)
     check_templates(document, source)
@@ -87,7 +115,7 @@ def _fill(item: Property, fields: list[pa.Field]) -> Iterator[Property]:
         words = {"{column}": quoted(field.name), "{log10}": quoted(field.name + LOG10)}
         kind = from_arrow_type(field.type).simpleString()
         quality = tuple(_fill_rule(rule, field.name, words) for rule in item.quality)
-        logical = LOGICAL_OF[kind.split("(")[0]]
+        logical = LOGICAL_OF[re.split(r"[(<]", kind)[0]]
         update: dict[str, Any] = {
             "name": field.name, "physical_type": kind, "logical_type": logical, "quality": quality,
         }  # fmt: skip

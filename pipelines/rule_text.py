@@ -31,6 +31,8 @@ def reason_of(rule: Rule) -> str:
         "multiple": f"{column} is no multiple of {rule.high}",
         "unique": f"another row has the same {column}",
         "row_count": "number of rows",
+        "items": f"the number of items of {column} is not in {interval(rule)}",
+        "distinct_items": f"an item comes twice in {column}",
         "row": f"breaks: {rule.description or rule.text}",
     }[rule.kind]
     return f"{rule.name}: {said}"
@@ -48,6 +50,8 @@ def expected_of(rule: Rule) -> str:
         "multiple": f"multiple of {rule.high}",
         "unique": "unique",
         "row_count": f"{amount(rule.limit)} rows",
+        "items": f"number of items in {interval(rule)}",
+        "distinct_items": "no item twice, none missing",
         "row": rule.text,
     }[rule.kind]
     if rule.kind == "row_count" or rule.limit.none_allowed:

@@ -20,6 +20,7 @@ from cep_core.windows import Windows
 from pipelines.errors import ShardTooLargeError
 from pipelines.packing import packed
 from pipelines.quarantine import column
+from pipelines.watermark import BEGINNING
 
 SHARD = "__trendlake_shard"
 UNIT = "__trendlake_unit"
@@ -84,7 +85,7 @@ def choose(plan: AnyPlan, events: DataFrame, rows: int, windows: range, limit: i
         largest = units.orderBy(sf.desc("count")).limit(1).collect()
         if not largest or largest[0]["count"] <= limit:
             return _spread(plan, units, cut, limit, target)
-        if cut.size == 1:
+        if cut.size == 1 or plan.windows.endless:
             raise _too_large(plan, largest[0].asDict(), cut, limit)
         cut = replace(cut, size=-(-cut.size // 2))
 
@@ -163,7 +164,7 @@ def sharded(plan: AnyPlan, events: DataFrame, cut: Cut) -> DataFrame:
 def _between(plan: AnyPlan, start: int, end: int) -> Column:
     """Events of `[start, end)`, microseconds: a condition that Delta and Parquet can look up."""
     time = column(plan.schema.event_time)
-    return (time >= sf.timestamp_micros(sf.lit(start))) & (time < sf.timestamp_micros(sf.lit(end)))
+    return (time >= sf.timestamp_micros(sf.lit(max(start, BEGINNING)))) & (time < sf.timestamp_micros(sf.lit(end)))
 
 
 def _holding(windows: Windows, time: Column) -> tuple[Column, Column]:
@@ -210,10 +211,13 @@ def distribute(plan: AnyPlan, events: DataFrame, cut: Cut) -> DataFrame:
 
 def _too_large(plan: AnyPlan, unit: dict[str, object], cut: Cut, limit: int) -> ShardTooLargeError:
     group = ", ".join(f"{name} = {unit[name]!r}" for name in group_key(plan)) or "the whole stream"
-    window = cut.of(int(str(unit[SHARD])))[0]
+    windows = cut.of(int(str(unit[SHARD])))
+    if plan.windows.endless:
+        where = f"before {_iso(plan.windows.end(windows[-1]))}, and the pattern asks for all of them"
+    else:
+        where = f"in the window that starts at {_iso(plan.windows.start(windows[0]))}"
     return ShardTooLargeError(
-        f"{group}: {unit['count']} events in the window that starts at {_iso(plan.windows.start(window))}, "
-        f"more than the {limit} rows a worker may hold",
+        f"{group}: {unit['count']} events {where}, more than the {limit} rows a worker may hold",
         hint="raise limits.shard_rows of the profile (and the workers' memory), shorten within, or group by more",
     )
 

@@ -15,9 +15,9 @@ from pipelines.shards import SHARD, Cut
 Batches = Iterator[pa.RecordBatch]
 
 
-def kernel_of(plan: AnyPlan, cut: Cut, limit: int) -> Callable[[Batches], Batches]:
+def kernel_of(plan: AnyPlan, cut: Cut, limit: int, watermark: int | None = None) -> Callable[[Batches], Batches]:
     """The function for `mapInArrow`: takes a partition's packed batches one by one, holds at most `limit` rows, sorts
-    and runs the kernels shard by shard, yields batches of `plan.result_schema`."""
+    and runs the kernels shard by shard, yields batches of `plan.result_schema`. `watermark`: as of `run_plan`."""
 
     def compute_partition(batches: Batches) -> Batches:
         held: list[pa.RecordBatch] = []
@@ -31,7 +31,7 @@ def kernel_of(plan: AnyPlan, cut: Cut, limit: int) -> Callable[[Batches], Batche
             table = pa.Table.from_batches(held)
             held.clear()
             for shard, events in by_shard(table):
-                yield from run_plan(plan, events, cut.of(shard)).cast(plan.result_schema).to_batches()
+                yield from run_plan(plan, events, cut.of(shard), watermark).cast(plan.result_schema).to_batches()
 
     return compute_partition
 

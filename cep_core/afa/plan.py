@@ -113,6 +113,11 @@ class AutomatonPlan:
         return "lifetime_end", low, self.windows.end(windows[-1])
 
     @property
+    def waits(self) -> bool:
+        """An arc at the window's end fires once that end is reached."""
+        return any(arc.how == WINDOW_END for arc in self.arcs)
+
+    @property
     def key(self) -> tuple[str, ...]:
         """The results are a set: all that a row says tells it apart."""
         return (*self.partition_by, "first", "last", "state", *(field.name for field in self.register))

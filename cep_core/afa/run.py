@@ -27,18 +27,22 @@ def run_automaton(
     `windows` only, if given.
 
     `window_end` arcs fire where `first.time + within` has been reached by the latest event of all or by `watermark`
-    (microseconds since the epoch). Who asks for windows says that all their events are there: their end is reached.
+    (microseconds since the epoch). Who asks for windows may give a part of the events: then `watermark` alone says what
+    is reached, and where it is not given, the windows' end is.
     Raises BadEventsError for events without the columns, times or ids they need, and where a whole number overflows.
     """
-    starts = ALWAYS
+    starts, reached = ALWAYS, -(2**63) if watermark is None else watermark
     if windows is not None:
         if len(windows) == 0:
             return plan.result_schema.empty_table()
         starts = (plan.windows.start(windows[0]), plan.windows.end(windows[-1]) - plan.within)
-        watermark = max(plan.windows.end(windows[-1]), -(2**63) if watermark is None else watermark)
+        reached = plan.windows.end(windows[-1]) if watermark is None else watermark
     if events.num_rows == 0:
         return plan.result_schema.empty_table()
-    return _table(run_stream(plan, events, starts, watermark))
+    stream = Stream(plan, events)
+    if windows is None:
+        reached = max(reached, int(stream.time.max()))
+    return _table(run_stream(stream, starts, reached))
 
 
 @dataclass(frozen=True)
@@ -57,16 +61,14 @@ class Ran:
 
 
 def run_stream(
-    plan: AutomatonPlan, events: pa.Table, starts: tuple[int, int] = ALWAYS, watermark: int | None = None,
+    stream: Stream, starts: tuple[int, int] = ALWAYS, reached: int | None = None,
     *, intervals: bool = True, keep: bool = False,
 ) -> Ran:  # fmt: skip
-    """`run_automaton` before it is a table. `intervals`: ignored events leave runs where they are (False: each makes a
-    copy). `keep`: log every partial run."""
-    assembly = assembled(plan)
-    stream = Stream(plan, events)
+    """`run_automaton` before it is a table. `reached`: microseconds, by default the latest event's. `intervals`:
+    ignored events leave runs where they are (False: each makes a copy). `keep`: log every partial run."""
+    assembly = assembled(stream.plan)
     values = Values(stream, assembly)
-    reached = int(stream.time.max())
-    reached = reached if watermark is None else max(reached, watermark)
+    reached = int(stream.time.max()) if reached is None else reached
     try:
         rows, log, nodes = drive(stream, values, assembly, starts, reached, intervals=intervals, keep=keep)
     except OverflowedAt as overflow:

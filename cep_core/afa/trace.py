@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from cep_core.afa.plan import AutomatonPlan
 from cep_core.afa.run import Ran, run_stream
+from cep_core.afa.stream import Stream
 
 Array = Any
 
@@ -21,7 +22,7 @@ def trace(plan: AutomatonPlan, events: pa.Table, *, intervals: bool = True) -> p
     """Columns `first`, `since`, `until` (event ids), `state` and the register: a run that began with `first` was in
     that state with that register after each event from `since` to `until`. `intervals` False: one row an event
     instead."""
-    ran = run_stream(plan, events, intervals=intervals, keep=True)
+    ran = run_stream(Stream(plan, events), intervals=intervals, keep=True)
     stream, log = ran.stream, ran.log
     entries, firsts = [], []
     for row, node in enumerate(log[:, 0]):
@@ -47,7 +48,7 @@ def trace(plan: AutomatonPlan, events: pa.Table, *, intervals: bool = True) -> p
 
 def stored(plan: AutomatonPlan, events: pa.Table, *, intervals: bool = True) -> int:
     """Bytes of the partial runs, as the kernel keeps them: records and the shared sets of first events."""
-    ran = run_stream(plan, events, intervals=intervals, keep=True)
+    ran = run_stream(Stream(plan, events), intervals=intervals, keep=True)
     return int(ran.log.nbytes + ran.nodes.nbytes)
 
 

@@ -14,15 +14,13 @@ from cep_core.matches.model import Output
 from cep_core.model import Selection
 from cep_core.plan import TIME_TYPE, arrow_type
 from cep_core.schema import EventSchema
-from cep_core.windows import Windows
+from cep_core.windows import AGES, Windows
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""
 
 PANE = 86_400_000_000
 """The longest unit of work, one day in microseconds; shorter where `within` is."""
-HISTORY = 4_000 * 366 * PANE
-"""Longer than any table's time: the reach of what depends on all that came before."""
 
 When: TypeAlias = Literal["each", "first", "later", "last"]
 """The moment of a condition within its part: every event that binds, the first, every other, or when the part is left
@@ -163,7 +161,7 @@ class MatchesPlan:
         `within` has passed since its first."""
         reach = 2 * self.within if self.leads and self.trails else self.within
         if self.output == "non_overlap":
-            reach = HISTORY
+            reach = AGES
         return Windows(reach + self.pane, self.pane, -reach)
 
     def decided(self, start: int, end: int) -> int:
@@ -177,6 +175,11 @@ class MatchesPlan:
         if self.trails:
             return "start", low - self.within + 1, high - self.within + 1
         return "end", low, high
+
+    @property
+    def waits(self) -> bool:
+        """A NOT last asks what the events say, not how far time has come."""
+        return False
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -97,14 +97,17 @@ class Matches:
                 ends += nodes
                 horizons += starts
                 if len(buffer) > automaton.MANY_LINKS:
-                    yield from self._read(ends, horizons)
+                    yield from self._read_wanted(ends, horizons)
                     ends, horizons = [], []
                     self.automaton.compact(horizon)
+        yield from self._read_wanted(ends, horizons)
+
+    def _read_wanted(self, ends: list[int], horizons: list[int]) -> Iterator[Chunk]:
+        if self.windows is not None and not self.plan.trails:
+            ends, horizons = self._wanted(ends, horizons, self.windows)
         yield from self._read(ends, horizons)
 
     def _read(self, ends: list[int], horizons: list[int]) -> Iterator[Chunk]:
-        if self.windows is not None and not self.plan.trails:
-            ends, horizons = self._wanted(ends, horizons, self.windows)
         for chunk in self.automaton.buffer.chunks(len(self.plan.parts), ends, horizons):
             yield self.finish.kept(chunk)
 

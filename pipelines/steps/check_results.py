@@ -7,7 +7,8 @@ from pyspark.sql import functions as sf
 
 from pipelines.errors import ChecksFailedError
 from pipelines.expectations import judge
-from pipelines.results_contract import results_contract
+from pipelines.quarantine import column
+from pipelines.results_contract import contract_name, results_contract
 from pipelines.runs import Record, moment, recorded
 from pipelines.steps.check_source import verdict
 from pipelines.steps.run import Run
@@ -25,17 +26,17 @@ def check_results(run: Run) -> Record:
         record.source_version = computed["source_version"]
         record.staged_version = computed["staged_version"]
         path = run.warehouse.staging(run.name, run.run_id)
-        contract = results_contract(run.project.contract_path(f"results_{run.pattern.kind}"), run.plan, run.name)
+        contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
         staged = read_at(run.spark, path, int(computed["staged_version"])).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             record.checks = judge(staged, contract.rules, f"results_{run.name}")
-            first, last = bounds(run)
-            stray = sf.count_if(~sf.col("window_start").between(moment(first), moment(last)))
+            owner, low, high = run.owned
+            stray = sf.count_if(~column(owner).between(moment(low), moment(high - 1)))
             rows, outside = staged.agg(sf.count(sf.lit(1)), stray).collect()[0]
         finally:
             staged.unpersist()
         record.rows_in = record.rows_out = rows
-        asked = f"from {moment(first):%Y-%m-%d %H:%M:%S} to {moment(last):%Y-%m-%d %H:%M:%S}"
+        asked = f"{owner} from {moment(low):%Y-%m-%d %H:%M:%S}, before {moment(high):%Y-%m-%d %H:%M:%S}"
         record.checks.append(verdict("windows_of_the_run", outside == 0, f"{outside} rows outside", asked))
         warnings = {rule.name for rule in contract.rules if rule.warning}
         failed = [item["check"] for item in record.checks if not item["success"] and item["check"] not in warnings]
@@ -45,11 +46,3 @@ def check_results(run: Run) -> Record:
                 hint=f"the rows are in {path}, version {record.staged_version}; nothing was published",
             )
     return record
-
-
-def bounds(run: Run) -> tuple[int, int]:
-    """First and last `window_start` of the run, both included; an impossible pair when there are no windows."""
-    windows = run.windows
-    if not windows:
-        return (run.start_us, run.start_us - 1)
-    return run.plan.windows.start(windows[0]), run.plan.windows.start(windows[-1])

@@ -20,6 +20,7 @@ from pipelines.session import quiet
 from pipelines.shards import Cut, choose, distribute, likely
 from pipelines.steps.run import Run
 from pipelines.warehouse import read_at
+from pipelines.watermark import watermark
 from pipelines.worker import kernel_of
 
 
@@ -42,13 +43,16 @@ def compute(run: Run) -> Record:
         record.rows_in = rows
         version = int(checked["source_version"])
         if run.windows and rows:
-            record.staged_version, record.rows_out = _cut_and_stage(run, events, rows, version)
+            time = reached(run, checked)
+            record.staged_version, record.rows_out = _cut_and_stage(run, events, rows, version, time)
         else:
             record.staged_version, record.rows_out = stage(run, _empty(run), version)
     return record
 
 
-def _cut_and_stage(run: Run, events: DataFrame, rows: int, version: int) -> tuple[int, int]:
+def _cut_and_stage(
+    run: Run, events: DataFrame, rows: int, version: int, watermark: int | None
+) -> tuple[int, int]:  # fmt: skip
     """As `stage`, with the cut that is likely to do; where a worker says that it does not, with one made by counting:
     that would read every event once more, and is hardly ever needed."""
     limit, cores = run.profile.limits.shard_rows, run.spark.sparkContext.defaultParallelism
@@ -56,11 +60,11 @@ def _cut_and_stage(run: Run, events: DataFrame, rows: int, version: int) -> tupl
     if cut is not None:
         try:
             with quiet(run.spark):
-                return stage(run, computed(run, events, cut), version)
+                return stage(run, computed(run, events, cut, watermark), version)
         except ShardTooLargeError:
             pass
     cut = choose(run.plan, events, rows, run.windows, limit, cores)
-    return stage(run, computed(run, events, cut), version)
+    return stage(run, computed(run, events, cut, watermark), version)
 
 
 def _verdict(checked: Mapping[str, Any], check: str) -> Mapping[str, Any]:
@@ -73,8 +77,7 @@ def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
     The split is made again from the same rules. Where check_source has found no duplicates, they are not looked for
     again: that would shuffle every row.
     """
-    source = read_at(run.spark, run.warehouse.source(run.contract.name), int(checked["source_version"]))
-    rows = source.where(q.in_range(run.contract, *run.span))
+    rows = _source(run, checked).where(q.in_range(run.contract, *run.span))
     unique = {rule.name for rule in run.contract.rules if rule.kind == "unique" and rule.quarantines}
     repeated = any(not item["success"] for item in checked["checks"] if item["check"] in unique)
     good = q.good_rows(q.annotate(rows, run.contract.rules, unique=repeated))
@@ -85,9 +88,21 @@ def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
     return good.select(*[q.column(name) for name in run.plan.columns])
 
 
-def computed(run: Run, events: DataFrame, cut: Cut) -> DataFrame:
+def _source(run: Run, checked: Mapping[str, Any]) -> DataFrame:
+    return read_at(run.spark, run.warehouse.source(run.contract.name), int(checked["source_version"]))
+
+
+def reached(run: Run, checked: Mapping[str, Any]) -> int | None:
+    """How far time has come in the pinned version, for a plan that waits for it."""
+    if not run.plan.waits or not run.windows:
+        return None
+    good = q.good_rows(q.annotate(_source(run, checked), run.contract.rules, unique=False))
+    return watermark(good, run.contract.event_time, run.span, run.lateness)
+
+
+def computed(run: Run, events: DataFrame, cut: Cut, watermark: int | None = None) -> DataFrame:
     """The result rows, columns of `plan.result_schema`."""
-    kernel = kernel_of(run.plan, cut, run.profile.limits.shard_rows)
+    kernel = kernel_of(run.plan, cut, run.profile.limits.shard_rows, watermark)
     return distribute(run.plan, events, cut).mapInArrow(kernel, from_arrow_schema(run.plan.result_schema))
 
 

@@ -1,7 +1,7 @@
 """Step 4: the staged rows become the results of the run's windows, in one Delta commit.
 
-A MERGE matched on the key (null-safe: a group may be NULL) from the staged version, which is pinned and is not
-computed again however often Spark reads it. Rows that are the same are left alone, so the change feed tells of
+A MERGE matched on the key (null-safe: a group may be NULL, a register NaN) from the staged version, which is pinned and
+is not computed again however often Spark reads it. Rows that are the same are left alone, so the change feed tells of
 changes only; rows of the run's windows that are no longer results are deleted. Doing it again changes nothing.
 """
 
@@ -18,7 +18,6 @@ from pipelines.commits import Commit, commit_token, find_commit, recent_commits
 from pipelines.errors import StaleRunError
 from pipelines.quarantine import quoted
 from pipelines.runs import Record, moment, recorded
-from pipelines.steps.check_results import bounds
 from pipelines.steps.run import Run
 from pipelines.warehouse import exists, read_at, with_retries
 
@@ -47,7 +46,7 @@ def publish(run: Run) -> Record:
         spark = run.spark.newSession()
         staged = read_at(spark, run.warehouse.staging(run.name, run.run_id), int(checked["staged_version"]))
         path = run.warehouse.results(run.name)
-        create_results(spark, path, staged.schema)
+        create_results(spark, path, staged.schema, run.owned[0])
         commit = with_retries(lambda: _merge(run, spark, path, staged, record), f"publishing {run.name}")
         record.results_version = commit.version
         record.rows_in = checked["rows_out"]
@@ -58,14 +57,15 @@ def publish(run: Run) -> Record:
     return record
 
 
-def create_results(spark: SparkSession, path: str, schema: StructType) -> None:
-    """The results table, where it is not there: change feed on, clustered by window. Columns that a changed pattern
+def create_results(spark: SparkSession, path: str, schema: StructType, owner: str) -> None:
+    """The results table, where it is not there: change feed on, clustered by the column that says which window a row
+    is of. Columns that a changed pattern
     brings are added; those it no longer has stay, NULL in new rows."""
     if not exists(spark, path):
         builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(schema)
         for key, value in PROPERTIES.items():
             builder = builder.property(key, value)
-        with_retries(builder.clusterBy("window_start").execute, "creating the results table")
+        with_retries(builder.clusterBy(owner).execute, "creating the results table")
     have = {name.lower() for name in spark.read.format("delta").load(path).columns}
     if any(name.lower() not in have for name in schema.fieldNames()):
         none = spark.createDataFrame([], schema)
@@ -75,12 +75,12 @@ def create_results(spark: SparkSession, path: str, schema: StructType) -> None:
 
 def _merge(run: Run, spark: SparkSession, path: str, staged: DataFrame, record: Record) -> Commit:
     _refuse_stale(run, spark, path, int(record.source_version or 0))
-    first, last = bounds(run)
+    owner, low, high = run.owned
     facts = {
         "source_version": record.source_version,
         "plan_hash": run.plan.hash,
-        "first_window": first,
-        "last_window": last,
+        "first_window": low,
+        "last_window": high - 1,
     }
     token = commit_token(run.run_id, "publish", **facts)
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
@@ -90,7 +90,7 @@ def _merge(run: Run, spark: SparkSession, path: str, staged: DataFrame, record: 
     values: dict[str, str | Column] = {
         quoted(name): _side("s", name) if name.lower() in given else sf.lit(None) for name in columns
     }
-    in_windows = _side("t", "window_start").between(sf.lit(moment(first)), sf.lit(moment(last)))
+    in_windows = _side("t", owner).between(sf.lit(moment(low)), sf.lit(moment(high - 1)))
     key = [_side("t", name).eqNullSafe(_side("s", name)) for name in run.plan.key]
     content = [name for name in columns if name not in PROVENANCE]
     same = [_side("t", name).eqNullSafe(values[quoted(name)]) for name in content]
@@ -107,12 +107,12 @@ def _merge(run: Run, spark: SparkSession, path: str, staged: DataFrame, record: 
 
 def _refuse_stale(run: Run, spark: SparkSession, path: str, version: int) -> None:
     """Results of a newer source version are not replaced by older ones of the same pattern."""
-    first, last = bounds(run)
+    _, low, high = run.owned
     for commit in recent_commits(spark, path):
         note = commit.note
         if note.get("stage") != "publish" or note.get("plan_hash") != run.plan.hash:
             continue
-        if note["source_version"] > version and note["first_window"] <= last and note["last_window"] >= first:
+        if note["source_version"] > version and note["first_window"] < high and note["last_window"] >= low:
             raise StaleRunError(
                 f"run {note['run_id']} has published windows of this run from version {note['source_version']} "
                 f"of '{run.contract.name}'; this run read version {version}",

@@ -8,19 +8,20 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cep_core import AnyPlan, Pattern, Plan, compile_plan, load_pattern
-from cep_core.errors import NotSupportedError
+from cep_core import AnyPlan, Pattern, compile_plan, load_pattern
 from pipelines.contract import Contract, load_contract
 from pipelines.errors import BadTimeError, StepOrderError
 from pipelines.profile import Profile
 from pipelines.project import Project
 from pipelines.runs import Record, Stage, need
 from pipelines.warehouse import Warehouse
+from pipelines.watermark import BEGINNING
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run computes the windows that end in `(start_us, end_us]`, microseconds since the epoch."""
+    """A run computes the windows that end in `(start_us, end_us]`, microseconds since the epoch. Where rows wait for
+    time to come (`plan.waits`), also those before whose rows may still have been waited for."""
 
     spark: SparkSession
     project: Project
@@ -28,7 +29,7 @@ class Run:
     warehouse: Warehouse
     pattern: Pattern
     contract: Contract
-    plan: Plan
+    plan: AnyPlan
     run_id: str
     start_us: int
     end_us: int
@@ -41,12 +42,30 @@ class Run:
 
     @property
     def windows(self) -> range:
-        return self.plan.windows.ending_in(self.start_us, self.end_us)
+        back = self.lateness + self.plan.windows.within if self.plan.waits else 0
+        return self.plan.windows.ending_in(self.start_us - back, self.end_us)
+
+    @property
+    def lateness(self) -> int:
+        """How long a run waits for late events before it says that nothing came, microseconds: consistency `strong`
+        for as long as the contract allows them, the others not at all (they publish at once)."""
+        return self.contract.lateness_us or 0 if self.pattern.consistency == "strong" else 0
 
     @property
     def span(self) -> tuple[int, int]:
         """The half-open time range the windows need; empty when there are none."""
-        return self.plan.windows.span(self.windows) if self.windows else (self.start_us, self.start_us)
+        if not self.windows:
+            return (self.start_us, self.start_us)
+        start, end = self.plan.windows.span(self.windows)
+        return max(start, BEGINNING), end
+
+    @property
+    def owned(self) -> tuple[str, int, int]:
+        """(column, low, high): the result rows of the run's windows are those with low <= column < high, microseconds;
+        none where there are no windows."""
+        if self.windows:
+            return self.plan.owned(self.windows)
+        return self.plan.owned(range(1))[0], self.start_us, self.start_us
 
     def record(self, stage: Stage) -> Record:
         """A record of this run, to be filled in by the stage."""
@@ -88,14 +107,6 @@ def prepare(
         raise BadTimeError("the run id is empty")
     loaded = load_pattern(project.pattern_path(pattern))
     contract = load_contract(project.contract_path(str(loaded.source)))
-    plan = publishable(loaded, compile_plan(loaded, contract.event_schema()))
+    plan = compile_plan(loaded, contract.event_schema())
     warehouse = Warehouse(profile.warehouse_of(project))
     return Run(spark, project, profile, warehouse, loaded, contract, plan, run_id, start_us, end_us)
-
-
-def publishable(pattern: Pattern, plan: AnyPlan) -> Plan:
-    """The plan, of a kind that has a results contract. Raises NotSupportedError for the others."""
-    if isinstance(plan, Plan):
-        return plan
-    message = f"patterns of kind {plan.kind} do not run on Spark yet; `cep_core.evaluate` runs them over an Arrow table"
-    raise NotSupportedError(message, place=pattern.document.place(("kind",)))

@@ -1,4 +1,4 @@
-"""The worked cases of kind trends on Spark: Delta in, the pipelines' own steps, the expected rows out."""
+"""The worked cases of every kind on Spark: Delta in, the pipelines' own steps, the expected rows out."""
 
 from __future__ import annotations
 
@@ -30,6 +30,17 @@ def sliding(case: Case) -> Mapping[str, Any]:
     amount, unit = str(case.query["within"]).split()
     seconds = int(amount) * {"seconds": 1, "hour": 3600}[unit]
     return {**case.query, "slide": f"{-(-seconds // 3)} seconds"}
+
+
+@pytest.mark.parametrize("case", [*load("matches.yaml"), *load("automaton.yaml")], ids=lambda case: case.name)
+def test_case_of_another_kind(spark: SparkSession, lake: Project, case: Case) -> None:
+    """The rows are the expected ones, each once, however the events are cut by time."""
+    contract = source_of(spark, lake, case)
+    times = to_table(case.events)["event_time"].cast(pa.int64()).to_pylist()
+    columns = list(case.expect[0])
+    expected = sorted(str([row[name] for name in columns]) for row in case.expect)
+    for cut, rows in answers(run_of(spark, lake, contract, case.query, times), len(times)).items():
+        assert sorted(str([row[name] for name in columns]) for row in rows) == expected, cut
 
 
 @pytest.mark.parametrize("case", load(), ids=lambda case: case.name)

@@ -227,7 +227,7 @@ def _same(expected: Any, found: Any) -> bool:
     return bool(expected == found)
 
 
-def _plan(query: Mapping[str, Any], table: pa.Table) -> Any:
+def plan_of(query: Mapping[str, Any], table: pa.Table) -> Any:
     try:
         return compile_query(query, schema_of(table))
     except PatternErrors:
@@ -237,7 +237,7 @@ def _plan(query: Mapping[str, Any], table: pa.Table) -> Any:
 def cut_rows(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
     """The rows computed at once; and window by window, each from its own events, put together."""
     table = to_table(rows, COLUMNS)
-    plan = _plan(query, table)
+    plan = plan_of(query, table)
     assume(table.num_rows)
     time = table["event_time"].cast(pa.int64()).to_pylist()
     held = [j for moment in (min(time), max(time)) for j in plan.windows.holding(moment)]
@@ -258,7 +258,7 @@ def _sorted(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def unfolded(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """How the matches in the compressed rows differ from the matches."""
     table = to_table(rows, COLUMNS)
-    _plan(query, table)
+    plan_of(query, table)
     found = []
     for row in evaluate({**query, "output": "compressed"}, table).to_pylist():
         inside = list(unfold(row))
@@ -275,7 +275,7 @@ def _found(matches: Matches) -> list[Any]:
 
 def unmerged(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """How the matches differ when no runs are merged."""
-    plan = _plan(query, to_table(rows, COLUMNS))
+    plan = plan_of(query, to_table(rows, COLUMNS))
     stream = Stream(plan, to_table(rows, COLUMNS))
     finish = Finish(plan, stream)
     merged, apart = (sorted(_found(Matches(plan, stream, finish, None, merging=on))) for on in (True, False))
