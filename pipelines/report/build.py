@@ -43,23 +43,26 @@ def build_report(
     The results are read at the version the run published, so a report made later shows what was true then.
     Raises RunNotFoundError when `trendlake_runs` knows no such run.
     """
-    facts = read_facts(spark, warehouse, pattern, run_id)
+    facts = read_facts(spark, warehouse, pattern, run_id, plan)
     if plan is not None and plan.hash == facts.run.plan_hash:
         facts = replace(facts, automaton=_drawn(plan, facts.pattern.name))
     return write_report(facts, out_dir)
 
 
-def read_facts(spark: SparkSession, warehouse: Warehouse, pattern: Path, run_id: str) -> ReportFacts:
-    """All that the page shows, from the pattern file and the warehouse's tables."""
+def read_facts(
+    spark: SparkSession, warehouse: Warehouse, pattern: Path, run_id: str, plan: AnyPlan | None = None
+) -> ReportFacts:
+    """All that the page shows, from the pattern file, its plan and the warehouse's tables."""
     facts = read_pattern(pattern)
     run = read_run(spark, warehouse, facts.name, run_id)
     source = run.source or facts.source
     results = warehouse.results(facts.name)
+    used = plan if plan is not None and plan.hash == run.plan_hash else None
     return ReportFacts(
         pattern=facts,
         run=run,
         quarantine=read_quarantine(spark, warehouse, source, run),
-        results=read_results(spark, results, facts, run) if exists(spark, results) else None,
+        results=read_results(spark, results, facts, run, used) if exists(spark, results) else None,
         made_at=datetime.now(UTC),
     )
 

@@ -191,6 +191,9 @@ class ResultFacts:
     `additive`: amounts over several windows are sums; when windows overlap (or the measure does not add up)
     they are the largest single window instead, because a trend counts in every window that holds it.
 
+    `unit`: what time is cut into, a window or a stretch of that name; of those, `units` in the run's interval, where
+    they are not windows. `since`: where the run's own begin, if not with its interval.
+
     `older_rows`: rows of another state of the pattern in the same span, left out.
     `series` has a line for every ranked group; the first `drawn` of them get their own in the picture, and
     `others_series` is all the remaining `others_drawn` groups together.
@@ -218,6 +221,9 @@ class ResultFacts:
     step_seconds: float | None = None
     bucket_seconds: int | None = None
     version: int | None = None
+    unit: str = "window"
+    units: int | None = None
+    since: datetime | None = None
 
     def apart(self, before: Window, after: Window) -> bool:
         """Whether a window (or a bucket of them) is missing between two neighbours of a series."""

@@ -31,7 +31,7 @@ def read_pattern(file: Path) -> PatternFacts:
         pattern=_text(fields.get("pattern")),
         where=_texts(fields.get("where")),
         returns={str(key): str(value) for key, value in returns.items()} if isinstance(returns, Mapping) else {},
-        group_by=_texts(fields.get("group_by")),
+        group_by=_texts(fields.get("group_by") or fields.get("partition_by")),
         within=_text(fields.get("within")),
         slide=_text(fields.get("slide")),
         yaml=content,

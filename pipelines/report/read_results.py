@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
+from cep_core import AnyPlan
+from cep_core.afa.plan import AutomatonPlan
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import PatternFacts, ResultFacts, RunFacts, Window
+from pipelines.report.read_counted import micros, read_counted
 from pipelines.report.read_run import utc
 from pipelines.report.shape import Shape, between
 from pipelines.report.summary import Columns, ResultRow, summarise
@@ -23,14 +27,19 @@ ROWS_KEPT = 50_000
 """Rows held in memory between two passes; more are read from the table again, a partition at a time."""
 
 
-def read_results(spark: SparkSession, path: str, pattern: PatternFacts, run: RunFacts) -> ResultFacts:
+def read_results(
+    spark: SparkSession, path: str, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None = None
+) -> ResultFacts:
     """The results of the run's interval, as of the version it published (the newest, where it has published none).
 
-    Rows of another state of the pattern (another plan hash) are not compared with these: they are counted only.
+    `plan`: the run's, where it is known: says which rows are the interval's. Rows of another state of the pattern
+    (another plan hash) are not compared with these: they are counted only.
     """
     reader = spark.read.format("delta")
     version = run.results_version
     table = (reader if version is None else reader.option("versionAsOf", version)).load(path)
+    if "window_start" not in table.columns:
+        return _counted(table, pattern, run, plan, version)
     shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
     spanned = between(table, _span_from(run), run.interval_to)
     current = _is_current(table, run)
@@ -38,6 +47,36 @@ def read_results(spark: SparkSession, path: str, pattern: PatternFacts, run: Run
     rows = _Rows((spanned if current is None else spanned.where(current)).select(*shape.columns()), shape)
     columns = Columns(shape.groups, shape.measures, shape.measure)
     return summarise(rows, columns, run.interval_from, older_rows=older, version=version)
+
+
+def _counted(
+    table: DataFrame, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None, version: int | None
+) -> ResultFacts:
+    """Of a kind without windows in its rows."""
+    owner, since, until = _owned(table, run, plan)
+    span = _span_from(run)
+    begin = since if span is None or run.interval_from is None else since - (run.interval_from - span)
+    current = _is_current(table, run)
+    older = 0
+    if current is not None:
+        inside = (sf.col(f"`{owner}`") >= sf.lit(begin)) & (sf.col(f"`{owner}`") < sf.lit(until))
+        older = table.where(inside & ~current).count()
+        table = table.where(current)
+    within = plan.within if isinstance(plan, AutomatonPlan) else None
+    facts = read_counted(table, pattern, (begin, since, until), owner, within)
+    return replace(facts, older_rows=older, version=version)
+
+
+def _owned(table: DataFrame, run: RunFacts, plan: AnyPlan | None) -> tuple[str, datetime, datetime]:
+    """The column that says which interval a row is of, and the run's range of it."""
+    since, until = run.interval_from or utc(0), run.interval_to or utc(0)
+    if plan is not None:
+        windows = plan.windows.ending_in(micros(since), micros(until))
+        if windows:
+            owner, low, high = plan.owned(windows)
+            return owner, utc(low), utc(high)
+        return plan.owned(range(1))[0], since, until
+    return "end" if "end" in table.columns else "lifetime_end", since, until
 
 
 class _Rows:

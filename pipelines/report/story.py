@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 
 from pipelines.report.amounts import percent, text
 from pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFacts
@@ -40,7 +41,10 @@ class Story:
     windows: tuple[WindowRow, ...] = ()
     windows_note: str = ""
     largest: tuple[LargestRow, ...] = ()
+    largest_heading: str = "Largest results, all measures"
     largest_note: str = ""
+    unit: str = "window"
+    row_times: str = "Window"
 
     @property
     def alt(self) -> str:
@@ -52,10 +56,11 @@ def tell(facts: ReportFacts) -> Story:
     """The story of a run's results."""
     results, run = facts.results, facts.run
     what = noun(facts.pattern, None if results is None else results.measure.name)
-    drawn = picture(results, run.interval_from, what)
+    drawn = picture(results, _begin(facts), what)
     if results is None:
         return Story("No results have been published yet", "", drawn)
     since = _since(results)
+    counted = results.unit != "window"
     one = upper_first(what) if results.measure.is_count else f"Largest {what}"
     return Story(
         takeaway=_takeaway(results, run, what),
@@ -69,11 +74,22 @@ def tell(facts: ReportFacts) -> Story:
         shares=results.additive,
         spark_heading=upper_first(since) if has_sparks(results) else "",
         window_heading=one,
-        windows=window_rows(results, run.interval_from),
-        windows_note=shown_of("busiest", len(results.busiest), results.span_windows, "window", since),
+        windows=window_rows(results, _begin(facts)),
+        windows_note=shown_of("busiest", len(results.busiest), results.span_windows, results.unit, since),
         largest=largest_rows(results),
-        largest_note=shown_of("largest", len(results.largest), results.rows, "result row", "of this interval"),
+        largest_heading="Longest matches" if counted else "Largest results, all measures",
+        largest_note=shown_of(
+            "longest" if counted else "largest", len(results.largest), results.rows, "result row", "of this interval"
+        ),
+        unit=results.unit,
+        row_times="From – to" if counted else "Window",
     )
+
+
+def _begin(facts: ReportFacts) -> datetime | None:
+    """Where the run's own windows begin."""
+    own = None if facts.results is None else facts.results.since
+    return facts.run.interval_from if own is None else own
 
 
 def noun(pattern: PatternFacts, measure: str | None) -> str:
@@ -93,7 +109,7 @@ def _takeaway(results: ResultFacts, run: RunFacts, what: str) -> str:
         return f"No {what} in this interval" if run.results_version is not None else f"This run published no {what}"
     amount = text(results.headline)
     if not results.group_columns:
-        held = plural(results.windows, "window") if results.additive else "the largest window"
+        held = plural(results.windows, results.unit) if results.additive else "the largest window"
         return f"{amount} {what} in {held}"
     leader = results.top_groups[0]
     name, most = group_label(leader.key, results.group_columns), text(leader.amount)
@@ -108,11 +124,11 @@ def _caption(results: ResultFacts, run: RunFacts, drawn: Picture, what: str) -> 
     if drawn.form == "nothing":
         return "Nothing in this interval matched the pattern." if run.results_version is not None else ""
     by_group = f" by {', '.join(results.group_columns)}" if results.group_columns else ""
-    said = [f"{upper_first(what)} per window{by_group}, times in UTC."]
+    said = [f"{upper_first(what)} per {results.unit}{by_group}, times in UTC."]
     if drawn.log:
         said.append("Logarithmic axis.")
     if results.bucket_seconds:
-        said.append(f"Each point is the largest window of {duration(results.bucket_seconds)}.")
+        said.append(f"Each point is the largest {results.unit} of {duration(results.bucket_seconds)}.")
     if drawn.band:
         said.append("The shaded part is this run, the rest was published before.")
     elif results.rows == 0:

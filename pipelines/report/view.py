@@ -91,9 +91,9 @@ def _figures(facts: ReportFacts) -> tuple[Figure, ...]:
         found.append(Figure(label, number(results.headline if results.headline.known else zero)))
         if results.group_columns:
             found.append(Figure("Groups", Number(f"{results.groups:,}"), "by " + ", ".join(results.group_columns)))
-        windows = max(results.windows, run.windows or 0)
+        windows = max(results.windows, results.units or run.windows or 0)
         having = f"{'all' if windows == results.windows else f'{results.windows:,}'} with {what}"
-        found.append(Figure("Windows", Number(f"{windows:,}"), having if windows > 1 else ""))
+        found.append(Figure(upper_first(results.unit) + "s", Number(f"{windows:,}"), having if windows > 1 else ""))
     read = next(
         (s.rows_in for s in run.stages if s.stage in ("check_source", "compute") and s.rows_in is not None),
         None,

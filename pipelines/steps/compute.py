@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -125,14 +126,15 @@ def stage(run: Run, results: DataFrame, source_version: int) -> tuple[int, int]:
     writer = told.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     try:
         writer.option("userMetadata", token).save(path)
-    except PythonException as error:
+    except (PythonException, Py4JJavaError) as error:
         raise _own(error) from error
     commit = find_commit(run.spark, path, token)
     return commit.version, commit.metric("numOutputRows")
 
 
-def _own(error: PythonException) -> Exception:
-    """An error that a kernel raised for the user, from the worker's traceback; any other as it is."""
+def _own(error: Exception) -> Exception:
+    """An error that a kernel raised for the user, from the worker's traceback; any other as it is. Spark gives that of
+    the first partition, which fails while it is written, as Java's own error."""
     codes = "SHARD_TOO_LARGE|WINDOW_TOO_LARGE|TOO_MANY_MATCHES|NOT_SUPPORTED|BAD_EVENTS"
     found = re.search(rf"\[({codes})\] (.*)", str(error))
     if found is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pipelines.report.build import build_report, read_facts
+from pipelines.report.facts import ReportFacts
 from pipelines.steps.run import Run
 from tests.pipeline.flights import Lake
 
@@ -62,3 +64,12 @@ def published(lake: Lake, run: Run) -> list[dict[str, Any]]:
     """The result columns of the published rows, in some order that stays."""
     table = lake.results(run).select(*[f"`{name}`" for name in run.plan.result_schema.names]).toArrow()
     return sorted(table.to_pylist(), key=str)
+
+
+def facts_of(lake: Lake, run: Run, folder: Path) -> ReportFacts:
+    """What the report of a run knows; its page is written too."""
+    path = Path(lake.project.state) / "patterns" / f"{run.name}.yaml"
+    paths = build_report(lake.spark, lake.warehouse, path, run.run_id, folder, run.plan)
+    assert "<h2" in paths.html.read_text()
+    assert paths.png.stat().st_size > 1000
+    return read_facts(lake.spark, lake.warehouse, path, run.run_id, run.plan)

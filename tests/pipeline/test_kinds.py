@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from pyspark.sql import functions as sf
@@ -15,7 +16,7 @@ from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute, reached
 from pipelines.steps.publish import publish
 from tests.pipeline.flights import Lake, all_steps, flight, renamed
-from tests.pipeline.kinds import GROUNDED, LATER, PAIRS, pattern_file, published
+from tests.pipeline.kinds import GROUNDED, LATER, PAIRS, facts_of, pattern_file, published
 
 pytestmark = pytest.mark.spark
 
@@ -34,7 +35,7 @@ def forget(lake: Lake, condition: str) -> None:
     lake.spark.sql(f"DELETE FROM delta.`{lake.warehouse.source('flights')}` WHERE {condition}")
 
 
-def test_matches_are_published_once_and_taken_back(lake: Lake) -> None:
+def test_matches_are_published_once_and_taken_back(lake: Lake, tmp_path: Path) -> None:
     """Rows with lists and measures; the same run again is quiet; a flight that goes takes its matches with it."""
     delays = {1: 10.0, 2: 20.0, 3: 30.0, 4: 25.0, 5: 40.0}
     lake.deliver(leg(n, f"01T{7 + n:02d}:00:00", "N10", delay) for n, delay in delays.items())
@@ -52,12 +53,18 @@ def test_matches_are_published_once_and_taken_back(lake: Lake) -> None:
         (datetime(2013, 3, 1, 8, tzinfo=UTC), datetime(2013, 3, 1, 12, tzinfo=UTC))
     }
     assert changes(publish(run)) == changes(all_steps(renamed(run, "r2"))) == (0, 0, 0)
+    told = facts_of(lake, run, tmp_path).results
+    assert told is not None
+    assert (told.rows, told.headline.exact, told.unit, told.units) == (9, 9, "day", 2)
+    assert sum(int(window.amount.exact or 0) for window in told.busiest) == 9
+    assert told.measures == ("a", "b", "c", "gain", "legs")
+    assert [dict(row.values)["c"] for row in told.largest] == 7 * ["UA-5"] + ["UA-4", "UA-3"]
     forget(lake, "event_id = 'UA-4'")
     assert changes(all_steps(renamed(run, "r3"))) == (0, 0, 4)
     assert published(lake, run) == [row for row in rows if "UA-4" not in (*row["a"], *row["b"], *row["c"])]
 
 
-def test_absence_waits_until_time_has_come(lake: Lake) -> None:
+def test_absence_waits_until_time_has_come(lake: Lake, tmp_path: Path) -> None:
     """A row that says that nothing came is there once the data has reached the end of its window, whichever run comes
     by then; a flight that does come later takes it back. Registers that are NULL are equal."""
     lake.deliver(
@@ -76,6 +83,9 @@ def test_absence_waits_until_time_has_come(lake: Lake) -> None:
     later = lake.run(path, "2013-03-02", "2013-03-03", "r3")
     assert changes(all_steps(later)) == (1, 0, 0)
     assert [row["first"] for row in published(lake, later)] == ["UA-1", "UA-4"]
+    told = facts_of(lake, later, tmp_path).results
+    assert told is not None
+    assert (told.group_columns, told.rows, told.span_windows) == (("tailnum",), 0, 1)
     lake.deliver([leg(7, "01T17:59:59", "N10", 1.0)], feed="late")
     assert changes(all_steps(renamed(first, "r4"))) == (0, 0, 1)
     assert [row["first"] for row in published(lake, later)] == ["UA-4"]
