@@ -148,7 +148,7 @@ def ingest(
 @app.command()
 @guarded
 def generate(
-    stream: Annotated[str, typer.Argument(help="stock, cluster or linear_road.")],
+    stream: Annotated[str, typer.Argument(help="stock, cluster, linear_road, quotes, retail or shipments.")],
     events: Annotated[Optional[int], typer.Option("--events", help="How many events.")] = None,  # noqa: UP045
     seconds: Annotated[
         Optional[float],  # noqa: UP045
@@ -157,7 +157,9 @@ def generate(
     rate: Annotated[
         Optional[float],  # noqa: UP045
         typer.Option(
-            "--rate", help="Events a second: stock 100, cluster 3000, linear_road 4000 at its end, growing from none."
+            "--rate",
+            help="Events a second: stock 100, cluster 3000, linear_road 4000 at its end, growing from none; "
+            "quotes and retail 10, shipments 0.1.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal streams.")] = 1,
@@ -172,9 +174,9 @@ def generate(
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
 ) -> None:
-    """Make a stream by a seed, as in GRETA's evaluation, and load it as the source of its name.
+    """Make a stream by a seed and load it as the source of its name.
 
-    The patterns under examples/greta ask about these sources.
+    The patterns under examples ask about these sources.
 
     Example: trendlake generate stock --events 100000 --seed 7
     """

@@ -1,4 +1,5 @@
-"""Streams made by a seed: those of GRETA's evaluation (section 10.1), for tests, benchmarks and first steps.
+"""Streams made by a seed: those of GRETA's evaluation (section 10.1) and those that the examples of other kinds ask
+about, for tests, benchmarks and first steps.
 
 Each stream is a pure function of its events, rate, seed and start to an Arrow table in the shape of the contract of its
 name under `data_contracts/`: the same table for the same arguments, on any machine. A table is made whole in
@@ -14,9 +15,12 @@ import pyarrow as pa
 
 from pipelines.generate.cluster import cluster
 from pipelines.generate.linear_road import linear_road
+from pipelines.generate.quotes import quotes
+from pipelines.generate.retail import retail
+from pipelines.generate.shipments import shipments
 from pipelines.generate.stock import stock
 
-__all__ = ["START_US", "STREAMS", "Stream", "cluster", "linear_road", "stock"]
+__all__ = ["START_US", "STREAMS", "Stream", "cluster", "linear_road", "quotes", "retail", "shipments", "stock"]
 
 START_US = 1_767_603_600_000_000
 """2026-01-05T09:00:00Z, a Monday morning, in microseconds since the epoch: where a stream begins unless it is told."""
@@ -43,5 +47,8 @@ STREAMS: Mapping[str, Stream] = {
         Stream("stock", stock, 100.0),
         Stream("cluster", cluster, 3_000.0),
         Stream("linear_road", linear_road, 4_000.0, ramps=True),
+        Stream("quotes", quotes, 10.0),
+        Stream("retail", retail, 10.0),
+        Stream("shipments", shipments, 0.1),
     )
 }

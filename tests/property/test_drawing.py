@@ -236,12 +236,10 @@ def test_long_conditions_are_broken() -> None:
     assert flaws(drawn) == []
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "examples/automata/conf/patterns").glob("*.yaml")), ids=lambda p: p.stem
-)
+@pytest.mark.parametrize("path", sorted((ROOT / "examples/automata").glob("*.yaml")), ids=lambda p: p.stem)
 def test_an_automaton_is_drawn_as_its_file_has_it(path: Path) -> None:
     """Each state, each arc with what it asks and sets; no flaw."""
-    plan = compiled(find_project(ROOT / "examples" / "automata"), path)[1]
+    plan = compiled(find_project(ROOT), path)[1]
     assert isinstance(plan, AutomatonPlan)
     drawn = draw(plan, path.stem)
     assert flaws(drawn) == []

@@ -17,7 +17,7 @@ from tests.engines import to_table
 from tests.reference_afa import reference
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "automata"
-PATTERNS = sorted((FOLDER / "conf" / "patterns").glob("*.yaml"))
+PATTERNS = sorted(FOLDER.glob("*.yaml"))
 
 Rows: TypeAlias = list[dict[str, Any]]
 Answer: TypeAlias = set[tuple[Any, ...]]
@@ -25,7 +25,7 @@ Answer: TypeAlias = set[tuple[Any, ...]]
 
 def answer(name: str, rows: Rows, *columns: str) -> Answer:
     """The rows of the shipped pattern over a stream."""
-    found = evaluate(FOLDER / "conf" / "patterns" / f"{name}.yaml", to_table(rows)).to_pylist()
+    found = evaluate(FOLDER / f"{name}.yaml", to_table(rows)).to_pylist()
     kept = {tuple(row[column] for column in columns) for row in found}
     assert len(kept) == len(found)
     return kept
@@ -57,7 +57,7 @@ def test_shipped_patterns_compile(path: Path) -> None:
     """Against their own contracts, without a warning; and they can be told in words."""
     source = re.search(r"^source: (\w+)$", path.read_text(), re.M)
     assert source
-    plan = compile_query(path, load_contract(FOLDER / "data_contracts" / f"{source[1]}.yaml").event_schema())
+    plan = compile_query(path, load_contract(FOLDER.parents[1] / "data_contracts" / f"{source[1]}.yaml").event_schema())
     assert explain(plan).startswith(f"plan {plan.hash}, automaton")
 
 
@@ -221,6 +221,6 @@ def test_shipped_patterns_as_enumerated(name: str, make: Callable[[], Rows]) -> 
     from ruamel.yaml import YAML
 
     rows = make()
-    query = YAML(typ="safe").load(FOLDER / "conf" / "patterns" / f"{name}.yaml")
+    query = YAML(typ="safe").load(FOLDER / f"{name}.yaml")
     columns = ["first", "last", "state", *query["register"]]
     assert answer(name, rows, *columns) == {tuple(row[c] for c in columns) for row in reference(query, rows)}

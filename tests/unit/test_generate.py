@@ -196,7 +196,8 @@ def test_a_file(tmp_path: Path) -> None:
 
 def test_what_is_asked_for() -> None:
     """Ten minutes at the paper's rate, unless told; half of it where the rate grows from nothing."""
-    assert [asked(name, None, None, None, 1, None).events for name in STREAMS] == [60_000, 1_800_000, 1_200_000]
+    events = [asked(name, None, None, None, 1, None).events for name in STREAMS]
+    assert events == [60_000, 1_800_000, 1_200_000, 6_000, 6_000, 60]
     assert asked("stock", None, 60, 2.5, 1, None).events == 150
     assert asked("stock", 7, None, None, 1, None).feed != asked("stock", 7, None, None, 2, None).feed
 
@@ -226,3 +227,40 @@ def test_what_cannot_be(options: tuple, error: type[Exception], says: str) -> No
 def test_the_examples_compile(path: Path) -> None:
     """Each over the source that a stream is loaded into."""
     assert check_pattern(find_project(ROOT), path).source in STREAMS
+
+
+def test_quotes_swing_between_their_bounds() -> None:
+    """Prices in odd and even cents by turns, each the one before and the change; up as often as down."""
+    table = STREAMS["quotes"].build(50_000, 10.0, 1, START_US)
+    for symbol in ("S0", "S9"):
+        mine = table.filter(pc.equal(table["symbol"], symbol))
+        price, change = (np.round(mine[name].to_numpy() * 100).astype(int) for name in ("price", "change"))
+        assert (np.diff(price) == change[1:]).all()
+        assert (change % 2 == 1).all()
+        assert (price.min() < 5_000, price.max() > 15_000) == (True, True)
+        assert 0.45 < (change > 0).mean() < 0.55
+
+
+def test_most_items_pass_a_register_on_their_way_out() -> None:
+    """Shelf, register, exit, in this order; some have no register in between."""
+    table = STREAMS["retail"].build(60_000, 10.0, 1, START_US)
+    ways: dict[str, list[str]] = {}
+    for tag, place in zip(table["tag_id"].to_pylist(), table["event_type"].to_pylist(), strict=True):
+        ways.setdefault(tag, []).append(place)
+    out = [way for way in ways.values() if way[-1] == "Exit"]
+    assert {tuple(way) for way in out} == {("Shelf", "Register", "Exit"), ("Shelf", "Exit")}
+    assert sum(len(way) == 2 for way in out) / len(out) == pytest.approx(0.02, abs=0.005)
+
+
+def test_shipments_go_from_level_to_level() -> None:
+    """From a farm to a plant to a depot to a shop; an alert names a site and what was found."""
+    table = STREAMS["shipments"].build(20_000, 0.1, 1, START_US)
+    ways = set()
+    for row in table.to_pylist():
+        if row["event_type"] == "Shipment":
+            ways.add((row["src"].split("-")[0], row["dst"].split("-")[0]))
+            assert (row["kind"], row["site"]) == (None, None)
+        else:
+            assert row["kind"] in ("ok", "contaminated")
+            assert (row["src"], row["dst"]) == (None, None)
+    assert ways == {("farm", "plant"), ("plant", "depot"), ("depot", "shop")}
