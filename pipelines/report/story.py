@@ -32,6 +32,8 @@ class Story:
     picture: Picture
     group_columns: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
+    texts: frozenset[str] = frozenset()
+    """Those of `measures` that are no numbers."""
     group_heading: str = ""
     groups: tuple[GroupRow, ...] = ()
     groups_note: str = ""
@@ -68,6 +70,7 @@ def tell(facts: ReportFacts) -> Story:
         picture=drawn,
         group_columns=results.group_columns,
         measures=results.measures,
+        texts=frozenset(name for row in results.largest for name, value in row.values if isinstance(value, str)),
         group_heading="Peak window" if results.measure.is_count and not results.additive else one,
         groups=group_rows(results, drawn.log),
         groups_note=_groups_note(results),

@@ -71,7 +71,7 @@ def _definition(pattern: PatternFacts) -> tuple[tuple[str, tuple[str, ...]], ...
         ("Pattern", (pattern.pattern,) if pattern.pattern else ()),
         ("Where", pattern.where),
         ("Per", pattern.group_by),
-        ("Window", (window,) if window else ()),
+        ("Window" if pattern.kind == "trends" else "Within", (window,) if window else ()),
     )
     return tuple((label, values) for label, values in entries if values)
 
