@@ -8,8 +8,9 @@ import numpy as np
 
 from cep_core.afa.assembly import Assembly
 from cep_core.afa.kernels import frontier as f
-from cep_core.afa.kernels.groups import rehash, tidy
+from cep_core.afa.kernels.firsts import tidy
 from cep_core.afa.stream import Stream, Values
+from cep_core.kernels.groups import rehash
 
 Array = Any
 

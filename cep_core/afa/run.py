@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.afa.assembly import ENDS, Assembly, assemble
+from cep_core.afa.assembly import ENDS, Assembly
 from cep_core.afa.drive import OverflowedAt, drive
 from cep_core.afa.plan import AutomatonPlan
 from cep_core.afa.stream import Stream, Values
@@ -82,7 +82,7 @@ def assembled(plan: AutomatonPlan) -> Assembly:
     """The plan's tables, made once for a plan object."""
     found: Assembly | None = plan.__dict__.get("_assembly")
     if found is None:
-        found = plan.__dict__["_assembly"] = assemble(plan)
+        found = plan.__dict__["_assembly"] = Assembly(plan)
     return found
 
 

@@ -17,6 +17,7 @@ from cep_core.afa.plan import AutomatonPlan
 from cep_core.codes import group_codes, ordered_codes
 from cep_core.errors import BadEventsError, did_you_mean
 from cep_core.values import evaluate, normalise, true_rows
+from cep_core.words import Words
 
 Array = Any
 
@@ -99,68 +100,20 @@ class Stream:
         return words if self.in_place else words[self.rows]
 
 
-class Values:
-    """What the machine's slots begin with, and what each event puts there. Strings are codes of one order over all that
-    can come up."""
+class Values(Words):
+    """The words of a stream, and of the register that runs begin with."""
 
     def __init__(self, stream: Stream, assembly: Assembly) -> None:
         plan = stream.plan
         self.plan = plan
-        leaves = [(stream.value(node), family) for node, family, _ in assembly.leaves]
-        texts = [
-            *(value for value, family in assembly.constants.values() if family == "string"),
-            *(field.init for field in plan.register if field.family == "string"),
-        ]
-        for array, family in leaves:
-            if family == "string":
-                texts += pc.unique(array).to_pylist()
-        self.strings = _closed({text for text in texts if text is not None}, assembly.cases)
-        self.codes = {text: code for code, text in enumerate(self.strings)}
-        memory = np.zeros(max(1, assembly.slots), np.int64)
-        null = np.zeros(len(memory), np.bool_)
-        for slot, (value, family) in assembly.constants.items():
-            memory[slot], null[slot] = self.word(value, family), value is None
-        cases = np.zeros((2, len(self.strings) if assembly.cases else 0), np.int64)
-        if assembly.cases and self.strings:
-            array = pa.array(self.strings)
-            for row, change in enumerate((pc.utf8_lower, pc.utf8_upper)):
-                cases[row] = [self.codes[text] for text in change(array).to_pylist()]
-        self.machine = (memory, memory.view(np.float64), null, cases)
+        texts = [str(f.init) for f in plan.register if f.family == "string" and f.init is not None]
+        super().__init__(assembly, stream.value, stream.length, texts)
         self.init = np.zeros((1, len(plan.register) + 1), np.int64)
         for k, field in enumerate(plan.register):
             self.init[0, k] = self.word(field.init, field.family)
             self.init[0, -1] |= int(field.init is None) << k
-        self.leaf_slots = np.array([slot for _, _, slot in assembly.leaves], np.int64)
-        self.leaves = np.zeros((stream.length, len(leaves)), np.int64)
-        self.leaf_null = np.zeros((stream.length, len(leaves)), np.bool_)
-        for x, (array, family) in enumerate(leaves):
-            self.leaves[:, x], self.leaf_null[:, x] = self._words(array, family)
         if not stream.in_place:
             self.leaves, self.leaf_null = self.leaves[stream.rows], self.leaf_null[stream.rows]
-
-    def word(self, value: Any, family: str) -> int:
-        """A value as the machine's 64 bits."""
-        if value is None:
-            return 0
-        if family == "string":
-            return self.codes[value]
-        if family == "double":
-            return int(np.array([float(value) + 0.0]).view(np.int64)[0])
-        return int(value)
-
-    def _words(self, array: Array, family: str) -> tuple[Array, Array]:
-        null = pc.is_null(array).to_numpy(zero_copy_only=False)
-        if pa.types.is_null(array.type):
-            return np.zeros(len(array), np.int64), null
-        if family == "string":
-            encoded = array.dictionary_encode()
-            known = np.array([self.codes[text] for text in encoded.dictionary.to_pylist()] or [0], np.int64)
-            return known[pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)] * ~null, null
-        if family == "double":
-            reals = pc.fill_null(array.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False) + 0.0
-            return reals.view(np.int64), null
-        filled = array.cast(pa.int64()) if not pa.types.is_int64(array.type) else array
-        return pc.fill_null(filled, 0).to_numpy(zero_copy_only=False), null
 
     def decoded(self, k: int, words: Array, null: Array) -> pa.Array:
         """Field k of the register as a column of its result type."""
@@ -180,14 +133,3 @@ class Values:
 def _ascending(partition: Array, time: Array) -> bool:
     part = partition[1:] - partition[:-1]
     return bool(((part > 0) | ((part == 0) & (time[1:] >= time[:-1]))).all())
-
-
-def _closed(texts: set[str], cases: bool) -> list[str]:
-    """The texts in order; with all that lower and upper make of them, if `cases`."""
-    while cases:
-        array = pa.array(sorted(texts), pa.string())
-        more = {*pc.utf8_lower(array).to_pylist(), *pc.utf8_upper(array).to_pylist()} - texts
-        if not more:
-            break
-        texts = texts | more
-    return sorted(texts)

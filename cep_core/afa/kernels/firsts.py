@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.kernels.groups import FIRSTS, NEXT
+
 Array = Any
 
 EMPTY = -1
@@ -108,4 +110,24 @@ def compact(nodes: Array, used: int, roots: Array, low: int) -> int:
         kept += 1
     for i in range(roots.shape[0]):
         roots[i] = renamed(place, roots[i], low)
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def tidy(nodes: Array, unions: int, meta: Array, lists: Array, groups: int, low: int) -> int:
+    """Forget unions that no group needs; how many stay."""
+    roots = np.full(groups, EMPTY, np.int64)
+    for row in range(lists.shape[0]):
+        for q in range(lists.shape[1]):
+            g = lists[row, q]
+            while g >= 0:
+                roots[g] = meta[g, FIRSTS]
+                g = meta[g, NEXT]
+    kept = compact(nodes, unions, roots, low)
+    for row in range(lists.shape[0]):
+        for q in range(lists.shape[1]):
+            g = lists[row, q]
+            while g >= 0:
+                meta[g, FIRSTS] = roots[g]
+                g = meta[g, NEXT]
     return kept

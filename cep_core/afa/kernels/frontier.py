@@ -15,23 +15,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cep_core.afa.kernels.arcs import (
-    ALARM,
-    CONDITION,
-    DIES,
-    IGNORES,
-    NO,
-    OVERFLOW,
-    RESTS,
-    TARGET,
-    ended,
-    fire,
-    judge,
-    settle,
-)
-from cep_core.afa.kernels.borrowed import borrowed
+from cep_core.afa.kernels.arcs import ALARM, DIES, RESTS, ended, judge, settle
 from cep_core.afa.kernels.firsts import greatest, members, union
-from cep_core.afa.kernels.groups import AGE, BUCKET, CHAIN, FIRSTS, NEXT, SINCE, STATE, hashed, lookup, unlink
+from cep_core.kernels.borrowed import borrowed
+from cep_core.kernels.groups import AGE, BUCKET, CHAIN, FIRSTS, NEXT, SINCE, STATE, lookup, unlink
+from cep_core.kernels.registers import CONDITION, IGNORES, NO, OVERFLOW, TARGET, fire, hashed
 
 Array = Any
 

@@ -1,32 +1,21 @@
 """Groups of runs: rows of `meta` and `registers`, in a list for each state and in one hash table.
 
-A row's columns: state, firsts (a set, see `firsts`), the event since when it is what it is, the next of its list, the
-next of its hash chain, its hash, and the age of its state's list: groups of an earlier age are not met any more.
+A row's columns: state, two that the kind uses (kind automaton: firsts, a set, and the event since when it is what it
+is; kind matches: a link of the buffer, and the newest start behind it), the next of its list, the next of its hash
+chain, its hash, and the age of its list: groups of another age are not met.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import njit
 
-from cep_core.afa.kernels.arcs import same
-from cep_core.afa.kernels.firsts import EMPTY, compact
+from cep_core.kernels.registers import same
 
 Array = Any
 
 STATE, FIRSTS, SINCE, NEXT, CHAIN, BUCKET, AGE = range(7)
-
-
-@njit(cache=True, nogil=True)
-def hashed(state: int, registers: Array, i: int) -> int:
-    """A hash of state and register."""
-    h = np.uint64(state + 1) * np.uint64(0x9E3779B97F4A7C15)
-    for k in range(registers.shape[1]):
-        h = (h ^ np.uint64(registers[i, k])) * np.uint64(0xBF58476D1CE4E5B9)
-        h ^= h >> np.uint64(29)
-    return np.int64(h >> np.uint64(1))  # type: ignore[return-value]
 
 
 @njit(cache=True, nogil=True)
@@ -62,23 +51,3 @@ def rehash(meta: Array, buckets: Array, lists: Array) -> None:
                 meta[g, CHAIN] = buckets[b]
                 buckets[b] = g
                 g = meta[g, NEXT]
-
-
-@njit(cache=True, nogil=True)
-def tidy(nodes: Array, unions: int, meta: Array, lists: Array, groups: int, low: int) -> int:
-    """Forget unions that no group needs; how many stay."""
-    roots = np.full(groups, EMPTY, np.int64)
-    for row in range(lists.shape[0]):
-        for q in range(lists.shape[1]):
-            g = lists[row, q]
-            while g >= 0:
-                roots[g] = meta[g, FIRSTS]
-                g = meta[g, NEXT]
-    kept = compact(nodes, unions, roots, low)
-    for row in range(lists.shape[0]):
-        for q in range(lists.shape[1]):
-            g = lists[row, q]
-            while g >= 0:
-                meta[g, FIRSTS] = roots[g]
-                g = meta[g, NEXT]
-    return kept

@@ -1,8 +1,10 @@
-"""The machine that runs `when` and `set`: three-address code over typed slots, in SQL's three-valued logic.
+"""The machine that runs conditions on registers and makes new ones: three-address code over typed slots, in SQL's
+three-valued logic.
 
 A slot is 64 bits, read as int64 (whole numbers, times, codes of strings, booleans) or as float64 (`values` and `reals`
 are one memory), and has a NULL flag. Whole numbers are checked: an overflow stops the program, it never wraps. A NULL
-slot holds 0. Doubles follow IEEE 754; NaN reads as NULL, -0.0 as 0.0.
+slot holds 0. Doubles follow IEEE 754; NaN reads as NULL, -0.0 as 0.0. PLUS and PLUS_F, of running sums, skip NULLs, and
+PLUS_F keeps the NaN of infinities that cancel: adding zero reads it.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ Array = Any
 (
     ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATE, ABS, EQ, NE, LT, LE, GT, GE, LEAST, GREATEST,
     ADD_F, SUBTRACT_F, MULTIPLY_F, DIVIDE_F, REMAINDER_F, NEGATE_F, ABS_F, EQ_F, NE_F, LT_F, LE_F, GT_F, GE_F,
-    LEAST_F, GREATEST_F, TO_REAL, AND, OR, NOT, IS_NULL, COALESCE, HOUR, DAY_OF_WEEK, LOWER, UPPER,
-) = range(39)  # fmt: skip
+    LEAST_F, GREATEST_F, TO_REAL, AND, OR, NOT, IS_NULL, COALESCE, HOUR, DAY_OF_WEEK, LOWER, UPPER, PLUS, PLUS_F,
+) = range(41)  # fmt: skip
 
 REAL = ADD_F - ADD
 """`ADD + REAL` is ADD_F; likewise SUBTRACT and MULTIPLY."""
@@ -147,6 +149,18 @@ def execute(code: Array, low: int, high: int, values: Array, reals: Array, null:
             else:
                 chosen = a if (reals[a] <= reals[b]) == (op == LEAST_F) else b
             null[to], values[to] = null[chosen], values[chosen]
+        elif op in (PLUS, PLUS_F):
+            if null[a] or null[b]:
+                chosen = b if null[a] else a
+                null[to], values[to] = null[chosen], values[chosen]
+                continue
+            null[to] = False
+            if op == PLUS_F:
+                reals[to] = reals[a] + reals[b]
+            elif fits(ADD, values[a], values[b]):
+                values[to] = values[a] + values[b]
+            else:
+                return False
         elif null[a]:
             null[to], values[to] = True, 0
         else:
