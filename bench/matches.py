@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from bench.measured import Measured, best, plan_of
 from cep_core import run_plan
-from cep_core.matches.finish import Finish
 from cep_core.matches.results import result_table
 from cep_core.matches.run import Matches
 from cep_core.matches.stream import Stream
@@ -64,8 +63,7 @@ def speed(name: str, select: str, window: int) -> Measured:
 def unmerged(plan: Any, events: pa.Table) -> pa.Table:
     """The result with every run on its own."""
     stream = Stream(plan, events)
-    finish = Finish(plan, stream)
-    return result_table(finish, Matches(plan, stream, finish, None, merging=False).chunks())
+    return result_table(plan, stream, Matches(plan, stream, None, merging=False).chunks())
 
 
 def exploding(select: str) -> Measured:

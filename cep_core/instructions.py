@@ -26,7 +26,8 @@ _ONE = {"not": m.NOT, "isnull": m.IS_NULL, "hour": m.HOUR, "dayofweek": m.DAY_OF
 class Instructions(ABC):
     """Code that grows, and what it needs beside. Of the `slots` the first are the register.
 
-    `constants`: slot -> (value, family). `leaves`: (subexpression of the event, family, slot), computed once an event.
+    `constants`: slot -> (value, family). `leaves`: (expression of the event, or what else the kind knows how to compute
+    of it, family, slot), computed once an event.
     `code`: rows (operation, target, a, b). `cases`: whether some program asks for lower or upper case of a string of
     the register. A kind says which attributes are of the register, and their families.
     """
@@ -34,7 +35,7 @@ class Instructions(ABC):
     def __init__(self, slots: int) -> None:
         self.slots = slots
         self.constants: dict[int, tuple[Any, str]] = {}
-        self.leaves: list[tuple[s.Expr, str, int]] = []
+        self.leaves: list[tuple[Any, str, int]] = []
         self.code: list[tuple[int, int, int, int]] = []
         self.cases = False
         self.known: dict[Any, Any] = {}
@@ -76,7 +77,7 @@ class Instructions(ABC):
 
         return int(self.once(("constant", family, type(value), value), make))
 
-    def leaf(self, node: s.Expr, family: str) -> int:
+    def leaf(self, node: Any, family: str) -> int:
         """The slot of an expression of the event."""
 
         def make() -> int:

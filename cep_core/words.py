@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core import syntax as s
+from cep_core.buffers import numbers, valid
 from cep_core.instructions import Instructions
 
 Array = Any
@@ -21,7 +21,7 @@ class Words:
     that neither constants nor leaves tell of. `value` evaluates an expression for all events."""
 
     def __init__(
-        self, instructions: Instructions, value: Callable[[s.Expr], Array], length: int, texts: Iterable[str] = ()
+        self, instructions: Instructions, value: Callable[[Any], Array], length: int, texts: Iterable[str] = ()
     ) -> None:
         columns = [(value(node), family) for node, family, _ in instructions.leaves]
         known = [*texts, *(value for value, family in instructions.constants.values() if family == "string")]
@@ -57,18 +57,18 @@ class Words:
         return int(value)
 
     def _words(self, array: Array, family: str) -> tuple[Array, Array]:
-        null = pc.is_null(array).to_numpy(zero_copy_only=False)
+        null = ~valid(array)
         if pa.types.is_null(array.type):
             return np.zeros(len(array), np.int64), null
         if family == "string":
             encoded = array.dictionary_encode()
             known = np.array([self.codes[text] for text in encoded.dictionary.to_pylist()] or [0], np.int64)
-            return known[pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)] * ~null, null
+            return known[numbers(encoded.indices, 0)] * ~null, null
         if family == "double":
-            reals = pc.fill_null(array.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False) + 0.0
+            reals = numbers(array.cast(pa.float64(), safe=False), 0.0) + 0.0
             return reals.view(np.int64), null
         filled = array.cast(pa.int64()) if not pa.types.is_int64(array.type) else array
-        return pc.fill_null(filled, 0).to_numpy(zero_copy_only=False), null
+        return numbers(filled, 0), null
 
 
 def _closed(texts: set[str], cases: bool) -> list[str]:

@@ -1,187 +1,198 @@
-"""The automaton over one partition: merged runs step through its events, and each event that ends matches is told.
+"""The automaton over a stream: merged runs step through its events, and each event that ends matches is told.
 
 State k: parts 0..k have begun, the newest event is of part k. At a Kleene part a run takes an event, begins the next
 part with it, ignores it, or does several of these (Agrawal et al. 2008, section 3.2); elsewhere it begins or ignores.
+
+Runs are stepped by `kernels.match_steps`, where their registers are fields of 64 bits (`assembly`). A whole number that
+does not fit gives the partition up: it is read again by the `interpreter`, which says what comes of it, from the event
+where no run was under way last; what has been told already is passed over. So no number is ever wrong, and none is told
+twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from cep_core.kernels.match_steps import ANY, CONTIGUOUS, LINKS_AN_EVENT, NEXT, steps
+from cep_core.buffers import arrow
+from cep_core.codes import group_codes
+from cep_core.errors import BadEventsError
+from cep_core.kernels import match_steps as k
+from cep_core.kernels.groups import FIRSTS as LINK
+from cep_core.kernels.groups import NEXT, rehash
+from cep_core.matches.assembly import Agreement, Assembly, NotCompiledError
 from cep_core.matches.buffer import NOTHING, Buffer
+from cep_core.matches.interpreter import Interpreter
 from cep_core.matches.plan import MatchesPlan
-from cep_core.matches.program import Check, Program, Register
-from cep_core.matches.stream import Partition, Stream
+from cep_core.matches.stream import Stream
+from cep_core.values import evaluate
+from cep_core.words import Words
+
+Array = Any
 
 MANY_LINKS = 1 << 22
 """A buffer of more links is read, and cleared of what is past."""
-
-Runs = dict[Register, int]
-"""The merged runs of a state: register -> the link behind which they all are."""
+ROOM = 1 << 16
+"""Links made in one go."""
+MODES = {"skip_till_any_match": k.ANY, "skip_till_next_match": k.NEXT_MATCH}
 
 
 class Automaton:
-    """`merging` off keeps every run apart, for comparison: the same matches, without the sharing."""
+    """`merging` off keeps every run apart, for comparison: the same matches, without the sharing. `compiled` off steps
+    in Python."""
 
-    def __init__(self, plan: MatchesPlan, stream: Stream, *, merging: bool = True) -> None:
+    def __init__(self, plan: MatchesPlan, stream: Stream, *, merging: bool = True, compiled: bool = True) -> None:
         self.plan = plan
-        self.program = Program(plan, stream.values)
-        self.masks = stream.time, stream.begins.astype(np.int64), stream.takes.astype(np.int64)
+        self.stream = stream
         self.merging = merging
         self.buffer = Buffer()
-        self.last = len(plan.parts) - 1
-        self.runs: list[Runs] = []
-        self.serial = 0
+        self.slow: Interpreter | None = None
+        self.meta: Array = None
+        self.registers: Array = None
+        self.buckets: Array = None
+        self.fast = compiled and self._assemble()
+        self.begun = 0
+        """No run was under way just before this position of the stream's order."""
 
-    @cached_property
-    def time(self) -> list[int]:
-        """Of each event, microseconds."""
-        return list(self.masks[0].tolist())
-
-    @cached_property
-    def begins(self) -> list[int]:
-        """The parts that each event may begin, as bits."""
-        return list(self.masks[1].tolist())
-
-    @cached_property
-    def takes(self) -> list[int]:
-        """The parts that each event may go on with, as bits."""
-        return list(self.masks[2].tolist())
-
-    def endings(self, partition: Partition) -> Iterator[tuple[list[int], int]]:
+    def endings(self) -> Iterator[tuple[list[int], int]]:
         """(nodes, horizon) for each event that ends matches: the runs behind the nodes that started after `horizon`
         (microseconds). `forget` between two of them drops all runs."""
-        self.forget()
-        within, time = self.plan.within, self.time
-        for event, broken in zip(partition.events.tolist(), partition.broken.tolist(), strict=True):
-            if broken:
-                self.forget()
-            horizon = time[event] - within
-            moved = self._step(event, horizon)
-            starts = self.begins[event] & 1 and _all(self.program.begin[0], (), event)
-            if (moved or starts) and (ends := self._settle(event, moved, bool(starts))):
-                yield ends, horizon
+        for nodes, horizons, _ in self._steps(each=True):
+            if nodes:
+                yield nodes, horizons[0]
 
-    def blocks(self, partition: Partition) -> Iterator[tuple[list[int], list[int], int]]:
+    def blocks(self) -> Iterator[tuple[list[int], list[int], int]]:
         """`endings`, many at a time: nodes, their horizons, and the horizon of the newest event read. After each the
         buffer may be made compact."""
-        if self.program.plain and self.merging:
-            yield from self._compiled_blocks(partition)
+        yield from self._steps(each=False)
+
+    def forget(self) -> None:
+        """No run is under way."""
+        if self.slow is not None:
+            self.slow.forget()
+        else:
+            self._empty()
+            self.begun = int(self.memory[k.AT])
+
+    def compact(self, horizon: int) -> None:
+        """Drops from the buffer what no run under way needs that started after `horizon`."""
+        if self.slow is not None:
+            self.slow.compact(horizon)
             return
+        groups = self._groups()
+        links = self.meta[groups, LINK]
+        numbers = self.buffer.compacted([link for link in links.tolist() if link != NOTHING], horizon)
+        # what is behind a link that is gone has started too early for any event that comes
+        self.meta[groups, LINK] = [numbers.get(link, NOTHING) for link in links.tolist()]
+
+    # --- compiled
+    def _assemble(self) -> bool:
+        """Whether the plan's registers are fields, and what its conditions need of each event can be computed."""
+        stream = self.stream
+        try:
+            self.assembly = assembled(self.plan)
+            self.words = Words(self.assembly, self._leaf, stream.length)
+        except (NotCompiledError, BadEventsError):
+            return False
+        self.masks = stream.time, stream.begins.astype(np.int64), stream.takes.astype(np.int64)
+        self.kleene = np.array([part.kleene for part in self.plan.parts])
+        self.memory = np.zeros(7, np.int64)
+        self.lists = np.full((2, len(self.plan.parts)), -1, np.int64)
+        self.goal = np.zeros((3, self.assembly.width), np.int64)
+        self.goal[1, -1] = (1 << (self.assembly.width - 1)) - 1
+        self._grow(64)
+        self._empty()
+        return True
+
+    def _leaf(self, node: Any) -> Array:
+        stream = self.stream
+        if isinstance(node, Agreement):
+            return arrow(group_codes([stream.array(node.name)], stream.length).astype(np.int64))
+        return evaluate(node, lambda read: stream.array(read.name), stream.length)
+
+    def _grow(self, size: int) -> None:
+        """Room for so many groups; those that are there are kept."""
+        meta, registers = np.zeros((size, 7), np.int64), np.zeros((size, self.assembly.width), np.int64)
+        if self.meta is not None:
+            meta[: len(self.meta)], registers[: len(self.meta)] = self.meta, self.registers
+        self.meta, self.registers, self.buckets = meta, registers, np.full(2 * size, -1, np.int64)
+        rehash(self.meta, self.buckets, self.lists)
+
+    def _empty(self) -> None:
+        for counted in (k.FREES, k.GROUPS, k.ALIVE):
+            self.memory[counted] = 0
+        self.memory[k.FREE] = -1
+        self.lists[:] = -1
+        self.buckets[:] = -1
+
+    def _groups(self) -> Array:
+        """Those under way."""
+        found: list[int] = []
+        for g in self.lists[k.WAITING].tolist():
+            while g >= 0:
+                found.append(g)
+                g = int(self.meta[g, NEXT])
+        return np.array(found, np.int64)
+
+    def _steps(self, each: bool) -> Iterator[tuple[list[int], list[int], int]]:
+        told = -1
+        if not self.fast:
+            yield from self._slowly(each, told)
+            return
+        stream, memory, mode = self.stream, self.memory, MODES.get(self.plan.select, k.CONTIGUOUS)
+        kernel: Any = k.advance
+        columns, ends, horizons = (np.empty(shape, np.int64) for shape in ((5, ROOM), ROOM, ROOM))
+        while True:
+            reason = kernel(
+                self.assembly.tables, self.words.machine, self.words.leaves, self.words.leaf_null,
+                self.words.leaf_slots, stream.events, stream.broken, *self.masks, self.kleene,
+                self.plan.within, mode, self.merging, each,
+                memory, self.meta, self.registers, self.buckets, self.lists, self.goal,
+                columns, len(self.buffer), ends, horizons,
+            )  # fmt: skip
+            at, made, found = int(memory[k.AT]), int(memory[k.MADE]), int(memory[k.FOUND])
+            if reason == k.OVERFLOWED:
+                # the event that did not fit has left links and ends behind: nothing of this go is told
+                cuts = np.flatnonzero(stream.broken[: at + 1])
+                self.begun = max(self.begun, int(cuts[-1]) if len(cuts) else 0)
+                yield from self._slowly(each, told)
+                return
+            self.buffer.extend(columns[:, :made])
+            if found or reason == k.DONE or len(self.buffer) > MANY_LINKS:
+                horizon = int(self.masks[0][stream.events[at - 1]]) - self.plan.within if at else 0
+                told = at - 1
+                yield ends[:found].tolist(), horizons[:found].tolist(), horizon
+            if reason == k.DONE:
+                return
+            if reason == k.MORE_GROUPS:
+                self._grow(2 * len(self.meta))
+            elif not made and not found:
+                room = 2 * len(ends)
+                columns, ends, horizons = (np.empty(shape, np.int64) for shape in ((5, room), room, room))
+
+    # --- in Python
+    def _slowly(self, each: bool, told: int) -> Iterator[tuple[list[int], list[int], int]]:
+        """From where no run was under way; what ends up to position `told` is not told again."""
+        self.slow = Interpreter(self.plan, self.stream, self.buffer, merging=self.merging)
         ends: list[int] = []
         horizons: list[int] = []
         horizon = 0
-        for nodes, horizon in self.endings(partition):
+        for position, nodes, horizon in self.slow.endings(self.begun):
+            if position <= told:
+                continue
             ends += nodes
             horizons += [horizon] * len(nodes)
-            if len(self.buffer) > MANY_LINKS:
+            if each or len(self.buffer) > MANY_LINKS:
                 yield ends, horizons, horizon
                 ends, horizons = [], []
         yield ends, horizons, horizon
 
-    def _compiled_blocks(self, partition: Partition) -> Iterator[tuple[list[int], list[int], int]]:
-        """With empty registers a state has one run at most: its link is kept in an array, the loop is compiled."""
-        parts = len(self.plan.parts)
-        events, broken = partition.events, partition.broken
-        kleene = np.array([part.kleene for part in self.plan.parts])
-        mode = {"skip_till_any_match": ANY, "skip_till_next_match": NEXT}.get(self.plan.select, CONTIGUOUS)
-        links, fresh = np.full(parts, NOTHING, np.int64), np.zeros(parts, np.int64)
-        at = 0
-        self.forget()
-        while at < len(events):
-            some = min(len(events) - at, max(1, MANY_LINKS // (LINKS_AN_EVENT * parts)))
-            columns = np.empty((5, some * LINKS_AN_EVENT * parts), np.int64)
-            ends, horizons = np.empty(2 * some, np.int64), np.empty(2 * some, np.int64)
-            at, made, found = steps(
-                at, len(self.buffer), events[: at + some], broken, *self.masks, kleene, self.plan.within, mode,
-                links, fresh, columns, ends, horizons,
-            )  # fmt: skip
-            self.buffer.extend(columns[:, :made])
-            self.runs = [{(): link} if link != NOTHING else {} for link in links.tolist()]
-            yield (
-                ends[:found].tolist(),
-                horizons[:found].tolist(),
-                int(self.masks[0][events[at - 1]]) - self.plan.within,
-            )
-            links[:] = [runs.get((), NOTHING) for runs in self.runs]
 
-    def forget(self) -> None:
-        """No run is under way."""
-        self.runs = [{} for _ in self.plan.parts]
-
-    def compact(self, horizon: int) -> None:
-        """Drops from the buffer what no run under way needs that started after `horizon`."""
-        numbers = self.buffer.compacted([link for runs in self.runs for link in runs.values()], horizon)
-        for k, runs in enumerate(self.runs):
-            self.runs[k] = {
-                register: numbers[link] for register, link in runs.items() if numbers[link] != NOTHING
-            }  # fmt: skip
-
-    def _step(self, event: int, horizon: int) -> dict[int, Runs]:
-        """Every run reads the event. Returns, by part, the runs that bound it there, by their new register."""
-        moved: dict[int, Runs] = {}
-        begins, takes = self.begins[event], self.takes[event]
-        for k in range(self.last + 1):
-            if self.runs[k]:
-                next_part = k < self.last and bool(begins >> (k + 1) & 1)
-                self._read(k, event, horizon, bool(takes >> k & 1), next_part, moved)
-        return moved
-
-    def _read(self, k: int, event: int, horizon: int, takes: bool, begins: bool, moved: dict[int, Runs]) -> None:
-        """The runs of state k read an event that may be taken, or begin the next part, as far as it alone tells."""
-        if not takes and not begins:
-            if self.plan.contiguous:
-                self.runs[k] = {}
-            return
-        any_match, contiguous = self.plan.select == "skip_till_any_match", self.plan.contiguous
-        kleene = self.plan.parts[k].kleene
-        program, newest = self.program, self.buffer.newest
-        take, leave, extend = program.take[k], program.leave[k], program.extend[k]
-        kept: Runs = {}
-        for register, link in self.runs[k].items():
-            if newest[link] <= horizon:
-                continue
-            taken = takes and (not take or _all(take, register, event))
-            begun = begins and _all(leave, register, event) and _all(program.begin[k + 1], register, event)
-            if taken:
-                self._add(moved.setdefault(k, {}), extend(register, event), link)
-            if begun:
-                self._add(moved.setdefault(k + 1, {}), program.enter[k + 1](register, event), link)
-            if any_match or (not contiguous and not (taken if kleene else begun)):
-                kept[register] = link
-        self.runs[k] = kept
-
-    def _settle(self, event: int, moved: dict[int, Runs], starts: bool) -> list[int]:
-        """What bound the event becomes nodes of the buffer, and goes on; those returned end matches."""
-        ends: list[int] = []
-        buffer = self.buffer
-        nodes = [
-            (k, register, buffer.node(event, k, link, buffer.newest[link]))
-            for k, runs in moved.items()
-            for register, link in runs.items()
-        ]
-        if starts:
-            nodes.append((0, self.program.enter[0]((), event), buffer.node(event, 0, NOTHING, self.time[event])))
-        for k, register, node in nodes:
-            if k < self.last or self.plan.parts[k].kleene:
-                self._add(self.runs[k], register, node)
-            if k == self.last and _all(self.program.leave[k], register, event):
-                ends.append(node)
-        return ends
-
-    def _add(self, runs: Runs, register: Register, link: int) -> None:
-        if not self.merging:
-            self.serial += 1
-            register = (*register, self.serial)
-        runs[register] = self.buffer.joined(runs.get(register), link)
-
-
-def _all(checks: list[Check], register: Register, event: int) -> bool:
-    for check in checks:  # noqa: SIM110 - a generator would be made for each run and event
-        if not check(register, event):
-            return False
-    return True
+def assembled(plan: MatchesPlan) -> Assembly:
+    """The plan's tables, made once for a plan object. Raises NotCompiledError."""
+    found: Assembly | None = plan.__dict__.get("_assembly")
+    if found is None:
+        found = plan.__dict__["_assembly"] = Assembly(plan)
+    return found

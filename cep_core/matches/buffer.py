@@ -4,7 +4,8 @@ A link is a number. It stands for a node, which is an event bound to a part afte
 (or as the start of a run), or for a fork, which is either of two links (Agrawal et al. 2008, 5.1, keeps stacks with
 versioned pointers; runs that were merged have one future, so here every path back is a run, and no version is needed).
 `newest` is the latest start among the runs behind a link, so paths whose start has fallen out of the window are never
-entered: what is spent on reading is in proportion to what is read, and to the forks between.
+entered. Before matches are read the nodes are laid out in strands (`kernels.match_buffer`): what is spent on a match is
+a copy of its events, and its forks.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from cep_core.kernels.match_buffer import compact, read
+from cep_core.kernels.match_buffer import compact, read, strands
+from cep_core.kernels.match_names import LANES, names
 
 Array = Any
 Step: TypeAlias = tuple[int, int]
@@ -33,13 +36,15 @@ CHUNK_MATCHES = 1 << 16
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some matches: their events end to end, each match's in order (`events`, int32 indices into the stream), and how
-    many of each part it has (`lengths`: one row a match, one column a part)."""
+    """Some matches: their events end to end, each match's in order (`events`, int32 indices into the stream), how many
+    of each part it has (`lengths`: one row a match, one column a part), and its name (see `match_names`). Read from a
+    buffer, it is good until the next one is asked for."""
 
     events: Array
     lengths: Array
+    names: Array
 
-    @property
+    @cached_property
     def bounds(self) -> Array:
         """(M, parts + 1): where in `events` each part of each match begins, and where the match ends."""
         ends = np.cumsum(self.lengths.sum(axis=1))
@@ -48,9 +53,21 @@ class Chunk:
         found[:, 1:] = found[:, :1] + np.cumsum(self.lengths, axis=1)
         return found
 
+    @property
+    def first(self) -> Array:
+        """The first event of each match."""
+        return self.events[self.bounds[:, 0]]
+
+    @property
+    def last(self) -> Array:
+        """The last one."""
+        return self.events[self.bounds[:, -1] - 1]
+
     def subset(self, kept: Array) -> Chunk:
         """The matches where the mask `kept` holds."""
-        return Chunk(self.events[np.repeat(kept, self.lengths.sum(axis=1))], self.lengths[kept])
+        if kept.all():
+            return self
+        return Chunk(self.events[np.repeat(kept, self.lengths.sum(axis=1))], self.lengths[kept], self.names[kept])
 
     def matches(self) -> Iterator[Match]:
         """One by one, as lists."""
@@ -59,10 +76,25 @@ class Chunk:
             yield [events[low:high] for low, high in pairwise(bounds)]
 
 
-def chunk_of(matches: Sequence[Match], parts: int) -> Chunk:
+def chunk_of(matches: Sequence[Match], parts: int, digests: Array) -> Chunk:
     """Matches that were found one by one."""
     lengths = np.array([[len(part) for part in match] for match in matches], np.int64).reshape(-1, parts)
-    return Chunk(np.array([event for match in matches for part in match for event in part], np.int32), lengths)
+    events = np.array([event for match in matches for part in match for event in part], np.int32)
+    named = np.empty((len(lengths), LANES), np.uint64)
+    names(digests, events, lengths, named)
+    return Chunk(events, lengths, named)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What reading matches takes beside the buffer: of each event its time and its digest; `matches.fences`."""
+
+    parts: int
+    time: Array
+    digests: Array
+    after: Array
+    lead: Array
+    latest: Array
 
 
 class Buffer:
@@ -117,19 +149,26 @@ class Buffer:
         columns = (self.event, self.part, self.left, self.right, self.newest)
         return tuple(np.frombuffer(column, np.int64) if column else np.zeros(0, np.int64) for column in columns)
 
-    def chunks(self, parts: int, ends: Sequence[int], horizons: Sequence[int]) -> Iterator[Chunk]:
-        """Every run that ends with one of the nodes `ends` and started after its horizon, in some order."""
-        kernel: Any = read
-        state = np.zeros(4, np.int64)
-        size = len(self) + 2
-        stack, path = np.empty((size, 2), np.int64), np.empty(size, np.int64)
+    def chunks(self, ends: Sequence[int], horizons: Sequence[int], reading: Reading) -> Iterator[Chunk]:
+        """Every run that ends with one of the nodes `ends`, started after its horizon and crosses no fence, in some
+        order."""
+        if not ends:
+            return
+        lay, kernel, r = cast(Any, strands), cast(Any, read), reading
+        columns, size = self._columns(), len(self)
+        head, at, line = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
+        sums = np.zeros((size + 1, LANES), np.uint64)
+        lay(*columns[:3], r.digests, head, at, line, sums)
+        state, stack, path = np.zeros(4, np.int64), np.empty((size + 2, 2), np.int64), np.empty((size + 2, 6), np.int64)
         found = np.array(ends, np.int64), np.array(horizons, np.int64)
-        room = max(CHUNK_STEPS, size)
+        events = np.empty(max(CHUNK_STEPS, size), np.int32)
+        lengths, named = np.empty((CHUNK_MATCHES, r.parts), np.int64), np.empty((CHUNK_MATCHES, LANES), np.uint64)
         while state[0] < len(ends) or state[1] > 0:
-            events = np.empty(room, np.int32)
-            lengths = np.zeros((CHUNK_MATCHES, parts), np.int64)
-            kernel(*self._columns(), *found, state, stack, path, events, lengths)
-            yield Chunk(events[: state[3]].copy(), lengths[: state[2]].copy())
+            kernel(
+                *columns, head, at, line, sums, *found, r.time, r.after, r.lead, r.latest,
+                state, stack, path, events, lengths, named,
+            )  # fmt: skip
+            yield Chunk(events[: state[3]], lengths[: state[2]], named[: state[2]])
 
     def compacted(self, links: Iterable[int], horizon: int) -> dict[int, int]:
         """Keeps only what is behind `links` and started after `horizon`; old numbers of those links -> new ones."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 from cep_core.matches import automaton
 from cep_core.matches.automaton import Automaton
 from cep_core.matches.buffer import Buffer
+from cep_core.matches.fences import Fences
 from cep_core.matches.plan import MatchesPlan
 from cep_core.matches.stream import Stream
 from cep_core.plan import COUNT_TYPE, TIME_TYPE
@@ -41,32 +42,37 @@ def graphs(plan: MatchesPlan, stream: Stream, windows: range | None) -> pa.Table
     """A row for each event that ends matches (of `windows`; None: all), in total order."""
     ids = stream.raw(plan.schema.event_id)
     time: list[int] = stream.time.tolist()
-    machine = Automaton(plan, stream)
+    machine, fences = Automaton(plan, stream), Fences(plan, stream)
     rows: list[tuple[int, dict[str, Any]]] = []
-    for partition in stream.partitions():
-        for ends, horizon in machine.endings(partition):
-            event = machine.buffer.event[ends[0]]
-            if windows is None or time[event] // plan.pane in windows:
-                rows.append((event, _row(plan, _graph(machine.buffer, ends, horizon), ids, time)))
-            if len(machine.buffer) > automaton.MANY_LINKS:
-                machine.compact(horizon)
+    for ends, horizon in machine.endings():
+        event = machine.buffer.event[ends[0]]
+        if windows is None or plan.decided(time[event], time[event]) // plan.pane in windows:
+            graph = _graph(machine.buffer, fences, ends, horizon)
+            if graph:
+                rows.append((event, _row(plan, graph, ids, time)))
+        if len(machine.buffer) > automaton.MANY_LINKS:
+            machine.compact(horizon)
     rows.sort(key=lambda row: row[0])
     return pa.Table.from_pylist([row for _, row in rows], plan.result_schema)
 
 
-def _graph(buffer: Buffer, ends: list[int], horizon: int) -> Graph:
-    """The nodes on paths that start after `horizon`."""
+def _graph(buffer: Buffer, fences: Fences, ends: list[int], horizon: int) -> Graph:
+    """The nodes on paths that start after `horizon` and that no fence rules out."""
+    end = buffer.event[ends[0]]
     found: dict[int, list[int]] = {}
     todo = list(ends)
     while todo:
         node = todo.pop()
         if node not in found:
-            found[node] = buffer.predecessors(node, horizon)
+            found[node] = fences.predecessors(buffer, node, horizon)
             todo += found[node]
-    ordered = sorted(found, key=lambda node: (buffer.event[node], buffer.part[node], node))
-    number = {node: i for i, node in enumerate(ordered)}
+    number: dict[int, int] = {}
+    for node in sorted(found, key=lambda node: (buffer.event[node], buffer.part[node], node)):
+        if fences.starts(buffer, node, horizon, end) or any(before in number for before in found[node]):
+            number[node] = len(number)
     return [
-        (buffer.event[node], buffer.part[node], sorted(number[before] for before in found[node])) for node in ordered
+        (buffer.event[node], buffer.part[node], sorted(number[one] for one in found[node] if one in number))
+        for node in number
     ]
 
 

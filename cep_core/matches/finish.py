@@ -1,4 +1,4 @@
-"""From a finished run to a match: what the NOTs rule out, and what `return` asks for."""
+"""NOTs that must see the whole match: conditions on its events, or an equivalence with some of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import numpy as np
 
 from cep_core import syntax as s
 from cep_core.matches.buffer import Chunk, Match, Step
-from cep_core.matches.check import iterates
-from cep_core.matches.plan import MatchesPlan, Negation
+from cep_core.matches.plan import MatchesPlan, Negation, is_fence, iterates
 from cep_core.matches.program import FINISHED, FOLDS
 from cep_core.matches.registers import places
 from cep_core.matches.scalars import Reader, Value, compiled
@@ -31,15 +30,16 @@ def match_of(plan: MatchesPlan, steps: Sequence[Step]) -> Match:
 
 
 class Finish:
-    """What is done with each finished run of a stream."""
+    """Checks each finished run of a stream for the NOTs that are no fences (see `fences`)."""
 
     def __init__(self, plan: MatchesPlan, stream: Stream) -> None:
         self.plan = plan
         self.stream = stream
         self.part = places(plan)
         self.kleene = {part.variable for part in plan.parts if part.kleene}
-        self.nots = [self._not(k, negation) for k, negation in enumerate(plan.negations)]
-        self.measures = [compiled(measure.expression, self._leaf({})) for measure in plan.measures]
+        self.nots = [
+            self._not(k, negation) for k, negation in enumerate(plan.negations) if not is_fence(plan, negation)
+        ]
 
     @cached_property
     def time(self) -> list[int]:
@@ -52,14 +52,10 @@ class Finish:
 
     def kept(self, chunk: Chunk) -> Chunk:
         """The matches that no NOT rules out."""
-        if not self.plan.negations:
+        if not self.nots:
             return chunk
         mask: Array = np.array([not self.ruled_out(match) for match in chunk.matches()], bool)
         return chunk.subset(mask)
-
-    def measured(self, match: Match) -> list[Value]:
-        """The values of `return`, in order."""
-        return [measure(match, -1, None) for measure in self.measures]
 
     # --- NOT
     def _not(self, k: int, negation: Negation) -> Callable[[Match], bool]:
@@ -131,19 +127,14 @@ class Finish:
         return holds
 
     # --- values of a match
-    def _leaf(self, numbers: dict[str, int], negated: str = "") -> Callable[[s.Attribute], Reader]:
+    def _leaf(self, numbers: dict[str, int], negated: str) -> Callable[[s.Attribute], Reader]:
         """Readers of (match, event under NOT, for each iterating variable the number of its event, from 0)."""
 
         def leaf(read: s.Attribute) -> Reader:
-            if isinstance(read, s.Indexed) and not read.name:
-                part = self.part[read.variable]
-                return lambda match, event, at: len(match[part])
             column = self.stream.values(read.name)
             if read.variable == negated:
                 return lambda match, event, at: column[event]
             part = self.part[read.variable]
-            if isinstance(read, s.Indexed) and read.index == "all":
-                return lambda match, event, at: aggregate(read.function, [column[one] for one in match[part]])
             if isinstance(read, s.Indexed) and read.index in ("1", "LEN"):
                 end = 0 if read.index == "1" else -1
                 return lambda match, event, at: column[match[part][end]]

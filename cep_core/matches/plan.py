@@ -9,11 +9,13 @@ from typing import ClassVar, Literal, TypeAlias
 import pyarrow as pa
 
 from cep_core import syntax as s
+from cep_core.errors import TypeMismatchError
 from cep_core.fingerprint import fingerprint
 from cep_core.matches.model import Output
 from cep_core.model import Selection
 from cep_core.plan import TIME_TYPE, arrow_type
 from cep_core.schema import EventSchema
+from cep_core.typing_rules import NUMERIC, ORDERED, ExpressionError
 from cep_core.windows import AGES, Windows
 
 LANGUAGE_VERSION = 1
@@ -158,22 +160,26 @@ class MatchesPlan:
         """Window j ends with pane j, [j*pane, (j+1)*pane), and holds all that a match decided in that pane needs:
         what lies up to `within` before (twice that where a NOT looks back from a match that another decides late;
         everything, where matches must not overlap). A match is decided by its last event, or, where a NOT trails, when
-        `within` has passed since its first."""
-        reach = 2 * self.within if self.leads and self.trails else self.within
+        `within` has passed since its first; a compressed row with such a NOT, when it has passed since the last."""
+        twice = self.trails and (self.leads or self.output == "compressed")
+        reach = 2 * self.within if twice else self.within
         if self.output == "non_overlap":
             reach = AGES
         return Windows(reach + self.pane, self.pane, -reach)
 
     def decided(self, start: int, end: int) -> int:
         """The moment (microseconds) whose pane a match belongs to; `start` and `end`: times of its first and last
-        event."""
-        return start + self.within - 1 if self.trails else end
+        event. Of a compressed row, that of its last match."""
+        if not self.trails:
+            return end
+        return (end if self.output == "compressed" else start) + self.within - 1
 
     def owned(self, windows: range) -> tuple[str, int, int]:
         """Matches of `windows` (not empty) are those decided in their panes."""
         low, high = windows[0] * self.pane, (windows[-1] + 1) * self.pane
         if self.trails:
-            return "start", low - self.within + 1, high - self.within + 1
+            column = "end" if self.output == "compressed" else "start"
+            return column, low - self.within + 1, high - self.within + 1
         return "end", low, high
 
     @property
@@ -199,3 +205,30 @@ class MatchesPlan:
         fields += [pa.field(part.variable, pa.list_(ids)) for part in self.parts]
         fields += [pa.field(measure.name, arrow_type(measure.family)) for measure in self.measures]
         return pa.schema(fields)
+
+
+def iterates(read: s.Attribute) -> str:
+    """Which of a Kleene variable's events an attribute speaks of, one after the other: `each`, `later` (i > 1), or
+    none ("")."""
+    if isinstance(read, s.Indexed):
+        return "later" if read.index in ("i", "i-1", "..i-1") else ""
+    return "each"
+
+
+def aggregated(read: s.Attribute, family: str, function: str | None = None) -> str:
+    """The family of an aggregate over values of `family`. Raises ExpressionError."""
+    name = function or (read.function if isinstance(read, s.Indexed) else "")
+    if name == "count":
+        return "int"
+    takes = NUMERIC if name in ("sum", "avg") else ORDERED - {"boolean"}
+    if family not in takes and family != "null":
+        raise ExpressionError(TypeMismatchError(f"{name.upper()} does not take a {family}"), read.span)
+    return "double" if name == "avg" else family
+
+
+def is_fence(plan: MatchesPlan, negation: Negation) -> bool:
+    """Whether it rules out by place alone."""
+    bound = {part.variable for part in plan.parts}
+    reads = (read.variable for one in negation.conditions for read in s.attributes(one))
+    scoped = any(negation.variable in scope and scope & bound for _, scope in plan.scoped)
+    return not scoped and all(variable == negation.variable for variable in reads)

@@ -10,6 +10,7 @@ from cep_core import syntax as s
 from cep_core.matches.plan import MatchesPlan
 from cep_core.matches.registers import (
     Slot,
+    is_local,
     live_slots,
     moments,
     scope_parts,
@@ -148,12 +149,6 @@ class Program:
         return _copy(place) if finished is None else lambda register, event: finished(register[place])
 
 
-def is_local(plan: MatchesPlan, index: int, moment: str) -> bool:
-    """Whether a condition reads nothing but the event it is looked at with."""
-    reads = s.attributes(plan.conditions[index].expression)
-    return all(slot_of(plan, index, read, moment) is None for read in reads)
-
-
 def _agrees(column: Sequence[Value], place: int) -> Check:
     return lambda register, event: bool(column[event] == register[place])
 
@@ -172,7 +167,10 @@ def _move(cells: list[Cell]) -> Move:
 
 
 def _sum(total: Any, value: Value) -> Any:
-    return total if value is None else value if total is None else bounded(total + value)
+    """NaN where infinities have cancelled, until it is read."""
+    if value is None or total is None:
+        return total if value is None else value
+    return total + value if type(total) is float else bounded(total + value)
 
 
 def _mean(state: Any, value: Value) -> Any:
@@ -190,6 +188,7 @@ FOLDS: Mapping[str, Callable[[Any, Value], Any]] = {
 """State of a running aggregate (None: no event yet) and one more value -> the state. NULLs are skipped; sums are made
 from left to right."""
 FINISHED: Mapping[str, Callable[[Any], Value]] = {
-    "avg": lambda state: None if not state[1] else float(state[0]) / state[1],
+    "sum": lambda total: None if total is None else bounded(total),
+    "avg": lambda state: None if not state[1] else bounded(float(state[0]) / state[1]),
 }
 """The aggregate's value, where it is not its state."""

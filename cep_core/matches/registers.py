@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cep_core import syntax as s
-from cep_core.matches.check import iterates
-from cep_core.matches.plan import Condition, MatchesPlan
+from cep_core.matches.plan import Condition, MatchesPlan, iterates
 
 
 @dataclass(frozen=True, order=True)
@@ -75,6 +74,12 @@ def seen_reads(plan: MatchesPlan, slot: Slot) -> list[s.Attribute]:
     variable = plan.parts[slot.part].variable
     reads = s.attributes(plan.conditions[slot.condition].expression)
     return list(dict.fromkeys(read for read in reads if read.variable == variable and iterates(read)))
+
+
+def is_local(plan: MatchesPlan, index: int, moment: str) -> bool:
+    """Whether a condition reads nothing but the event it is looked at with."""
+    reads = s.attributes(plan.conditions[index].expression)
+    return all(slot_of(plan, index, read, moment) is None for read in reads)
 
 
 def moments(plan: MatchesPlan, condition: Condition) -> tuple[str, ...]:

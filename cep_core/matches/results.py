@@ -3,87 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cep_core.buffers import arrow, numbers
 from cep_core.errors import NotSupportedError
-from cep_core.kernels.match_buffer import names
+from cep_core.kernels.match_buffer import listed
 from cep_core.matches.buffer import Chunk
-from cep_core.matches.finish import Finish
+from cep_core.matches.measures import Measures
+from cep_core.matches.names import as_text
+from cep_core.matches.plan import MatchesPlan
+from cep_core.matches.stream import Stream
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Array = Any
 
 
-def result_table(finish: Finish, chunks: Iterable[Chunk]) -> pa.Table:
+def result_table(plan: MatchesPlan, stream: Stream, chunks: Iterable[Chunk]) -> pa.Table:
     """One row a match, columns of `plan.result_schema`: partition after partition, by the order of their ends."""
-    digests = _Digests(finish.stream.table.column(finish.plan.schema.event_id))
-    tables = [_table(finish, chunk, digests) for chunk in chunks]
-    return pa.concat_tables([finish.plan.result_schema.empty_table(), *tables])
+    rows = _Rows(plan, stream)
+    return pa.concat_tables([plan.result_schema.empty_table(), *(rows.table(chunk) for chunk in chunks)])
 
 
-class _Digests:
-    """Two uint64 for each event that some match has, of which match ids are made: the same in every run."""
+class _Rows:
+    def __init__(self, plan: MatchesPlan, stream: Stream) -> None:
+        self.plan = plan
+        self.schema = plan.result_schema
+        self.stream = stream
+        self.measures = Measures(plan, stream)
+        kind = self.schema.field(plan.parts[0].variable).type.value_type
+        ids = stream.table.column(plan.schema.event_id).cast(kind).combine_chunks()
+        self.ids = ids if isinstance(ids, pa.Array) else pa.concat_arrays(ids.chunks or [pa.array([], kind)])
+        self.words: Array = None
+        if pa.types.is_int64(kind):
+            self.words = numbers(self.ids)
 
-    def __init__(self, ids: pa.ChunkedArray) -> None:
-        self.ids = ids
-        self.known = np.zeros(len(ids), bool)
-        self.values = np.zeros((len(ids), 2), np.uint64)
+    def table(self, found: Chunk) -> pa.Table:
+        time = self.stream.time
+        columns: list[Any] = [
+            as_text(found.names),
+            _times(time[found.first], self.schema.field("start").type),
+            _times(time[found.last], self.schema.field("end").type),
+            *(self._lists(found, k) for k in range(len(self.plan.parts))),
+            *self.measures.columns(found),
+        ]
+        return pa.table(columns, schema=self.schema)
 
-    def of(self, events: Any) -> Any:
-        """The array, filled in for `events`."""
-        asked = np.zeros(len(self.known), bool)
-        asked[events] = True
-        new = np.flatnonzero(asked & ~self.known)
-        cells = self.ids.take(pa.array(new)).to_pylist()
-        found = b"".join(blake2b(repr(one).encode(), digest_size=16).digest() for one in cells)
-        self.values[new] = np.frombuffer(found, "<u8").reshape(-1, 2)
-        self.known[new] = True
-        return self.values
-
-
-def _table(finish: Finish, found: Chunk, digests: _Digests) -> pa.Table:
-    plan, stream = finish.plan, finish.stream
-    schema = plan.result_schema
-    named = np.zeros((len(found.lengths), 2), np.uint64)
-    names(digests.of(found.events), found.events, found.lengths, named)
-    bounds = found.bounds
-    first, last = found.events[bounds[:, 0]], found.events[bounds[:, -1] - 1]
-    columns: list[Any] = [
-        pa.array([f"{a:016x}{b:016x}" for a, b in named.tolist()], pa.string()),
-        _times(stream.time[first], schema.field("start").type),
-        _times(stream.time[last], schema.field("end").type),
-    ]
-    id_type = schema.field(plan.parts[0].variable).type.value_type
-    ids = stream.table.column(plan.schema.event_id).cast(id_type).combine_chunks()
-    columns += [_lists(ids, found, bounds, k) for k in range(len(plan.parts))]
-    measured = [finish.measured(match) for match in found.matches()] if plan.measures else []
-    for number, measure in enumerate(plan.measures):
-        columns.append(_values([row[number] for row in measured], schema.field(measure.name).type))
-    return pa.table(columns, schema=schema)
-
-
-def _times(values: Any, kind: pa.DataType) -> pa.Array:
-    return pa.array(values, pa.int64()).cast(kind)
+    def _lists(self, found: Chunk, part: int) -> pa.Array:
+        """The ids of the events of one part, a list for each match."""
+        offsets = np.zeros(len(found.lengths) + 1, np.int64)
+        np.cumsum(found.lengths[:, part], out=offsets[1:])
+        size = int(offsets[-1])
+        if size >= 2**31:
+            raise NotSupportedError(f"more than 2^31 events in one match or a few: {size:,}")
+        if self.words is not None:
+            values = np.frombuffer(pa.allocate_buffer(8 * size), np.int64)
+            listed(found.events, found.bounds, part, self.words, values)
+            ids = arrow(values)
+        else:
+            rows = np.empty(size, np.int64)
+            listed(found.events, found.bounds, part, np.arange(len(self.ids)), rows)
+            ids = self.ids.take(arrow(rows))
+        return pa.ListArray.from_arrays(arrow(offsets.astype(np.int32)), ids)
 
 
-def _lists(ids: pa.Array, found: Chunk, bounds: Any, part: int) -> pa.Array:
-    """The ids of the events of one part, a list for each match."""
-    parts = np.tile(np.arange(found.lengths.shape[1]), len(found.lengths))
-    mine = np.repeat(parts == part, found.lengths.reshape(-1))
-    offsets = np.zeros(len(bounds) + 1, np.int64)
-    offsets[1:] = np.cumsum(found.lengths[:, part])
-    if offsets[-1] >= 2**31:
-        raise NotSupportedError(f"more than 2^31 events in the matches of one worker: {offsets[-1]:,}")
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), ids.take(pa.array(found.events[mine])))
-
-
-def _values(values: list[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(kind):
-        return _times(values, kind)
-    if pa.types.is_date(kind):
-        return pa.array([None if v is None else (_EPOCH + timedelta(microseconds=v)).date() for v in values], kind)
-    return pa.array(values, kind)
+def _times(values: Array, kind: pa.DataType) -> pa.Array:
+    return arrow(values).cast(kind)

@@ -12,9 +12,11 @@ import pyarrow as pa
 from cep_core.errors import TooManyMatchesError
 from cep_core.matches import automaton
 from cep_core.matches.automaton import Automaton
-from cep_core.matches.buffer import Chunk, Match, chunk_of
-from cep_core.matches.choice import earliest
+from cep_core.matches.buffer import Chunk, Match, Reading, chunk_of
+from cep_core.matches.choice import preferred
+from cep_core.matches.fences import Fences
 from cep_core.matches.finish import Finish, match_of
+from cep_core.matches.names import digests_of
 from cep_core.matches.plan import MatchesPlan
 from cep_core.matches.results import result_table
 from cep_core.matches.stream import Stream
@@ -34,8 +36,7 @@ def run_matches(plan: MatchesPlan, events: pa.Table, windows: range | None = Non
         from cep_core.matches.compressed import graphs
 
         return graphs(plan, stream, windows)
-    finish = Finish(plan, stream)
-    return result_table(finish, Matches(plan, stream, finish, windows).chunks())
+    return result_table(plan, stream, Matches(plan, stream, windows).chunks())
 
 
 def _within(plan: MatchesPlan, table: pa.Table, windows: range) -> pa.Table:
@@ -51,14 +52,16 @@ def _within(plan: MatchesPlan, table: pa.Table, windows: range) -> pa.Table:
 class Matches:
     """The matches of a stream, those of `windows` only (None: all)."""
 
-    def __init__(
-        self, plan: MatchesPlan, stream: Stream, finish: Finish, windows: range | None, *, merging: bool = True
-    ) -> None:
+    def __init__(self, plan: MatchesPlan, stream: Stream, windows: range | None, **automaton: bool) -> None:
         self.plan = plan
         self.stream = stream
-        self.finish = finish
+        self.finish = Finish(plan, stream)
+        self.fences = Fences(plan, stream)
         self.windows = windows
-        self.automaton = Automaton(plan, stream, merging=merging)
+        self.automaton = Automaton(plan, stream, **automaton)
+        digests = digests_of(stream.table.column(plan.schema.event_id))
+        fences = self.fences
+        self.reading = Reading(len(plan.parts), stream.time, digests, fences.after, fences.lead, fences.latest)
 
     def chunks(self) -> Iterator[Chunk]:
         """Some at a time. Raises TooManyMatchesError."""
@@ -75,10 +78,8 @@ class Matches:
 
     def _panes(self, chunk: Chunk) -> tuple[Array, Array]:
         """The pane that each match is decided in, and its first event."""
-        bounds = chunk.bounds
-        first, last = chunk.events[bounds[:, 0]], chunk.events[bounds[:, -1] - 1]
-        time = self.stream.time
-        return self.plan.decided(time[first], time[last]) // self.plan.pane, first
+        time, first = self.stream.time, chunk.first
+        return self.plan.decided(time[first], time[chunk.last]) // self.plan.pane, first
 
     def _count(self, found: Counter[tuple[int, int]], panes: Array, first: Array) -> None:
         keys = np.stack([self.stream.codes[first], panes], axis=1)
@@ -92,49 +93,43 @@ class Matches:
         ends: list[int] = []
         horizons: list[int] = []
         buffer = self.automaton.buffer
-        for partition in self.stream.partitions():
-            for nodes, starts, horizon in self.automaton.blocks(partition):
-                ends += nodes
-                horizons += starts
-                if len(buffer) > automaton.MANY_LINKS:
-                    yield from self._read_wanted(ends, horizons)
-                    ends, horizons = [], []
-                    self.automaton.compact(horizon)
-        yield from self._read_wanted(ends, horizons)
-
-    def _read_wanted(self, ends: list[int], horizons: list[int]) -> Iterator[Chunk]:
-        if self.windows is not None and not self.plan.trails:
-            ends, horizons = self._wanted(ends, horizons, self.windows)
+        for nodes, starts, horizon in self.automaton.blocks():
+            ends += nodes
+            horizons += starts
+            if len(buffer) > automaton.MANY_LINKS:
+                yield from self._read(ends, horizons)
+                ends, horizons = [], []
+                self.automaton.compact(horizon)
         yield from self._read(ends, horizons)
 
     def _read(self, ends: list[int], horizons: list[int]) -> Iterator[Chunk]:
-        for chunk in self.automaton.buffer.chunks(len(self.plan.parts), ends, horizons):
+        if self.windows is not None and not self.plan.trails:
+            ends, horizons = self._wanted(ends, horizons, self.windows)
+        for chunk in self.automaton.buffer.chunks(ends, horizons, self.reading):
             yield self.finish.kept(chunk)
 
     def _wanted(self, ends: list[int], horizons: list[int], windows: range) -> tuple[list[int], list[int]]:
         """Those ends that may belong to the windows: the others are not read."""
-        event, time, pane = self.automaton.buffer.event, self.finish.time, self.plan.pane
-        both = [pair for pair in zip(ends, horizons, strict=True) if time[event[pair[0]]] // pane in windows]
+        pane, within = self.plan.pane, self.plan.within
+        both = [pair for pair in zip(ends, horizons, strict=True) if (pair[1] + within) // pane in windows]
         return [node for node, _ in both], [horizon for _, horizon in both]
 
     def _one_by_one(self) -> Iterator[Chunk]:
-        """The match that ends first, of several the one `earliest` prefers; then the next that starts after it."""
+        """The match that ends first, of several the one `preferred` names first; then the next that starts after it."""
         found: list[Match] = []
-        for partition in self.stream.partitions():
-            for ends, horizon in self.automaton.endings(partition):
-                match = self._preferred(ends, horizon)
-                if match is not None:
-                    found.append(match)
-                    self.automaton.forget()
-                if len(self.automaton.buffer) > automaton.MANY_LINKS:
-                    self.automaton.compact(horizon)
-        yield chunk_of(found, len(self.plan.parts))
+        for ends, horizon in self.automaton.endings():
+            match = self._preferred(ends, horizon)
+            if match is not None:
+                found.append(match)
+                self.automaton.forget()
+            if len(self.automaton.buffer) > automaton.MANY_LINKS:
+                self.automaton.compact(horizon)
+        yield chunk_of(found, len(self.plan.parts), self.reading.digests)
 
     def _preferred(self, ends: list[int], horizon: int) -> Match | None:
-        if not self.plan.negations:
-            return match_of(self.plan, earliest(self.automaton.buffer, ends, horizon))
-        chunks = self._read(ends, [horizon] * len(ends))
-        return min((match for chunk in chunks for match in chunk.matches()), key=in_order, default=None)
+        runs = preferred(self.automaton.buffer, ends, horizon, self.fences)
+        found = (match_of(self.plan, steps) for steps in runs)
+        return next((match for match in found if not self.finish.ruled_out(match)), None)
 
     def _too_many(self, event: int, pane: int) -> TooManyMatchesError:
         values = ((name, self.stream.raw(name)[event]) for name in self.plan.partition)
@@ -144,11 +139,6 @@ class Matches:
             f"{partition}: limit_per_partition, {self.plan.limit:,} matches, is reached in [{start}, {end})",
             hint="select fewer events, shorten within, raise the limit, or ask for output: compressed",
         )
-
-
-def in_order(match: Match) -> list[tuple[int, int]]:
-    """The order of `choice.earliest`, as a key: of two matches with the same last event the lesser one is preferred."""
-    return [(event, part) for part, events in enumerate(match) for event in events]
 
 
 def _distinct(keys: Array, first: Array) -> tuple[list[list[int]], list[int], list[int]]:

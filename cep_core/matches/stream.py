@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,26 +12,19 @@ from cep_core import syntax as s
 from cep_core.codes import group_codes, ordered_codes
 from cep_core.errors import BadEventsError, did_you_mean
 from cep_core.matches.plan import MatchesPlan
-from cep_core.matches.program import is_local
-from cep_core.matches.registers import moments
+from cep_core.matches.registers import is_local, moments
 from cep_core.matches.scalars import Value
 from cep_core.values import evaluate, normalise, true_rows
 
 Array = Any
 
 
-@dataclass(frozen=True)
-class Partition:
-    """Events (int64 indices into the stream) of one partition that matter, in order. `broken[i]`: one that was left
-    out, because no part could bind it, lies between event i and the one before, and a run may not ignore it."""
-
-    events: Array
-    broken: Array
-
-
 class Stream:
     """All events in total order: time, then `sequence`, then id. `time` (int64, microseconds) and `begins`, `takes`,
-    `negated` (bit k: may begin part k, be one more event of part k, be an event of NOT k) are arrays of its length."""
+    `negated` (bit k: may begin part k, be one more event of part k, be an event of NOT k) are arrays of its length.
+
+    `events`: those that some part may bind, partition after partition, each in order. `broken[i]`: no run goes on to
+    event i of them: it is the first of its partition, or one lies before it that a run may not ignore."""
 
     def __init__(self, plan: MatchesPlan, table: pa.Table) -> None:
         self.plan = plan
@@ -53,6 +45,7 @@ class Stream:
         self.time: Array = self.array(schema.event_time).to_numpy(zero_copy_only=False)
         self.codes: Array = group_codes([self.array(name) for name in plan.partition], self.length)
         self._masks()
+        self.events, self.broken = self._partitions()
 
     def array(self, name: str) -> Array:
         """The normalised column (see `values.normalise`)."""
@@ -101,22 +94,18 @@ class Stream:
         return true_rows(evaluate(condition, lambda read: self.array(read.name), self.length))
 
     # --- partitions
-    def partitions(self) -> Iterator[Partition]:
-        """In the order of their first events."""
+    def _partitions(self) -> tuple[Array, Array]:
         everything = np.arange(self.length)
         position = everything
         order = np.argsort(self.codes, kind="stable")
         if self.plan.select == "partition_contiguous":
             position = np.empty(self.length, np.int64)
             position[order] = everything
-        matters = ((self.begins | self.takes) != 0)[order]
-        kept = order[matters]
-        codes = self.codes[kept]
-        cuts = np.flatnonzero(np.diff(codes)) + 1 if len(kept) else np.zeros(0, np.int64)
-        for events in sorted(np.split(kept, cuts), key=lambda part: int(part[0]) if len(part) else 0):
-            if len(events):
-                gaps = np.diff(position[events], prepend=position[events[0]] - 1) != 1
-                yield Partition(events, gaps if self.plan.contiguous else np.zeros(len(events), bool))
+        kept = order[((self.begins | self.takes) != 0)[order]]
+        broken = np.diff(self.codes[kept], prepend=-1) != 0
+        if self.plan.contiguous:
+            broken |= np.diff(position[kept], prepend=-1) != 1
+        return kept, broken
 
 
 def _order(plan: MatchesPlan, table: pa.Table) -> Array:

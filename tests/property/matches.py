@@ -10,9 +10,8 @@ import pyarrow as pa
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cep_core import PatternErrors, compile_query, evaluate, run_plan
+from cep_core import PatternErrors, TrendlakeError, compile_query, evaluate, run_plan
 from cep_core.matches.compressed import unfold
-from cep_core.matches.finish import Finish
 from cep_core.matches.run import Matches
 from cep_core.matches.stream import Stream
 from cep_core.schema import schema_of
@@ -197,7 +196,7 @@ def disagreement(question: Question, tally: Tally) -> list[str]:
     tally.with_trends += bool(expected)
     names = [row.pop("match_id") for row in found]
     lines = [] if len(set(names)) == len(names) else ["two matches of one id"]
-    return lines + differences(expected, found)
+    return lines + differences(expected, found) + interpreted(query, rows)
 
 
 def differences(expected: Iterable[Mapping[str, Any]], found: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -252,13 +251,13 @@ def cut_rows(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tup
 
 
 def _sorted(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return sorted(rows, key=lambda row: str(row["match_id"]))
+    return sorted(rows, key=lambda row: str(row.get("match_id", row.get("end_event"))))
 
 
 def unfolded(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """How the matches in the compressed rows differ from the matches."""
     table = to_table(rows, COLUMNS)
-    plan_of(query, table)
+    plan_of({**query, "output": "compressed"}, table)
     found = []
     for row in evaluate({**query, "output": "compressed"}, table).to_pylist():
         inside = list(unfold(row))
@@ -273,12 +272,24 @@ def _found(matches: Matches) -> list[Any]:
     return [match for chunk in matches.chunks() for match in chunk.matches()]
 
 
+def interpreted(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How the matches differ, or the errors, when runs are stepped in Python."""
+    plan = plan_of(query, to_table(rows, COLUMNS))
+    stream = Stream(plan, to_table(rows, COLUMNS))
+    answers: list[Any] = []
+    for compiled in (True, False):
+        try:
+            answers.append(sorted(_found(Matches(plan, stream, None, compiled=compiled))))
+        except TrendlakeError as error:
+            answers.append(str(error))
+    return [] if answers[0] == answers[1] else [f"{answers[0]} compiled, {answers[1]} interpreted"]
+
+
 def unmerged(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """How the matches differ when no runs are merged."""
     plan = plan_of(query, to_table(rows, COLUMNS))
     stream = Stream(plan, to_table(rows, COLUMNS))
-    finish = Finish(plan, stream)
-    merged, apart = (sorted(_found(Matches(plan, stream, finish, None, merging=on))) for on in (True, False))
+    merged, apart = (sorted(_found(Matches(plan, stream, None, merging=on))) for on in (True, False))
     return [] if merged == apart else [f"{merged} merged, {apart} apart"]
 
 
