@@ -33,7 +33,7 @@ fuzz: setup ## search for a query on which the engine and the reference disagree
 bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, and JSON in the state folder
 	@$(RUN) python -m bench
 
-bench-flink: setup ## Flink CEP on the same query, beside the engine (fetches Flink's jars, 230 MB, at the first time)
+bench-flink: setup ## Flink CEP on the same queries, beside the engine (fetches Flink's jars, 230 MB, at the first time)
 	@$(RUN) python -m bench.flink
 
 airflow: setup ## start Airflow with its page on localhost; Ctrl-C stops it

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from bench.automata import automata
 from bench.engine import engine
-from bench.flink.peer import flink_cep, jars
+from bench.flink.java import jars
+from bench.flink.peers import peers
 from bench.matches import matches
 from bench.measured import show
 from bench.memory import memory
@@ -20,5 +21,5 @@ if __name__ == "__main__":
     rows = [*engine(), *automata(), *matches(), memory(), warm_start()]
     rows += [*spark_job(folder / "lake"), *time_shards(folder / "lake")]
     if jars(folder / "flink"):
-        rows += flink_cep(folder / "flink")
+        rows += peers(folder / "flink")
     show(rows)

@@ -12,7 +12,7 @@ from cep_core import syntax as s
 from cep_core.instructions import Instructions
 from cep_core.kernels import machine as m
 from cep_core.kernels.registers import MOST_FIELDS
-from cep_core.matches.plan import MatchesPlan, aggregated
+from cep_core.matches.plan import MatchesPlan, aggregated, iterates
 from cep_core.matches.registers import (
     Slot,
     is_local,
@@ -20,14 +20,17 @@ from cep_core.matches.registers import (
     moments,
     scope_parts,
     scope_slot,
+    seen_reads,
     slot_of,
+    slot_of_newest,
 )
+from cep_core.values import FLIPPED
 
 Array = Any
 
 
 class NotCompiledError(Exception):
-    """The register does not fit fixed fields: it holds sets of values, or too many of them."""
+    """The register does not fit fixed fields: it holds sets of values, or there are too many."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +40,53 @@ class Agreement:
     name: str
 
 
+@dataclass(frozen=True)
+class Extreme:
+    """What stands for the set of values that a condition asks about one by one: `read op other` is true of every event
+    of a Kleene part if it is true of the greatest value (`op` is < or <=; else of the least) and none is NULL; and of
+    no event at all, always."""
+
+    read: s.Attribute
+    op: str
+    other: s.Expr
+
+    @property
+    def greatest(self) -> bool:
+        return self.op in ("<", "<=")
+
+
+def extreme(plan: MatchesPlan, slot: Slot) -> Extreme:
+    """Of a `seen` slot. Raises NotCompiledError where the condition is no inequality of one value and the rest."""
+    reads = seen_reads(plan, slot)
+    match plan.conditions[slot.condition].expression:
+        case s.Binary(op="<" | "<=" | ">" | ">=" as op, left=left, right=right) if len(reads) == 1:
+            for side, sign, other in ((left, op, right), (right, FLIPPED[op], left)):
+                if side == reads[0] and slot_of_newest(slot.part, reads[0]) is None and not _sets(plan, slot, other):
+                    return Extreme(reads[0], sign, other)
+    raise NotCompiledError
+
+
+def _sets(plan: MatchesPlan, slot: Slot, other: s.Expr) -> bool:
+    """Whether the rest of the slot's condition reads a set of values too."""
+    index = slot.condition
+    found = (
+        slot_of(plan, index, read, moment)
+        for moment in moments(plan, plan.conditions[index])
+        for read in s.attributes(other)
+    )
+    return any(one is not None and one.what == "seen" for one in found)
+
+
+def _size(slot: Slot) -> int:
+    """Fields of a slot: an average has its sum and its count, an extreme whether there was a NULL."""
+    return 2 if slot.function == "avg" or slot.what == "seen" else 1
+
+
 class Assembly(Instructions):
     """`tables`: arcs, moves and code for `kernels.match_steps`.
 
-    The register has a field for each slot that is live in some state (`registers`), an average two; those that are not
-    live in a state are NULL there, so that equal registers are equal rows.
+    The register has a field or two for each slot that is live in some state (`registers`); those that are not live in a
+    state are NULL there, so that equal registers are equal rows. Raises NotCompiledError.
     """
 
     def __init__(self, plan: MatchesPlan) -> None:
@@ -49,12 +94,13 @@ class Assembly(Instructions):
         self.columns = plan.schema.families
         self.live = live_slots(plan)
         self.fields: dict[Slot, int] = {}
+        self.extremes: dict[int, Extreme] = {}
         count = 0
         for slot in sorted({slot for state in self.live for slot in state}):
-            if slot.what == "seen":
-                raise NotCompiledError
             self.fields[slot] = count
-            count += 2 if slot.function == "avg" else 1
+            count += _size(slot)
+            if slot.what == "seen":
+                self.extremes[slot.condition] = extreme(plan, slot)
         if count > MOST_FIELDS:
             raise NotCompiledError
         super().__init__(count)
@@ -94,7 +140,10 @@ class Assembly(Instructions):
 
     def _family(self, slot: Slot) -> str:
         """Of the column it is made from."""
-        return self.columns[slot.name]
+        return self.columns[self._column(slot)]
+
+    def _column(self, slot: Slot) -> str:
+        return self.extremes[slot.condition].read.name if slot.what == "seen" else slot.name
 
     # --- arcs
     def _arc(self, asked: list[tuple[str, int]], sets: Callable[[], None]) -> tuple[int, ...]:
@@ -114,7 +163,7 @@ class Assembly(Instructions):
             self.index = index
             here = condition.part == part and moment in moments(self.plan, condition)
             if here and not is_local(self.plan, index, moment):
-                found.append(self.emit(condition.expression))
+                found.append(self._condition(condition.expression))
         for index in range(len(self.plan.scoped)):
             parts = scope_parts(self.plan, index)
             goes_on = moment == "take" and part in parts and self.plan.parts[part].kleene
@@ -123,17 +172,33 @@ class Assembly(Instructions):
                 found.append(self.op(m.EQ, self.fields[slot], self.leaf(Agreement(slot.name), "int")))
         return found
 
+    def _condition(self, expression: s.Expr) -> int:
+        asked = self.extremes.get(self.index)
+        slot = None if asked is None else slot_of(self.plan, self.index, asked.read, self.moment)
+        if asked is None or slot is None or slot.what != "seen":
+            return self.emit(expression)
+        field, other = self.fields[slot], (self.emit(asked.other), self.family(asked.other))
+        holds = self.pair(asked.op, (field, self.columns[asked.read.name]), other)
+        none = self.op(m.IS_NULL, field)
+        return self.op(m.AND, self.op(m.NOT, field + 1), self.op(m.OR, none, holds))
+
     def _enter(self, k: int) -> None:
         """The register of a run whose part k has just begun."""
         before = self.live[k - 1] if k else ()
         for slot in before:
             if slot not in self.live[k]:
-                for field in range(self.fields[slot], self.fields[slot] + (2 if slot.function == "avg" else 1)):
+                for field in range(self.fields[slot], self.fields[slot] + _size(slot)):
                     self.moves.append((field, self.constant(None, "null"), 0))
         for slot in self.live[k]:
             if slot.part < k:
                 continue
             field, value = self.fields[slot], self._event(slot)
+            if slot.what == "seen":
+                later = iterates(self.extremes[slot.condition].read) == "later"
+                missing = self.constant(False, "boolean") if later else self.op(m.IS_NULL, value)
+                self.moves.append((field, self.constant(None, "null") if later else value, 0))
+                self.moves.append((field + 1, missing, 0))
+                continue
             if slot.function in ("count", "avg"):
                 self.moves.append((field + (slot.function == "avg"), self._known(value), 0))
             if slot.function != "count":
@@ -146,6 +211,12 @@ class Assembly(Instructions):
                 continue
             field, value = self.fields[slot], self._event(slot)
             real = self._family(slot) == "double"
+            if slot.what == "seen":
+                pair = (m.GREATEST, m.GREATEST_F) if self.extremes[slot.condition].greatest else (m.LEAST, m.LEAST_F)
+                best = pair[real]
+                self.moves.append((field, self.op(best, field, value), 0))
+                self.moves.append((field + 1, self.op(m.OR, field + 1, self.op(m.IS_NULL, value)), 0))
+                continue
             if slot.what == "last":
                 self.moves.append((field, value, 0))
                 continue
@@ -165,7 +236,7 @@ class Assembly(Instructions):
             return self.leaf(Agreement(slot.name), "int")
         if self._family(slot) == "other":
             raise NotCompiledError
-        return self.leaf(s.Attribute("", slot.name), self._family(slot))
+        return self.leaf(s.Attribute("", self._column(slot)), self._family(slot))
 
     def _known(self, value: int) -> int:
         return self.op(m.NOT, self.op(m.IS_NULL, value))

@@ -1,0 +1,14 @@
+"""All that Flink is measured on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.flink.falling_prices import falling_prices
+from bench.flink.templates import templates
+from bench.measured import Measured
+
+
+def peers(folder: Path) -> list[Measured]:
+    """GRETA's first query, of kind trends, and SASE+'s templates, of kind matches."""
+    return [*falling_prices(folder), *templates(folder)]
