@@ -63,7 +63,7 @@ def extreme(plan: MatchesPlan, slot: Slot) -> Extreme:
             for side, sign, other in ((left, op, right), (right, FLIPPED[op], left)):
                 if side == reads[0] and slot_of_newest(slot.part, reads[0]) is None and not _sets(plan, slot, other):
                     return Extreme(reads[0], sign, other)
-    raise NotCompiledError
+    raise NotCompiledError("a register holds the distinct values that a condition asks about")
 
 
 def _sets(plan: MatchesPlan, slot: Slot, other: s.Expr) -> bool:
@@ -102,7 +102,7 @@ class Assembly(Instructions):
             if slot.what == "seen":
                 self.extremes[slot.condition] = extreme(plan, slot)
         if count > MOST_FIELDS:
-            raise NotCompiledError
+            raise NotCompiledError(f"registers of {count} fields")
         super().__init__(count)
         self.width = count + 1
         self.index, self.moment = 0, ""
@@ -235,8 +235,16 @@ class Assembly(Instructions):
         if slot.what == "scope":
             return self.leaf(Agreement(slot.name), "int")
         if self._family(slot) == "other":
-            raise NotCompiledError
+            raise NotCompiledError(f"a register holds {slot.name}, which is no number, string, boolean or time")
         return self.leaf(s.Attribute("", self._column(slot)), self._family(slot))
 
     def _known(self, value: int) -> int:
         return self.op(m.NOT, self.op(m.IS_NULL, value))
+
+
+def assembled(plan: MatchesPlan) -> Assembly:
+    """The plan's tables, made once for a plan object. Raises NotCompiledError."""
+    found: Assembly | None = plan.__dict__.get("_assembly")
+    if found is None:
+        found = plan.__dict__["_assembly"] = Assembly(plan)
+    return found

@@ -22,7 +22,7 @@ from cep_core.errors import BadEventsError
 from cep_core.kernels import match_steps as k
 from cep_core.kernels.groups import FIRSTS as LINK
 from cep_core.kernels.groups import NEXT, rehash
-from cep_core.matches.assembly import Agreement, Assembly, NotCompiledError
+from cep_core.matches.assembly import Agreement, NotCompiledError, assembled
 from cep_core.matches.buffer import NOTHING, Buffer
 from cep_core.matches.interpreter import Interpreter
 from cep_core.matches.plan import MatchesPlan
@@ -188,11 +188,3 @@ class Automaton:
                 yield ends, horizons, horizon
                 ends, horizons = [], []
         yield ends, horizons, horizon
-
-
-def assembled(plan: MatchesPlan) -> Assembly:
-    """The plan's tables, made once for a plan object. Raises NotCompiledError."""
-    found: Assembly | None = plan.__dict__.get("_assembly")
-    if found is None:
-        found = plan.__dict__["_assembly"] = Assembly(plan)
-    return found

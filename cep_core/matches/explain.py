@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cep_core.matches.plan import MatchesPlan
+from cep_core.matches.assembly import NotCompiledError, assembled, extreme
+from cep_core.matches.plan import MatchesPlan, is_fence
 from cep_core.matches.registers import Slot, live_slots
 from cep_core.unparse import duration, expression
 
@@ -44,8 +45,10 @@ def _lines(plan: MatchesPlan) -> Iterator[str]:
     for negation in plan.negations:
         where = _gap(plan, negation.after)
         found = " AND ".join(expression(one) for one in negation.conditions)
-        yield f"NOT {negation.type_name} {negation.variable} {where}{f': {found}' if found else ''}"
+        how = "known beforehand" if is_fence(plan, negation) else "checked on each match"
+        yield f"NOT {negation.type_name} {negation.variable} {where}{f': {found}' if found else ''}; {how}"
     yield f"output    {_output(plan)}"
+    yield f"steps     {_steps(plan)}"
     yield f"cost      {_cost(plan)}"
 
 
@@ -66,7 +69,11 @@ def _state(plan: MatchesPlan, number: int) -> Iterator[str]:
 def _slot(plan: MatchesPlan, slot: Slot) -> str:
     v = plan.parts[slot.part].variable
     if slot.what == "seen":
-        return f"the distinct values of {v} in [{expression(plan.conditions[slot.condition].expression)}]"
+        condition = expression(plan.conditions[slot.condition].expression)
+        try:
+            return f"the {'greatest' if extreme(plan, slot).greatest else 'least'} value of {v} in [{condition}]"
+        except NotCompiledError:
+            return f"the distinct values of {v} in [{condition}]"
     if slot.what == "running":
         return f"{slot.function}({v}[..].{slot.name})"
     if slot.what == "scope":
@@ -93,8 +100,16 @@ def _output(plan: MatchesPlan) -> str:
     }[plan.output]
 
 
+def _steps(plan: MatchesPlan) -> str:
+    try:
+        fields = assembled(plan).width - 1
+    except NotCompiledError as reason:
+        return f"in Python: {reason}"
+    return f"compiled, a register of {fields} field{'' if fields == 1 else 's'}; in Python from a number beyond 64 bits"
+
+
 def _cost(plan: MatchesPlan) -> str:
     remembered = max((len(slots) for slots in live_slots(plan)), default=0)
     runs = "one run a state" if not remembered else "a run for each state and distinct register"
-    late = ", then each match against its NOTs" if plan.negations else ""
+    late = ", then against its NOTs" if any(not is_fence(plan, one) for one in plan.negations) else ""
     return f"O(runs) an event: {runs}; O(length) a match to write it{late}"

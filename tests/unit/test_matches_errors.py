@@ -130,11 +130,29 @@ def test_explain_says_when_each_condition_is_looked_at_and_what_a_run_remembers(
         "  remembers a[a.LEN].volume, avg(a[..].price)",
         "part 2    Stock b",
         "  the event: b.volume < 0.8 * a[a.LEN].volume",
-        "NOT Halt h between a and b",
+        "NOT Halt h between a and b; known beforehand",
         "output    every match",
-        "cost      O(runs) an event: a run for each state and distinct register; O(length) a match to write it, then "
-        "each match against its NOTs",
+        "steps     compiled, a register of 3 fields; in Python from a number beyond 64 bits",
+        "cost      O(runs) an event: a run for each state and distinct register; O(length) a match to write it",
     ]
+
+
+def test_explain_says_what_is_not_compiled() -> None:
+    query = {"kind": "matches", "pattern": "SEQ(NOT Halt h, Stock a+, Stock b)", "within": "1 day"}
+    text = explain(compile_query(query | {"where": ["b.price > a.price", "h.price > a[1].price"]}, SCHEMA))
+    assert "  remembers the greatest value of a in [b.price > a.price]" in text
+    assert "NOT Halt h before a: h.price > a[1].price; checked on each match" in text
+    text = explain(compile_query(query | {"where": ["b.price != a.price"]}, SCHEMA))
+    assert "steps     in Python: a register holds the distinct values that a condition asks about" in text
+
+
+def test_a_compressed_row_takes_a_not_by_place_only() -> None:
+    """Whether another NOT rules out depends on the path."""
+    query = {"kind": "matches", "pattern": "SEQ(Stock a+, NOT Halt h, Stock b)", "within": "1 day"}
+    query |= {"output": "compressed", "where": ["h.price > 1"]}
+    compile_query(query, SCHEMA)
+    with pytest.raises(PatternErrors, match="more than its place says what NOT h rules out"):
+        compile_query(query | {"where": ["h.price > a[1].price"]}, SCHEMA)
 
 
 def test_the_hash_follows_results_only() -> None:

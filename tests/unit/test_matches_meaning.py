@@ -90,6 +90,19 @@ def test_a_condition_on_each_event_of_a_part_that_is_done() -> None:
     assert matches("SEQ(A a+, B b)", rows, where=["b.x > a[i].x"]) == ["a=e0,e1 b=e2", "a=e1 b=e2"]
 
 
+def test_a_compressed_row_leaves_out_what_a_not_rules_out() -> None:
+    """Between, first and last; a row that no match is left of is none."""
+    rows = stream("A1 B2 A3 C4 C5")
+    query = {"kind": "matches", "within": "4 seconds", "select": "skip_till_any_match", "output": "compressed"}
+    for pattern, expected in (
+        ("SEQ(A a, NOT B k, C c)", [["e2", "e3"], ["e2", "e4"]]),
+        ("SEQ(A a, C c, NOT C k)", [["e0", "e3"], ["e2", "e4"]]),
+        ("SEQ(NOT B k, A a, C c)", [["e0", "e3"]]),
+    ):
+        found = evaluate(query | {"pattern": pattern}, to_table(rows)).to_pylist()
+        assert [match["a"] + match["c"] for row in found for match in unfold(row)] == expected
+
+
 def test_non_overlapping_matches_end_first_then_start_first_then_take_each_event_early() -> None:
     rows = stream("A1 A2 B3 A4 B5")
     assert matches("SEQ(A a+, B b)", rows, output="non_overlap") == ["a=e0,e1 b=e2", "a=e3 b=e4"]
@@ -183,6 +196,7 @@ def test_a_buffer_that_is_cleared_loses_no_match(monkeypatch: pytest.MonkeyPatch
         whole = evaluate(query, to_table(rows))
         assert whole.num_rows > 10
         monkeypatch.setattr("cep_core.matches.automaton.MANY_LINKS", 5)
+        monkeypatch.setattr("cep_core.matches.automaton.ROOM", 16)
         cleared = evaluate(query, to_table(rows))
         monkeypatch.undo()
         assert _by_row(cleared) == _by_row(whole)
