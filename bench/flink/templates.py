@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from bench.flink.java import lines
-from bench.matches import CONDITIONS, template, ticks
+from bench.matches import CONDITIONS, EVENTS, template, ticks
 from bench.measured import Measured, best, plan_of
 from cep_core import run_plan
 
-EVENTS = 10_000
+
 WINDOW = 500
 SECONDS = 600
 SELECTIONS = {"partition_contiguous": "consecutive", "skip_till_next_match": "skip"}
