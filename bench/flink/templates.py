@@ -19,7 +19,6 @@ from bench.matches import CONDITIONS, EVENTS, template, ticks
 from bench.measured import Measured, best, plan_of
 from cep_core import run_plan
 
-
 WINDOW = 500
 SECONDS = 600
 SELECTIONS = {"partition_contiguous": "consecutive", "skip_till_next_match": "skip"}
