@@ -30,7 +30,7 @@ FALLING: dict[str, Any] = {
     "group_by": ["company"],
     "within": "1 day",
 }
-
+TRADES = Path(__file__).with_name("trades.yaml")
 
 SETTINGS = {
     "spark.driver.memory": "4g",
@@ -74,11 +74,12 @@ def write_trades(spark: SparkSession, path: str, events: int, companies: int) ->
 
 
 def run_of(
-    spark: SparkSession, project: Project, name: str, query: dict[str, Any] | None = None, limit: int = 4_000_000
-) -> Run:
+    spark: SparkSession, project: Project, name: str, query: dict[str, Any] | None = None, limit: int = 4_000_000,
+    contract_path: Path = TRADES,
+) -> Run:  # fmt: skip
     """The run `name` of the falling prices of that day, or of `query`; results go to a table of its own."""
     pattern = load_pattern({"name": name, **(query or FALLING)})
-    contract: Contract = load_contract(Path(__file__).with_name("trades.yaml"))
+    contract: Contract = load_contract(contract_path)
     plan = compile_plan(pattern, contract.event_schema())
     profile = Profile(limits=Limits(shard_rows=limit))
     warehouse = Warehouse(profile.warehouse_of(project))

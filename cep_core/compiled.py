@@ -62,5 +62,9 @@ class AnyPlan(Protocol):
     def waits(self) -> bool:
         """Whether rows depend on how far time is known to have come: the `watermark` of `run_plan`."""
 
+    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
+        """`windows` (not empty) in order, cut so that each part's results are known by one hash: they change only where
+        it changes. `hash` for all of them, where a plan is the same at all times."""
+
     def owned(self, windows: range) -> tuple[str, int, int]:
         """(column, low, high): the rows of `windows` (not empty) are those with low <= column < high, microseconds."""

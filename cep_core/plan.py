@@ -134,6 +134,9 @@ class Plan:
         """A row is a group and a window."""
         return (*self.group_by, "window_start")
 
+    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
+        return ((windows, self.hash),)
+
     def owned(self, windows: range) -> tuple[str, int, int]:
         """Rows of `windows` (not empty) are those with a `window_start` among theirs."""
         return "window_start", self.windows.start(windows[0]), self.windows.start(windows[-1]) + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -15,6 +16,10 @@ from cep_core.windows import Windows
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of an automaton that stays the same changes."""
+
+ALWAYS = (-(2**63), 2**63 - 1)
+MOST_MOMENTS = 200
+"""A plan with more moments at which a lifetime begins or ends is not told apart in time: looking would cost more."""
 
 EVENT, IGNORE, EPSILON, WINDOW_END = "event", "ignore", "epsilon", "window_end"
 
@@ -73,10 +78,45 @@ class AutomatonPlan:
     @cached_property
     def hash(self) -> str:
         """16 hex digits: changes exactly when something changes that results depend on."""
-        read = set(self.columns)
+        return self._hash_in(*ALWAYS)
+
+    def _hash_in(self, low: int, high: int) -> str:
+        """By what the results are known of runs that lie in [low, high) whole: arcs that live elsewhere are left out,
+        and so is where a lifetime begins or ends outside."""
+        arcs = tuple(
+            replace(
+                arc,
+                valid_from=None if arc.valid_from is None or arc.valid_from <= low else arc.valid_from,
+                valid_to=None if arc.valid_to is None or arc.valid_to >= high else arc.valid_to,
+            )
+            for arc in self.arcs
+            if not (arc.valid_to is not None and arc.valid_to <= low)
+            and not (arc.valid_from is not None and arc.valid_from >= high)
+        )
+        read = set(replace(self, arcs=arcs).columns)
         columns = {name: kind for name, kind in self.schema.columns if name in read}
         roles = (self.schema.event_id, self.schema.event_time, self.schema.event_type, self.schema.sequence)
-        return fingerprint(replace(self, warnings=(), schema=EventSchema(columns, *roles)), LANGUAGE_VERSION)
+        named = tuple(
+            (self.states[arc.source], self.states[arc.target], replace(arc, source=0, target=0)) for arc in arcs
+        )
+        final = frozenset(self.states[q] for q in self.final) & {target for _, target, _ in named}
+        what = (self.states[self.start], final, self.register, named, self.partition_by, self.within)
+        return fingerprint((*what, EventSchema(columns, *roles)), LANGUAGE_VERSION)
+
+    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
+        """A window in whose time a lifetime begins or ends is by itself; those between two such have the same arcs."""
+        moments = {t for arc in self.arcs for t in (arc.valid_from, arc.valid_to) if t is not None}
+        if len(moments) > MOST_MOMENTS:
+            return ((windows, self.hash),)
+        touched = {j for t in moments for j in self.windows.holding(t) if j in windows}
+        borders = sorted({windows[0], windows[-1] + 1, *touched, *(j + 1 for j in touched)})
+        found: list[tuple[range, str]] = []
+        for first, end in pairwise(borders):
+            known = self._hash_in(*self.windows.span(range(first, end)))
+            if found and found[-1][1] == known:
+                first = found.pop()[0][0]
+            found.append((range(first, end), known))
+        return tuple(found)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -174,6 +174,9 @@ class MatchesPlan:
             return end
         return (end if self.output == "compressed" else start) + self.within - 1
 
+    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
+        return ((windows, self.hash),)
+
     def owned(self, windows: range) -> tuple[str, int, int]:
         """Matches of `windows` (not empty) are those decided in their panes."""
         low, high = windows[0] * self.pane, (windows[-1] + 1) * self.pane

@@ -5,7 +5,7 @@ longest of them. Spark counts; `summary` ranks and draws the counts as it does a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 
 from pipelines.quarantine import column
 from pipelines.report.amounts import Amount
-from pipelines.report.facts import GroupKey, Measure, PatternFacts, ResultFacts, RowResult, Window
+from pipelines.report.facts import GroupKey, Measure, PatternFacts, Point, ResultFacts, RowResult, Window
 from pipelines.report.read_run import utc
 from pipelines.report.summary import ROWS_RANKED, Columns, ResultRow, summarise
 from pipelines.report.tally import Tally
@@ -46,8 +46,11 @@ def read_counted(
     facts = summarise(rows, Columns(groups, (NOUN.name,), NOUN), since)
     mine = inside.where(column(owner) >= sf.lit(since))
     names, longest = _longest(mine, groups, within)
+    fill = _filler(facts, since, end, timedelta(seconds=seconds))
     return replace(
         facts,
+        series={key: fill(points) for key, points in facts.series.items()},
+        others_series=fill(facts.others_series) if facts.others_series else (),
         rows=mine.count(),
         measures=names,
         largest=tuple(longest),
@@ -56,6 +59,21 @@ def read_counted(
         since=since,
         step_seconds=float(seconds),
     )
+
+
+def _filler(
+    facts: ResultFacts, since: datetime, end: datetime, step: timedelta
+) -> Callable[[tuple[Point, ...]], tuple[Point, ...]]:  # fmt: skip
+    """Puts a zero where a series has no point, from the first stretch with any match: no match is a count too."""
+    first = since if facts.span_from is None else min(since, facts.span_from)
+    windows = [Window(first + n * step, first + (n + 1) * step) for n in range(math.ceil((end - first) / step))]
+
+    def filled(points: tuple[Point, ...]) -> tuple[Point, ...]:
+        known = {point.window: point for point in points}
+        return tuple(known.get(window, Point(window, Amount(0))) for window in windows)
+
+    # stretches by the hundred are thinned, and a lone one is drawn as bars: both stay as they are
+    return filled if facts.bucket_seconds is None and facts.span_windows > 1 else lambda points: points
 
 
 def unit_of(span: timedelta) -> tuple[str, int]:

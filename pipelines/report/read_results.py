@@ -57,6 +57,9 @@ def _counted(
     span = _span_from(run)
     begin = since if span is None or run.interval_from is None else since - (run.interval_from - span)
     current = _is_current(table, run)
+    if plan is not None and current is not None:
+        windows = plan.windows.ending_in(micros(begin), micros(until) + plan.windows.within)
+        current = sf.col("plan_hash").isin([known for _, known in plan.stretches(windows)]) if windows else current
     older = 0
     if current is not None:
         inside = (sf.col(f"`{owner}`") >= sf.lit(begin)) & (sf.col(f"`{owner}`") < sf.lit(until))

@@ -101,6 +101,13 @@ def noun(pattern: PatternFacts, measure: str | None) -> str:
     return pattern.kind if expression == "COUNT(*)" and pattern.kind in ("trends", "matches") else measure or "rows"
 
 
+def _held(results: ResultFacts) -> str:
+    """`5 windows`; of stretches, how many there are in all."""
+    if results.units is None or results.units <= results.windows:
+        return plural(results.windows, results.unit)
+    return f"{results.windows:,} of {plural(results.units, results.unit)}"
+
+
 def _since(results: ResultFacts) -> str:
     if results.windows == results.span_windows or results.span_from is None:
         return "over this interval"
@@ -112,7 +119,7 @@ def _takeaway(results: ResultFacts, run: RunFacts, what: str) -> str:
         return f"No {what} in this interval" if run.results_version is not None else f"This run published no {what}"
     amount = text(results.headline)
     if not results.group_columns:
-        held = plural(results.windows, results.unit) if results.additive else "the largest window"
+        held = _held(results) if results.additive else "the largest window"
         return f"{amount} {what} in {held}"
     leader = results.top_groups[0]
     name, most = group_label(leader.key, results.group_columns), text(leader.amount)

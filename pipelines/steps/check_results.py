@@ -12,6 +12,7 @@ from pipelines.results_contract import contract_name, results_contract
 from pipelines.runs import Record, moment, recorded
 from pipelines.steps.check_source import verdict
 from pipelines.steps.run import Run
+from pipelines.stretches import narrowed
 from pipelines.warehouse import read_at
 
 
@@ -23,6 +24,7 @@ def check_results(run: Run) -> Record:
     record = run.record("check_results")
     with recorded(run.spark, run.warehouse, record):
         computed = run.need("compute")
+        run, left_alone = narrowed(run, computed)
         record.source_version = computed["source_version"]
         record.staged_version = computed["staged_version"]
         path = run.warehouse.staging(run.name, run.run_id)
@@ -38,6 +40,7 @@ def check_results(run: Run) -> Record:
         record.rows_in = record.rows_out = rows
         asked = f"{owner} from {moment(low):%Y-%m-%d %H:%M:%S}, before {moment(high):%Y-%m-%d %H:%M:%S}"
         record.checks.append(verdict("windows_of_the_run", outside == 0, f"{outside} rows outside", asked))
+        record.checks += left_alone
         warnings = {rule.name for rule in contract.rules if rule.warning}
         failed = [item["check"] for item in record.checks if not item["success"] and item["check"] not in warnings]
         if failed:

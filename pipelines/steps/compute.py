@@ -14,13 +14,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from cep_core.errors import TrendlakeError
 from pipelines import quarantine as q
-from pipelines.commits import commit_token, find_commit
+from pipelines.commits import commit_token, find_commit, recent_commits
 from pipelines.errors import ShardTooLargeError, StepOrderError
 from pipelines.runs import Record, recorded
 from pipelines.session import quiet
 from pipelines.shards import Cut, choose, distribute, likely
 from pipelines.steps.run import Run
-from pipelines.warehouse import read_at
+from pipelines.stretches import changed, hash_column, told
+from pipelines.warehouse import exists, read_at
 from pipelines.watermark import watermark
 from pipelines.worker import kernel_of
 
@@ -40,15 +41,29 @@ def compute(run: Run) -> Record:
                 f"the contract of '{run.contract.name}' has changed since check_source of run {run.run_id}",
                 hint=f"run `trendlake check-source {run.name}` again",
             )
+        version = int(checked["source_version"])
+        run = _changed(run, version, record)
         events = read_events(run, checked)
         record.rows_in = rows
-        version = int(checked["source_version"])
         if run.windows and rows:
             time = reached(run, checked)
             record.staged_version, record.rows_out = _cut_and_stage(run, events, rows, version, time)
         else:
             record.staged_version, record.rows_out = stage(run, _empty(run), version)
     return record
+
+
+def _changed(run: Run, version: int, record: Record) -> Run:
+    """The run of those windows that the published results do not hold already, by another form of the pattern."""
+    path = run.warehouse.results(run.name)
+    if not exists(run.spark, path):
+        return run
+    windows = changed(run, recent_commits(run.spark, path), version)
+    verdict = told(run, windows)
+    if verdict is None:
+        return run
+    record.checks, record.windows = [verdict], len(windows)
+    return run.narrowed(windows)
 
 
 def _cut_and_stage(
@@ -116,7 +131,7 @@ def stage(run: Run, results: DataFrame, source_version: int) -> tuple[int, int]:
     path = run.warehouse.staging(run.name, run.run_id)
     told = results.withColumns(
         {
-            "plan_hash": sf.lit(run.plan.hash),
+            "plan_hash": hash_column(run),
             "source_version": sf.lit(source_version).cast("bigint"),
             "run_id": sf.lit(run.run_id),
             "computed_at": sf.current_timestamp(),

@@ -19,6 +19,7 @@ from pipelines.errors import StaleRunError
 from pipelines.quarantine import quoted
 from pipelines.runs import Record, moment, recorded
 from pipelines.steps.run import Run
+from pipelines.stretches import narrowed, noted
 from pipelines.warehouse import exists, read_at, with_retries
 
 PROVENANCE = ("source_version", "run_id", "computed_at")
@@ -40,6 +41,7 @@ def publish(run: Run) -> Record:
     record = run.record("publish")
     with recorded(run.spark, run.warehouse, record):
         checked = run.need("check_results")
+        run, _ = narrowed(run, checked)
         record.source_version = checked["source_version"]
         record.staged_version = checked["staged_version"]
         # A session of its own: MERGE takes the commit's note from the session, which threads would share.
@@ -81,6 +83,7 @@ def _merge(run: Run, spark: SparkSession, path: str, staged: DataFrame, record: 
         "plan_hash": run.plan.hash,
         "first_window": low,
         "last_window": high - 1,
+        **noted(run),
     }
     token = commit_token(run.run_id, "publish", **facts)
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -33,6 +33,8 @@ class Run:
     run_id: str
     start_us: int
     end_us: int
+    only: range | None = None
+    """The windows of the interval that a step goes on with, where those are not all."""
     records: dict[Stage, Record] = field(init=False, default_factory=dict, compare=False)
     """What the stages that this object has run have found."""
 
@@ -42,6 +44,8 @@ class Run:
 
     @property
     def windows(self) -> range:
+        if self.only is not None:
+            return self.only
         back = self.lateness + self.plan.windows.within if self.plan.waits else 0
         return self.plan.windows.ending_in(self.start_us - back, self.end_us)
 
@@ -66,6 +70,12 @@ class Run:
         if self.windows:
             return self.plan.owned(self.windows)
         return self.plan.owned(range(1))[0], self.start_us, self.start_us
+
+    def narrowed(self, windows: range) -> Run:
+        """The same run, its records too, of `windows` only."""
+        run = replace(self, only=windows)
+        run.records.update(self.records)
+        return run
 
     def record(self, stage: Stage) -> Record:
         """A record of this run, to be filled in by the stage."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from jobs.airflow_api import AirflowApi
-from jobs.airflow_home import AirflowHome
+from jobs.airflow_home import ROOT, AirflowHome
 from pipelines.runs import STAGES
 from tests.dag.conftest import AirflowCommand
 from tests.pipeline.flights import Lake, flight
@@ -18,6 +20,8 @@ from tests.pipeline.flights import Lake, flight
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
 
 PATTERN = "delay_snowball"
+OTHERS = {"three_legs_later": "matches", "late_and_gone": "automaton"}
+"""Patterns of the other kinds, from examples/flights."""
 DONE = {"success", "failed"}
 SECONDS = 900.0
 
@@ -28,25 +32,44 @@ def utc(day: int, hour: int = 0) -> datetime:
 
 @pytest.fixture
 def lake(spark: SparkSession, home: AirflowHome) -> Lake:
-    """Two days of one aircraft: two legs, then three, each later than the one before."""
+    """Two days of one aircraft: two legs, then three, each later than the one before. Days after, another with three
+    that are later still, and one that is late and gone."""
     lake = Lake(spark, home.project, home.profile)
     legs = ["2013-07-03T12:00", "2013-07-03T15:00", "2013-07-04T11:00", "2013-07-04T14:00", "2013-07-04T17:00"]
-    lake.deliver(flight(number, at) for number, at in enumerate(legs, start=1))
+    later = [
+        flight(10 * n, f"2013-07-10T{9 + n}:00", tailnum=tail, dep_delay=delay)
+        for n, (tail, delay) in enumerate(
+            [("N20UA", 20.0), ("N20UA", 30.0), ("N20UA", 40.0), ("N30UA", 200.0)], start=1
+        )
+    ]
+    last = flight(50, "2013-07-13T12:00", tailnum="N40UA", dep_delay=0.0)
+    lake.deliver([*(flight(number, at) for number, at in enumerate(legs, start=1)), *later, last])
     return lake
 
 
-def test_a_backfill_runs_each_day_once(lake: Lake, home: AirflowHome, airflow: AirflowCommand) -> None:
-    """Two daily intervals: two runs, each computing the window that ends in its own, published side by side."""
+def test_a_backfill_runs_each_day_once(
+    lake: Lake, home: AirflowHome, airflow: AirflowCommand, patterns: Path
+) -> None:  # fmt: skip
+    """Two daily intervals: two runs, each computing the window that ends in its own, published side by side. And a run
+    of a range for a pattern of each other kind: the same DAG, the same steps."""
+    for name in OTHERS:
+        shutil.copy(ROOT / "examples" / "flights" / f"{name}.yaml", patterns)
     with home.running() as processes:
         home.wait_until_up(processes)
         api = AirflowApi(home.url)
-        wait(lambda: PATTERN in api.dag_ids())
+        wait(lambda: {PATTERN, *OTHERS} <= api.dag_ids())
+        for name in OTHERS:
+            api.pause(name, False)
+            api.trigger(name, "range", {"from": "2013-07-10T00:00:00Z", "to": "2013-07-14T00:00:00Z"})
         api.pause(PATTERN, False)
         airflow("backfill", "create", "--dag-id", PATTERN, "--from-date", "2013-07-04", "--to-date", "2013-07-05")
         wait(lambda: len(api.runs(PATTERN)) == 2 and all(run["state"] in DONE for run in api.runs(PATTERN)))
         runs = api.runs(PATTERN)
         logs = {run["dag_run_id"]: api.tasks(PATTERN, run["dag_run_id"]) for run in runs}
         assert {run["state"] for run in runs} == {"success"}, logs
+        wait(lambda: all(api.run_state(name, "range") in DONE for name in OTHERS))
+        states = {name: api.run_state(name, "range") for name in OTHERS}
+        assert set(states.values()) == {"success"}, {name: api.tasks(name, "range") for name in OTHERS}
 
     warehouse = lake.warehouse
     results = lake.spark.read.format("delta").load(warehouse.results(PATTERN)).collect()
@@ -59,6 +82,13 @@ def test_a_backfill_runs_each_day_once(lake: Lake, home: AirflowHome, airflow: A
     assert {row["run_id"] for row in records} == set(logs)
     assert sorted(row["stage"] for row in records) == sorted(2 * [stage for stage in STAGES if stage != "ingest"])
     assert len(list((home.project.state / "reports").glob(f"{PATTERN}*.html"))) == 2
+
+    (match,) = lake.spark.read.format("delta").load(warehouse.results("three_legs_later")).collect()
+    assert (match["a"], match["b"], match["c"], match["last_delay"]) == (["UA-10"], ["UA-20"], ["UA-30"], 40.0)
+    (gone,) = lake.spark.read.format("delta").load(warehouse.results("late_and_gone")).collect()
+    assert (gone["tailnum"], gone["first"], gone["state"], gone["delay"]) == ("N30UA", "UA-40", "gone", 200.0)
+    for name in OTHERS:
+        assert len(list((home.project.state / "reports").glob(f"{name}_range.html"))) == 1
 
 
 def wait(for_it: Callable[[], bool]) -> None:

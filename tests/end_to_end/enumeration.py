@@ -1,4 +1,5 @@
-"""Both patterns of the demo by enumeration: every subsequence is built and tried. Knows nothing of the engine.
+"""The patterns of the demo and those of examples/flights by enumeration: every subsequence is built and tried. Knows
+nothing of the engine.
 
 The flights are read from the published file, the contract's rules are written out again in Python, and so are the
 patterns: what this says and what Trendlake publishes have nothing in common but the data.
@@ -10,7 +11,7 @@ import csv
 import io
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -32,6 +33,7 @@ class Leg:
     tail: str | None
     airport: str
     delay: int | None
+    id: str = ""
 
     @property
     def window(self) -> datetime:
@@ -65,6 +67,7 @@ def read_legs(path: Path) -> Iterator[Leg]:
         yield Leg(
             scheduled.astimezone(UTC), row["carrier"], value["tailnum"], row["origin"],
             None if delay is None else int(delay),
+            f"{row['carrier']}-{row['flight']}-{year}{month:02d}{day:02d}-{row['origin']}",
         )  # fmt: skip
 
 
@@ -115,6 +118,37 @@ def recovery_without_cancellation(legs: list[Leg]) -> dict[Key, Answer]:
             if not any(leg.time < trend[0].time for leg in cancelled.get((airport, window), ())):
                 found[airport, window].append(trend)
     return {key: answer(trends) for key, trends in found.items()}
+
+
+def three_legs_later(legs: list[Leg]) -> set[tuple[str, ...]]:
+    """The ids of three departures of one aircraft, first to last less than a day, each with more delay."""
+    found = set()
+    for flown in in_order(leg for leg in legs if leg.delay is not None and leg.delay > 15):
+        for first, leg in enumerate(flown):
+            after = [other for other in flown[first + 1 :] if other.time - leg.time < DAY]
+            for b, c in combinations(after, 2):
+                if int(leg.delay or 0) < int(b.delay or 0) < int(c.delay or 0):
+                    found.add((leg.id, b.id, c.id))
+    return found
+
+
+def late_and_gone(legs: list[Leg]) -> set[tuple[str, int]]:
+    """Id and delay of what left more than three hours late, with no event of the aircraft in the two days after; two
+    days that the year's flights reach."""
+    newest = max(leg.time for leg in legs)
+    return {
+        (leg.id, leg.delay)
+        for seen in in_order(legs)
+        for leg, after in zip(seen, [*seen[1:], None], strict=True)
+        if leg.delay is not None and leg.delay > 180 and leg.time + 2 * DAY <= newest
+        if after is None or after.time - leg.time >= 2 * DAY
+    }
+
+
+def in_order(legs: Iterable[Leg]) -> Iterator[list[Leg]]:
+    """Each aircraft's, by time, then by id."""
+    for flown in by(list(legs), lambda leg: (leg.tail,)).values():
+        yield sorted(flown, key=lambda leg: (leg.time, leg.id))
 
 
 def by(legs: list[Leg], key: Callable[[Leg], tuple[object, ...]]) -> dict[tuple[object, ...], list[Leg]]:

@@ -93,3 +93,33 @@ def test_every_group_and_day_of_the_year(
     quarantine = spark.read.format("delta").load(lake.quarantine("flights"))
     mine = quarantine.where((quarantine["run_id"] == "year") & quarantine["reason"].isNotNull())
     assert mine.select("event_id").distinct().count() == BROKEN
+
+
+def test_every_match_of_the_year(spark: SparkSession, lake: Warehouse, legs: list[Leg]) -> None:
+    """Kind matches: every three departures, with their flights in order; made again, nothing changes."""
+    wanted = enumeration.three_legs_later(legs)
+    run, records = done(spark, lake, "examples/flights/three_legs_later.yaml")
+    table = spark.read.format("delta").load(lake.results(run.name)).toArrow()
+    found = {(*row["a"], *row["b"], *row["c"]) for row in table.to_pylist()}
+    assert found == wanted
+    assert len(found) == table.num_rows == records[-1].rows_inserted == 574
+    delays = {leg.id: leg.delay for leg in legs}
+    assert all(row["last_delay"] == delays[row["c"][0]] for row in table.to_pylist())
+
+
+def test_every_absence_of_the_year(spark: SparkSession, lake: Warehouse, legs: list[Leg]) -> None:
+    """Kind automaton: what was late and not seen again, as far as the flights of the year can tell."""
+    wanted = enumeration.late_and_gone(legs)
+    run, records = done(spark, lake, "examples/flights/late_and_gone.yaml")
+    table = spark.read.format("delta").load(lake.results(run.name)).toArrow()
+    assert {(row["first"], int(row["delay"])) for row in table.to_pylist()} == wanted
+    assert len(wanted) == table.num_rows == records[-1].rows_inserted == 1627
+    assert all(row["first"] == row["last"] for row in table.to_pylist())
+
+
+def done(spark: SparkSession, lake: Warehouse, pattern: str) -> tuple[Run, list[Record]]:
+    """A run of the year, with the records of its steps."""
+    profile = Profile(master="local[2]", warehouse=lake.root)
+    start, end = (micros_of(time, "interval") for time in YEAR)
+    run = prepare(spark, find_project(ROOT), profile, str(ROOT / pattern), "year", start, end)
+    return run, [step(run) for step in STEPS.values()]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as sf
 
+from cep_core import run_plan
 from cep_core.errors import TrendlakeError
 from pipelines.errors import ChecksFailedError, ShardTooLargeError
 from pipelines.runs import Record
@@ -147,3 +148,29 @@ def test_graphs_are_published(lake: Lake) -> None:
     assert changes(all_steps(renamed(run, "r2"))) == (0, 0, 0)
     forget(lake, "event_id = 'UA-1'")
     assert changes(all_steps(renamed(run, "r3"))) == (0, 2, 1)
+
+
+def test_a_changed_arc_touches_the_windows_of_its_lifetime(lake: Lake) -> None:
+    """From the second day on the pattern asks for less: what the first day has is neither computed nor written again,
+    and all rows together are those that the pattern of today gives."""
+    late = {1: "01T02:00:00", 2: "01T09:00:00", 3: "02T03:00:00", 4: "02T09:00:00", 5: "02T14:00:00"}
+    lake.deliver(leg(n, at, f"N{n}0", 90.0 if n % 2 else 50.0) for n, at in late.items())
+    text = GROUNDED.replace("at: window_end", "epsilon: true")
+    run = lake.run(pattern_file(lake, text), *DAYS, "r1")
+    assert changes(all_steps(run)) == (3, 0, 0)
+    old = '  - {from: q0, to: late, when: "e.dep_delay >= 60", set: {worst: e.dep_delay}}'
+    before, after = old[:-1] + ", valid_to: 2013-03-02}", old[:-1] + ", valid_from: 2013-03-02}"
+    path = pattern_file(lake, text.replace(old, f"{before}\n{after.replace('60', '40')}"))
+    today = lake.run(path, *DAYS, "r2")
+    assert today.plan.hash != run.plan.hash
+    record = all_steps(today)
+    assert changes(record) == (1, 2, 0)
+    computed = today.records["compute"]
+    assert (len(today.windows), computed.windows) == (8, 4)
+    rows = lake.results(today).select("first", "run_id").orderBy("first").collect()
+    assert [tuple(row) for row in rows] == [("UA-1", "r1"), ("UA-3", "r2"), ("UA-4", "r2"), ("UA-5", "r2")]
+    source = lake.spark.read.format("delta").load(lake.warehouse.source("flights"))
+    whole = run_plan(today.plan, source.toArrow(), today.windows)
+    assert {row["first"] for row in published(lake, today)} == set(whole["first"].to_pylist())
+    again = all_steps(renamed(today, "r3"))
+    assert changes(again) == (0, 0, 0)

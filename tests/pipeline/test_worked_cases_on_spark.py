@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -55,3 +57,21 @@ def test_case(spark: SparkSession, lake: Project, case: Case) -> None:
     expected = ENGINES["kernels" if case.generated else "reference"](query, case.events)
     for cut, rows in answers(run_of(spark, lake, contract, query, times), len(times)).items():
         assert differences(expected, rows, case.query.get("group_by", ())) == [], cut
+
+
+@pytest.mark.parametrize("name", ["sase-query-3-skip_till_next_match", "afa-v-pattern-k2"])
+def test_order_and_commits_do_not_matter(spark: SparkSession, lake: Project, name: str) -> None:
+    """The rows of a case in three orders, drawn by lot, each over as many commits as the lot says."""
+    chance = random.Random(11)
+    (case,) = (case for file in ("matches.yaml", "automaton.yaml") for case in load(file) if case.name == name)
+    times = to_table(case.events)["event_time"].cast(pa.int64()).to_pylist()
+    columns = list(case.expect[0])
+    expected = sorted(str([row[column] for column in columns]) for row in case.expect)
+    for number in range(3):
+        rows = chance.sample(case.events, len(case.events))
+        parts = sorted(chance.sample(range(1, len(rows)), chance.randint(1, 2)))
+        split = replace(case, name=f"{name} {number}")
+        contract = source_of(spark, lake, split, [rows[a:b] for a, b in pairwise([0, *parts, len(rows)])])
+        run = run_of(spark, lake, contract, case.query, times)
+        for cut, found in answers(run, len(times), version=len(parts)).items():
+            assert sorted(str([row[column] for column in columns]) for row in found) == expected, (number, cut)

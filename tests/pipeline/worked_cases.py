@@ -3,7 +3,7 @@ is the pipelines' own path: the pinned version, its good rows, the cut, the kern
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,10 +29,14 @@ CUT = "cut"
 PROFILE = Profile(master="local[2]")
 
 
-def source_of(spark: SparkSession, project: Project, case: Case) -> Contract:
-    """The case's events as a Delta table of one version; its contract."""
-    frame = spark.createDataFrame(to_table(case.events))
-    frame.write.format("delta").save(Warehouse(PROFILE.warehouse_of(project)).source(case.name))
+def source_of(
+    spark: SparkSession, project: Project, case: Case, commits: Sequence[list[dict[str, Any]]] = ()
+) -> Contract:  # fmt: skip
+    """The case's events as a Delta table, of one version or of as many as there are `commits`; its contract."""
+    for rows in commits or [case.events]:
+        frame = spark.createDataFrame(to_table(rows))
+        path = Warehouse(PROFILE.warehouse_of(project)).source(case.name)
+        frame.coalesce(1).write.format("delta").mode("append").save(path)
     columns = tuple(Column(f.name, f.dataType.simpleString(), required=False) for f in frame.schema.fields)
     return Contract(case.name, "1.0.0", columns, rules=(), key=("event_id",), roles=ROLES)
 
@@ -53,10 +57,11 @@ def run_of(
     return Run(spark, project, profile, warehouse, pattern, contract, plan, f"run {contract.name}", start, end)
 
 
-def answers(run: Run, rows: int) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the run's windows by the name of the cut, all by one Spark job: a shard for each window, and as the
-    step itself cuts events of which a worker may hold no more than the fullest window has."""
-    events = read_events(run, CHECKED)
+def answers(run: Run, rows: int, version: int = 0) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the run's windows, of a version of the source, by the name of the cut, all by one Spark job: a shard
+    for each window, and as the step itself cuts events of which a worker may hold no more than the fullest window
+    has."""
+    events = read_events(run, {**CHECKED, "source_version": version})
     roomy = replace(run, profile=PROFILE)
     cuts = {"windows": (roomy, Cut(run.windows, 1, 2))}
     if len(run.windows) > 1:

@@ -1,0 +1,94 @@
+"""Dynamic patterns: where only a part of time is touched by a change, only its windows are computed anew.
+
+A plan says by which hash its results are known from window to window (`AnyPlan.stretches`); an arc of an automaton that
+lives elsewhere is no part of it. A commit to the results notes the hashes of the windows that it made. A window is
+left alone where the newest commit that made it read the same version by the same contract, and its plan, though another
+one, had the same hash there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+from pipelines.commits import Commit
+from pipelines.quarantine import column
+from pipelines.steps.run import Run
+
+CHECK = "windows_changed"
+"""The verdict in a step's record that says which windows of the run were left alone."""
+
+
+def noted(run: Run) -> dict[str, Any]:
+    """What a commit notes of the windows it has made."""
+    stretches = run.plan.stretches(run.windows) if run.windows else ()
+    return {
+        "contract": run.contract.fingerprint,
+        "lateness": run.lateness,
+        "stretches": [[windows[0], windows[-1], known] for windows, known in stretches],
+    }
+
+
+def changed(run: Run, commits: Sequence[Commit], version: int) -> range:
+    """The windows of the run that are to be computed: all between the first and the last that `commits` (newest first)
+    do not hold already."""
+    windows = run.windows
+    wanted = np.empty(len(windows), object)
+    for stretch, known in run.plan.stretches(windows) if windows else ():
+        wanted[stretch[0] - windows[0] : stretch[-1] + 1 - windows[0]] = known
+    open_, settled = np.ones(len(windows), bool), np.zeros(len(windows), bool)
+    for commit in commits:
+        note = commit.note
+        if "stage" not in note:
+            continue
+        if "stretches" not in note:
+            break  # it may have made any window, by a plan that is not told
+        same = (note["source_version"], note["contract"], note["lateness"]) == (
+            version, run.contract.fingerprint, run.lateness,
+        )  # fmt: skip
+        same = same and note["plan_hash"] != run.plan.hash  # who asks for the same again gets it computed again
+        for first, last, known in note["stretches"]:
+            mine = slice(max(0, first - windows[0]), max(0, last + 1 - windows[0])) if windows else slice(0)
+            settled[mine] |= open_[mine] & same & (wanted[mine] == known)
+            open_[mine] = False
+    left = np.flatnonzero(~settled)
+    return windows[left[0] : left[-1] + 1] if len(left) else windows[:0]
+
+
+def told(run: Run, windows: range) -> dict[str, Any] | None:
+    """The verdict of a run that computes `windows` only; None where those are all."""
+    if windows == run.windows:
+        return None
+    left = len(run.windows) - len(windows)
+    return {
+        "check": CHECK,
+        "column": None,
+        "success": True,
+        "observed": f"{left:,} of {len(run.windows):,} windows are as this pattern has them already",
+        "expected": f"windows {windows.start} to {windows.stop} computed",
+    }
+
+
+def narrowed(run: Run, record: Mapping[str, Any]) -> tuple[Run, list[dict[str, Any]]]:
+    """The run of the windows that an earlier step of it went on with, and that step's verdict on the others."""
+    found = [item for item in record["checks"] if item["check"] == CHECK]
+    for item in found:
+        first, stop = (int(word) for word in item["expected"].split() if word.lstrip("-").isdigit())
+        run = run.narrowed(range(first, stop))
+    return run, found
+
+
+def hash_column(run: Run) -> Column:
+    """The hash by which each result row is known."""
+    stretches = run.plan.stretches(run.windows) if run.windows else ()
+    if len(stretches) < 2:
+        return sf.lit(stretches[0][1] if stretches else run.plan.hash)
+    found = sf.lit(stretches[-1][1])
+    for windows, known in reversed(stretches[:-1]):
+        owner, _, high = run.plan.owned(windows)
+        found = sf.when(column(owner) < sf.timestamp_micros(sf.lit(high)), sf.lit(known)).otherwise(found)
+    return found
