@@ -40,5 +40,5 @@ def write_quotes(spark: SparkSession, path: str, events: int, symbols: int) -> N
 
 def _price(key: Column, turn: Column) -> Column:
     """Dollars: two slow swings, of periods of their own for each key, and a jitter, the same in every run."""
-    jitter = sf.pmod(sf.xxhash64(key, turn), sf.lit(1_000)) / 100
-    return 100 + 25 * sf.sin(turn / (3 + key % 7)) + 15 * sf.sin(turn / 11 + key) + jitter
+    jitter = sf.pmod(sf.xxhash64(key, turn), sf.lit(1_000)) / 20_000
+    return 100 + 25 * sf.sin(turn / (3 + key % 7)) + 5 * sf.sin(turn / 40 + key) + jitter

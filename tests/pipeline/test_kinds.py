@@ -10,6 +10,8 @@ from pyspark.sql import functions as sf
 
 from cep_core import run_plan
 from cep_core.errors import TrendlakeError
+from jobs.running import Place
+from jobs.showing import print_results
 from pipelines.errors import ChecksFailedError, ShardTooLargeError
 from pipelines.runs import Record
 from pipelines.steps.check_results import check_results
@@ -36,7 +38,9 @@ def forget(lake: Lake, condition: str) -> None:
     lake.spark.sql(f"DELETE FROM delta.`{lake.warehouse.source('flights')}` WHERE {condition}")
 
 
-def test_matches_are_published_once_and_taken_back(lake: Lake, tmp_path: Path) -> None:
+def test_matches_are_published_once_and_taken_back(
+    lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
     """Rows with lists and measures; the same run again is quiet; a flight that goes takes its matches with it."""
     delays = {1: 10.0, 2: 20.0, 3: 30.0, 4: 25.0, 5: 40.0}
     lake.deliver(leg(n, f"01T{7 + n:02d}:00:00", "N10", delay) for n, delay in delays.items())
@@ -60,6 +64,10 @@ def test_matches_are_published_once_and_taken_back(lake: Lake, tmp_path: Path) -
     assert sum(int(window.amount.exact or 0) for window in told.busiest) == 9
     assert told.measures == ("a", "b", "c", "gain", "legs")
     assert [dict(row.values)["c"] for row in told.largest] == 7 * ["UA-5"] + ["UA-4", "UA-3"]
+    print_results(Place(lake.project, lake.profile), lake.spark, pattern_file(lake, LATER), 2)
+    printed = capsys.readouterr().out
+    assert "three_legs_later: the latest of 9 rows" in printed
+    assert printed.count("UA-5") == 2
     forget(lake, "event_id = 'UA-4'")
     assert changes(all_steps(renamed(run, "r3"))) == (0, 0, 4)
     assert published(lake, run) == [row for row in rows if "UA-4" not in (*row["a"], *row["b"], *row["c"])]
