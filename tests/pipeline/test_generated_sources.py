@@ -14,6 +14,8 @@ from pipelines.generate import START_US, STREAMS
 from pipelines.generate.load import Asked, deliveries
 from pipelines.ingest import feeds, ingest
 from pipelines.runs import need
+from pipelines.shards import Cut
+from pipelines.steps.compute import computed, read_events
 from tests.conftest import ROOT
 from tests.pipeline.flights import Lake, all_steps, answers
 
@@ -41,6 +43,35 @@ def test_an_example_over_its_stream(lake: Lake) -> None:
     assert [[row["segment"], *(row[name] for name in measures)] for row in answers(lake.results(run), run)] == [
         [row["segment"], *(row[name] for name in measures)] for row in wanted
     ]
+
+
+EXAMPLES = {
+    "retail": (6_000, ["matches/shoplifting"]),
+    "shipments": (1_500, ["matches/contamination"]),
+    "stock": (1_000, ["matches/rising_then_quiet"]),
+    "quotes": (
+        6_000,
+        ["automata/double_top", "automata/equal_vees", "automata/head_and_shoulders", "automata/vees_until_back"],
+    ),
+}
+"""Events of a stream, and the examples that ask about it."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_of_other_kinds(lake: Lake, name: str) -> None:
+    """What Spark computes of each, a shard for each window, is what the engine says of the stream itself."""
+    events, examples = EXAMPLES[name]
+    stream = Asked(STREAMS[name], events, STREAMS[name].rate, 5, START_US)
+    contract = load_contract(lake.project.contract_path(name))
+    ingest(lake.spark, lake.warehouse, contract, deliveries(stream.table()), feed=stream.feed, run_id="generate")
+    for example in examples:
+        run = lake.run(ROOT / "examples" / f"{example}.yaml", "2026-01-05", "2026-01-07", "r1")
+        good = read_events(run, {"source_version": 1, "checks": []})
+        found = computed(run, good, Cut(run.windows, 1, 3)).toArrow().to_pylist()
+        expected = run_plan(run.plan, stream.table()).to_pylist()
+        assert expected, example
+        assert sorted(map(str, found)) == sorted(map(str, expected)), example
 
 
 def test_a_stream_that_cannot_be(tmp_path: Path) -> None:
