@@ -1,1 +1,1 @@
-"""An optional peer: Flink's CEP over the same falling prices. `make bench-flink` installs it and runs it."""
+"""An optional peer: Flink's CEP on the same queries over the same events. `make bench-flink` installs and runs it."""

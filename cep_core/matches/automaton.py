@@ -59,9 +59,11 @@ class Automaton:
     def endings(self) -> Iterator[tuple[list[int], int]]:
         """(nodes, horizon) for each event that ends matches: the runs behind the nodes that started after `horizon`
         (microseconds). `forget` between two of them drops all runs."""
-        for nodes, horizons, _ in self._steps(each=True):
+        for nodes, horizons, horizon in self._steps(each=True):
             if nodes:
                 yield nodes, horizons[0]
+            elif len(self.buffer) > MANY_LINKS:
+                self.compact(horizon)
 
     def blocks(self) -> Iterator[tuple[list[int], list[int], int]]:
         """`endings`, many at a time: nodes, their horizons, and the horizon of the newest event read. After each the
