@@ -1,10 +1,9 @@
 """The split: rows that keep the contract's rules, rows that break one. Good and bad together are the input,
 exactly.
 
-Rules of single rows are Spark conditions, so a row's verdict depends on nothing but the row. Of rows that
-share a unique key, the first in the order of all columns stays and the others are bad; uniqueness is judged
-among the rows of the range that break no other rule. Both are functions of the pinned version, the range and
-the contract, so every step that splits again gets the same split.
+Rules of single rows are Spark conditions, so a row's verdict depends on nothing but the row. Rules of uniqueness
+are judged in the whole table (`pipelines.duplicates`). Both are functions of the pinned version and the contract,
+so every step that splits again gets the same split, and so does a run of any other range.
 """
 
 from __future__ import annotations
@@ -13,28 +12,20 @@ from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
+from pipelines.duplicates import BROKEN, annotate_duplicates, entry, unique_rules
 from pipelines.errors import ContractRuleError, SourceSchemaError
+from pipelines.names import column, quoted
 from pipelines.row_condition import as_column
-from pipelines.rule_text import reason_of
 
-BROKEN = "__trendlake_broken"
-"""Column of an annotated table: the rules a row breaks, array of (rule, reason); empty for a good row."""
+__all__ = ["ADDED", "BROKEN", "annotate", "column", "good_rows", "quoted"]
+
 ADDED = ("reason", "rule", "run_id", "source_version", "quarantined_at")
 """Columns the quarantine table has beside those of the source."""
-
-
-def quoted(name: str) -> str:
-    """A column's name as an identifier, whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def column(name: str) -> Column:
-    return sf.col(quoted(name))
 
 
 def check_columns(frame: DataFrame, contract: Contract) -> None:
@@ -96,35 +87,31 @@ def _within(value: Column, rule: Rule) -> Column:
     return reduce(lambda a, b: a & b, bounds, sf.lit(True))
 
 
-def annotate(frame: DataFrame, rules: Sequence[Rule], *, unique: bool = True) -> DataFrame:
-    """`frame` with the column `BROKEN`. Without `unique`, rules of uniqueness are taken as kept: for a range
-    in which they are known to be. Raises ContractRuleError for a condition that Spark refuses."""
-    judged = [rule for rule in rules if rule.quarantines]
-    flags = [_flag(frame, rule) for rule in judged if rule.kind != "unique"]
-    frame = frame.withColumn(BROKEN, sf.array_compact(sf.array(*flags)) if flags else _nothing())
-    for rule in judged if unique else ():
-        if rule.kind == "unique" and _has_duplicates(frame, rule):
-            frame = _annotate_duplicates(frame, rule)
-    return frame
+def annotate(
+    frame: DataFrame, rules: Sequence[Rule], *, unique: bool = True, rest: DataFrame | None = None
+) -> DataFrame:
+    """`frame` with the column `BROKEN`. `rest`: the rows of the table that `frame` does not hold, among whom a key must
+    not be repeated either. Without `unique`, rules of uniqueness are taken as kept: where they are known to be.
+    Raises ContractRuleError for a condition that Spark refuses."""
+    flagged = _flagged(frame, rules)
+    keyed = unique_rules(rules) if unique else []
+    if not keyed:
+        return flagged
+    return annotate_duplicates(flagged, keyed, None if rest is None else _flagged(rest, rules))
 
 
-def _has_duplicates(frame: DataFrame, rule: Rule) -> bool:
-    """Whether any key is there twice among rows good so far: counting keys is cheap, ordering whole rows is
-    not."""
-    good = frame.where((sf.size(BROKEN) == 0) & _has_key(rule))
-    return not good.groupBy(*map(column, rule.columns)).count().where("count > 1").isEmpty()
+def _flagged(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """`frame` with `BROKEN` by the rules of single rows."""
+    flags = [_flag(frame, rule) for rule in rules if rule.quarantines and rule.kind != "unique"]
+    return frame.withColumn(BROKEN, sf.array_compact(sf.array(*flags)) if flags else _nothing())
 
 
 def _nothing() -> Column:
     return sf.array().cast("array<struct<rule:string,reason:string>>")
 
 
-def _entry(rule: Rule) -> Column:
-    return sf.struct(sf.lit(rule.name).alias("rule"), sf.lit(reason_of(rule)).alias("reason"))
-
-
 def _flag(frame: DataFrame, rule: Rule) -> Column:
-    flag = sf.when(~is_good(rule), _entry(rule))
+    flag = sf.when(~is_good(rule), entry(rule))
     if rule.kind in ("row", "pattern", "range"):
         try:
             frame.select(flag)
@@ -132,21 +119,6 @@ def _flag(frame: DataFrame, rule: Rule) -> Column:
             problem = str(error).split("\n")[0].split("SQLSTATE")[0]
             raise ContractRuleError(f"rule '{rule.name}' is refused: {problem}", place=rule.place) from None
     return flag
-
-
-def _has_key(rule: Rule) -> Column:
-    """Whether uniqueness speaks of a row: a single column's NULL is no value, in a key of several it is one."""
-    return column(rule.columns[0]).isNotNull() if len(rule.columns) == 1 else sf.lit(True)
-
-
-def _annotate_duplicates(frame: DataFrame, rule: Rule) -> DataFrame:
-    """Every row but the first of those that share the key and break nothing else gets the rule's reason."""
-    key = [column(name) for name in rule.columns]
-    good = sf.size(BROKEN) == 0
-    order = [column(name).asc_nulls_first() for name in frame.columns if name != BROKEN]
-    number = sf.row_number().over(Window.partitionBy(*key, good).orderBy(*order))
-    repeated = good & _has_key(rule) & (number > 1)
-    return frame.withColumn(BROKEN, sf.when(repeated, sf.array(_entry(rule))).otherwise(column(BROKEN)))
 
 
 def good_rows(annotated: DataFrame) -> DataFrame:

@@ -34,8 +34,9 @@ def check_source(run: Run) -> Record:
         record.source_version = latest_version(run.spark, path)
         source = read_at(run.spark, path, record.source_version)
         q.check_columns(source, run.contract)
-        rows = source.where(q.in_range(run.contract, *run.span))
-        annotated = q.annotate(rows, run.contract.rules).persist(StorageLevel.MEMORY_AND_DISK)
+        inside = q.in_range(run.contract, *run.span)
+        annotated = q.annotate(source.where(inside), run.contract.rules, rest=source.where(~inside))
+        annotated = annotated.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             _split_and_judge(run, annotated, record)
         finally:
@@ -46,7 +47,9 @@ def check_source(run: Run) -> Record:
 
 def _split_and_judge(run: Run, annotated: DataFrame, record: Record) -> None:
     bad = sf.sum((sf.size(q.BROKEN) > 0).cast("bigint"))
-    counted = annotated.agg(sf.count(sf.lit(1)), sf.coalesce(bad, sf.lit(0))).collect()[0]
+    keyed = [rule.name for rule in run.contract.rules if rule.kind == "unique" and rule.quarantines]
+    again = sf.count_if(sf.exists(q.BROKEN, lambda broken: broken["rule"].isin(keyed))) if keyed else sf.lit(0)
+    counted = annotated.agg(sf.count(sf.lit(1)), sf.coalesce(bad, sf.lit(0)), again).collect()[0]
     record.rows_in, record.rows_quarantined = counted[0], counted[1]
     record.rows_out = counted[0] - counted[1]
     version = int(record.source_version or 0)
@@ -61,6 +64,7 @@ def _split_and_judge(run: Run, annotated: DataFrame, record: Record) -> None:
         )  # fmt: skip
     record.checks = [
         verdict("contract", True, f"{run.contract.name} {run.contract.version}", run.contract.fingerprint),
+        verdict("repeated_rows", counted[2] == 0, f"{counted[2]} rows", "0 rows"),
         *judge(annotated.drop(q.BROKEN), run.contract.rules, run.contract.name),
     ]
 

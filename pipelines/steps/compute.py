@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -47,9 +47,9 @@ def compute(run: Run) -> Record:
         record.rows_in = rows
         if run.windows and rows:
             time = reached(run, checked)
-            record.staged_version, record.rows_out = _cut_and_stage(run, events, rows, version, time)
+            record.staged_version, record.rows_out = cut_and_stage(run, events, rows, version, time)
         else:
-            record.staged_version, record.rows_out = stage(run, _empty(run), version)
+            record.staged_version, record.rows_out = stage(run, no_rows(run), version)
     return record
 
 
@@ -66,21 +66,22 @@ def _changed(run: Run, version: int, record: Record) -> Run:
     return run.narrowed(windows)
 
 
-def _cut_and_stage(
-    run: Run, events: DataFrame, rows: int, version: int, watermark: int | None
+def cut_and_stage(
+    run: Run, events: DataFrame, rows: int, version: int, watermark: int | None,
+    only: Callable[[DataFrame], DataFrame] = lambda rows: rows,
 ) -> tuple[int, int]:  # fmt: skip
-    """As `stage`, with the cut that is likely to do; where a worker says that it does not, with one made by counting:
-    that would read every event once more, and is hardly ever needed."""
+    """As `stage`, of the result rows those that `only` keeps, with the cut that is likely to do; where a worker says
+    that it does not, with one made by counting: that would read every event once more, and is hardly ever needed."""
     limit, cores = run.profile.limits.shard_rows, run.spark.sparkContext.defaultParallelism
     cut = likely(run.plan, rows, run.windows, limit, cores)
     if cut is not None:
         try:
             with quiet(run.spark):
-                return stage(run, computed(run, events, cut, watermark), version)
+                return stage(run, only(computed(run, events, cut, watermark)), version)
         except ShardTooLargeError:
             pass
     cut = choose(run.plan, events, rows, run.windows, limit, cores)
-    return stage(run, computed(run, events, cut, watermark), version)
+    return stage(run, only(computed(run, events, cut, watermark)), version)
 
 
 def _verdict(checked: Mapping[str, Any], check: str) -> Mapping[str, Any]:
@@ -93,10 +94,15 @@ def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
     The split is made again from the same rules. Where check_source has found no duplicates, they are not looked for
     again: that would shuffle every row.
     """
-    rows = _source(run, checked).where(q.in_range(run.contract, *run.span))
-    unique = {rule.name for rule in run.contract.rules if rule.kind == "unique" and rule.quarantines}
-    repeated = any(not item["success"] for item in checked["checks"] if item["check"] in unique)
-    good = q.good_rows(q.annotate(rows, run.contract.rules, unique=repeated))
+    source = _source(run, checked)
+    inside = q.in_range(run.contract, *run.span)
+    repeated = any(not item["success"] for item in checked["checks"] if item["check"] == "repeated_rows")
+    rest = source.where(~inside) if repeated else None
+    return needed(run, q.good_rows(q.annotate(source.where(inside), run.contract.rules, unique=repeated, rest=rest)))
+
+
+def needed(run: Run, good: DataFrame) -> DataFrame:
+    """Of good rows of the source what the plan reads: its columns and its event types."""
     if run.contract.constant_type is not None:
         good = good.withColumn(run.plan.schema.event_type, sf.lit(run.contract.constant_type))
     if run.plan.event_types is not None:
@@ -122,7 +128,7 @@ def computed(run: Run, events: DataFrame, cut: Cut, watermark: int | None = None
     return distribute(run.plan, events, cut).mapInArrow(kernel, from_arrow_schema(run.plan.result_schema))
 
 
-def _empty(run: Run) -> DataFrame:
+def no_rows(run: Run) -> DataFrame:
     return run.spark.createDataFrame([], from_arrow_schema(run.plan.result_schema))
 
 

@@ -114,3 +114,18 @@ def test_verdicts_are_recorded(lake: Lake) -> None:
 def test_no_source_is_said_so(lake: Lake) -> None:
     with pytest.raises(SourceMissingError, match="is not in the warehouse"):
         check_source(a_run(lake))
+
+
+def test_a_key_is_unique_in_the_whole_table(lake: Lake) -> None:
+    """Whether a row repeats an id does not depend on the range a run reads: the later of two days loses it."""
+    others = [flight(100 + number, f"2013-03-02T{number:02d}:30:00") for number in range(20)]
+    lake.deliver([flight(1, "2013-03-01T06:00:00"), flight(2, "2013-03-01T07:00:00"), flight(1, "2013-03-02T06:00:00")])
+    lake.deliver(others, feed="others")
+    pattern = lake.pattern()
+    for day, rows in ((1, (2, 0, 2)), (2, (21, 1, 20))):
+        run = lake.run(pattern, f"2013-03-{day:02d}", f"2013-03-{day + 1:02d}", f"day {day}")
+        record = check_source(run)
+        assert (record.rows_in, record.rows_quarantined, record.rows_out) == rows
+        checked = find(lake.spark, lake.warehouse, run.name, run.run_id, "check_source")
+        assert checked is not None
+        assert read_events(run, checked).count() == rows[2]

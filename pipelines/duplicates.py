@@ -1,0 +1,87 @@
+"""Rules of uniqueness: of the rows that share a key and break no earlier rule, the first in the order of all columns
+stays, wherever in the table they lie.
+
+Whether a row stays depends on rows outside the range that a run reads. Were it judged by the range alone, a window's
+rows would depend on how runs were cut, and a revision could not tell what a recomputation would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sf
+
+from pipelines.contract_rules import Rule
+from pipelines.names import column
+from pipelines.rule_text import reason_of
+
+BROKEN = "__trendlake_broken"
+"""Column of an annotated table: the rules a row breaks, array of (rule, reason); empty for a good row."""
+INSIDE = "__trendlake_inside"
+KEY = "__trendlake_key"
+
+
+def entry(rule: Rule) -> Column:
+    """What `BROKEN` holds of a row that breaks `rule`."""
+    return sf.struct(sf.lit(rule.name).alias("rule"), sf.lit(reason_of(rule)).alias("reason"))
+
+
+def unique_rules(rules: Sequence[Rule]) -> list[Rule]:
+    """The rules of uniqueness that set rows apart; of those that speak of one key the first: it leaves the others
+    nothing."""
+    found = [rule for rule in rules if rule.kind == "unique" and rule.quarantines]
+    return list({rule.columns: rule for rule in reversed(found)}.values())[::-1]
+
+
+def annotate_duplicates(
+    frame: DataFrame, rules: Sequence[Rule], rest: DataFrame | None, *, look: bool = True
+) -> DataFrame:
+    """`frame` with the rows that repeat a key marked. `rest`: the rows of the table that `frame` does not hold; both
+    with `BROKEN` by the rules of single rows. With `look`, whether any key is repeated is asked first: of many rows
+    that is cheaper than to order them all."""
+    if look and not any(_repeated(frame, rule) or (rest is not None and _shared(frame, rest, rule)) for rule in rules):
+        return frame
+    every = frame.withColumn(INSIDE, sf.lit(True))
+    if rest is not None:
+        # Backwards: the last rule judges a row by others, of whom the rules before it must have judged. A row of `rest`
+        # that comes twice changes nothing: of its two copies one stands where it would stand alone.
+        for rule in reversed(rules):
+            every = every.unionByName(related(rest, every, rule).withColumn(INSIDE, sf.lit(False)))
+    for rule in rules:
+        every = _marked(every, rule)
+    return every.where(INSIDE).drop(INSIDE)
+
+
+def related(rest: DataFrame, rows: DataFrame, rule: Rule) -> DataFrame:
+    """The rows of `rest` that share the rule's key with one of `rows`; both with `BROKEN`, good rows only."""
+    keys = _judged(rows, rule).select(*[column(name).alias(f"{KEY}{i}") for i, name in enumerate(rule.columns)])
+    same = [column(name).eqNullSafe(sf.col(f"{KEY}{i}")) for i, name in enumerate(rule.columns)]
+    return _judged(rest, rule).join(keys, same, "left_semi")
+
+
+def _judged(frame: DataFrame, rule: Rule) -> DataFrame:
+    """The rows a rule speaks of: good so far, and with a key. A single column's NULL is no value, in a key of several
+    it is one."""
+    has_key = column(rule.columns[0]).isNotNull() if len(rule.columns) == 1 else sf.lit(True)
+    return frame.where((sf.size(BROKEN) == 0) & has_key)
+
+
+def _repeated(frame: DataFrame, rule: Rule) -> bool:
+    """Whether a key is in `frame` twice: counting keys is cheap, ordering whole rows is not."""
+    return not _judged(frame, rule).groupBy(*map(column, rule.columns)).count().where("count > 1").isEmpty()
+
+
+def _shared(frame: DataFrame, rest: DataFrame, rule: Rule) -> bool:
+    return not related(rest, frame, rule).isEmpty()
+
+
+def _marked(frame: DataFrame, rule: Rule) -> DataFrame:
+    """Every row but the first of those that share the key and break nothing else gets the rule's reason."""
+    key = [column(name) for name in rule.columns]
+    good = sf.size(BROKEN) == 0
+    order = [column(name).asc_nulls_first() for name in frame.columns if name not in (BROKEN, INSIDE)]
+    number = sf.row_number().over(Window.partitionBy(*key, good).orderBy(*order))
+    has_key = column(rule.columns[0]).isNotNull() if len(rule.columns) == 1 else sf.lit(True)
+    repeated = good & has_key & (number > 1)
+    return frame.withColumn(BROKEN, sf.when(repeated, sf.array(entry(rule))).otherwise(sf.col(BROKEN)))
