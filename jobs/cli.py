@@ -7,7 +7,9 @@ from typing import Annotated, Optional
 
 import typer
 
+from jobs.options import AnyRunId, AsOf, Limit, Pattern, ProfileName, ProjectDir, RunId, Since, Until
 from jobs.outcome import EXIT_CODES, MISTAKE, guarded
+from jobs.time_words import add_time_words
 
 EXAMPLES = """
 Examples:
@@ -35,24 +37,6 @@ app = typer.Typer(
 
 new = typer.Typer(help="Write a first contract or pattern.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(new, name="new")
-
-Pattern = Annotated[str, typer.Argument(help="A name under conf/patterns, or a file's path.", metavar="PATTERN")]
-Since = Annotated[str, typer.Option("--from", help="Start of the interval, ISO 8601 (UTC if it says no zone).")]
-Until = Annotated[str, typer.Option("--to", help="End of the interval: windows that end in (from, to] are meant.")]
-RunId = Annotated[str, typer.Option("--run-id", help="The run the step belongs to.")]
-AnyRunId = Annotated[
-    Optional[str],  # noqa: UP045 - typer reads it
-    typer.Option("--run-id", help="A name for the run; made up when not given."),
-]
-ProfileName = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--profile", help="A name under conf/profiles; else TRENDLAKE_PROFILE, else local."),
-]
-ProjectDir = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option("--project-dir", help="The folder that holds conf/; else TRENDLAKE_PROJECT, else around here."),
-]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Rows shown.")]
 
 
 def _step(
@@ -387,17 +371,22 @@ def explain(
 
 @app.command()
 @guarded
-def show(pattern: Pattern, limit: Limit = 10, profile: ProfileName = None, project_dir: ProjectDir = None) -> None:
-    """The busiest rows of a pattern's results: those with the most trends.
+def show(
+    pattern: Pattern, limit: Limit = 10, as_of: AsOf = None, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """The busiest rows of a pattern's results: those with the most trends; now, or as they were.
 
     Example: trendlake show delay_snowball --limit 5
+
+    Example: trendlake show delay_snowball --as-of 2026-11-20T18:00
     """
     from jobs import running, showing
 
     place = running.find_place(project_dir, profile)
     place.project.pattern_path(pattern)
     with running.session(place, f"trendlake show {pattern}") as spark:
-        showing.print_results(place, spark, pattern, limit)
+        showing.print_results(place, spark, pattern, limit, as_of)
 
 
 @app.command()
@@ -416,6 +405,8 @@ def runs(
     with running.session(place, "trendlake runs") as spark:
         showing.print_runs(place, spark, pattern, limit)
 
+
+add_time_words(app)
 
 if __name__ == "__main__":
     app(prog_name="trendlake")

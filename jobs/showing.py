@@ -67,18 +67,23 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> None
         console.print(f"picture   {picture}", soft_wrap=True)
 
 
-def print_results(place: Place, spark: SparkSession, pattern: str, limit: int) -> None:
-    """The rows with the most trends; of other kinds, the latest."""
+def print_results(
+    place: Place, spark: SparkSession, pattern: str, limit: int, as_of: str | None = None
+) -> None:  # fmt: skip
+    """The rows with the most trends; of other kinds, the latest. Of the version or time `as_of`, where one is given."""
+    from pyspark.sql.functions import lit
+
     from cep_core import Plan, compile_plan, load_pattern
     from pipelines.contract import load_contract
     from pipelines.quarantine import column
-    from pipelines.warehouse import read_if_there
+    from pipelines.revision.past import version_of
+    from pipelines.warehouse import read_at, read_if_there
 
     loaded = load_pattern(place.project.pattern_path(pattern))
     contract = load_contract(place.project.contract_path(str(loaded.source)))
     plan = compile_plan(loaded, contract.event_schema())
     path = place.warehouse.results(loaded.name)
-    results = read_if_there(spark, path)
+    results = read_if_there(spark, path) if as_of is None else read_at(spark, path, version_of(spark, path, as_of))
     if results is None:
         raise ProjectError(f"{loaded.name} has no results yet", hint=f"run `trendlake run {loaded.name}`")
     there = set(results.columns)
@@ -102,6 +107,10 @@ def print_results(place: Place, spark: SparkSession, pattern: str, limit: int) -
     for row in rows.select(*[column(name) for name in (*shown, *companions)]).collect():
         table.add_row(*[_cell(row[name], row.asDict().get(f"{name}_log10")) for name in shown])
     console.print(table)
+    stale = results.where(~column("plan_hash").eqNullSafe(lit(plan.hash))).count()
+    if stale:
+        told = f"{stale:,} rows are of an earlier form of the pattern; `trendlake revise {loaded.name}` says which"
+        console.print(told, soft_wrap=True)
     console.print(path, soft_wrap=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ class Commit:
     version: int
     metrics: Mapping[str, str]
     note: Mapping[str, Any]
+    found: bool = True
+    """Whether the commit is the one looked for."""
 
     def metric(self, name: str) -> int:
         return int(self.metrics.get(name, 0))
@@ -32,9 +34,10 @@ def commit_token(run_id: str, stage: str, **facts: Any) -> str:
     return json.dumps({"run_id": run_id, "stage": stage, **facts, "attempt": uuid.uuid4().hex})
 
 
-def recent_commits(spark: SparkSession, path: str) -> list[Commit]:
-    """The newest commits first. `note` is empty where a commit carries none of ours."""
-    rows = DeltaTable.forPath(spark, path).history(HISTORY)
+def recent_commits(spark: SparkSession, path: str, limit: int | None = HISTORY) -> list[Commit]:
+    """The newest commits first; all that the log tells of where there is no `limit`. `note` is empty where a commit
+    carries none of ours."""
+    rows = DeltaTable.forPath(spark, path).history(limit)
     return [
         Commit(row["version"], row["operationMetrics"] or {}, _note(row["userMetadata"]))
         for row in rows.select("version", "operationMetrics", "userMetadata").collect()
@@ -42,11 +45,28 @@ def recent_commits(spark: SparkSession, path: str) -> list[Commit]:
 
 
 def find_commit(spark: SparkSession, path: str, token: str) -> Commit:
-    """The commit that carries `token`; where the write had nothing to commit, the newest one, without metrics."""
+    """The commit that carries `token`; where there is none, the newest one, without metrics and not `found`."""
     commits = recent_commits(spark, path)
     mine = json.loads(token)
     found = next((commit for commit in commits if commit.note == mine), None)
-    return found or Commit(commits[0].version, {}, mine)
+    return found or Commit(commits[0].version, {}, mine, found=False)
+
+
+def next_number(commits: Sequence[Commit]) -> int:
+    """The number of the publication that may follow `commits` (the newest first): each carries one more than the last.
+    Where the log tells of none, the version will do: no publication had a higher one."""
+    numbers = (commit.note["number"] for commit in commits if "number" in commit.note)
+    return int(next(numbers, commits[0].version)) + 1
+
+
+def in_line(spark: SparkSession, name: str, token: str) -> None:
+    """Have the next MERGE of this session (which nobody else may use) carry `token`, and commit only where no other
+    publication has come since the one whose number the token's follows. The number is that of a transaction of Delta's:
+    a write whose number has been reached is passed over, and of two at once one is refused as a conflict. It is seen by
+    the commit not being there."""
+    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
+    spark.conf.set("spark.databricks.delta.write.txnAppId", f"publish {name}")
+    spark.conf.set("spark.databricks.delta.write.txnVersion", str(json.loads(token)["number"]))
 
 
 def _note(text: str | None) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 from pipelines.contract import Contract
 from pipelines.quarantine import check_columns, column
 from pipelines.runs import Record, recorded
-from pipelines.warehouse import Warehouse, exists, latest_version, with_retries
+from pipelines.warehouse import FED, Warehouse, exists, latest_version, with_retries
 
 Progress = Callable[[int, int, bool], None]
 """Called after a delivery with its number from 1, its rows, and whether it was new."""
@@ -30,8 +30,9 @@ def create_source(spark: SparkSession, path: str, contract: Contract) -> None:
     builder = DeltaTable.createIfNotExists(spark).location(path)
     for item in contract.columns:
         builder = builder.addColumn(item.name, item.type, comment=item.description or None)
-    builder = builder.property("delta.enableChangeDataFeed", "true").clusterBy(contract.event_time)
-    with_retries(builder.execute, f"creating source {contract.name}")
+    for key, value in FED.items():
+        builder = builder.property(key, value)
+    with_retries(builder.clusterBy(contract.event_time).execute, f"creating source {contract.name}")
 
 
 def ingest(

@@ -21,9 +21,11 @@ from cep_core.errors import TrendlakeError
 from pipelines.errors import StepOrderError
 from pipelines.warehouse import Warehouse, exists, with_retries
 
-Stage = Literal["ingest", "check_source", "compute", "check_results", "publish"]
+Stage = Literal["ingest", "check_source", "compute", "check_results", "publish", "revise"]
 STAGES: tuple[str, ...] = get_args(Stage)
 ERROR_LENGTH = 2000
+NOTED = "note"
+"""Column: what the stage says its results answer for, JSON as in the commit's own note; tables of old lack it."""
 
 _TEXT = ("run_id", "pattern", "stage", "status")
 _TIME = TimestampType()
@@ -40,6 +42,7 @@ SCHEMA = StructType(
     ]
     + [StructField("seconds", DoubleType()), StructField("checks", StringType())]
     + [StructField("error", StringType()), StructField("started_at", _TIME), StructField("finished_at", _TIME)]
+    + [StructField(NOTED, StringType())]
 )  # fmt: skip
 
 
@@ -69,6 +72,7 @@ class Record:
     rows_updated: int | None = None
     rows_deleted: int | None = None
     checks: list[dict[str, Any]] = field(default_factory=list)
+    note: dict[str, Any] | None = None
     succeeded: bool = False
     """Written down as such: what the table says is what a later step may rely on."""
 
@@ -92,6 +96,7 @@ def append(
         "status": status,
         "seconds": seconds,
         "checks": json.dumps(record.checks, ensure_ascii=False, default=str),
+        NOTED: None if record.note is None else json.dumps(record.note),
         "error": " ".join(error.split())[:ERROR_LENGTH] if error else None,
         "started_at": started_at,
         "finished_at": datetime.now(UTC),
@@ -99,7 +104,8 @@ def append(
     for name in ("interval_from", "interval_to"):
         values[name] = None if values[name] is None else moment(values[name])
     row = pa.Table.from_pylist([values], schema=to_arrow_schema(SCHEMA, timezone="UTC"))
-    spark.createDataFrame(row).coalesce(1).write.format("delta").mode("append").save(warehouse.runs)
+    writer = spark.createDataFrame(row).coalesce(1).write.format("delta").mode("append")
+    writer.option("mergeSchema", "true").save(warehouse.runs)
 
 
 @contextmanager

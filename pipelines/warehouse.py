@@ -26,7 +26,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.errors import BusyTableError
 
+
+class OvertakenError(Exception):
+    """Another publication came first; Delta passed over the write."""
+
+
 CONFLICTS = (
+    OvertakenError,
     ConcurrentAppendException,
     ConcurrentDeleteDeleteException,
     ConcurrentDeleteReadException,
@@ -38,6 +44,13 @@ CONFLICTS = (
 )
 """Another writer came first. In Python, DeltaConcurrentModificationException is not the others' base."""
 ATTEMPTS = 12
+KEPT = {
+    "delta.logRetentionDuration": "interval 365 days",
+    "delta.deletedFileRetentionDuration": "interval 365 days",
+}
+"""A past answer can be read again, and the changes of a source followed, for a year."""
+FED = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "false", **KEPT}
+"""Properties of tables whose changes are read. Deletion vectors and the change feed do not go well together yet."""
 
 Result = TypeVar("Result")
 

@@ -14,23 +14,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from pipelines.commits import Commit, commit_token, find_commit, recent_commits
+from pipelines.commits import Commit, commit_token, find_commit, in_line
+from pipelines.consistency import last_ready, ready
 from pipelines.errors import StaleRunError
 from pipelines.quarantine import quoted
-from pipelines.runs import Record, moment, recorded
+from pipelines.revision.difference import PROVENANCE
+from pipelines.revision.ledger import Ledger, read_ledger
+from pipelines.runs import Record, recorded
 from pipelines.steps.run import Run
 from pipelines.stretches import narrowed, noted
-from pipelines.warehouse import exists, read_at, with_retries
-
-PROVENANCE = ("source_version", "run_id", "computed_at")
-"""Columns that say where a row comes from: that they differ is no change of the result."""
-PROPERTIES = {
-    "delta.enableChangeDataFeed": "true",
-    "delta.enableDeletionVectors": "false",
-    "delta.logRetentionDuration": "interval 365 days",
-    "delta.deletedFileRetentionDuration": "interval 365 days",
-}
-"""A past answer can be read again for a year. Deletion vectors and the change feed do not go well together yet."""
+from pipelines.warehouse import FED, OvertakenError, exists, read_at, with_retries
 
 
 def publish(run: Run) -> Record:
@@ -41,6 +34,7 @@ def publish(run: Run) -> Record:
     record = run.record("publish")
     with recorded(run.spark, run.warehouse, record):
         checked = run.need("check_results")
+        asked = run.windows
         run, _ = narrowed(run, checked)
         record.source_version = checked["source_version"]
         record.staged_version = checked["staged_version"]
@@ -49,7 +43,7 @@ def publish(run: Run) -> Record:
         staged = read_at(spark, run.warehouse.staging(run.name, run.run_id), int(checked["staged_version"]))
         path = run.warehouse.results(run.name)
         create_results(spark, path, staged.schema, run.owned[0])
-        commit = with_retries(lambda: _merge(run, spark, path, staged, record), f"publishing {run.name}")
+        commit = with_retries(lambda: _merge(run, asked, spark, path, staged, record), f"publishing {run.name}")
         record.results_version = commit.version
         record.rows_in = checked["rows_out"]
         record.rows_inserted = commit.metric("numTargetRowsInserted")
@@ -65,7 +59,7 @@ def create_results(spark: SparkSession, path: str, schema: StructType, owner: st
     brings are added; those it no longer has stay, NULL in new rows."""
     if not exists(spark, path):
         builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(schema)
-        for key, value in PROPERTIES.items():
+        for key, value in FED.items():
             builder = builder.property(key, value)
         with_retries(builder.clusterBy(owner).execute, "creating the results table")
     have = {name.lower() for name in spark.read.format("delta").load(path).columns}
@@ -75,25 +69,33 @@ def create_results(spark: SparkSession, path: str, schema: StructType, owner: st
         with_retries(lambda: writer.save(path), "adding columns to the results table")
 
 
-def _merge(run: Run, spark: SparkSession, path: str, staged: DataFrame, record: Record) -> Commit:
-    _refuse_stale(run, spark, path, int(record.source_version or 0))
-    owner, low, high = run.owned
-    facts = {
+def _merge(run: Run, asked: range, spark: SparkSession, path: str, staged: DataFrame, record: Record) -> Commit:
+    """`asked`: the windows of the run, those too that are left alone as they are right already."""
+    ledger = read_ledger(spark, run.warehouse, run.name, run.plan)
+    _refuse_stale(run, ledger, int(record.source_version or 0))
+    last_window = last_ready(run, int(record.source_version or 0))
+    windows = ready(run.windows, last_window)
+    shown = ready(asked, last_window)
+    withheld = asked[len(shown) :]
+    owner, low, high = run.plan.owned(windows) if windows else (run.plan.owned(range(1))[0], 0, 0)
+    record.note = {
         "source_version": record.source_version,
         "plan_hash": run.plan.hash,
-        "first_window": low,
-        "last_window": high - 1,
-        **noted(run),
+        "owned": [list(run.plan.owned(shown)[1:])] if shown else [],
+        "withheld": [list(run.plan.owned(withheld)[1:])] if withheld else [],
+        **noted(run.narrowed(windows)),
     }
-    token = commit_token(run.run_id, "publish", **facts)
-    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
+    token = commit_token(run.run_id, "publish", number=ledger.number, **record.note)
+    in_line(spark, run.name, token)
     target = DeltaTable.forPath(spark, path)
     columns = target.toDF().columns
     given = {name.lower() for name in staged.columns}
     values: dict[str, str | Column] = {
         quoted(name): _side("s", name) if name.lower() in given else sf.lit(None) for name in columns
     }
-    in_windows = _side("t", owner).between(sf.lit(moment(low)), sf.lit(moment(high - 1)))
+    in_windows = _in(_side("t", owner), low, high)
+    if withheld:
+        staged = staged.where(_in(sf.col(quoted(owner)), low, high))
     key = [_side("t", name).eqNullSafe(_side("s", name)) for name in run.plan.key]
     content = [name for name in columns if name not in PROVENANCE]
     same = [_side("t", name).eqNullSafe(values[quoted(name)]) for name in content]
@@ -105,22 +107,28 @@ def _merge(run: Run, spark: SparkSession, path: str, staged: DataFrame, record: 
         .whenNotMatchedBySourceDelete(condition=in_windows)
         .execute()
     )
-    return find_commit(spark, path, token)
+    commit = find_commit(spark, path, token)
+    if not commit.found:
+        raise OvertakenError
+    return commit
 
 
-def _refuse_stale(run: Run, spark: SparkSession, path: str, version: int) -> None:
-    """Results of a newer source version are not replaced by older ones of the same pattern."""
-    _, low, high = run.owned
-    for commit in recent_commits(spark, path):
-        note = commit.note
-        if note.get("stage") != "publish" or note.get("plan_hash") != run.plan.hash:
+def _refuse_stale(run: Run, ledger: Ledger, version: int) -> None:
+    """Results of a newer source version are not replaced by older ones of the same pattern and contract."""
+    for segment in ledger.segments if run.windows else ():
+        if (segment.plan_hash, segment.contract) != (run.plan.hash, run.contract.fingerprint):
             continue
-        if note["source_version"] > version and note["first_window"] < high and note["last_window"] >= low:
+        newer = segment.version is not None and segment.version > version
+        if newer and segment.first <= run.windows[-1] and segment.last >= run.windows[0]:
             raise StaleRunError(
-                f"run {note['run_id']} has published windows of this run from version {note['source_version']} "
-                f"of '{run.contract.name}'; this run read version {version}",
+                f"windows of this run have been published from version {segment.version} of '{run.contract.name}'; "
+                f"this run read version {version}",
                 hint=f"run `trendlake run {run.name}` again: it reads the newest version",
             )
+
+
+def _in(time: Column, low: int, high: int) -> Column:
+    return (time >= sf.timestamp_micros(sf.lit(low))) & (time < sf.timestamp_micros(sf.lit(high)))
 
 
 def _side(side: str, name: str) -> Column:

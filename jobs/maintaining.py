@@ -1,0 +1,22 @@
+"""Maintenance for the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from jobs.running import find_place, session
+
+
+def maintain_all(profile: str | None, folder: Path | None) -> None:
+    """Every table of the project's warehouse, with a line for each."""
+    from pipelines.maintain import maintain, tables
+
+    place = find_place(folder, profile)
+    sources = [path.stem for path in sorted(place.project.contracts.glob("*.yaml"))]
+    patterns = [path.stem for path in place.project.pattern_files()]
+    with session(place, "trendlake maintain") as spark:
+        for kept in maintain(spark, tables(spark, place.warehouse, sources, patterns)):
+            files = f"{kept.files_before:,} files -> {kept.files_after:,}"
+            typer.echo(f"{kept.table:<40} {files:<24} {kept.bytes_before:,} -> {kept.bytes_after:,} bytes")

@@ -1,0 +1,64 @@
+"""Keeping the tables of a warehouse in shape: small files made few, clustered; files that nobody can ask for removed.
+
+How long files are kept is the tables' own property (`warehouse.KEPT`): a revision reads the source's change feed since
+the version it has last seen; `diff`, `history` and `--as-of` read old versions of the results. VACUUM removes what is
+older.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from pipelines.warehouse import KEPT, Warehouse, exists, with_retries
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What was done to a table: files rewritten into fewer, bytes before and after."""
+
+    table: str
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+
+
+def tables(spark: SparkSession, warehouse: Warehouse, sources: list[str], patterns: list[str]) -> dict[str, str]:
+    """Names and paths of the tables of sources and of patterns, those that are there."""
+    wanted = {
+        **{f"sources/{name}": warehouse.source(name) for name in sources},
+        **{f"sources/{name}_quarantine": warehouse.quarantine(name) for name in sources},
+        **{f"results/{name}": warehouse.results(name) for name in patterns},
+        "trendlake_runs": warehouse.runs,
+    }
+    return {name: path for name, path in wanted.items() if exists(spark, path)}
+
+
+def maintain(spark: SparkSession, found: dict[str, str]) -> Iterator[Kept]:
+    """Each table kept for as long as `KEPT` says, its small files put together (clustered tables by their columns), and
+    what is older than that removed. Safe beside runs: OPTIMIZE changes no row, and who reads or writes is not
+    disturbed, or tries again."""
+    for name, path in found.items():
+        table = DeltaTable.forPath(spark, path)
+        properties = table.detail().select("properties").collect()[0][0]
+        wrong = {key: value for key, value in KEPT.items() if properties.get(key) != value}
+        if wrong:
+            pairs = ", ".join(f"'{key}' = '{value}'" for key, value in wrong.items())
+            with_retries(lambda path=path, pairs=pairs: _set(spark, path, pairs), f"keeping {name}")  # type: ignore[misc]
+        metrics = with_retries(
+            lambda table=table: table.optimize().executeCompaction().select("metrics").collect()[0][0],  # type: ignore[misc]
+            f"optimizing {name}",
+        )
+        table.vacuum()
+        size = table.detail().select("numFiles", "sizeInBytes").collect()[0]
+        removed, added = metrics["numFilesRemoved"], metrics["numFilesAdded"]
+        grown = metrics["filesAdded"]["totalSize"] - metrics["filesRemoved"]["totalSize"]
+        yield Kept(name, size[0] + removed - added, size[0], size[1] - grown, size[1])
+
+
+def _set(spark: SparkSession, path: str, pairs: str) -> None:
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({pairs})")

@@ -1,0 +1,2 @@
+"""Keeping published results true to a source that changes: what is published of which version (`coverage`), what has
+changed since (`changes`), whom that touches (`affected`), and the difference, in one commit (`difference`)."""

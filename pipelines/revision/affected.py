@@ -1,0 +1,148 @@
+"""Whom changed events touch: pairs of a unit of the work and a window, and the reading and keeping of those only.
+
+Exact by what a plan promises: the rows of a window depend on the events in it, and events that differ on `unit_key`
+share no result row, be they events of a NOT or not: a NOT whose events need not agree on a column leaves that column
+out of `unit_key`. A column that the results do not show cannot be told of a published row: then a unit is coarser.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from cep_core import AnyPlan
+from pipelines.names import column
+from pipelines.revision.coverage import first_owned, slice_of
+from pipelines.watermark import BEGINNING
+
+WINDOW = "__trendlake_window"
+UNIT = "__trendlake_unit"
+MOST = 64
+"""Stretches of time a condition names; more are joined to fewer, over what lies between."""
+
+Stretch = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Affected:
+    """Windows in stretches (first and last, both included; in order, disjoint): of those in `whole` every unit; of the
+    others the `pairs` only (columns `UNIT`0, `UNIT`1 ... and `WINDOW`), whose windows are `touched`."""
+
+    plan: AnyPlan
+    whole: tuple[Stretch, ...] = ()
+    touched: tuple[Stretch, ...] = ()
+    pairs: DataFrame | None = None
+
+    @property
+    def stretches(self) -> tuple[Stretch, ...]:
+        return tuple(united([(first, last + 1) for first, last in (*self.whole, *self.touched)], last=True))
+
+    @property
+    def windows(self) -> range:
+        """From the first to the last of them."""
+        return range(self.stretches[0][0], self.stretches[-1][1] + 1) if self.stretches else range(0)
+
+    @property
+    def count(self) -> int:
+        return sum(last - first + 1 for first, last in self.stretches)
+
+    def events(self) -> Column:
+        """Whether a row's time lies in the windows, or in what `MOST` leaves between them; never NULL."""
+        time, windows = column(self.plan.schema.event_time), self.plan.windows
+        ends = united([(max(windows.start(first), BEGINNING), windows.end(last)) for first, last in self.stretches])
+        inside = [
+            (time >= sf.timestamp_micros(sf.lit(start))) & (time < sf.timestamp_micros(sf.lit(end)))
+            for start, end in fewer(ends, MOST)
+        ]
+        return sf.coalesce(reduce(lambda a, b: a | b, inside, sf.lit(False)), sf.lit(False))
+
+    def of_units(self, events: DataFrame) -> DataFrame:
+        """The events of the units, and perhaps others: rows that they make are not kept."""
+        if self.whole or self.pairs is None or not shown_unit(self.plan):
+            return events
+        return events.join(self.pairs.drop(WINDOW).distinct(), self._same_unit(), "semi")
+
+    def rows(self, results: DataFrame) -> DataFrame:
+        """Of result rows those that belong to the windows and units."""
+        if not self.stretches:
+            return results.limit(0)
+        time = column(self.plan.owned(self.windows)[0])
+        slices = fewer([slice_of(self.plan, *stretch) for stretch in self.stretches], MOST)
+        near = [time.between(sf.timestamp_micros(sf.lit(a)), sf.timestamp_micros(sf.lit(b - 1))) for a, b in slices]
+        kept = results.where(reduce(lambda a, b: a | b, near))
+        inside = within(row_window(self.plan), self.whole)
+        if self.pairs is None:
+            return kept.where(inside)
+        others = kept.where(~inside).join(
+            self.pairs, [*self._same_unit(), row_window(self.plan) == sf.col(WINDOW)], "semi"
+        )
+        return kept.where(inside).unionByName(others) if self.whole else others
+
+    def _same_unit(self) -> list[Column]:
+        return [column(name).eqNullSafe(sf.col(f"{UNIT}{i}")) for i, name in enumerate(shown_unit(self.plan))]
+
+
+def shown_unit(plan: AnyPlan) -> tuple[str, ...]:
+    """The columns of `unit_key` that result rows show."""
+    return tuple(name for name in plan.unit_key if name in plan.result_schema.names)
+
+
+def row_window(plan: AnyPlan) -> Column:
+    """The window of a result row, from the column of time that says which windows own it."""
+    time = sf.unix_micros(column(plan.owned(range(1))[0]))
+    return floor_div(time - sf.lit(first_owned(plan)), plan.windows.slide)
+
+
+def floor_div(value: Column, divisor: int) -> Column:
+    """Integer division that rounds down."""
+    by = sf.lit(divisor)
+    return sf.call_function("div", value - sf.pmod(value, by), by)
+
+
+def within(window: Column, stretches: Sequence[Stretch]) -> Column:
+    """Whether a window lies in one of the stretches."""
+    return reduce(lambda a, b: a | b, [window.between(*stretch) for stretch in stretches], sf.lit(False))
+
+
+def touched_by(plan: AnyPlan, good: DataFrame, published: Sequence[Stretch], whole: Sequence[Stretch]) -> Affected:
+    """The windows of `whole`, and the pairs that changed good events (plan columns) touch among those `published`."""
+    if not published:
+        return Affected(plan, tuple(whole))
+    if plan.event_types is not None and plan.schema.event_type in good.columns:
+        good = good.where(column(plan.schema.event_type).isin(list(plan.event_types)))
+    windows, low, high = plan.windows, published[0][0], published[-1][1]
+    time = sf.unix_micros(column(plan.schema.event_time))
+    first = floor_div(time - sf.lit(windows.origin + windows.within), windows.slide) + 1
+    last = floor_div(time - sf.lit(windows.origin), windows.slide)
+    units = [column(name).alias(f"{UNIT}{i}") for i, name in enumerate(shown_unit(plan))]
+    held = good.select(*units, sf.greatest(first, sf.lit(low)).alias("a"), sf.least(last, sf.lit(high)).alias("b"))
+    held = held.where("a <= b").distinct().withColumn(WINDOW, sf.explode(sf.sequence("a", "b"))).drop("a", "b")
+    pairs = held.where(within(sf.col(WINDOW), published)).distinct().persist(StorageLevel.MEMORY_AND_DISK)
+    found = [row[0] for row in pairs.select(WINDOW).distinct().collect()]
+    return Affected(plan, tuple(whole), tuple(united([(j, j + 1) for j in found], last=True)), pairs)
+
+
+def united(ranges: Iterable[Stretch], *, last: bool = False) -> list[Stretch]:
+    """Half-open ranges in order, those that touch made one; with `last`, told by their first and last."""
+    found: list[Stretch] = []
+    for start, end in sorted(ranges):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return [(start, end - 1) for start, end in found] if last else found
+
+
+def fewer(ranges: Sequence[Stretch], most: int) -> list[Stretch]:
+    """At most `most` ranges that hold the given ones (in order, disjoint): the smallest gaps are filled."""
+    if len(ranges) <= most:
+        return list(ranges)
+    gaps = sorted(range(1, len(ranges)), key=lambda i: ranges[i][0] - ranges[i - 1][1], reverse=True)
+    cuts = [0, *sorted(gaps[: most - 1]), len(ranges)]
+    return [(ranges[a][0], ranges[b - 1][1]) for a, b in itertools.pairwise(cuts)]

@@ -1,0 +1,150 @@
+"""What has changed in a source between two versions, as far as results can depend on it.
+
+The change feed tells of a row as often as it was changed; what counts is the difference of the two versions as bags of
+rows: `NET` copies of a row came (or went, below 0). Of that, what results see are the good rows: one that was
+quarantined and is repaired comes, one that breaks the contract now goes, and where a key was there twice, what happens
+to one row decides about the others that share it.
+
+Exact: a row's verdict by rules of single rows depends on the row. By rules of uniqueness it depends on the rows that
+share its key; so the rows whose verdict can differ are those that share a key with a changed row, or with such a row
+by a later rule. All of them, of both versions, are judged again, and the difference of the good ones is the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from py4j.protocol import Py4JJavaError
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from pipelines import quarantine as q
+from pipelines.contract import Contract
+from pipelines.duplicates import annotate_duplicates, related, unique_rules
+from pipelines.names import column
+from pipelines.session import quiet
+from pipelines.warehouse import read_at
+
+NET = "__trendlake_net"
+COPIES = "__trendlake_copies"
+LOST = (
+    "DELTA_MISSING_CHANGE_DATA",
+    "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
+    "DELTA_CHANGE_TABLE_FEED_DISABLED",
+    "DELTA_VERSION_NOT_FOUND",
+    "DELTA_VERSIONS_NOT_CONTIGUOUS",
+    "DELTA_LOG_FILE_NOT_FOUND",
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_NO_REPRODUCIBLE_HISTORY_FOUND",
+    "FAILED_READ_FILE.FILE_NOT_EXIST",
+)
+"""What Delta says where the feed was off, or its files or versions are vacuumed."""
+
+
+@dataclass(frozen=True)
+class NoFeed:
+    """The change feed does not tell: why, in words."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Changes:
+    """`good`: plan columns and `NET`, good rows that came or went. `bad`: whole rows with `BROKEN` that break the
+    contract now and did not before. `rows`: rows that came or went, good or bad."""
+
+    good: DataFrame
+    bad: DataFrame
+    rows: int
+    kept: tuple[DataFrame, ...]
+    """What is held in memory for them."""
+
+
+def feed(
+    spark: SparkSession, path: str, after: int, upto: int, names: Sequence[str] | None = None
+) -> tuple[DataFrame, int] | NoFeed:
+    """The rows (columns `names`, else all) that came or went between two versions, with `NET`, kept in memory; and how
+    many kinds of them. `NoFeed` where the table's change feed does not reach from one version to the other."""
+    try:
+        with quiet(spark):
+            reader = spark.read.format("delta").option("readChangeFeed", "true")
+            rows = reader.option("startingVersion", after + 1).option("endingVersion", upto).load(path)
+            told = names or [name for name in rows.columns if not name.startswith(("_change_type", "_commit_"))]
+            sign = sf.when(sf.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
+            net = rows.groupBy(*map(column, told)).agg(sf.sum(sign).alias(NET)).where(sf.col(NET) != 0)
+            net = net.persist(StorageLevel.MEMORY_AND_DISK)
+            return net, net.count()
+    except (PySparkException, Py4JJavaError) as error:
+        found = lost(error)
+        if found is None:
+            raise
+        return NoFeed(f"no change feed of versions {after + 1} to {upto} ({found})")
+
+
+def lost(error: Exception) -> str | None:
+    """What Delta says that is no longer there; None for any other error."""
+    return next((name for name in LOST if name in str(error)), None)
+
+
+def changes(
+    spark: SparkSession, path: str, contract: Contract, columns: Sequence[str], after: int, upto: int
+) -> Changes | NoFeed:
+    """What has come and gone in the source between two versions, split by its contract."""
+    keyed = unique_rules(contract.rules)
+    # Of rows that share a key the first in the order of all columns stays, so then all columns count.
+    told = feed(spark, path, after, upto, None if keyed else [item.name for item in contract.columns])
+    if isinstance(told, NoFeed):
+        return told
+    net, rows = told
+    if not keyed or not rows:
+        flagged = q.annotate(net, contract.rules, unique=False)
+        bad = flagged.where((sf.col(NET) > 0) & (sf.size(q.BROKEN) > 0))
+        return Changes(_summed(q.good_rows(flagged), columns), _repeated(bad, sf.col(NET)), rows, (net,))
+    touched = _judged_anew(read_at(spark, path, upto), net, contract).persist(StorageLevel.MEMORY_AND_DISK)
+    now = _judged(_repeated(touched, sf.col(COPIES)), contract).withColumn(NET, sf.lit(1))
+    then = _judged(_repeated(touched, sf.col(COPIES) - sf.col(NET)), contract).withColumn(NET, sf.lit(-1))
+    both = now.unionByName(then)
+    bad = both.where(sf.size(q.BROKEN) > 0)
+    bad = _summed(bad, [name for name in bad.columns if name != NET]).where(sf.col(NET) > 0)
+    return Changes(_summed(q.good_rows(both), columns), _repeated(bad, sf.col(NET)), rows, (net, touched))
+
+
+def _judged(rows: DataFrame, contract: Contract) -> DataFrame:
+    """Rows that hold all who decide about each other, with `BROKEN`."""
+    flagged = q.annotate(rows, contract.rules, unique=False)
+    return annotate_duplicates(flagged, unique_rules(contract.rules), None, look=False)
+
+
+def _judged_anew(source: DataFrame, net: DataFrame, contract: Contract) -> DataFrame:
+    """The rows whose verdict the changes can touch, with those that decide about them: all columns, `COPIES` in the
+    newer version, `NET` of them new."""
+    names = [name for name in net.columns if name != NET]
+    flagged = q.annotate(source.select(*map(column, names)), contract.rules, unique=False)
+    changed = q.annotate(net, contract.rules, unique=False).drop(NET)
+    keyed = unique_rules(contract.rules)
+    found: list[DataFrame] = []
+    for rule in (*keyed, *keyed[-2::-1]):  # whom a rule touches, forwards; who decides about them, backwards
+        more = related(flagged, changed, rule)
+        found.append(more.groupBy(*map(column, names)).agg(sf.count(sf.lit(1)).alias(COPIES)))
+        changed = changed.unionByName(more)
+    there = reduce(DataFrame.unionByName, found).withColumn(NET, sf.lit(0).cast("bigint"))
+    fresh = net.withColumn(COPIES, sf.greatest(sf.col(NET), sf.lit(0)).cast("bigint"))
+    every = there.unionByName(fresh).groupBy(*map(column, names))
+    return every.agg(sf.max(COPIES).alias(COPIES), sf.sum(NET).alias(NET))
+
+
+def _repeated(rows: DataFrame, times: Column) -> DataFrame:
+    """Each row as many times as it is there; without the count."""
+    counted = rows.withColumn(COPIES, times).where(sf.col(COPIES) > 0)
+    more = counted.withColumn(COPIES, sf.explode(sf.sequence(sf.lit(1), sf.col(COPIES).cast("int"))))
+    return more.drop(COPIES, NET)
+
+
+def _summed(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The bag of rows over `columns`, with `NET`, without what cancels out."""
+    summed = rows.groupBy(*map(column, columns)).agg(sf.sum(NET).cast("bigint").alias(NET))
+    return summed.where(sf.col(NET) != 0)

@@ -1,0 +1,138 @@
+"""Which windows of a pattern are published, and which version of the source their rows speak of.
+
+Every commit to a results table says in its note what it answers for; a revision that found nothing to change says so in
+`trendlake_runs`, with the results' version it compared with. Read in the order of the results' versions, the last word
+on a window holds: what it says is what the table shows, whichever run came late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cep_core import AnyPlan
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Consecutive windows, `first` to `last` (included). `version`: of the source, None where the windows were asked
+    for and held back. `plan_hash`, `contract`: the form of the pattern, and of its source's contract, they show."""
+
+    first: int
+    last: int
+    plan_hash: str
+    contract: str | None
+    version: int | None
+
+    def same_form(self, other: Segment) -> bool:
+        return (self.plan_hash, self.contract) == (other.plan_hash, other.contract)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a commit, or a revision without one (`quiet`), says it answers for. Slices `[low, high)` of the results'
+    time column, microseconds: `owned` ones show `source_version`, `withheld` ones were held back."""
+
+    results_version: int
+    quiet: bool
+    plan_hash: str
+    contract: str | None
+    source_version: int
+    owned: tuple[tuple[int, int], ...]
+    withheld: tuple[tuple[int, int], ...] = ()
+
+
+def claim_of(note: Mapping[str, Any], results_version: int, *, quiet: bool) -> Claim | None:
+    """The claim a note makes; None where it makes none."""
+    if "owned" not in note:
+        return None
+    return Claim(
+        results_version, quiet, note["plan_hash"], note.get("contract"), note["source_version"],
+        tuple((low, high) for low, high in note["owned"]),
+        tuple((low, high) for low, high in note.get("withheld", ())),
+    )  # fmt: skip
+
+
+def first_owned(plan: AnyPlan) -> int:
+    """Where the slice of window 0 begins; that of window j begins `slide` times j later, for every kind."""
+    return plan.owned(range(1))[1]
+
+
+def windows_of(plan: AnyPlan, low: int, high: int) -> tuple[int, int]:
+    """First and last window whose slice a slice of the results' time column meets."""
+    base, slide = first_owned(plan), plan.windows.slide
+    return (low - base) // slide, (high - 1 - base) // slide
+
+
+def slice_of(plan: AnyPlan, first: int, last: int) -> tuple[int, int]:
+    """The slice of the windows `first` to `last` (included)."""
+    _, low, high = plan.owned(range(first, last + 1))
+    return low, high
+
+
+def covered(plan: AnyPlan, claims: Iterable[Claim]) -> tuple[Segment, ...]:
+    """The claims folded in the order of the results' versions, in windows of `plan`; disjoint and in order. A commit
+    comes before what was found quiet at its version."""
+    segments: tuple[Segment, ...] = ()
+    for claim in sorted(claims, key=lambda claim: (claim.results_version, claim.quiet)):
+        for low, high in claim.owned:
+            given = Segment(*windows_of(plan, low, high), claim.plan_hash, claim.contract, claim.source_version)
+            segments = overlaid(segments, given, newest=claim.quiet)
+        for low, high in claim.withheld:
+            asked = Segment(*windows_of(plan, low, high), claim.plan_hash, claim.contract, None)
+            segments = overlaid(segments, asked, newest=True)
+    return joined(segments)
+
+
+def overlaid(segments: tuple[Segment, ...], given: Segment, *, newest: bool) -> tuple[Segment, ...]:
+    """`given` laid over the others. With `newest`, what is there in the same form and of no older version stays."""
+    kept: list[Segment] = []
+    parts = [given]
+    least = -1 if given.version is None else given.version
+    for old in segments:
+        if newest and old.same_form(given) and old.version is not None and old.version >= least:
+            kept.append(old)
+            parts = [piece for part in parts for piece in without(part, old)]
+        else:
+            kept.extend(without(old, given))
+    return tuple(sorted([*kept, *parts], key=lambda segment: segment.first))
+
+
+def without(segment: Segment, other: Segment) -> list[Segment]:
+    """What `other` leaves of `segment`: itself, up to two pieces, or nothing."""
+    if other.last < segment.first or segment.last < other.first:
+        return [segment]
+    pieces = []
+    if segment.first < other.first:
+        pieces.append(replace(segment, last=other.first - 1))
+    if other.last < segment.last:
+        pieces.append(replace(segment, first=other.last + 1))
+    return pieces
+
+
+def joined(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    """Neighbours that say the same made one."""
+    result: list[Segment] = []
+    for segment in segments:
+        before = result[-1] if result else None
+        if (
+            before
+            and before.last + 1 == segment.first
+            and before == replace(segment, first=before.first, last=before.last)
+        ):
+            result[-1] = replace(before, last=segment.last)
+        else:
+            result.append(segment)
+    return tuple(result)
+
+
+def spans(segments: Iterable[Segment]) -> list[tuple[int, int]]:
+    """First and last window of each unbroken stretch, whatever the segments say otherwise."""
+    found: list[tuple[int, int]] = []
+    for segment in sorted(segments, key=lambda segment: segment.first):
+        if found and segment.first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], segment.last))
+        else:
+            found.append((segment.first, segment.last))
+    return found

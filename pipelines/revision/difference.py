@@ -1,0 +1,113 @@
+"""The difference between what is published and what should be, and its one commit.
+
+The difference is taken against one version of the results, and may be committed on that version only: whoever publishes
+raises the number of the same Delta transaction (`pipelines.commits.in_line`), so that a commit that came between makes
+this one a no-op, which is seen, and tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from cep_core import AnyPlan
+from pipelines.commits import Commit, commit_token, find_commit, in_line
+from pipelines.names import quoted
+from pipelines.revision.affected import Affected
+from pipelines.warehouse import read_at
+
+OPERATION = "__trendlake_operation"
+INSERT, UPDATE, DELETE = "insert", "update", "delete"
+PROVENANCE = ("source_version", "run_id", "computed_at")
+"""Columns that say where a row comes from: that they differ is no change of the result."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Staged at `path`, version `version`: the rows that differ with their `OPERATION`; `low` to `high` (microseconds)
+    is where in the results' time column they lie."""
+
+    path: str
+    version: int
+    counts: Mapping[str, int]
+    low: int
+    high: int
+
+    @property
+    def empty(self) -> bool:
+        return not any(self.counts.values())
+
+
+def difference(published: DataFrame, staged: DataFrame, affected: Affected) -> DataFrame:
+    """The rows of the windows and units that differ: as they should be, with `INSERT` or `UPDATE`; as they are, with
+    `DELETE`. `published`: the results; `staged`: all rows that the windows and units should have."""
+    plan = affected.plan
+    columns = published.columns
+    given = {name.lower() for name in staged.columns}
+    new = {name: _side("s", name) if name.lower() in given else sf.lit(None) for name in columns}
+    content = [name for name in columns if name not in PROVENANCE]
+    same = _all([_side("t", name).eqNullSafe(new[name]) for name in content])
+    there, wanted = sf.col("t.__there").isNotNull(), sf.col("s.__wanted").isNotNull()
+    operation = sf.when(~there, INSERT).when(~wanted, DELETE).when(~same, UPDATE)
+    old = affected.rows(published).withColumn("__there", sf.lit(True)).alias("t")
+    rows = staged.withColumn("__wanted", sf.lit(True)).alias("s")
+    on = _all([_side("t", name).eqNullSafe(_side("s", name)) for name in plan.key])
+    kinds = {field.name: field.dataType for field in published.schema.fields}
+    shown = [sf.when(wanted, new[name]).otherwise(_side("t", name)).cast(kinds[name]).alias(name) for name in columns]
+    joined = old.join(rows, on, "full")
+    return joined.select(*shown, operation.alias(OPERATION)).where(sf.col(OPERATION).isNotNull())
+
+
+def stage_difference(spark: SparkSession, rows: DataFrame, path: str, affected: Affected) -> Difference:
+    """The difference written down, so that it is the same however often it is read."""
+    token = commit_token(path, "difference")
+    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.option("userMetadata", token).save(path)
+    version = find_commit(spark, path, token).version
+    time = sf.unix_micros(sf.col(quoted(affected.plan.owned(range(1))[0])))
+    counts = [sf.count_if(sf.col(OPERATION) == name).alias(name) for name in (INSERT, UPDATE, DELETE)]
+    row = read_at(spark, path, version).agg(*counts, sf.min(time).alias("low"), sf.max(time).alias("high"))
+    found = row.collect()[0].asDict()
+    low, high = found.pop("low") or 0, found.pop("high") or 0
+    return Difference(path, version, found, low, high)
+
+
+def commit_difference(
+    spark: SparkSession, path: str, name: str, plan: AnyPlan, told: Difference, note: Mapping[str, Any]
+) -> Commit | None:
+    """Bring the difference into the results, in one commit with `note`, which holds the number it follows in line. None
+    where another publication came first: the difference is then one from something else."""
+    spark = spark.newSession()  # MERGE takes note and number from the session
+    token = commit_token(**note)
+    in_line(spark, name, token)
+    target = DeltaTable.forPath(spark, path)
+    columns = target.toDF().columns
+    values: dict[str, str | Column] = {quoted(name): _side("c", name) for name in columns}
+    time = _side("t", plan.owned(range(1))[0])
+    near = time.between(sf.timestamp_micros(sf.lit(told.low)), sf.timestamp_micros(sf.lit(told.high)))
+    key = [_side("t", name).eqNullSafe(_side("c", name)) for name in plan.key]
+    operation = sf.col(f"c.{OPERATION}")
+    (
+        target.alias("t")
+        .merge(read_at(spark, told.path, told.version).alias("c"), _all(key) & near)
+        .whenMatchedDelete(condition=operation == DELETE)
+        .whenMatchedUpdate(condition=operation == UPDATE, set=values)
+        .whenNotMatchedInsert(condition=operation == INSERT, values=values)
+        .execute()
+    )
+    commit = find_commit(spark, path, token)
+    return commit if commit.found else None
+
+
+def _side(side: str, name: str) -> Column:
+    return sf.col(f"{side}.{quoted(name)}")
+
+
+def _all(conditions: list[Column]) -> Column:
+    return reduce(lambda a, b: a & b, conditions)

@@ -1,0 +1,54 @@
+"""What a pattern's results table and the run record tell of what is published."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from cep_core import AnyPlan
+from pipelines.commits import next_number, recent_commits
+from pipelines.revision.coverage import Claim, Segment, claim_of, covered
+from pipelines.runs import NOTED
+from pipelines.warehouse import Warehouse, exists
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a results table covers at its `version` (None: there is no table); `number` is that of the publication that
+    may follow."""
+
+    version: int | None
+    number: int
+    segments: tuple[Segment, ...]
+
+
+def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan) -> Ledger:
+    """As of now."""
+    path = warehouse.results(name)
+    if not exists(spark, path):
+        return Ledger(None, 1, ())
+    commits = recent_commits(spark, path, limit=None)
+    newest = commits[0].version
+    claims = {commit.version: claim_of(commit.note, commit.version, quiet=False) for commit in commits}
+    told: list[Claim] = [claim for claim in claims.values() if claim is not None]
+    for version, note in _recorded(spark, warehouse, name):
+        # A commit's own record repeats its note: it is wanted where the table's log no longer reaches back to it.
+        quiet = bool(note.get("quiet"))
+        claim = claim_of(note, version, quiet=quiet) if quiet or version not in claims else None
+        if claim is not None and version <= newest:
+            told.append(claim)
+    return Ledger(newest, next_number(commits), covered(plan, told))
+
+
+def _recorded(spark: SparkSession, warehouse: Warehouse, name: str) -> list[tuple[int, dict[str, object]]]:
+    if not exists(spark, warehouse.runs):
+        return []
+    table = spark.read.format("delta").load(warehouse.runs)
+    if NOTED not in table.columns:
+        return []
+    mine = (sf.col("pattern") == name) & (sf.col("status") == "succeeded") & sf.col(NOTED).isNotNull()
+    rows = table.where(mine & sf.col("results_version").isNotNull()).select("results_version", NOTED).collect()
+    return [(row[0], json.loads(row[1])) for row in rows]

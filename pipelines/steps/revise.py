@@ -1,0 +1,311 @@
+"""Revising: what a pattern has published, brought to the newest version of its source, and no further.
+
+The change feed since the version that the results speak of says which (unit, window) pairs may differ; those are
+computed anew at the pinned version, and what differs is published in one commit. Where nothing differs there is none.
+The results are then what a full recomputation at that version would give, in all windows that runs have published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from pipelines import quarantine as q
+from pipelines.consistency import last_ready, ready, time_of
+from pipelines.errors import BusyTableError, ChecksFailedError, SourceMissingError, StepOrderError, ToleranceError
+from pipelines.expectations import judge
+from pipelines.results_contract import results_contract
+from pipelines.revision.affected import Affected, Stretch, touched_by, united
+from pipelines.revision.changes import Changes, changes, lost
+from pipelines.revision.coverage import Segment, slice_of, spans
+from pipelines.revision.difference import DELETE, INSERT, UPDATE, commit_difference, difference, stage_difference
+from pipelines.revision.ledger import Ledger, read_ledger
+from pipelines.runs import Record, moment, recorded
+from pipelines.steps.check_source import verdict
+from pipelines.steps.compute import cut_and_stage, needed, no_rows, stage
+from pipelines.steps.run import Run
+from pipelines.warehouse import CONFLICTS, exists, latest_version, read_at, with_retries
+
+ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a revision has to do: `published` windows, stretches, that show versions from `after` on; those `due`, which
+    were held back and may be published now; `reason` says why change cannot be told by the feed, where it cannot."""
+
+    version: int
+    after: int
+    published: tuple[Stretch, ...]
+    due: tuple[Stretch, ...]
+    reason: str | None
+
+    @property
+    def windows(self) -> tuple[Stretch, ...]:
+        """Those that show `version` in the end."""
+        return tuple(united([(first, last + 1) for first, last in (*self.published, *self.due)], last=True))
+
+
+def revise(run: Run) -> Record:
+    """Bring the published windows of the pattern to the source's newest version; the run's interval plays no part.
+
+    Raises StepOrderError (nothing is published), SourceMissingError, SourceSchemaError, ToleranceError,
+    ChecksFailedError, ShardTooLargeError, BusyTableError (others publish the same windows all the time).
+    """
+    record = run.record("revise")
+    with recorded(run.spark, run.warehouse, record):
+        record.interval_from = record.interval_to = record.windows = None
+        for _ in range(ATTEMPTS):
+            if _revised(run, record):
+                return record
+        raise BusyTableError(
+            f"revising {run.name}: other runs published the same windows at each of {ATTEMPTS} attempts"
+        )
+    return record
+
+
+def _revised(run: Run, record: Record) -> bool:
+    """One attempt; False where other publications came in between."""
+    ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan)
+    task = _task(run, ledger, record)
+    record.checks, record.windows = [], 0
+    stale = stale_windows(run, ledger)
+    if stale:
+        record.checks.append(verdict("stale_rows", False, stale, "all windows in the pattern's present form"))
+    record.rows_inserted = record.rows_updated = record.rows_deleted = record.rows_quarantined = 0
+    record.source_version, record.results_version = task.version, ledger.version
+    if run.pattern.consistency == "weak":
+        record.checks.append(verdict("revision", True, "nothing: a weak pattern corrects nothing", "change feed"))
+        return True
+    if task.reason is None and task.after == task.version and not task.due:
+        record.checks.append(verdict("revision", True, f"nothing new since version {task.version}", "change feed"))
+        return True
+    kept: list[DataFrame] = []
+    try:
+        found = _affected(run, task, record, kept)
+        if not found.stretches:
+            return _quiet(run, ledger, task, record)
+        staged = _computed(run, found, task, record)
+        return _published(run, ledger, found, staged, task, record)
+    finally:
+        for frame in kept:
+            frame.unpersist()
+
+
+def _task(run: Run, ledger: Ledger, record: Record) -> Task:
+    path = run.warehouse.source(run.contract.name)
+    if not exists(run.spark, path):
+        raise SourceMissingError(f"the source '{run.contract.name}' is not in the warehouse: {path}")
+    mine = [segment for segment in ledger.segments if segment.plan_hash == run.plan.hash]
+    if not mine:
+        form = "in this form " if ledger.segments else ""
+        raise StepOrderError(
+            f"{run.name} has published nothing {form}that could be revised",
+            hint=f"run `trendlake run {run.name}` first",
+        )
+    version = latest_version(run.spark, path)
+    q.check_columns(read_at(run.spark, path, version), run.contract)
+    published = [segment for segment in mine if segment.version is not None]
+    after = min((segment.version for segment in published if segment.version is not None), default=version)
+    reason = None
+    if any(segment.contract != run.contract.fingerprint for segment in published):
+        reason = f"the contract of '{run.contract.name}' has changed"
+    elif after > version:
+        reason = f"the source is at version {version}, the results speak of {after}: the table was made anew"
+    last = last_ready(run, version) if len(published) < len(mine) else None
+    held = [ready(range(item.first, item.last + 1), last) for item in mine if item.version is None]
+    due = tuple((windows[0], windows[-1]) for windows in held if windows)
+    return Task(version, after, tuple(spans(published)), due, reason)
+
+
+def stale_windows(run: Run, ledger: Ledger) -> str | None:
+    """Which published windows show an earlier form of the pattern, and how they are replaced; None where none do.
+
+    What does not change results (description, owner, schedule, tags) is no part of a form.
+    """
+    old = spans([segment for segment in ledger.segments if segment.plan_hash != run.plan.hash])
+    if not old:
+        return None
+    windows = run.plan.windows
+    words = [
+        f"`trendlake backfill {run.name} --from {moment(windows.end(first) - windows.slide):%Y-%m-%dT%H:%M:%S} "
+        f"--to {moment(windows.end(last)):%Y-%m-%dT%H:%M:%S}`"
+        for first, last in old
+    ]
+    return f"windows of an earlier form of the pattern; replaced by {', '.join(words[:3])}{' ...' * (len(words) > 3)}"
+
+
+def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> Affected:
+    """The windows and units to compute; rows that break the contract only now go to quarantine. `kept` gets what
+    is held in memory."""
+    reason = task.reason
+    if reason is None and task.after == task.version:
+        found = Affected(run.plan, task.due)
+        words = f"{found.count} windows that were held back are published"
+        record.checks.append(verdict("revision", True, words, "watermark"))
+        return found
+    if reason is None:
+        path = run.warehouse.source(run.contract.name)
+        there = {item.name for item in run.contract.columns}
+        columns = [name for name in run.plan.columns if name in there]
+        told = changes(run.spark, path, run.contract, columns, task.after, task.version)
+        if isinstance(told, Changes):
+            record.rows_in = told.rows
+            waiting = (*task.due, *_waiting(run, task))
+            found = touched_by(run.plan, told.good, task.published if told.rows else (), waiting)
+            kept.extend((*told.kept, *((found.pairs,) if found.pairs is not None else ())))
+            record.rows_quarantined = _quarantine(run, told.bad, task) if told.rows else 0
+            record.windows = found.count
+            words = (
+                f"{told.rows} rows changed from version {task.after} to {task.version}: {found.count} windows touched"
+            )
+            record.checks.append(verdict("revision", True, words, "change feed"))
+            return found
+        reason = told.reason
+    found = Affected(run.plan, task.windows)
+    record.windows = found.count
+    record.checks.append(verdict("revision", True, f"all {found.count} windows computed anew: {reason}", "change feed"))
+    return found
+
+
+def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
+    """Windows whose rows may differ because time has come further, or less far: those that one of the two versions had
+    not passed; all, where the older one can no longer be asked."""
+    if not run.plan.waits:
+        return ()
+    try:
+        passed = min(time_of(run, task.after), time_of(run, task.version))
+    except (PySparkException, Py4JJavaError) as error:
+        if lost(error) is None:
+            raise
+        return task.published
+    windows = run.plan.windows
+    first = (passed - windows.origin - windows.within) // windows.slide + 1
+    return tuple((max(start, first), last) for start, last in task.published if last >= first)
+
+
+def _quarantine(run: Run, bad: DataFrame, task: Task) -> int:
+    """Write the bad rows, once for this run and version; how many."""
+    bad = bad.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        rows = bad.count()
+        if rows:
+            with_retries(
+                lambda: q.write_quarantine(
+                    q.bad_rows(bad, run.run_id, task.version), run.warehouse.quarantine(run.contract.name),
+                    run_id=run.run_id, source_version=task.version,
+                    key=f"revise {task.after} {run.name} {run.contract.fingerprint}",
+                ),
+                "writing the quarantine",
+            )  # fmt: skip
+        return int(rows)
+    finally:
+        bad.unpersist()
+
+
+def _computed(run: Run, found: Affected, task: Task, record: Record) -> DataFrame:
+    """The rows that the affected windows and units should have, staged, judged by the results contract."""
+    windows = run.plan.windows
+    hull = replace(run, start_us=windows.end(found.windows[0]) - 1, end_us=windows.end(found.windows[-1]))
+    record.interval_from, record.interval_to = windows.start(found.windows[0]), hull.end_us
+    source = read_at(run.spark, run.warehouse.source(run.contract.name), task.version)
+    inside = found.events()
+    annotated = q.annotate(source.where(inside), run.contract.rules, rest=source.where(~inside))
+    annotated = annotated.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        bad = sf.count_if(sf.size(q.BROKEN) > 0)
+        rows, broken = annotated.agg(sf.count(sf.lit(1)), bad).collect()[0]
+        # A late row that is bad may be alone in its window: of a change, what it lost counts against the whole table.
+        lost_rows, of_rows = (record.rows_quarantined or 0, source.count()) if found.touched else (broken, rows)
+        if lost_rows > run.contract.tolerance * of_rows:
+            raise ToleranceError(
+                f"{lost_rows} of {of_rows} rows of '{run.contract.name}' break its contract since the last revision; "
+                f"it tolerates {run.contract.tolerance:.2%}",
+                hint=f"see why in {run.warehouse.quarantine(run.contract.name)}, run_id {run.run_id}",
+            )
+        if not found.touched:
+            record.rows_in = rows
+            record.rows_quarantined = _quarantine(run, annotated.where(sf.size(q.BROKEN) > 0), task)
+        events = needed(run, found.of_units(q.good_rows(annotated)))
+        if rows:
+            time = min(hull.end_us, time_of(run, task.version)) if run.plan.waits else None
+            staged, record.rows_out = cut_and_stage(hull, events, rows, task.version, time, found.rows)
+        else:
+            staged, record.rows_out = stage(hull, no_rows(hull), task.version)
+    finally:
+        annotated.unpersist()
+    record.staged_version = staged
+    frame = read_at(run.spark, run.warehouse.staging(run.name, run.run_id), staged)
+    _judge(run, frame, record)
+    return frame
+
+
+def _judge(run: Run, staged: DataFrame, record: Record) -> None:
+    contract = results_contract(run.project.contract_path(f"results_{run.pattern.kind}"), run.plan, run.name)
+    verdicts = judge(staged, contract.rules, f"results_{run.name}")
+    record.checks += verdicts
+    warnings = {rule.name for rule in contract.rules if rule.warning}
+    failed = [item["check"] for item in verdicts if not item["success"] and item["check"] not in warnings]
+    if failed:
+        raise ChecksFailedError(
+            f"staged results of {run.name} break the results contract: {', '.join(failed)}",
+            hint=f"the rows are in {run.warehouse.staging(run.name, run.run_id)}, version {record.staged_version}; "
+            "nothing was published",
+        )
+
+
+def _published(
+    run: Run, ledger: Ledger, found: Affected, staged: DataFrame, task: Task, record: Record
+) -> bool:  # fmt: skip
+    """Commit what differs. Taken again where others published other windows meanwhile; False where the same."""
+    path = run.warehouse.results(run.name)
+    for _ in range(ATTEMPTS):
+        published = read_at(run.spark, path, int(ledger.version or 0))
+        rows = difference(published, staged, found)
+        told = stage_difference(run.spark, rows, run.warehouse.staging(run.name, f"{run.run_id}-difference"), found)
+        record.results_version = ledger.version
+        if told.empty:
+            return _quiet(run, ledger, task, record)
+        note = {"run_id": run.run_id, "stage": "revise", "number": ledger.number, **_claims(run, ledger, task)}
+        try:
+            commit = commit_difference(run.spark, path, run.name, run.plan, told, note)
+        except CONFLICTS:
+            commit = None
+        if commit is not None:
+            record.results_version, record.note = commit.version, note
+            record.rows_inserted, record.rows_updated = told.counts[INSERT], told.counts[UPDATE]
+            record.rows_deleted = told.counts[DELETE]
+            return True
+        before, ledger = ledger, read_ledger(run.spark, run.warehouse, run.name, run.plan)
+        if _in(ledger, task) != _in(before, task):
+            return False
+    return False
+
+
+def _in(ledger: Ledger, task: Task) -> list[Segment]:
+    """What a ledger says of the windows of a task."""
+    first, last = task.windows[0][0], task.windows[-1][1]
+    return [segment for segment in ledger.segments if segment.first <= last and segment.last >= first]
+
+
+def _claims(run: Run, ledger: Ledger, task: Task) -> dict[str, Any]:
+    """All published windows show the task's version now, those that were not touched too."""
+    return {
+        "source_version": task.version,
+        "plan_hash": run.plan.hash,
+        "contract": run.contract.fingerprint,
+        "owned": [list(slice_of(run.plan, *stretch)) for stretch in task.windows],
+    }
+
+
+def _quiet(run: Run, ledger: Ledger, task: Task, record: Record) -> bool:
+    """Nothing differs: no commit; the run record says up to where the results have been seen to be right."""
+    record.note = {"quiet": True, **_claims(run, ledger, task)}
+    record.results_version = ledger.version
+    return True

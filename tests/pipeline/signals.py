@@ -1,0 +1,178 @@
+"""A source that tests may change at will: small alphabets, so that keys, times and ids meet often; every row may break
+its contract, and no share of broken rows is too large."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from cep_core import run_plan
+from pipelines import quarantine as q
+from pipelines.consistency import time_of
+from pipelines.contract import Contract, load_contract
+from pipelines.ingest import create_source
+from pipelines.profile import Profile
+from pipelines.project import Project
+from pipelines.steps.run import Run, prepare
+from pipelines.warehouse import Warehouse, latest_version, read_at
+from tests.conftest import ROOT
+
+CONTRACT = """\
+apiVersion: v3.1.0
+kind: DataContract
+id: test-signals
+version: 1.0.0
+name: signals
+status: active
+schema:
+  - name: signals
+    customProperties: [{property: quarantineTolerance, value: 1}]
+    properties:
+      - {name: event_id, logicalType: string, required: true, unique: true,
+         customProperties: [{property: eventRole, value: event_id}]}
+      - {name: event_time, logicalType: timestamp, required: true,
+         customProperties: [{property: eventRole, value: event_time}]}
+      - name: event_type
+        logicalType: string
+        required: true
+        customProperties: [{property: eventRole, value: event_type}]
+        quality: [{metric: invalidValues, arguments: {validValues: [A, B, C]}, mustBe: 0}]
+      - {name: place, logicalType: string}
+      - {name: price, logicalType: integer, physicalType: bigint, logicalTypeOptions: {minimum: 0, maximum: 9}}
+      - {name: remark, logicalType: string}
+slaProperties: [{property: latency, value: 6, unit: h}]
+"""
+HEAD = "name: watched\nsource: signals\n"
+PATTERNS = {
+    "plain": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: ["[place]", "a.price < NEXT(a).price"]
+return: {trends: COUNT(*), most: MAX(a.price), total: SUM(a.price)}
+group_by: [place]
+within: 8 hours
+slide: 4 hours
+""",
+}
+DAY_US = 86_400_000_000
+START_US = 1_767_225_600_000_000
+"""2026-01-01T00:00:00Z."""
+SCHEMA = pa.schema(
+    [("event_id", "string"), ("event_time", pa.timestamp("us", "UTC")), ("event_type", "string"), ("place", "string"),
+     ("price", "int64"), ("remark", "string")]
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Signals:
+    """A warehouse with the source, and one pattern over it."""
+
+    spark: SparkSession
+    project: Project
+    pattern: str
+
+    @property
+    def warehouse(self) -> Warehouse:
+        return Warehouse(Profile(master="local[2]").warehouse_of(self.project))
+
+    @property
+    def source(self) -> str:
+        return self.warehouse.source("signals")
+
+    @property
+    def contract(self) -> Contract:
+        return load_contract(self.project.contract_path("signals"))
+
+    def run(self, first_day: float, last_day: float, run_id: str) -> Run:
+        bounds = (round(START_US + day * DAY_US) for day in (first_day, last_day))
+        return prepare(self.spark, self.project, Profile(master="local[2]"), self.pattern, run_id, *bounds)
+
+    def insert(self, rows: list[Mapping[str, Any]]) -> None:
+        frame = self.spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], SCHEMA))
+        frame.coalesce(1).write.format("delta").mode("append").save(self.source)
+
+    def sql(self, statement: str) -> None:
+        """A statement on the source, written as `signals`."""
+        self.spark.sql(statement.replace("signals", f"delta.`{self.source}`", 1))
+
+    def version(self) -> int:
+        return latest_version(self.spark, self.source)
+
+
+def signals(spark: SparkSession, folder: Path, text: str) -> Signals:
+    """A fresh warehouse in `folder`."""
+    contracts = folder / "data_contracts"
+    contracts.mkdir(parents=True)
+    (folder / "conf").mkdir()
+    (contracts / "signals.yaml").write_text(CONTRACT)
+    for file in (ROOT / "data_contracts").glob("results_*.yaml"):
+        (contracts / file.name).write_text(file.read_text())
+    path = folder / "watched.yaml"
+    path.write_text(HEAD + text)
+    made = Signals(spark, Project(folder, folder / "state"), str(path))
+    create_source(spark, made.source, made.contract)
+    return made
+
+
+def batch(rng: random.Random, rows: int, since: float = 0.0, until: float = 3.0) -> list[dict[str, Any]]:
+    """Events of the days `since` to `until`; some break the contract, some ids come twice."""
+    made = []
+    for _ in range(rows):
+        hour = rng.randrange(int(since * 24), int(until * 24))
+        made.append(
+            {
+                "event_id": None if rng.random() < 0.03 else f"e{rng.randrange(60)}",
+                "event_time": None if rng.random() < 0.03 else START_US + (2 * hour + rng.randrange(2)) * DAY_US // 48,
+                "event_type": rng.choice("AAAABBC") if rng.random() < 0.97 else "Z",
+                "place": rng.choice(["n", "s", None]),
+                "price": rng.randrange(12) if rng.random() < 0.9 else None,
+                "remark": rng.choice(["", "x"]),
+            }
+        )
+    return made
+
+
+def change(rng: random.Random, lake: Signals) -> str:
+    """One change of the source, of any sort; its words."""
+    ident = f"event_id IN ('e{rng.randrange(60)}', 'e{rng.randrange(60)}', 'e{rng.randrange(60)}')"
+    what = rng.choice(["late", "delete", "reprice", "move", "retime", "remark", "break", "repair"])
+    if what == "late":
+        lake.insert(batch(rng, rng.randrange(1, 6)))
+        return what
+    sets = {
+        "reprice": f"price = {rng.randrange(9)}",
+        "move": f"place = '{rng.choice('ns')}'",
+        "retime": f"event_time = event_time + INTERVAL {rng.choice([-8, -1, 1, 8])} HOURS",
+        "remark": "remark = concat(remark, 'y')",
+        "break": f"price = {rng.choice([-1, 10])}",
+        "repair": "price = 5",
+    }
+    if what == "delete":
+        lake.sql(f"DELETE FROM signals WHERE {ident}")
+    else:
+        lake.sql(f"UPDATE signals SET {sets[what]} WHERE {'price > 9' if what == 'repair' else ident}")
+    return what
+
+
+def recomputed(run: Run, version: int, windows: range) -> list[dict[str, Any]]:
+    """What the windows' rows are at a version of the source: the whole table split at once, one call of the kernels."""
+    source = read_at(run.spark, run.warehouse.source(run.contract.name), version)
+    good = q.good_rows(q.annotate(source, run.contract.rules))
+    low, high = run.plan.windows.start(windows[0]), run.plan.windows.end(windows[-1])
+    events = good.select(*run.plan.columns).toArrow()
+    times = pc.cast(events[run.plan.schema.event_time], pa.int64())
+    inside = pc.and_(pc.greater_equal(times, low), pc.less(times, high))
+    time = min(high, time_of(run, version)) if run.plan.waits else None
+    return in_order(run_plan(run.plan, events.filter(inside), windows, time).to_pylist(), run)
+
+
+def in_order(rows: list[dict[str, Any]], run: Run) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: [str(row[name]) for name in run.plan.key])

@@ -1,0 +1,148 @@
+"""Revising: what changed in the source changes in the results, and nothing else does."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+import pytest
+from delta.tables import DeltaTable
+
+from jobs.looking_back import print_diff, print_history
+from jobs.showing import console
+from jobs.times import micros_of
+from pipelines.commits import recent_commits
+from pipelines.errors import BadNumberError, BadTimeError, StepOrderError
+from pipelines.revision.past import between, reasons, values, version_of
+from pipelines.runs import Record
+from pipelines.steps.revise import revise
+from pipelines.steps.run import Run
+from pipelines.warehouse import latest_version
+from tests.pipeline.flights import Lake, all_steps, answers, flight, renamed
+
+pytestmark = pytest.mark.spark
+
+WEEK = ("2013-03-01", "2013-03-08")
+
+
+def snowballs(day: int, legs: int, carrier: str = "UA") -> list[dict[str, Any]]:
+    """`legs` flights of one aircraft of `carrier`, each later than the one before: 2^legs - 1 trends."""
+    return [
+        flight(
+            10 * day + leg, f"2013-03-{day:02d}T{8 + leg:02d}:00:00", event_id=f"{carrier}-{day}-{leg}",
+            carrier=carrier, tailnum=f"N{carrier}", dep_delay=10.0 + leg,
+        )
+        for leg in range(legs)
+    ]  # fmt: skip
+
+
+def sql(lake: Lake, statement: str) -> None:
+    """A statement on the source, written as `flights`."""
+    lake.spark.sql(statement.replace("flights", f"delta.`{lake.warehouse.source('flights')}`"))
+
+
+def revised(run: Run, run_id: str) -> Record:
+    return revise(renamed(run, run_id))
+
+
+def counts(lake: Lake, run: Run) -> dict[tuple[str, int], int]:
+    rows = answers(lake.results(run), run)
+    return {(row["carrier"], row["window_start"].day): int(row["snowballs"]) for row in rows}
+
+
+def told(record: Record) -> str:
+    return str(next(item["observed"] for item in record.checks if item["check"] == "revision"))
+
+
+def changed(record: Record) -> tuple[int | None, int | None, int | None]:
+    return record.rows_inserted, record.rows_updated, record.rows_deleted
+
+
+def test_late_changed_and_deleted_events(lake: Lake) -> None:
+    """Inserts, updates and retractions in one commit; only the windows they touch are computed; then all is quiet."""
+    lake.deliver([*snowballs(1, 3), *snowballs(2, 2), *snowballs(3, 2, "AA")], feed="first")
+    run = lake.run(lake.pattern(), *WEEK, "r1")
+    with pytest.raises(StepOrderError, match="has published nothing"):
+        revise(run)
+    all_steps(run)
+    assert changed(revised(run, "nothing new")) == (0, 0, 0)
+    path = lake.warehouse.results(run.name)
+    before = latest_version(lake.spark, path)
+
+    late = flight(99, "2013-03-01T20:00:00", tailnum="NUA", dep_delay=99.0)
+    lake.deliver([late, *snowballs(5, 1, "B6"), *snowballs(20, 3)], feed="second")
+    sql(lake, "DELETE FROM flights WHERE carrier = 'AA'")
+    record = revised(run, "v1")
+    assert told(record) == "7 rows changed from version 1 to 3: 3 windows touched"
+    assert changed(record) == (1, 1, 1)
+    assert counts(lake, run) == {("UA", 1): 15, ("UA", 2): 3, ("B6", 5): 1}
+    commits = recent_commits(lake.spark, path)
+    assert [commit.version for commit in commits if commit.version > before] == [before + 1]
+    assert commits[0].note["source_version"] == 3
+
+    sql(lake, "UPDATE flights SET distance = distance + 1")  # no condition or measure reads it
+    assert changed(revised(run, "v2")) == (0, 0, 0)
+    sql(lake, "UPDATE flights SET dep_delay = 10.0 WHERE event_id = 'UA-99'")  # the trends of that day go back to 8
+    assert changed(revised(run, "v3")) == (0, 1, 0)
+    assert counts(lake, run) == {("UA", 1): 8, ("UA", 2): 3, ("B6", 5): 1}
+    assert latest_version(lake.spark, path) == before + 2
+    again = all_steps(renamed(run, "all of it"))
+    assert changed(again) == (0, 0, 0)
+    what_was_published(lake, run, before)
+
+
+def what_was_published(lake: Lake, run: Run, before: int) -> None:
+    """The two clocks: any version can be read, compared with another, and followed row by row."""
+    path = lake.warehouse.results(run.name)
+    made = {
+        row[0]: row[1]
+        for row in DeltaTable.forPath(lake.spark, path).history().select("version", "timestamp").collect()
+    }
+    assert version_of(lake.spark, path, str(before)) == before
+    assert version_of(lake.spark, path, made[before + 1].astimezone(UTC).isoformat()) == before + 1
+    with pytest.raises(BadNumberError, match="the results have versions 0 to"):
+        version_of(lake.spark, path, "99")
+    with pytest.raises(BadTimeError, match="there were no results"):
+        version_of(lake.spark, path, "2013-01-01")
+    numbers, rows = between(lake.spark, path, run.plan, before, before + 2)
+    assert numbers == {"added": 1, "changed": 1, "retracted": 1}
+    found = {(row["kind"], (row["after"] or row["before"])["carrier"]) for row in rows.collect()}
+    assert found == {("changed", "UA"), ("added", "B6"), ("retracted", "AA")}
+    assert [commit.note["source_version"] for commit in reasons(lake.spark, path, before, before + 2)] == [3, 5]
+    had = values(lake.spark, path, run.plan, {"carrier": "UA"}, micros_of("2013-03-01", ""))
+    told = [(value.commit.note["source_version"], int(value.row["snowballs"])) for value in had if value.row]
+    assert told == [(1, 7), (3, 15), (5, 8)]
+    gone = values(lake.spark, path, run.plan, {"carrier": "AA"}, micros_of("2013-03-03", ""))
+    assert [value.row is None for value in gone] == [False, True]
+    with console.capture() as printed:
+        print_diff(lake.spark, path, run.plan, (str(before), str(before + 2)), 10)
+        print_history(lake.spark, path, run.plan, {"carrier": "AA"}, micros_of("2013-03-03", ""))
+    lines = printed.get()
+    assert f"version {before} to {before + 2}: 1 added, 1 changed, 1 retracted" in lines
+    assert "snowballs 7 -> 8" in lines
+    assert f"version {before + 1}, revision v1 of the source's version 3: retracted" in lines
+
+
+def test_quarantined_rows_that_are_repaired(lake: Lake) -> None:
+    """A row that breaks the contract counts once it is repaired; one that breaks it now goes, and into quarantine; and
+    where the first of two rows with one id goes, the second comes."""
+    good = snowballs(1, 3)
+    broken = {**good[2], "event_id": "broken", "arr_time": None, "dep_delay": 50.0}
+    twin = {**good[0], "event_time": good[0]["event_time"].replace(day=4), "tailnum": "NZZ"}
+    lake.deliver([*good, broken, twin, *(row for day in (5, 6, 7) for row in snowballs(day, 15))], feed="first")
+    run = lake.run(lake.pattern(), *WEEK, "r1")
+    all_steps(run)
+    assert counts(lake, run)[("UA", 1)] == 7
+    assert ("UA", 4) not in counts(lake, run)
+    sql(lake, "UPDATE flights SET arr_time = 1300 WHERE event_id = 'broken'")
+    revised(run, "repaired")
+    assert counts(lake, run)[("UA", 1)] == 11  # as late as the third flight, so never after it
+    sql(lake, f"DELETE FROM flights WHERE event_id = '{good[0]['event_id']}' AND tailnum = 'NUA'")
+    revised(run, "first of two gone")
+    assert counts(lake, run)[("UA", 1)] == 5
+    assert counts(lake, run)[("UA", 4)] == 1
+    sql(lake, "UPDATE flights SET tailnum = 'no such' WHERE tailnum = 'NZZ'")
+    record = revised(run, "broken now")
+    assert (record.rows_quarantined, record.rows_deleted) == (1, 1)
+    assert lake.quarantined().where("run_id = 'broken now'").count() == 1
+    assert changed(all_steps(renamed(run, "all of it"))) == (0, 0, 0)
