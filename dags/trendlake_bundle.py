@@ -17,9 +17,17 @@ from airflow.dag_processing.bundles.base import BaseDagBundle
 LOADER = '''\
 """The Airflow DAG of one pattern. Written by Trendlake from {path}, whose text follows."""
 {text}
-from trendlake_dags import pattern_dag
+from trendlake_dags import pattern_dag, revise_dag
 
 dag = pattern_dag({path!r})
+revision = revise_dag({path!r})
+'''
+SOURCES = "sources_of_the_project.py"
+INGESTION = '''\
+"""The Airflow DAGs that ingest files into the project's sources. Written by Trendlake."""
+from trendlake_dags import ingest_dags
+
+globals().update(ingest_dags())
 '''
 
 
@@ -44,6 +52,7 @@ class PatternsBundle(BaseDagBundle):
         """Writes what changed and removes what is gone; safe beside another process that does the same."""
         self.path.mkdir(parents=True, exist_ok=True)
         wanted = {f"{path.stem}.py": loader(path) for path in sorted(self.patterns.glob("*.yaml"))}
+        wanted[SOURCES] = INGESTION
         for name, code in wanted.items():
             file = self.path / name
             if not file.is_file() or file.read_text() != code:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, chain
 from airflow.sdk.exceptions import AirflowTimetableInvalid
 
 from cep_core import Pattern, PatternErrors
@@ -36,13 +37,7 @@ def pattern_dag(path: str) -> DAG:
         catchup=False,
         max_active_runs=2,
         tags=["trendlake", pattern.kind, str(pattern.source), *pattern.tags],
-        default_args={
-            "owner": pattern.owner or "trendlake",
-            "retries": 2,
-            "retry_delay": timedelta(seconds=15),
-            "retry_exponential_backoff": True,
-            "max_retry_delay": timedelta(minutes=10),
-        },
+        default_args=defaults(pattern.owner),
         params={
             name: Param(None, type=["null", "string"], format="date-time", description=text)
             for name, text in (
@@ -53,6 +48,71 @@ def pattern_dag(path: str) -> DAG:
     ) as dag:
         chain(*(step_task(step, path) for step in STEPS))
     return dag
+
+
+def revise_dag(path: str) -> DAG | None:
+    """The DAG that keeps what a pattern has published true to its source: a run for each new version. None for a
+    pattern whose consistency is `weak`: it corrects nothing."""
+    pattern = check_pattern(find_project(), Path(path))
+    if pattern.consistency == "weak":
+        return None
+    with DAG(
+        dag_id=f"{pattern.name}_revise",
+        description=f"Late, changed and deleted events of {pattern.source} in the results of {pattern.name}",
+        schedule=[source_asset(str(pattern.source))],
+        start_date=EPOCH,
+        catchup=False,
+        max_active_runs=1,  # a second would find nothing left to do
+        tags=["trendlake", "revise", pattern.kind, str(pattern.source), *pattern.tags],
+        default_args=defaults(pattern.owner),
+    ) as dag:
+        # A run that an asset has started has no data interval, nor a logical date: it needs neither.
+        submitted("revise", f"trendlake {pattern.name} revise", ["revise", path, "--run-id", "{{ run_id }}"])
+    return dag
+
+
+def ingest_dags() -> dict[str, DAG]:
+    """For each source a DAG that ingests files into it and tells Airflow that it has a new version."""
+    return {f"ingest_{path.stem}": ingest_dag(path.stem) for path in source_contracts()}
+
+
+def ingest_dag(source: str) -> DAG:
+    with DAG(
+        dag_id=f"ingest_{source}",
+        description=f"Files into {source}, then the revision of every pattern that reads it",
+        schedule=None,
+        start_date=EPOCH,
+        catchup=False,
+        max_active_runs=1,
+        tags=["trendlake", "ingest", source],
+        default_args=defaults(""),
+        render_template_as_native_obj=True,
+        params={"files": Param([], type="array", items={"type": "string"}, description="CSV, Parquet or JSON files")},
+    ) as dag:
+        arguments = f"{{{{ ['ingest', '{source}'] + params['files'] }}}}"
+        submitted("ingest", f"trendlake ingest {source}", arguments, outlets=[source_asset(source)])
+    return dag
+
+
+def source_contracts() -> list[Path]:
+    """The contracts of sources, not of results."""
+    return [path for path in sorted(find_project().contracts.glob("*.yaml")) if not path.stem.startswith("results_")]
+
+
+def source_asset(source: str) -> Asset:
+    """A source's table: an event of it says that there is a new version."""
+    return Asset(name=f"source_{source}", uri=f"trendlake://sources/{source}")
+
+
+def defaults(owner: str) -> dict[str, Any]:
+    """What all tasks of a DAG share."""
+    return {
+        "owner": owner or "trendlake",
+        "retries": 2,
+        "retry_delay": timedelta(seconds=15),
+        "retry_exponential_backoff": True,
+        "max_retry_delay": timedelta(minutes=10),
+    }
 
 
 def timetable(pattern: Pattern) -> CronDataIntervalTimetable | None:
@@ -69,20 +129,18 @@ def timetable(pattern: Pattern) -> CronDataIntervalTimetable | None:
 
 
 def step_task(step: str, path: str) -> SparkSubmitOperator:
-    """One step of docs/architecture.md, as a Spark application."""
+    """One step of docs/architecture.md."""
+    arguments = [step.replace("_", "-"), path, "--from", FROM, "--to", TO, "--run-id", "{{ run_id }}"]
+    return submitted(step, f"trendlake {Path(path).stem} {step}", arguments)
+
+
+def submitted(task: str, name: str, arguments: Any, **options: Any) -> SparkSubmitOperator:
+    """A task that is a `trendlake` command in a Spark application."""
     return SparkSubmitOperator(
-        task_id=step,
+        task_id=task,
         conn_id=SPARK_CONNECTION,
-        name=f"trendlake {Path(path).stem} {step}",
+        name=name,
         application=str(SUBMIT),
-        application_args=[
-            step.replace("_", "-"),
-            path,
-            "--from",
-            FROM,
-            "--to",
-            TO,
-            "--run-id",
-            "{{ run_id }}",
-        ],
+        application_args=arguments,
+        **options,
     )

@@ -32,6 +32,9 @@ print("DAGS" + json.dumps({
             "retries": sorted({task.retries for task in dag.tasks}),
             "backoff": all(task.retry_exponential_backoff for task in dag.tasks),
             "owner": dag.owner, "tags": sorted(dag.tags), "catchup": dag.catchup,
+            "schedule": [asset.name for asset in getattr(dag.timetable, "asset_condition", None).objects]
+            if getattr(dag.timetable, "asset_condition", None) else None,
+            "outlets": [outlet.name for task in dag.tasks for outlet in task.outlets],
             "max_active_runs": dag.max_active_runs, "doc_md": dag.doc_md, "params": sorted(dag.params),
         }
         for dag in bag.dags.values()
@@ -57,26 +60,54 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> dict[str, Any]:
     return found
 
 
-def test_every_pattern_is_a_dag(home: AirflowHome, described: dict[str, Any]) -> None:
-    """One DAG a pattern file, and no import error."""
+def names(home: AirflowHome) -> set[str]:
+    """The patterns."""
     assert home.patterns is not None
+    return {path.stem for path in home.patterns.glob("*.yaml")}
+
+
+@pytest.fixture
+def scheduled(home: AirflowHome, described: dict[str, Any]) -> dict[str, Any]:
+    """The DAGs that run patterns, by name."""
+    return {name: described["dags"][name] for name in names(home)}
+
+
+def test_every_pattern_is_a_dag(home: AirflowHome, described: dict[str, Any]) -> None:
+    """One DAG a pattern file, one for its revisions, one for each source, and no import error."""
+    sources = {path.stem for path in home.project.contracts.glob("*.yaml") if not path.stem.startswith("results_")}
     assert described["errors"] == {}
-    assert set(described["dags"]) == {path.stem for path in home.patterns.glob("*.yaml")}
+    wanted = names(home) | {f"{name}_revise" for name in names(home)} | {f"ingest_{source}" for source in sources}
+    assert set(described["dags"]) == wanted
 
 
-def test_the_steps_are_visible(described: dict[str, Any]) -> None:
+def test_a_new_version_starts_the_revisions(home: AirflowHome, described: dict[str, Any]) -> None:
+    """Ingestion says that its source has a new version; every pattern that reads the source is revised then."""
+    assert described["dags"]["ingest_flights"]["outlets"] == ["source_flights"]
+    for name in names(home):
+        revision = described["dags"][f"{name}_revise"]
+        assert revision["schedule"] == ["source_flights"]
+        assert revision["edges"] == [["revise", []]]
+        assert revision["max_active_runs"] == 1
+
+
+def test_what_is_ingested_reaches_the_command(airflow: AirflowCommand, described: dict[str, Any]) -> None:
+    """Without files a source brings its own data."""
+    assert "['ingest', 'flights']" in airflow("tasks", "render", "ingest_flights", "ingest", "2013-01-05")
+
+
+def test_the_steps_are_visible(scheduled: dict[str, Any]) -> None:
     """check source >> compute >> check results >> publish >> report, each a Spark application."""
     steps = ["check_source", "compute", "check_results", "publish", "report"]
     chained = [[step, follower] for step, follower in zip(steps, [*([s] for s in steps[1:]), []], strict=True)]
-    for dag in described["dags"].values():
+    for dag in scheduled.values():
         assert dag["edges"] == chained
         assert dag["operators"] == ["SparkSubmitOperator"]
 
 
-def test_a_dag_says_what_its_pattern_says(home: AirflowHome, described: dict[str, Any]) -> None:
+def test_a_dag_says_what_its_pattern_says(home: AirflowHome, scheduled: dict[str, Any]) -> None:
     """Owner, source and text come from the YAML; retries back off; nothing is caught up by itself."""
     assert home.patterns is not None
-    for name, dag in described["dags"].items():
+    for name, dag in scheduled.items():
         text = (home.patterns / f"{name}.yaml").read_text()
         assert text in dag["doc_md"]
         assert f"owner: {dag['owner']}" in text
