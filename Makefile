@@ -10,7 +10,7 @@ PATHS := cep_core pipelines jobs dags tests bench scripts
 RUN = JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_home")" PYSPARK_PYTHON="$(CURDIR)/.venv/bin/python" \
       PATH="$(CURDIR)/.venv/bin:$$PATH"
 
-.PHONY: help setup demo test test-fast fuzz bench bench-flink airflow lint types fmt lock jars-lock clean distclean
+.PHONY: help setup demo test test-fast fuzz chaos bench bench-flink airflow lint types fmt lock jars-lock clean distclean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test-fast: setup ## the tests that need neither Spark nor Airflow
 
 fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends)
 	@$(RUN) python -m tests.property.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)
+
+chaos: setup ## random histories of a source, revised and compared with recomputations; kills (HISTORIES=20)
+	@TRENDLAKE_CHAOS=$(or $(HISTORIES),20) $(RUN) python -m pytest tests/pipeline/test_revisions_agree.py tests/pipeline/test_kill.py
 
 bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, and JSON in the state folder
 	@$(RUN) python -m bench
