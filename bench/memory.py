@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from bench.engine import FALLING, stock
 from bench.measured import Measured, plan_of
-from pipelines.shards import Cut
+from pipelines.cut import Cut
+from pipelines.packing import packer
 from pipelines.worker import kernel_of
 
 BATCH = 100_000
@@ -27,7 +28,7 @@ BAR = 150
 
 
 def batches(n: int, prices: np.ndarray[Any, Any]) -> Iterator[pa.RecordBatch]:
-    """n events of type S, a millisecond apart, in batches like Spark's: packed (see `pipelines.packing`)."""
+    """n events of type S, a millisecond apart, in batches like Spark's."""
     for first in range(0, n, BATCH):
         number = np.arange(first, min(first + BATCH, n), dtype=np.int64)
         yield pa.RecordBatch.from_pydict(
@@ -51,12 +52,13 @@ def peak_of(n: int) -> dict[str, float]:
     rng = np.random.default_rng(5)
     prices = rng.permutation(n).astype(np.float64)
     plan = plan_of(FALLING, stock(1, prices[:1]))
-    kernel = kernel_of(plan, Cut(range(1), 1), n)
-    list(kernel(batches(1000, prices)))
-    given = sum(batch.nbytes for batch in batches(n, prices))
+    cut = Cut(range(1), 1)
+    kernel, pack = kernel_of(plan, cut, n), packer(plan, cut)
+    list(kernel(pack(batches(1000, prices))))
+    given = sum(batch.nbytes for batch in pack(batches(n, prices)))
     Path("/proc/self/clear_refs").write_text("5")
     before = held("VmRSS")
-    result = pa.Table.from_batches(kernel(batches(n, prices)))
+    result = pa.Table.from_batches(kernel(pack(batches(n, prices))))
     return {
         "n": n,
         "peak": held("VmHWM") - before,

@@ -3,17 +3,22 @@
 The job: read Delta (the pinned version, its good rows), compute, check the staged rows by the results contract,
 publish: the steps of a run with their records, to a results table that was not there before. The peer: read the same
 columns of the same version, `repartition(company)`, `sortWithinPartitions(company, event_time)`, written to nowhere.
+
+Is the peer fair? Both have one session: Java's own choice of compiler and collector, Spark's adaptive execution as it
+comes, 8 shuffle partitions, the table in 8 files. The peer's columns are the plan's, the event type among them. The job
+need not read that one, as the contract allows one type only; so the peer is timed without it too.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from bench.measured import Measured
+from bench.measured import Measured, show
 from bench.quotes import CONTRACT, double_top, write_quotes
 from bench.trades import bench_project, run_of, session, timed, write_trades
 from cep_core import run_plan
@@ -31,9 +36,9 @@ ROUNDS = 3
 STEPS = (compute, check_results, publish)
 
 
-def bare_sort(run: Run) -> None:
-    """Spark's own work on the columns the plan reads."""
-    source = read_at(run.spark, run.warehouse.source(run.contract.name), 0).select(*run.plan.columns)
+def bare_sort(run: Run, *without: str) -> None:
+    """Spark's own work on the columns the plan names."""
+    source = read_at(run.spark, run.warehouse.source(run.contract.name), 0).select(*run.plan.columns).drop(*without)
     (key,) = run.plan.unit_key
     ordered = source.repartition(key).sortWithinPartitions(key, "event_time")
     ordered.write.format("noop").mode("overwrite").save()
@@ -104,15 +109,23 @@ def measured(
     """Seconds of both, best of `rounds` after one to warm up, and their ratio."""
     run = prepare("day")
     sorts: list[float] = []
+    fewer: list[float] = []
     jobs: list[list[float]] = []
     for number in range(rounds + 1):
         sorts.append(timed(lambda: bare_sort(run)))
+        fewer.append(timed(lambda: bare_sort(run, run.plan.schema.event_type)))
         mine = prepare(f"round_{number}")
         check_source(mine)
         jobs.append([timed(lambda step=step, mine=mine: step(mine)) for step in STEPS])  # type: ignore[misc]
     check(mine)
     best = min(jobs[1:], key=sum)
     told = ", ".join(f"{step.__name__} {seconds:.1f} s" for step, seconds in zip(STEPS, best, strict=True))
-    note = f"{EVENTS:,} events, {COMPANIES:,} keys: {told}; Spark's sort {min(sorts[1:]):.1f} s; wall clock"
+    note = f"{EVENTS:,} events, {COMPANIES:,} keys: {told}; Spark's sort {min(sorts[1:]):.1f} s, "
+    note += f"{min(fewer[1:]):.1f} s without the event type; wall clock"
     ratio = sum(best) / min(sorts[1:])
     return [Measured(f"{name} against Spark's bare sort", ratio, "x", bar, note, at_most=True)]
+
+
+if __name__ == "__main__":
+    folder = Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")).resolve()
+    show(spark_job(folder / "bench" / "lake"), "spark_job")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from pyspark.sql import functions as sf
-
-from bench.measured import Measured
+from bench.measured import Measured, show
 from bench.trades import FALLING, bench_project, run_of, session, timed, write_trades
-from pipelines.shards import distribute, likely
+from pipelines.cut import likely
+from pipelines.shards import distribute
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute, read_events
 
@@ -32,10 +32,15 @@ def time_shards(state: Path, events: int = EVENTS) -> list[Measured]:
         cut = likely(run.plan, events, run.windows, run.profile.limits.shard_rows, cores)
         if cut is not None:
             lie = distribute(run.plan, read_events(run, run.need("check_source")), cut)
-            used = lie.select(sf.spark_partition_id()).distinct().count()
+            used = lie.select("partition").distinct().count()
             told = f"{cut.shards} time shards in {used} partitions on {cores} cores"
         spark.stop()
     gain = seconds["local[1]"] / seconds["local[*]"]
     note = f"{events:,} events of one key in 24 windows: {seconds['local[1]']:.1f} s on one core, "
     note += f"{seconds['local[*]']:.1f} s on all; {told}"
     return [Measured("one hot key, all cores against one", gain, "x", None, note)]
+
+
+if __name__ == "__main__":
+    state = Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")).resolve()
+    show(time_shards(state / "bench" / "lake"), "time_shards")

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numba import njit
 
 from cep_core.buffers import numbers, valid
+from cep_core.values import normalise
 
 Array = Any
 
@@ -66,20 +67,33 @@ def _dense(values: Array, order: Array, ranks: Array) -> int:
 
 
 def group_codes(columns: Sequence[Array], length: int) -> Array:
-    """int32 codes 0..: rows agree on every column exactly when their codes do. NULL agrees with NULL, as in GROUP
-    BY."""
+    """int64 codes 0..: rows agree on every column exactly when their codes do. NULL agrees with NULL, as in GROUP
+    BY. `columns`: normalised (see `values.normalise`), or dictionaries of values that are not."""
     codes = np.zeros(length, dtype=np.int32)
     told = False
     for column in columns:
         if pa.types.is_null(column.type):
             continue
-        encoded = column.dictionary_encode(null_encoding="encode")
-        indices = numbers(encoded.indices)
+        indices, size = _indices(column)
         if told:
-            codes = dense_ranks(codes.astype(np.int64) * max(1, len(encoded.dictionary)) + indices)[0]
+            codes = dense_ranks(codes.astype(np.int64) * max(1, size) + indices)[0]
         else:
             codes, told = indices, True
     return codes
+
+
+def _indices(column: Array) -> tuple[Array, int]:
+    """A column's values as int32 numbers below the size that is returned too; NULL has a number of its own."""
+    if not pa.types.is_dictionary(column.type):
+        encoded = column.dictionary_encode(null_encoding="encode")
+        return numbers(encoded.indices), len(encoded.dictionary)
+    values = normalise(column.dictionary)  # several may be one value then, or NULL
+    codes, size = _indices(values) if len(values) else (np.zeros(0, np.int32), 0)
+    if not column.indices.null_count and size == len(values):
+        return numbers(column.indices).astype(np.int32, copy=False), size
+    nothing = codes[np.argmin(valid(values))] if values.null_count else size
+    indices = np.where(valid(column.indices), numbers(column.indices, 0), len(values))
+    return np.append(codes, np.int32(nothing))[indices], size + 1
 
 
 def ordered_codes(*parts: Array) -> tuple[list[Array], int]:

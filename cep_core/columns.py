@@ -73,7 +73,14 @@ class Events:
 
     def codes(self, names: tuple[str, ...]) -> Array:
         """int64 codes: rows agree on all of `names` exactly when their codes do."""
-        return group_codes([self.column(name) for name in names], self.length)
+        return group_codes([self._keyed(name) for name in names], self.length)
+
+    def _keyed(self, name: str) -> Array:
+        """A column for `group_codes`: a dictionary is not read value by value."""
+        column = self.table.column(name)
+        if pa.types.is_dictionary(column.type):
+            return column.unify_dictionaries().combine_chunks()
+        return self.column(name)
 
     def _matches(self) -> Array:
         matches: Array = np.zeros(self.length, dtype=np.uint64)

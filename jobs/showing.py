@@ -52,7 +52,7 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> None
     Raises ProjectError where that cannot be written.
     """
     from cep_core import draw, explain
-    from pipelines.shards import group_key
+    from pipelines.cut import group_key
     from pipelines.validate import compiled
 
     pattern, plan = compiled(project, project.pattern_path(name))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pipelines.profile import Profile
 from pipelines.project import Project
-from pipelines.session import DEFAULTS, FIXED, find_jars
+from pipelines.session import find_jars, settings_of
 
 LOG4J = """\
 rootLogger.level = warn
@@ -31,7 +31,7 @@ logger.strings.level = error
 def write_spark_settings(folder: Path, project: Project, profile: Profile) -> None:
     """Makes `folder` a `SPARK_CONF_DIR`. Raises JarsMissingError."""
     jars = {"spark.jars": ",".join(str(jar) for jar in find_jars(project))}
-    settings = {**DEFAULTS, **profile.spark, **FIXED, **jars}
+    settings = {**settings_of(profile), **jars}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "log4j2.properties").write_text(LOG4J)
     (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))

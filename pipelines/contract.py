@@ -75,6 +75,14 @@ class Contract:
     def event_time(self) -> str:
         return self.roles["event_time"]
 
+    def assures(self, types: tuple[str, ...]) -> bool:
+        """Whether every row that keeps the rules is an event of one of `types`."""
+        if self.constant_type is not None:
+            return self.constant_type in types
+        named = [rule for rule in self.rules if rule.quarantines and rule.columns == (self.roles["event_type"],)]
+        there = any(rule.kind == "not_null" for rule in named)
+        return there and any(rule.kind == "in_set" and set(rule.values) <= set(types) for rule in named)
+
     def event_schema(self) -> EventSchema:
         """The source as `cep_core` sees it: with the column `TYPE_COLUMN` where the type is a constant. Raises KeyError
         for a table without event roles (a results table)."""

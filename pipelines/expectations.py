@@ -2,16 +2,20 @@
 
 A rule that Great Expectations has no expectation for (a condition over several columns) is judged on a column that
 holds whether each row keeps it. Nothing is sent anywhere, nothing is stored: the context is ephemeral.
+
+On Spark the judge asks for some ten jobs, however few the rows. A small table is brought here by one: with a column of
+truth values for each rule of single rows, so that Spark's own comparisons say who keeps it, as in the split.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
@@ -22,6 +26,8 @@ from pipelines.rule_text import expected_of
 
 DERIVED = ("row", "multiple", "not_missing", "items", "distinct_items")
 """Kinds of rules that are judged on a column of truth values."""
+DERIVED_HERE = (*DERIVED, "in_set", "range", "length", "pattern")
+"""Those of a table that is brought here."""
 
 
 def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[dict[str, Any]]:
@@ -31,33 +37,57 @@ def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[dict
     """
     if not rules:
         return []
+    judged, names = _renamed(frame, rules, DERIVED)
+    return _judged(lambda sources: sources.add_spark("spark", persist=False), judged, rules, names, suite_name)
+
+
+def judge_here(
+    frame: DataFrame, rules: Sequence[Rule], suite_name: str, others: Sequence[Column] = ()
+) -> tuple[list[dict[str, Any]], pa.Table]:
+    """As `judge`, for a table that this process can hold, which is read once; and that table: a row for each row, with
+    the columns `others`."""
+    import pandas as pd
+
+    judged, names = _renamed(frame, rules, DERIVED_HERE, others)
+    table = judged.toArrow()
+    if not rules:
+        return [], table
+    here = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return _judged(lambda sources: sources.add_pandas("here"), here, rules, names, suite_name), table
+
+
+def _judged(
+    add_source: Callable[[Any], Any], data: Any, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str
+) -> list[dict[str, Any]]:
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     import great_expectations as gx
     from great_expectations.data_context.types.base import ProgressBarsConfig
 
-    judged, names = _renamed(frame, rules)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
-    source = context.data_sources.add_spark("spark", persist=False)
-    batches = source.add_dataframe_asset(suite_name).add_batch_definition_whole_dataframe("all")
+    batches = (
+        add_source(context.data_sources).add_dataframe_asset(suite_name).add_batch_definition_whole_dataframe("all")
+    )
     expectations = [expectation_of(rule, names) for rule in rules]
     suite = context.suites.add(gx.ExpectationSuite(suite_name, expectations=expectations))
-    batch = batches.get_batch(batch_parameters={"dataframe": judged})
+    batch = batches.get_batch(batch_parameters={"dataframe": data})
     outcome: Any = batch.validate(suite, result_format={"result_format": "BASIC", "partial_unexpected_count": 0})
     results = {result.expectation_config.meta["rule"]: result for result in outcome.results}
     return [_verdict(rule, results[rule.name]) for rule in rules]
 
 
-def _renamed(frame: DataFrame, rules: Sequence[Rule]) -> tuple[DataFrame, dict[str, str]]:
-    """The columns the rules speak of and those of truth values, under names that need no quoting (Great Expectations
-    quotes none), with the names by column and by rule."""
+def _renamed(
+    frame: DataFrame, rules: Sequence[Rule], derived: Sequence[str], others: Sequence[Column] = ()
+) -> tuple[DataFrame, dict[str, str]]:
+    """The columns the rules speak of, those of truth values for rules of the kinds `derived`, and `others`, under names
+    that need no quoting (Great Expectations quotes none), with the names by column and by rule."""
     names: dict[str, str] = {}
-    columns: list[Column] = [sf.lit(True).alias("row_there")]
+    columns: list[Column] = [sf.lit(True).alias("row_there"), *others]
     for rule in rules:
-        if rule.kind in DERIVED:
+        if rule.kind in derived:
             names[f"rule {rule.name}"] = f"rule_{len(names)}"
             columns.append(is_good(rule).alias(names[f"rule {rule.name}"]))
-        for name in () if rule.kind in DERIVED else rule.columns:
+        for name in () if rule.kind in derived else rule.columns:
             if f"column {name}" not in names:
                 plain = re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) and not name.startswith(
                     ("rule_", "column_", "row_")
@@ -72,7 +102,7 @@ def expectation_of(rule: Rule, names: Mapping[str, str]) -> Any:
     gxe: Any = import_module("great_expectations.expectations")
 
     meta = {"rule": rule.name}
-    if rule.kind in DERIVED:
+    if f"rule {rule.name}" in names:
         return gxe.ExpectColumnValuesToBeInSet(column=names[f"rule {rule.name}"], value_set=[True], meta=meta)
     if rule.kind == "row_count":
         return gxe.ExpectTableRowCountToBeBetween(min_value=0, meta=meta)

@@ -1,42 +1,182 @@
-"""How events travel to the workers: what Spark shuffles is rows, and each of 10 million is paid for by its bytes.
+"""How events travel to the workers. What Spark shuffles is rows, and 10 million are dear; so a worker right after the
+scan takes blocks of many rows, and for each partition that some of them go to makes one row: the partition's number and
+its events as an Arrow stream. A few hundred such rows are shuffled, and read where they arrive without being copied.
 
-An event's type is one of the few that the plan names, so its number travels, and nothing where there is only one;
-in the worker it is a dictionary column.
+Texts of the group travel as dictionaries. An event's type is one of the few the plan names, so its number travels, and
+nothing where there is only one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from numba import njit
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from cep_core.buffers import arrow, numbers, repeated
+from pipelines.cut import Cut, copies, group_key
+from pipelines.placing import Placed, place
 from pipelines.quarantine import column
 
+Array = Any
+Batches = Iterator[pa.RecordBatch]
 
-def packed(plan: AnyPlan, events: DataFrame) -> DataFrame:
-    """`events` with the type's number in `plan.event_types` in place of its name, or without the column where the plan
-    knows one type only; events of other types are left out. As they are where every type matters."""
-    if plan.event_types is None:
-        return events
-    kind = column(plan.schema.event_type)
-    known = events.where(kind.isin(list(plan.event_types)))
-    if len(plan.event_types) == 1:
-        return known.drop(plan.schema.event_type)
-    number = sf.lit(0)
-    for code, name in enumerate(plan.event_types):
-        number = sf.when(kind == sf.lit(name), sf.lit(code)).otherwise(number)
-    return known.withColumn(plan.schema.event_type, number)
+SHARD = "__trendlake_shard"
+PARTITION = "partition"
+SCHEMA = pa.schema({PARTITION: pa.int32(), "events": pa.binary()})
+BLOCK_ROWS = 1 << 19
+BLOCK_BYTES = 1 << 26
+"""A block is at most one batch more than this: what a worker holds while it packs, some three times over."""
 
 
-def unpacked(plan: AnyPlan, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch as it arrived, with the event types named again."""
-    if plan.event_types is None:
-        return batch
+def typed(plan: AnyPlan, events: DataFrame) -> DataFrame:
+    """`events`, of the plan's types, with the type's number in `plan.event_types` in place of its name, or without the
+    column where there is one type only. As they are where every type matters, or the group shows them."""
     name = plan.schema.event_type
-    columns = {field: batch.column(field) for field in batch.schema.names}
-    codes = columns.get(name, pa.array(np.zeros(batch.num_rows, np.int8)))
-    columns[name] = pa.DictionaryArray.from_arrays(pc.cast(codes, pa.int8()), pa.array(plan.event_types))
-    return pa.RecordBatch.from_pydict(columns)
+    if plan.event_types is None or name in group_key(plan):
+        return events
+    if len(plan.event_types) == 1:
+        return events.drop(name)
+    number = sf.lit(0)
+    for code, kind in enumerate(plan.event_types):
+        number = sf.when(column(name) == sf.lit(kind), sf.lit(code)).otherwise(number)
+    return events.withColumn(name, number)
+
+
+def packer(plan: AnyPlan, cut: Cut) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow`: batches of typed events in, rows of `SCHEMA` out."""
+
+    def pack(batches: Batches) -> Batches:
+        for block in blocks(batches, max(1, BLOCK_ROWS // copies(plan, cut))):
+            keyed = encoded(plan, block)
+            placed = place(plan, cut, keyed)
+            for partition, events in parted(keyed, placed, tell_shard=cut.shards > 1):
+                number = arrow(np.array([partition], np.int32))
+                yield pa.RecordBatch.from_arrays([number, _stream(events)], schema=SCHEMA)
+
+    return pack
+
+
+def blocks(batches: Batches, rows: int) -> Iterator[pa.Table]:
+    """The batches, joined until they are `rows` or `BLOCK_BYTES`."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+        if sum(b.num_rows for b in held) >= rows or sum(b.nbytes for b in held) >= BLOCK_BYTES:
+            yield pa.Table.from_batches(held).combine_chunks()
+            held.clear()
+    if held:
+        yield pa.Table.from_batches(held).combine_chunks()
+
+
+def encoded(plan: AnyPlan, block: pa.Table) -> pa.Table:
+    """The block with the group's texts as dictionaries."""
+    for name in group_key(plan):
+        index = block.schema.get_field_index(name)
+        if pa.types.is_string(block.schema.field(index).type):
+            block = block.set_column(index, name, block.column(index).dictionary_encode())
+    return block
+
+
+def parted(block: pa.Table, placed: Placed, *, tell_shard: bool) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The placed rows of each partition, in the block's order; with the column `SHARD` where that is asked for."""
+    if not len(placed.rows):
+        return
+    order, starts = _by_partition(placed.partition, int(placed.partition.max()) + 1)
+    rows = placed.rows[order]
+    taken: dict[str, Array] = {}
+    dictionaries: dict[str, tuple[Array, Array]] = {}
+    for name in block.column_names:
+        (array,) = block.column(name).chunks
+        if pa.types.is_dictionary(array.type):
+            dictionaries[name] = (array.dictionary, np.full(len(array.dictionary), -1, np.int32))
+            taken[name] = numbers(array.indices, -1)[rows]
+        else:
+            taken[name] = array.take(arrow(rows))
+    if tell_shard:
+        taken[SHARD] = arrow(placed.shard[order])
+    for partition, (start, end) in enumerate(pairwise(starts)):
+        if start < end:
+            arrays = [
+                _compact(*dictionaries[name], values[start:end]) if name in dictionaries else values[start:end]
+                for name, values in taken.items()
+            ]
+            yield partition, pa.RecordBatch.from_arrays(arrays, list(taken))
+
+
+def _compact(dictionary: Array, numbers: Array, codes: Array) -> Array:
+    """A dictionary array of `codes` (-1: NULL) that holds the values in use only. `numbers`: -1 for each value of
+    `dictionary`, and so again at the end."""
+    fresh = np.empty(len(codes), np.int32)
+    used = np.empty(min(len(codes), len(numbers)), np.int64)
+    used = used[: _renumber(codes, numbers, fresh, used)]
+    return pa.DictionaryArray.from_arrays(arrow(fresh, codes < 0), dictionary.take(arrow(used)))
+
+
+def _stream(batch: pa.RecordBatch) -> Array:
+    """An Arrow stream of one batch as an array of one binary value, not copied."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    written = sink.getvalue()
+    ends = pa.py_buffer(np.array([0, written.size], np.int32))
+    return pa.Array.from_buffers(pa.binary(), 1, [None, ends, written])
+
+
+def unpacked(plan: AnyPlan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The events of a batch of `SCHEMA`, part by part, with their types named again."""
+    for value in batch.column("events"):
+        for events in pa.ipc.open_stream(value.as_buffer()):
+            yield _named(plan, events)
+
+
+def _named(plan: AnyPlan, events: pa.RecordBatch) -> pa.RecordBatch:
+    name = plan.schema.event_type
+    if plan.event_types is None or name in group_key(plan):
+        return events
+    columns = {field: events.column(field) for field in events.schema.names}
+    codes = numbers(columns[name]) if name in columns else np.zeros(events.num_rows, np.int8)
+    names = pa.concat_arrays([repeated(kind, 1) for kind in plan.event_types])
+    columns[name] = pa.DictionaryArray.from_arrays(arrow(codes.astype(np.int8)), names)
+    return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+@njit(cache=True, nogil=True)
+def _by_partition(partition: Array, count: int) -> tuple[Array, Array]:
+    """Row numbers by partition, in their order; where each partition starts, and the end."""
+    starts = np.zeros(count + 1, np.int64)
+    for i in range(partition.shape[0]):
+        starts[partition[i] + 1] += 1
+    for p in range(count):
+        starts[p + 1] += starts[p]
+    order = np.empty(partition.shape[0], np.int64)
+    at = starts[:-1].copy()
+    for i in range(partition.shape[0]):
+        order[at[partition[i]]] = i
+        at[partition[i]] += 1
+    return order, starts
+
+
+@njit(cache=True, nogil=True)
+def _renumber(codes: Array, numbers: Array, fresh: Array, used: Array) -> int:
+    count = 0
+    for i in range(codes.shape[0]):
+        code = codes[i]
+        if code >= 0:
+            if numbers[code] < 0:
+                numbers[code] = count
+                used[count] = code
+                count += 1
+            fresh[i] = numbers[code]
+        else:
+            fresh[i] = 0
+    for k in range(count):
+        numbers[used[k]] = -1
+    return count

@@ -125,6 +125,13 @@ def good_rows(annotated: DataFrame) -> DataFrame:
     return annotated.where(sf.size(BROKEN) == 0).drop(BROKEN)
 
 
+def keeping(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """The rows that keep every rule of single rows, by a plain filter: what `annotate` without `unique` leaves, but no
+    row is given its list of reasons, which costs more than to read it."""
+    kept = [is_good(rule) for rule in rules if rule.quarantines and rule.kind != "unique"]
+    return frame.where(reduce(lambda a, b: a & b, kept)) if kept else frame
+
+
 def bad_rows(annotated: DataFrame, run_id: str, source_version: int) -> DataFrame:
     """The rows that break a rule, as they came, with the columns `ADDED`: `rule` is the first rule broken,
     `reason` says all."""

@@ -15,10 +15,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from cep_core.errors import TrendlakeError
 from pipelines import quarantine as q
 from pipelines.commits import commit_token, find_commit, recent_commits
+from pipelines.cut import Cut, likely
 from pipelines.errors import ShardTooLargeError, StepOrderError
 from pipelines.runs import Record, recorded
 from pipelines.session import quiet
-from pipelines.shards import Cut, choose, distribute, likely
+from pipelines.shards import choose, distribute
 from pipelines.steps.run import Run
 from pipelines.stretches import changed, hash_column, told
 from pipelines.warehouse import exists, read_at
@@ -91,22 +92,26 @@ def _verdict(checked: Mapping[str, Any], check: str) -> Mapping[str, Any]:
 def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
     """The good rows the plan needs of the pinned version: its columns, its event types, the windows' time range.
 
-    The split is made again from the same rules. Where check_source has found no duplicates, they are not looked for
-    again: that would shuffle every row.
+    The split of check_source is made again, as far as it can differ from all rows: where it has set none apart, in the
+    same version, range and contract, every row is good; where it has found no duplicates, they are not looked for.
     """
-    source = _source(run, checked)
+    source, rules = _source(run, checked), run.contract.rules
     inside = q.in_range(run.contract, *run.span)
-    repeated = any(not item["success"] for item in checked["checks"] if item["check"] == "repeated_rows")
-    rest = source.where(~inside) if repeated else None
-    return needed(run, q.good_rows(q.annotate(source.where(inside), run.contract.rules, unique=repeated, rest=rest)))
+    rows = source.where(inside)
+    if checked.get("rows_quarantined") == 0:
+        return needed(run, rows)
+    if any(not item["success"] for item in checked["checks"] if item["check"] == "repeated_rows"):
+        return needed(run, q.good_rows(q.annotate(rows, rules, rest=source.where(~inside))))
+    return needed(run, q.keeping(rows, rules))
 
 
 def needed(run: Run, good: DataFrame) -> DataFrame:
     """Of good rows of the source what the plan reads: its columns and its event types."""
     if run.contract.constant_type is not None:
         good = good.withColumn(run.plan.schema.event_type, sf.lit(run.contract.constant_type))
-    if run.plan.event_types is not None:
-        good = good.where(q.column(run.plan.schema.event_type).isin(list(run.plan.event_types)))
+    types = run.plan.event_types
+    if types is not None and not run.contract.assures(types):
+        good = good.where(q.column(run.plan.schema.event_type).isin(list(types)))
     return good.select(*[q.column(name) for name in run.plan.columns])
 
 
@@ -118,7 +123,7 @@ def reached(run: Run, checked: Mapping[str, Any]) -> int | None:
     """How far time has come in the pinned version, for a plan that waits for it."""
     if not run.plan.waits or not run.windows:
         return None
-    good = q.good_rows(q.annotate(_source(run, checked), run.contract.rules, unique=False))
+    good = q.keeping(_source(run, checked), run.contract.rules)
     return watermark(good, run.contract.event_time, run.span, run.lateness)
 
 

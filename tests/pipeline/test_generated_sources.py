@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 from cep_core import run_plan
 from jobs.cli import app
 from pipelines.contract import load_contract
+from pipelines.cut import Cut
 from pipelines.generate import START_US, STREAMS
 from pipelines.generate.load import Asked, deliveries
 from pipelines.ingest import feeds, ingest
 from pipelines.runs import need
-from pipelines.shards import Cut
 from pipelines.steps.compute import computed, read_events
 from tests.conftest import ROOT
 from tests.pipeline.flights import Lake, all_steps, answers

@@ -12,8 +12,8 @@ from pyspark.sql import functions as sf
 
 from pipelines.contract import Contract, load_contract
 from pipelines.contract_rules import Limit
-from pipelines.expectations import judge
-from pipelines.quarantine import BROKEN, annotate, bad_rows, good_rows, is_good
+from pipelines.expectations import judge, judge_here
+from pipelines.quarantine import BROKEN, annotate, bad_rows, good_rows, is_good, keeping
 
 pytestmark = pytest.mark.spark
 
@@ -127,6 +127,24 @@ def test_the_split_loses_nothing(frame: DataFrame, contract: Contract) -> None:
     rules = {row["rule"] for row in annotated.select(sf.explode(BROKEN).alias("b")).select("b.rule").collect()}
     assert not rules & {"mostly_there", "enough", "pair_unique"}
     annotated.unpersist()
+
+
+def test_good_rows_by_a_plain_filter(frame: DataFrame, contract: Contract) -> None:
+    """Where no row is a duplicate, the rows that keep every rule are those that are given no reason."""
+    slow = good_rows(annotate(frame, contract.rules, unique=False)).orderBy("id")
+    fast = keeping(frame, contract.rules).orderBy("id").collect()
+    assert [row["id"] for row in fast] == ["r1", "r1", "r6"]
+    assert fast == slow.collect()
+    assert keeping(frame, []).count() == len(ROWS)
+
+
+def test_a_small_table_is_judged_here_with_the_same_verdicts(frame: DataFrame, contract: Contract) -> None:
+    """Brought to this process, every rule has the verdict it has on Spark: NULL, NaN, duplicates and all."""
+    whole = [sf.col("x").isNotNull().alias("row_x")]
+    verdicts, table = judge_here(frame, contract.rules, "odd", whole)
+    assert verdicts == judge(frame, contract.rules, "odd")
+    assert sorted(table["row_x"].to_pylist()) == [False] + [True] * 9
+    assert judge_here(frame.limit(0), contract.rules, "odd")[0] == judge(frame.limit(0), contract.rules, "odd")
 
 
 def test_bounds_on_how_many(frame: DataFrame, contract: Contract) -> None:

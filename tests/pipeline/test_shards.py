@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import functions as sf
 
 from cep_core import run_plan
+from pipelines.cut import Cut, likely
 from pipelines.errors import ShardTooLargeError
-from pipelines.packing import packed
-from pipelines.shards import PARTITION, SHARD, Cut, choose, distribute, likely, placed, sharded
+from pipelines.packing import packer, typed
+from pipelines.placing import place
+from pipelines.shards import ROWS, choose, counted, distribute
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute, computed, read_events
 from pipelines.steps.run import Run
@@ -68,28 +72,26 @@ def test_any_cut_gives_the_same_rows(run: Run) -> None:
         assert rows_of(computed(run, events, cut).toArrow()) == whole, cut
 
 
-def test_an_event_goes_to_every_shard_that_needs_it(run: Run) -> None:
-    """Shards by column arithmetic are those by `Windows.holding`, before the epoch and after."""
-    events = read_events(run, checked(run))
-    cut = Cut(run.windows, 4, 2)
-    named = events.withColumn("at", events["event_time"].cast("double"))
-    for row in sharded(run.plan, named, cut).groupBy("at").agg({SHARD: "collect_set"}).collect():
-        holding = run.plan.windows.holding(round(row["at"] * 10**6))
-        wanted = {(j - cut.windows[0]) // cut.size for j in holding if j in cut.windows}
-        assert set(row[f"collect_set({SHARD})"]) == wanted
-
-
 def test_a_unit_is_whole_in_one_partition(run: Run) -> None:
-    """Rows of one group and shard lie together, where `placed` says."""
+    """What arrives in a partition is all there is of the units that are placed there, and nothing else."""
     events = read_events(run, checked(run))
     cut = Cut(run.windows, 6, 5)
-    lie = distribute(run.plan, events, cut).withColumn("at", sf.spark_partition_id())
-    units = lie.groupBy("carrier", SHARD).agg(sf.collect_set("at").alias("at"))
-    said = placed(run.plan, sharded(run.plan, events, cut), cut).select("carrier", SHARD, PARTITION).distinct()
-    both = units.join(said, ["carrier", SHARD])
-    assert both.count() == units.count() == said.count()
-    assert both.where(sf.size("at") > 1).isEmpty()
-    assert both.where(sf.get("at", sf.lit(0)) != sf.col(PARTITION)).isEmpty()
+    lie = distribute(run.plan, events, cut).select("partition", sf.spark_partition_id().alias("at"))
+    assert lie.where("partition != at").isEmpty()
+    partitions = place(run.plan, cut, events.toArrow()).partition
+    assert {row["at"] for row in lie.collect()} == set(partitions.tolist())
+
+
+def test_units_are_counted_where_they_are_placed(run: Run) -> None:
+    """The numbers of rows by unit are those of the rows as they are placed, and carry the group's columns."""
+    events = read_events(run, checked(run))
+    cut = Cut(run.windows, 6, 5)
+    table = events.toArrow()
+    placed = place(run.plan, cut, table)
+    carriers = table["carrier"].take(pa.array(placed.rows)).to_pylist()
+    units = Counter(zip(carriers, placed.shard.tolist(), strict=True))
+    found = counted(run.plan, events.repartition(3), cut).collect()
+    assert {(row["carrier"], row["__trendlake_shard"]): row[ROWS] for row in found} == units
 
 
 @pytest.mark.parametrize("limit", [45, 120, 400])
@@ -99,8 +101,7 @@ def test_a_hot_group_is_spread_by_time(run: Run, limit: int) -> None:
     rows = events.count()
     assert rows > limit
     cut = choose(run.plan, events, rows, run.windows, limit, cores=2)
-    loads = placed(run.plan, sharded(run.plan, events, cut), cut).groupBy(PARTITION).count()
-    assert loads.agg(sf.max("count")).collect()[0][0] <= limit
+    assert np.bincount(place(run.plan, cut, events.toArrow()).partition).max() <= limit
     assert cut.partitions < 150
     whole = rows_of(run_plan(run.plan, events.toArrow(), run.windows))
     assert rows_of(computed(run, events, cut).toArrow()) == whole
@@ -143,9 +144,12 @@ def test_a_cut_is_guessed_where_units_are_likely_to_fit(
 
 def test_the_worker_takes_batches_one_by_one(run: Run) -> None:
     """The kernel function is a generator over batches: it holds what has come, and stops at the limit at once."""
-    events = packed(run.plan, read_events(run, checked(run))).limit(90).toArrow()
-    shard = pa.array([0] * events.num_rows, pa.int32())
-    batches = events.append_column(SHARD, shard).to_batches(max_chunksize=10)
+    cut = Cut(run.windows, len(run.windows))
+    events = typed(run.plan, read_events(run, checked(run))).limit(90).toArrow()
+    batches = [
+        packed for batch in events.to_batches(max_chunksize=10) for packed in packer(run.plan, cut)(iter([batch]))
+    ]
+    assert len(batches) == 9
     taken = 0
 
     def feed() -> Iterator[pa.RecordBatch]:
@@ -154,7 +158,7 @@ def test_the_worker_takes_batches_one_by_one(run: Run) -> None:
             taken += 1
             yield batch
 
-    kernel = kernel_of(run.plan, Cut(run.windows, len(run.windows)), limit=35)
+    kernel = kernel_of(run.plan, cut, limit=35)
     with pytest.raises(ShardTooLargeError):
         list(kernel(feed()))
     assert taken == 4

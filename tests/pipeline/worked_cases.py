@@ -13,9 +13,10 @@ from pyspark.sql import functions as sf
 
 from cep_core import compile_plan, load_pattern
 from pipelines.contract import Column, Contract
+from pipelines.cut import Cut
 from pipelines.profile import Limits, Profile
 from pipelines.project import Project
-from pipelines.shards import Cut, choose
+from pipelines.shards import choose
 from pipelines.steps.compute import computed, read_events
 from pipelines.steps.run import Run
 from pipelines.warehouse import Warehouse
@@ -23,7 +24,7 @@ from tests.cases_loader import Case
 from tests.engines import from_table, to_table
 
 ROLES = {name: name for name in ("event_id", "event_time", "event_type")}
-CHECKED = {"source_version": 0, "checks": []}
+CHECKED = {"source_version": 0, "rows_quarantined": 0, "checks": []}
 """What check_source would have recorded of a table of one version that breaks no rule."""
 CUT = "cut"
 PROFILE = Profile(master="local[2]")
