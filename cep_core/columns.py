@@ -12,8 +12,8 @@ from numba import njit
 from cep_core import syntax as s
 from cep_core.buffers import arrow, numbers
 from cep_core.codes import group_codes, ordered_codes
-from cep_core.errors import BadEventsError, did_you_mean
 from cep_core.plan import Plan
+from cep_core.schema import check_events
 from cep_core.values import evaluate, normalise, true_rows
 
 Array = Any
@@ -29,15 +29,7 @@ class Events:
         self.length = table.num_rows
         self._columns: dict[str, Array] = {}
         schema = plan.schema
-        for name in plan.columns:
-            if name not in table.column_names:
-                raise BadEventsError(f"the events have no column '{name}'", hint=did_you_mean(name, table.column_names))
-        stamp = table.schema.field(schema.event_time).type
-        if not pa.types.is_timestamp(stamp):
-            raise BadEventsError(f"column '{schema.event_time}' is not a timestamp but {stamp}")
-        for name in (schema.event_time, schema.event_type):
-            if table.column(name).null_count:
-                raise BadEventsError(f"column '{name}' has a NULL: an event has a time and a type")
+        check_events(table, schema, plan.columns, ("event_time", "event_type"))
         self.time = numbers(self.column(schema.event_time))
         self.matches = self._matches()
 

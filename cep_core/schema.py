@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cep_core.errors import BadEventsError
+from cep_core.errors import BadEventsError, did_you_mean
 
 INTEGERS = frozenset({"byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"})
 DOUBLES = frozenset({"float", "double", "real", "number"})
@@ -80,6 +80,26 @@ def schema_of(
             raise BadEventsError(f"the events have no column '{name}' ({role})")
     columns = {field.name: _arrow_family(field.type) for field in events.schema}
     return EventSchema(columns, event_id, event_time, event_type, sequence)
+
+
+def check_events(table: pa.Table, schema: EventSchema, columns: Sequence[str], roles: Sequence[str]) -> None:
+    """Raises BadEventsError when a table of events lacks one of `columns`, its time is no timestamp, or a column of one
+    of the `roles` has a NULL."""
+    for name in columns:
+        if name not in table.column_names:
+            raise BadEventsError(f"the events have no column '{name}'", hint=did_you_mean(name, table.column_names))
+    stamp = table.schema.field(schema.event_time).type
+    if not pa.types.is_timestamp(stamp):
+        raise BadEventsError(f"column '{schema.event_time}' is not a timestamp but {stamp}")
+    words = [_ROLES[role] for role in roles]
+    for role in roles:
+        name = getattr(schema, role)
+        if table.column(name).null_count:
+            has = f"{', '.join(words[:-1])} and {words[-1]}"
+            raise BadEventsError(f"column '{name}' has a NULL: an event has {has}")
+
+
+_ROLES = {"event_id": "an id", "event_time": "a time", "event_type": "a type"}
 
 
 def _arrow_family(kind: pa.DataType) -> str:

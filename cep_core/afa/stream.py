@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from cep_core.afa.assembly import Assembly
 from cep_core.afa.plan import AutomatonPlan
 from cep_core.codes import group_codes, ordered_codes
-from cep_core.errors import BadEventsError, did_you_mean
+from cep_core.errors import BadEventsError
+from cep_core.schema import check_events
 from cep_core.values import evaluate, normalise, true_rows
 from cep_core.words import Words
 
@@ -31,15 +32,7 @@ class Stream:
         self.length = table.num_rows
         self._columns: dict[str, Array] = {}
         schema = plan.schema
-        for name in plan.columns:
-            if name not in table.column_names:
-                raise BadEventsError(f"the events have no column '{name}'", hint=did_you_mean(name, table.column_names))
-        stamp = table.schema.field(schema.event_time).type
-        if not pa.types.is_timestamp(stamp):
-            raise BadEventsError(f"column '{schema.event_time}' is not a timestamp but {stamp}")
-        for name in (schema.event_time, schema.event_id):
-            if table.column(name).null_count:
-                raise BadEventsError(f"column '{name}' has a NULL: an event has a time and an id")
+        check_events(table, schema, plan.columns, ("event_time", "event_id"))
         time = self.column(schema.event_time).to_numpy(zero_copy_only=False)
         partition = group_codes([self.column(name) for name in plan.partition_by], self.length)
         self.rows = self._ordered(time, partition)

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from cep_core import syntax as s
 from cep_core.codes import group_codes, ordered_codes
-from cep_core.errors import BadEventsError, did_you_mean
+from cep_core.errors import BadEventsError
 from cep_core.matches.plan import MatchesPlan
 from cep_core.matches.registers import is_local, moments
 from cep_core.matches.scalars import Value
+from cep_core.schema import check_events
 from cep_core.values import evaluate, normalise, true_rows
 
 Array = Any
@@ -29,15 +30,7 @@ class Stream:
     def __init__(self, plan: MatchesPlan, table: pa.Table) -> None:
         self.plan = plan
         schema = plan.schema
-        for name in plan.columns:
-            if name not in table.column_names:
-                raise BadEventsError(f"the events have no column '{name}'", hint=did_you_mean(name, table.column_names))
-        stamp = table.schema.field(schema.event_time).type
-        if not pa.types.is_timestamp(stamp):
-            raise BadEventsError(f"column '{schema.event_time}' is not a timestamp but {stamp}")
-        for name in (schema.event_id, schema.event_time, schema.event_type):
-            if table.column(name).null_count:
-                raise BadEventsError(f"column '{name}' has a NULL: an event has an id, a time and a type")
+        check_events(table, schema, plan.columns, ("event_id", "event_time", "event_type"))
         self.table = table.select(list(plan.columns)).take(pa.array(_order(plan, table)))
         self.length = table.num_rows
         self._arrays: dict[str, Array] = {}
