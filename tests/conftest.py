@@ -25,10 +25,13 @@ SETTINGS = {
 
 
 class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
-    """What needs Spark or Airflow runs in one process, one after another; each other test where there is room."""
+    """What needs the Spark session runs in one process, one after another, and so does what needs Airflow; each other
+    test where there is room."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith(("tests/dag/", "tests/end_to_end/", "tests/pipeline/")) else nodeid
+        if nodeid.startswith("tests/dag/"):
+            return "airflow"
+        return "spark" if nodeid.startswith(("tests/end_to_end/", "tests/pipeline/")) else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:

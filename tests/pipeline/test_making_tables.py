@@ -25,7 +25,7 @@ def test_a_folder_that_another_writer_has_just_made(spark: SparkSession, tmp_pat
     begun = path / "part-00000.tmp"
     begun.write_text("not yet")
     threading.Timer(1.0, begun.unlink).start()
-    create_results(spark, str(path), SCHEMA)
+    create_results(spark, str(path), SCHEMA, "window_start")
     assert warehouse.exists(spark, str(path))
 
 
@@ -34,5 +34,5 @@ def test_a_folder_of_something_else(spark: SparkSession, tmp_path: Path, monkeyp
     monkeypatch.setattr(warehouse, "ATTEMPTS", 2)
     (tmp_path / "letters.txt").write_text("dear")
     with pytest.raises(AnalysisException, match="Delta table"):
-        create_results(spark, str(tmp_path), SCHEMA)
+        create_results(spark, str(tmp_path), SCHEMA, "window_start")
     assert (tmp_path / "letters.txt").read_text() == "dear"
