@@ -23,7 +23,7 @@ PATTERN = "delay_snowball"
 OTHERS = {"three_legs_later": "matches", "late_and_gone": "automaton"}
 """Patterns of the other kinds, from examples/flights."""
 DONE = {"success", "failed"}
-SECONDS = 900.0
+SECONDS = 1800.0
 
 
 def utc(day: int, hour: int = 0) -> datetime:
