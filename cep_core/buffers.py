@@ -23,7 +23,8 @@ def numbers(array: Array, null: Any = None) -> Array:
     if pa.types.is_boolean(kind):
         values = _bits(data, first, count)
     else:
-        dtype = np.dtype(kind.to_pandas_dtype()) if pa.types.is_primitive(kind) and _simple(kind) else np.dtype("int64")
+        simple = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        dtype = np.dtype(kind.to_pandas_dtype() if simple else f"int{kind.bit_width}")
         size = first * dtype.itemsize
         values = np.zeros(count, dtype) if data is None else np.frombuffer(data, dtype, count=count, offset=size)
     if not array.null_count:
@@ -45,10 +46,6 @@ def _bits(data: Array, first: int, count: int) -> Array:
         return np.zeros(count, np.bool_)
     used = np.frombuffer(data, np.uint8, count=-(-(first + count) // 8))
     return np.unpackbits(used, count=first + count, bitorder="little")[first:].view(np.bool_)
-
-
-def _simple(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def arrow(values: Array, missing: Array | None = None) -> Array:

@@ -34,6 +34,7 @@ COMPONENTS = ("api-server", "scheduler", "dag-processor")
 USUAL_PORT = 8080
 STOP_SECONDS = 20.0
 START_SECONDS = 120.0
+LOCKED_SECONDS = 60
 
 Processes = dict[str, subprocess.Popen[bytes]]
 
@@ -106,6 +107,8 @@ class AirflowHome:
             "API__BASE_URL": self.url,
             "API__WORKERS": "1",
             "API_AUTH__JWT_SECRET": secrets.token_urlsafe(64),  # shared by the processes of one start
+            # who finds SQLite locked waits: the usual 5 s are not enough while Spark has the processors
+            "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.home / 'airflow.db'}?timeout={LOCKED_SECONDS}",
             "DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps([bundle]),
             "DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH": str(self.home / "bundles"),
             "DAG_PROCESSOR__BUNDLE_REFRESH_CHECK_INTERVAL": "5",

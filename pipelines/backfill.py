@@ -1,8 +1,8 @@
 """Backfills: a long stretch of history in chunks, one after another in one Spark session.
 
 A chunk is a run like any other, so it may meet the daily schedule's runs, be killed, and be done again: its rows are
-published in one commit, and equal rows are left alone. A chunk that has been published from the source's newest
-version, by the pattern as it is, is passed over: a backfill that was cut short goes on where it stopped.
+published in one commit, and equal rows are left alone. A chunk whose windows show the source's newest version, by the
+pattern as it is, is passed over: a backfill that was cut short goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from itertools import pairwise
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
 
 from cep_core.windows import Windows
 from pipelines import quarantine as q
 from pipelines.errors import BadNumberError, SourceMissingError
+from pipelines.revision.affected import united
+from pipelines.revision.ledger import read_ledger
 from pipelines.runs import Record, moment
 from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
@@ -103,15 +104,13 @@ def backfill(
 
 
 def _done(spark: SparkSession, run: Run) -> bool:
-    """Whether a run of the same interval and plan has published from the version that is the newest now."""
-    version = _newest(spark, run)
-    if not exists(spark, run.warehouse.runs) or not exists(spark, run.warehouse.results(run.name)):
-        return False
-    same = {
-        "pattern": run.name, "stage": "publish", "status": "succeeded", "plan_hash": run.plan.hash,
-        "source_version": version, "interval_from": moment(run.start_us), "interval_to": moment(run.end_us),
-    }  # fmt: skip
-    rows = spark.read.format("delta").load(run.warehouse.runs)
-    for name, value in same.items():
-        rows = rows.where(sf.col(name) == sf.lit(value))
-    return not rows.isEmpty()
+    """Whether all windows of the run show the version that is the newest now, in the pattern's and its contract's
+    present form: whoever has published them, and whatever was published in between."""
+    version, wanted = _newest(spark, run), run.windows
+    shown = [
+        (segment.first, segment.last)
+        for segment in read_ledger(spark, run.warehouse, run.name, run.plan).segments
+        if (segment.plan_hash, segment.contract, segment.version) == (run.plan.hash, run.contract.fingerprint, version)
+    ]
+    stretches = united([(first, last + 1) for first, last in shown])
+    return any(first <= wanted[0] and wanted[-1] < end for first, end in stretches)

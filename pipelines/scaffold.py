@@ -56,10 +56,13 @@ class Roles:
 
 def init_project(folder: Path, results: Path) -> list[Path]:
     """A project's folders, a profile for one machine, and the contracts of results, copied from `results`; files that
-    are there are left alone. The files written."""
+    are there are left alone. The files written. Raises ProjectError."""
+    templates = sorted(results.glob("results_*.yaml"))
+    if not templates:
+        raise ProjectError(f"there are no results contracts in {results} to begin with", hint="run it from a clone")
     (folder / "conf" / "patterns" / "tests").mkdir(parents=True, exist_ok=True)
     texts = {folder / "conf" / "profiles" / "local.yaml": PROFILE, folder / ".gitignore": ".trendlake/\n"}
-    for contract in sorted(results.glob("results_*.yaml")):
+    for contract in templates:
         texts[folder / "data_contracts" / contract.name] = contract.read_text(encoding="utf-8")
     return [path for path, text in texts.items() if _write_new(path, text)]
 

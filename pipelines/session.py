@@ -31,6 +31,8 @@ DRIVER, EXECUTOR = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOpt
 ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 """Arrow does not check the bounds of each value again in Java, as Spark has made room for it: a fifth of what it
 takes to hand rows to Python."""
+CLONE = Path(__file__).resolve().parents[1] / ".trendlake"
+"""The state folder of the clone, which `make setup` fills: projects that `trendlake init` made elsewhere use it."""
 LOG4J = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -46,9 +48,16 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 
 def jars_folder(project: Project) -> Path:
-    """The folder of Delta's jars: `TRENDLAKE_JARS`, else `jars` in the state folder."""
+    """The folder of Delta's jars: `TRENDLAKE_JARS`, else `jars` in the project's state folder, else in that of this
+    code's clone."""
     named = os.environ.get("TRENDLAKE_JARS")
-    return Path(named).resolve() if named else project.state / "jars"
+    return Path(named).resolve() if named else _set_up(project, "jars")
+
+
+def _set_up(project: Project, name: str) -> Path:
+    """What set-up has left under `name`: in the project's own state folder, else in the clone's."""
+    mine = project.state / name
+    return mine if mine.exists() or not (CLONE / name).exists() else CLONE / name
 
 
 def find_jars(project: Project) -> list[Path]:
@@ -114,6 +123,6 @@ def _logging(project: Project) -> str:
 
 def _choose_java(project: Project) -> None:
     """The Java that set-up found, where the environment names none."""
-    noted = project.state / "java_home"
+    noted = _set_up(project, "java_home")
     if "JAVA_HOME" not in os.environ and noted.is_file():
         os.environ["JAVA_HOME"] = noted.read_text().strip()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import functions as sf
 
+from pipelines.contract_rules import Rule
 from pipelines.errors import ChecksFailedError
 from pipelines.expectations import judge, judge_here
 from pipelines.quarantine import column
@@ -51,11 +55,17 @@ def check_results(run: Run) -> Record:
         asked = f"{owner} from {moment(low):%Y-%m-%d %H:%M:%S}, before {moment(high):%Y-%m-%d %H:%M:%S}"
         record.checks.append(verdict("windows_of_the_run", outside == 0, f"{outside} rows outside", asked))
         record.checks += left_alone
-        warnings = {rule.name for rule in contract.rules if rule.warning}
-        failed = [item["check"] for item in record.checks if not item["success"] and item["check"] not in warnings]
-        if failed:
-            raise ChecksFailedError(
-                f"staged results of {run.name} break the results contract: {', '.join(failed)}",
-                hint=f"the rows are in {path}, version {record.staged_version}; nothing was published",
-            )
+        refuse_failed(run, record, record.checks, rules)
     return record
+
+
+def refuse_failed(run: Run, record: Record, verdicts: Sequence[Mapping[str, Any]], rules: Sequence[Rule]) -> None:
+    """Raises ChecksFailedError when a verdict on the staged rows is bad, and its rule more than a warning."""
+    warnings = {rule.name for rule in rules if rule.warning}
+    failed = [item["check"] for item in verdicts if not item["success"] and item["check"] not in warnings]
+    if failed:
+        path = run.warehouse.staging(run.name, run.run_id)
+        raise ChecksFailedError(
+            f"staged results of {run.name} break the results contract: {', '.join(failed)}",
+            hint=f"the rows are in {path}, version {record.staged_version}; nothing was published",
+        )

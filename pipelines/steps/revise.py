@@ -18,15 +18,16 @@ from pyspark.sql import functions as sf
 
 from pipelines import quarantine as q
 from pipelines.consistency import last_ready, ready, time_of
-from pipelines.errors import BusyTableError, ChecksFailedError, SourceMissingError, StepOrderError, ToleranceError
+from pipelines.errors import BusyTableError, SourceMissingError, StepOrderError, ToleranceError
 from pipelines.expectations import judge
-from pipelines.results_contract import results_contract
+from pipelines.results_contract import contract_name, results_contract
 from pipelines.revision.affected import Affected, Stretch, touched_by, united
 from pipelines.revision.changes import Changes, changes, lost
 from pipelines.revision.coverage import Segment, slice_of, spans
 from pipelines.revision.difference import DELETE, INSERT, UPDATE, commit_difference, difference, stage_difference
 from pipelines.revision.ledger import Ledger, read_ledger
 from pipelines.runs import Record, moment, recorded
+from pipelines.steps.check_results import refuse_failed
 from pipelines.steps.check_source import verdict
 from pipelines.steps.compute import cut_and_stage, needed, no_rows, stage
 from pipelines.steps.run import Run
@@ -247,17 +248,10 @@ def _computed(run: Run, found: Affected, task: Task, record: Record) -> DataFram
 
 
 def _judge(run: Run, staged: DataFrame, record: Record) -> None:
-    contract = results_contract(run.project.contract_path(f"results_{run.pattern.kind}"), run.plan, run.name)
+    contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
     verdicts = judge(staged, contract.rules, f"results_{run.name}")
     record.checks += verdicts
-    warnings = {rule.name for rule in contract.rules if rule.warning}
-    failed = [item["check"] for item in verdicts if not item["success"] and item["check"] not in warnings]
-    if failed:
-        raise ChecksFailedError(
-            f"staged results of {run.name} break the results contract: {', '.join(failed)}",
-            hint=f"the rows are in {run.warehouse.staging(run.name, run.run_id)}, version {record.staged_version}; "
-            "nothing was published",
-        )
+    refuse_failed(run, record, verdicts, contract.rules)
 
 
 def _published(

@@ -58,11 +58,11 @@ def test_a_backfill_runs_each_day_once(
         home.wait_until_up(processes)
         api = AirflowApi(home.url)
         wait(lambda: {PATTERN, *OTHERS} <= api.dag_ids())
+        api.pause(PATTERN, False)
+        airflow("backfill", "create", "--dag-id", PATTERN, "--from-date", "2013-07-04", "--to-date", "2013-07-05")
         for name in OTHERS:
             api.pause(name, False)
             api.trigger(name, "range", {"from": "2013-07-10T00:00:00Z", "to": "2013-07-14T00:00:00Z"})
-        api.pause(PATTERN, False)
-        airflow("backfill", "create", "--dag-id", PATTERN, "--from-date", "2013-07-04", "--to-date", "2013-07-05")
         wait(lambda: len(api.runs(PATTERN)) == 2 and all(run["state"] in DONE for run in api.runs(PATTERN)))
         runs = api.runs(PATTERN)
         logs = {run["dag_run_id"]: api.tasks(PATTERN, run["dag_run_id"]) for run in runs}
