@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 Json = dict[str, Any]
+ANSWER_SECONDS = 180
+"""Longer than a server waits for its database (`airflow_home`)."""
 
 
 class AirflowApiError(Exception):
@@ -69,7 +71,7 @@ class AirflowApi:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
                 found: Json = json.load(answer)
                 return found
         except urllib.error.HTTPError as error:

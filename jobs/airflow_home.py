@@ -12,13 +12,14 @@ import os
 import secrets
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +81,10 @@ class AirflowHome:
         return self.project.state / "airflow"
 
     @property
+    def database(self) -> Path:
+        return self.home / "airflow.db"
+
+    @property
     def url(self) -> str:
         return f"http://localhost:{self.port}"
 
@@ -108,7 +113,7 @@ class AirflowHome:
             "API__WORKERS": "1",
             "API_AUTH__JWT_SECRET": secrets.token_urlsafe(64),  # shared by the processes of one start
             # who finds SQLite locked waits: the usual 5 s are not enough while Spark has the processors
-            "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.home / 'airflow.db'}?timeout={LOCKED_SECONDS}",
+            "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.database}?timeout={LOCKED_SECONDS}",
             "DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps([bundle]),
             "DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH": str(self.home / "bundles"),
             "DAG_PROCESSOR__BUNDLE_REFRESH_CHECK_INTERVAL": "5",
@@ -154,6 +159,9 @@ class AirflowHome:
             )
         if done.returncode:
             raise AirflowHomeError(f"Airflow's database could not be made\n{tail(self.log('migrate'))}")
+        with closing(sqlite3.connect(self.database, timeout=LOCKED_SECONDS)) as database:
+            # the file keeps the mode: who reads does not hold up who writes, and a commit waits for the disk once
+            database.execute("PRAGMA journal_mode=WAL")
 
     @contextmanager
     def running(self) -> Iterator[Processes]:
