@@ -27,7 +27,7 @@ test: setup ## every test: those with Spark or Airflow in one process, the rest 
 test-fast: setup ## the tests that need neither Spark nor Airflow
 	@$(RUN) python -m pytest -m "not spark and not airflow and not slow"
 
-fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends)
+fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends; KIND=files: a file that crashes)
 	@$(RUN) python -m tests.property.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)
 
 chaos: setup ## random histories of a source, revised and compared with recomputations; kills (HISTORIES=20)

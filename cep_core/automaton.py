@@ -91,12 +91,14 @@ def merge_equivalent(automaton: Automaton) -> Automaton:
     if not useful:
         return Automaton((), ())
     block = dict.fromkeys(useful, 0)
+    leaving: dict[int, list[Transition]] = {q: [] for q in useful}
+    for t in automaton.inner:
+        if t.source in leaving and t.target in leaving:
+            leaving[t.source].append(t)
     while True:
         signature: dict[int, object] = {}
         for q in useful:
-            out = frozenset(
-                (block[t.target], t.gap) for t in automaton.transitions if t.source == q and t.target in useful
-            )
+            out = frozenset((block[t.target], t.gap) for t in leaving[q])
             signature[q] = (automaton.states[q], out)
         numbers: dict[object, int] = {}
         refined = {q: numbers.setdefault(signature[q], len(numbers)) for q in useful}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import Decimal, Overflow
 from typing import Any, cast
 
 from lark import Token, Transformer, v_args
@@ -13,6 +14,10 @@ from cep_core.errors import TextError
 
 MAX_REPEAT = 1_000
 """The largest n of `{n,m}`."""
+MAX_DURATION = 10_000 * 366 * 86_400_000_000
+"""Microseconds of the longest duration: no table's times are further apart."""
+MAX_DIGITS = 400
+"""Characters of a number."""
 
 RUNNING = ("avg", "sum", "min", "max", "count")
 """Aggregates over the events before the i-th of a Kleene variable."""
@@ -35,8 +40,12 @@ def _span(meta: Any) -> s.Span:
 def _microseconds(amount: str, unit: Token, span: s.Span) -> s.Literal:
     try:
         exact = Decimal(amount.strip()) * _UNIT_US[unit.lower().rstrip("s")]
+    except Overflow:
+        raise TextError("longer than 10,000 years", span[0], span[1] - span[0]) from None
     except ArithmeticError:
         raise TextError(f"'{amount}' is not a number", span[0], span[1] - span[0]) from None
+    if not exact.is_finite() or abs(exact) > MAX_DURATION:
+        raise TextError("longer than 10,000 years", span[0], span[1] - span[0])
     if exact != int(exact):
         raise TextError("finer than a microsecond", span[0], span[1] - span[0])
     return s.Literal(int(exact), "duration", span)
@@ -66,8 +75,9 @@ class Builder(Transformer[Token, Any]):
         return s.Repeat(c[0], 0, 1, _span(meta))
 
     def _repeat(self, meta: Any, body: Any, low: Token, high: Token | None) -> s.Repeat:
-        least, most = int(low), None if high is None else int(high)
-        if max(least, most or 0) > MAX_REPEAT:
+        wide = max(len(low), 0 if high is None else len(high)) > MAX_DIGITS  # Python takes no such number
+        least, most = (0, None) if wide else (int(low), None if high is None else int(high))
+        if wide or max(least, most or 0) > MAX_REPEAT:
             raise TextError(f"more than {MAX_REPEAT} repetitions", meta.start_pos, meta.end_pos - meta.start_pos)
         if most is not None and (most < least or most == 0):
             raise TextError(
@@ -149,7 +159,10 @@ class Builder(Transformer[Token, Any]):
         return s.Unary("not", s.Unary("isnull", c[0], _span(meta)), _span(meta))
 
     def number(self, meta: Any, c: list[Token]) -> s.Literal:
-        literal = s.number(str(c[0]))
+        text = str(c[0])
+        if len(text) > MAX_DIGITS or math.isinf(float(text)):
+            raise TextError("a number that no column holds", meta.start_pos, len(text))
+        literal = s.number(text)
         return s.Literal(literal.value, literal.kind, _span(meta))
 
     def duration(self, meta: Any, c: list[Token]) -> s.Literal:
@@ -262,5 +275,9 @@ def timestamp_us(text: str, offset: int = 0) -> int:
         raise TextError(f"'{text}' is not a time", offset, len(text), "write it like 2013-01-31T09:00:00Z") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError:
+        raise TextError(f"'{text}' is not in the years 1 to 9999 of UTC", offset, len(text)) from None
     delta = moment - datetime(1970, 1, 1, tzinfo=UTC)
     return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds

@@ -12,6 +12,7 @@ from cep_core import syntax as s
 from cep_core.checking import Checking
 from cep_core.errors import (
     BadConditionError,
+    BadEventsError,
     BadPatternError,
     PatternErrors,
     TypeMismatchError,
@@ -161,7 +162,7 @@ class _Checker(Checking):
                 now = {a.variable for a in found if not a.next}
                 then = {a.variable for a in found if a.next}
                 if not found:
-                    never = never or not constant_true(part)
+                    never = never or (kind is not None and not self._constant_true(part, path))
                 elif len(now) == 1 and not then:
                     local.append((now.pop(), part))
                 elif len(now) == 1 and len(then) == 1:
@@ -169,6 +170,14 @@ class _Checker(Checking):
                 else:
                     self._neither(part, now, then, path)
         return local, adjacent, never, equivalence
+
+    def _constant_true(self, part: s.Expr, path: Path_) -> bool:
+        """Of a condition that speaks of no event; where it has no value, that is reported."""
+        try:
+            return constant_true(part)
+        except BadEventsError as error:
+            self.report(BadConditionError(f"this has no value: {error.message}"), path, part.span)
+            return False
 
     def _neither(self, part: s.Expr, now: set[str], then: set[str], path: Path_) -> None:
         if not now:

@@ -6,6 +6,28 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+MAX_ERRORS = 100
+"""Mistakes of one file that are told; then, that there are more."""
+MAX_MESSAGE = 1_000
+"""Characters of a message or hint: what it quotes of a file may be of any length."""
+MAX_LINE = 160
+"""Characters shown of the line a mistake is in; BEFORE of them before its place."""
+BEFORE = 100
+
+
+def readable(text: str) -> str:
+    """`text` as any terminal and log can show it: characters that are not printed (controls, halves of surrogate pairs,
+    marks of direction) by their numbers, the middle of what is very long left out."""
+    if len(text) > MAX_MESSAGE:
+        text = f"{text[: MAX_MESSAGE - 200]} [...] {text[-150:]}"
+    return "\n".join(_plain(line) for line in text.split("\n"))
+
+
+def _plain(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(char if char.isprintable() else " " if char == "\t" else f"\\u{ord(char):04x}" for char in line)
+
 
 @dataclass(frozen=True)
 class Place:
@@ -18,7 +40,15 @@ class Place:
     width: int = 1
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{readable(self.file)}:{self.line}:{self.column}"
+
+    def pointed(self) -> tuple[str, str]:
+        """The line, or the part of a long one around the place, and the carets below it."""
+        start = max(0, min(self.column - 1, len(self.text)) - BEFORE)
+        shown, end = self.text[start : start + MAX_LINE], self.column - 1 - start
+        before = _plain(shown[:end])
+        carets = "^" * min(max(1, self.width), max(1, MAX_LINE - end))
+        return before + _plain(shown[end:]), " " * (len(before) + max(0, end - len(shown))) + carets
 
 
 class TrendlakeError(Exception):
@@ -27,17 +57,16 @@ class TrendlakeError(Exception):
     code = "TRENDLAKE"
 
     def __init__(self, message: str, *, place: Place | None = None, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = readable(message)
         self.place = place
-        self.hint = hint
+        self.hint = readable(hint) if hint else hint
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
         lines = [f"{where}[{self.code}] {self.message}"]
         if self.place and self.place.text:
-            lines.append(f"    {self.place.text}")
-            lines.append("    " + " " * (self.place.column - 1) + "^" * max(1, self.place.width))
+            lines.extend(f"    {line}" for line in self.place.pointed())
         if self.hint:
             lines.append(f"    {self.hint}")
         return "\n".join(lines)
@@ -156,21 +185,31 @@ class PatternWarning(UserWarning):
     """A condition without effect."""
 
 
+class MoreErrors(TrendlakeError):  # noqa: N818 - it stands for several
+    """What else is wrong with a file of which much is."""
+
+    code = "MORE"
+
+
 class PatternErrors(TrendlakeError):  # noqa: N818 - it is several
     """All the mistakes of one file, together."""
 
     code = "PATTERN"
 
     def __init__(self, errors: Iterable[TrendlakeError]) -> None:
-        self.errors: tuple[TrendlakeError, ...] = tuple(errors)
-        count = len(self.errors)
+        found = tuple(errors)
+        if len(found) > MAX_ERRORS + 1:
+            more = MoreErrors("and more: mend these first", place=found[MAX_ERRORS].place)
+            found = (*found[:MAX_ERRORS], more)
+        self.errors: tuple[TrendlakeError, ...] = found
+        count = len(found)
         super().__init__(f"{count} error{'s' if count != 1 else ''}")
 
     def __str__(self) -> str:
         return "\n".join(str(error) for error in self.errors)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (PatternErrors, (self.errors,))
+        return (type(self), (self.errors,))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:

@@ -19,6 +19,8 @@ from cep_core.errors import BadPatternError
 
 MAX_POSITIONS = 4_000
 MAX_STATES = 500
+MAX_EFFORT = 8_000_000
+"""Steps of the construction: optional parts side by side, and NOTs between them, multiply the ways between parts."""
 
 _OPEN: Alternatives = frozenset({frozenset()})
 _SHUT: Alternatives = frozenset()
@@ -33,15 +35,32 @@ class _Fragment:
     empty: Alternatives = _SHUT
 
 
-def _both(left: Alternatives, right: Alternatives) -> Alternatives:
-    return least(a | b for a, b in product(left, right))
+class _Effort:
+    """What is left of MAX_EFFORT."""
 
+    def __init__(self) -> None:
+        self.left = MAX_EFFORT
 
-def _merge(into: dict[int, Alternatives], other: dict[int, Alternatives], via: Alternatives = _OPEN) -> None:
-    for position, ways in other.items():
-        passed = _both(ways, via)
-        if passed:
-            into[position] = least(into.get(position, _SHUT) | passed)
+    def spend(self, steps: int) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise BadPatternError(
+                "the pattern has too many ways from part to part", hint="use fewer optional parts, NOTs or {n,m}"
+            )
+
+    def both(self, left: Alternatives, right: Alternatives) -> Alternatives:
+        self.spend(len(left) * len(right) + 1)
+        if left == _OPEN or right == _OPEN:  # nothing to add to the other
+            return right if left == _OPEN else left
+        return least(a | b for a, b in product(left, right))
+
+    def merge(self, into: dict[int, Alternatives], other: dict[int, Alternatives], via: Alternatives = _OPEN) -> None:
+        for position, ways in other.items():
+            passed = self.both(ways, via)
+            if passed:
+                before = into.get(position, _SHUT)
+                self.spend(len(before))
+                into[position] = least(before | passed) if before else passed
 
 
 class _Glushkov:
@@ -49,6 +68,7 @@ class _Glushkov:
         self.variables: list[str] = []
         self.follow: dict[int, dict[int, Alternatives]] = {}
         self.guard_of = guard_of
+        self.effort = _Effort()
 
     def build(self, node: s.PatternNode) -> _Fragment:
         match node:
@@ -67,8 +87,8 @@ class _Glushkov:
                 union = _Fragment()
                 for option in options:
                     piece = self.build(option)
-                    _merge(union.first, piece.first)
-                    _merge(union.last, piece.last)
+                    self.effort.merge(union.first, piece.first)
+                    self.effort.merge(union.last, piece.last)
                     union.empty = least(union.empty | piece.empty)
                 return union
             case s.Repeat(body=body, low=low, high=high):
@@ -84,14 +104,14 @@ class _Glushkov:
 
     def _then(self, left: _Fragment, right: _Fragment) -> _Fragment:
         self._link(left, right)
-        joined = _Fragment(dict(left.first), dict(right.last), _both(left.empty, right.empty))
-        _merge(joined.first, right.first, left.empty)
-        _merge(joined.last, left.last, right.empty)
+        joined = _Fragment(dict(left.first), dict(right.last), self.effort.both(left.empty, right.empty))
+        self.effort.merge(joined.first, right.first, left.empty)
+        self.effort.merge(joined.last, left.last, right.empty)
         return joined
 
     def _link(self, left: _Fragment, right: _Fragment) -> None:
         for position, ways in left.last.items():
-            _merge(self.follow[position], right.first, ways)
+            self.effort.merge(self.follow[position], right.first, ways)
 
     def _repeat(self, body: s.PatternNode, low: int, high: int | None) -> _Fragment:
         """`X{n,}` = X ... X X+ ; `X{n,m}` = X ... X (X (X ...)?)? : each copy follows its neighbour only."""
@@ -120,11 +140,12 @@ def build(node: s.PatternNode, guard_of: Callable[[s.Not], int]) -> Automaton:
     return merge_equivalent(_determinise(glushkov, whole))
 
 
-def _cubes(ways: dict[int, Alternatives]) -> Iterable[tuple[Cube, frozenset[int]]]:
+def _cubes(ways: dict[int, Alternatives], effort: _Effort) -> Iterable[tuple[Cube, frozenset[int]]]:
     """Disjoint gap conditions with the positions each admits; conditions that admit none are left out."""
     guards = sorted({g for options in ways.values() for option in options for g in option})
 
     def split(index: int, holds: frozenset[int], fails: frozenset[int]) -> Iterable[tuple[Cube, frozenset[int]]]:
+        effort.spend(len(ways))
         certain = frozenset(p for p, options in ways.items() if any(o <= holds for o in options))
         possible = frozenset(p for p, options in ways.items() if any(not (o & fails) for o in options))
         if not possible:
@@ -149,7 +170,7 @@ def _determinise(glushkov: _Glushkov, whole: _Fragment) -> Automaton:
         for position, options in ways.items():
             by_variable.setdefault(glushkov.variables[position], {})[position] = options
         for group in by_variable.values():
-            for cube, subset in _cubes(group):
+            for cube, subset in _cubes(group, glushkov.effort):
                 if subset not in index:
                     if len(members) >= MAX_STATES:
                         raise BadPatternError(
@@ -164,7 +185,7 @@ def _determinise(glushkov: _Glushkov, whole: _Fragment) -> Automaton:
     while done < len(members):
         ways: dict[int, Alternatives] = {}
         for position in members[done]:
-            _merge(ways, glushkov.follow[position])
+            glushkov.effort.merge(ways, glushkov.follow[position])
         expand(done, ways)
         done += 1
     states = []

@@ -10,17 +10,21 @@ from functools import cache
 from importlib import resources
 from typing import cast
 
-from lark import Lark
+from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, VisitError
 
 from cep_core import syntax as s
-from cep_core.building import Builder
+from cep_core.building import MAX_DURATION, Builder
 from cep_core.errors import TextError
 
 MAX_TEXT = 10_000
 """Characters in one pattern or condition: nesting beyond it is refused, not run out of stack on."""
 MAX_DEPTH = 60
-"""Nested parentheses and operators."""
+"""Nested parentheses."""
+MAX_TREE = 150
+"""Nested operators: a chain such as a + b + c nests as deep as it is long. What walks a tree calls itself."""
+CHAINS = ("conjunction", "disjunction")
+"""Rules whose nodes hold a whole chain, of which one operator in another is made."""
 
 _EXPECTED = {
     "pattern": "a pattern such as  A+ ,  SEQ(A+, NOT C, B)  or  Stock S{3,}",
@@ -50,6 +54,8 @@ def parse_duration(text: str) -> int:
     literal = cast(s.Literal, _parse("duration_text", text))
     if not isinstance(literal.value, int) or literal.value <= 0:
         raise TextError("a duration is more than zero", 0, len(text))
+    if literal.value > MAX_DURATION:
+        raise TextError("longer than 10,000 years", 0, len(text))
     return literal.value
 
 
@@ -88,11 +94,26 @@ def _parse(start: str, text: str) -> object:
         ) from None
     except UnexpectedInput as error:  # pragma: no cover - lark has no other kind today
         raise TextError(str(error), 0) from None
+    _check_depth(tree)
     try:
         return Builder().transform(tree)
     except VisitError as error:
         if isinstance(error.orig_exc, TextError):
             raise error.orig_exc from None
         raise
-    except RecursionError:
-        raise TextError("nested too deep", 0) from None
+
+
+def _check_depth(tree: Tree[Token]) -> None:
+    """Raises TextError for a tree that is too deep to be walked."""
+    left = [(tree, 1)]
+    while left:
+        node, depth = left.pop()
+        if node.data in CHAINS:
+            depth += len(node.children) - 2
+        if depth > MAX_TREE:
+            message = f"more than {MAX_TREE} operators within one another"
+            offset = 0 if node.meta.empty else node.meta.start_pos
+            raise TextError(
+                message, offset, 1, "x IN (1, 2, 3) asks for one of many; conditions may stand in lines of their own"
+            )
+        left.extend((child, depth + 1) for child in node.children if isinstance(child, Tree))

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from cep_core.afa.model import ArcModel, AutomatonPattern, FieldModel
 from cep_core.errors import (
+    MAX_ERRORS,
     BadValueError,
     FileUnreadableError,
     NotSupportedError,
@@ -65,7 +66,7 @@ def read_pattern(query: str | Path | Mapping[str, Any]) -> tuple[Pattern | None,
     from_file = isinstance(query, str | Path)
     try:
         source = read_yaml(query) if isinstance(query, str | Path) else from_data(query)
-    except (FileUnreadableError, YamlSyntaxError) as error:
+    except (FileUnreadableError, YamlSyntaxError, BadValueError) as error:
         return None, [error]
     if not isinstance(source.data, Mapping):
         return None, [BadValueError("a pattern file is a mapping of keys", place=source.place(()))]
@@ -78,7 +79,7 @@ def read_pattern(query: str | Path | Mapping[str, Any]) -> tuple[Pattern | None,
     try:
         pattern = shape.model.model_validate(data)
     except ValidationError as failure:
-        errors.extend(_explain(source, kind, error) for error in failure.errors())
+        errors.extend(_explain(source, kind, error) for error in failure.errors()[: MAX_ERRORS + 2])
         wrong = {str(error["loc"][0]) for error in failure.errors() if error["loc"]}
         rest = {key: value for key, value in data.items() if key not in wrong}
         try:

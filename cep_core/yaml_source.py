@@ -1,23 +1,24 @@
 """YAML read safely, with the place of every node kept: the basis of errors that point.
 
-ruamel's round-trip loader builds plain data only (no tags, no objects), refuses repeated keys and keeps positions.
+ruamel's round-trip loader builds plain data only, refuses repeated keys and keeps positions; `yaml_limits` bounds what
+a file may ask of it.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 
-from cep_core.errors import FileUnreadableError, Place, YamlSyntaxError
-
-MAX_FILE = 1_000_000
-"""Bytes of one YAML file."""
+from cep_core.errors import BadValueError, FileUnreadableError, Place, YamlSyntaxError
+from cep_core.yaml_limits import MAX_DEPTH, MAX_FILE, MAX_NODES, bounded, unreadable_character
 
 Path_ = tuple[str | int, ...]
 
@@ -94,40 +95,94 @@ class Source:
 
 
 def read_yaml(path: str | Path) -> Source:
-    """The file at `path`. Raises FileUnreadableError, YamlSyntaxError (also for a repeated key or a document of
-    several)."""
+    """The file at `path`. Raises FileUnreadableError, YamlSyntaxError (also for a repeated key, a document of several,
+    tags, and what is beyond the limits of `yaml_limits`)."""
+    name = str(path)
     try:
         raw = Path(path).read_bytes()
-        if len(raw) > MAX_FILE:
-            raise FileUnreadableError(f"{path} is larger than {MAX_FILE} bytes")
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise FileUnreadableError(f"cannot read {name}: {error}", place=Place(name, 1, 1)) from None
+    if len(raw) > MAX_FILE:
+        raise FileUnreadableError(f"{name} is larger than {MAX_FILE:,} bytes", place=Place(name, 1, 1))
+    try:
         text = raw.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileUnreadableError(f"cannot read {path}: {error}") from None
-    return parse_yaml(text, str(path))
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode("utf-8")
+        start = before.rfind("\n") + 1
+        place = Place(name, before.count("\n") + 1, len(before) - start + 1, before[start:])
+        raise FileUnreadableError(f"{name} is not text in UTF-8: {error.reason}", place=place) from None
+    return parse_yaml(text, name)
 
 
 def parse_yaml(text: str, name: str) -> Source:
     """YAML text with `name` as its origin in errors."""
     lines = tuple(text.splitlines())
-    yaml = YAML(typ="rt")
-    yaml.max_depth = 50
+    yaml = bounded(YAML(typ="rt"))
     try:
-        data = yaml.load(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it: the newest is meant
+            data = yaml.load(text)
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = Place(name, 1, 1)
-        if mark is not None:
-            shown = lines[mark.line] if mark.line < len(lines) else ""
-            place = Place(name, mark.line + 1, mark.column + 1, shown)
-        problem = (error.problem or error.context or "not YAML").split("\n")[0]
-        raise YamlSyntaxError(problem, place=place) from None
-    except (YAMLError, ValueError, RecursionError) as error:
-        raise YamlSyntaxError(str(error).split("\n")[0], place=Place(name, 1, 1)) from None
-    return Source(data, name, text, lines)
+        raise YamlSyntaxError(_problem(error), place=_place(error, name, lines)) from None
+    except (YAMLError, ValueError, AssertionError, RecursionError) as error:
+        problem = str(error).split("\n")[0] or "not YAML"
+        raise YamlSyntaxError(problem, place=Place(name, 1, 1, lines[0] if lines else "")) from None
+    source = Source(data, name, text, lines)
+    _keys_once(source)
+    return source
+
+
+def _problem(error: MarkedYAMLError) -> str:
+    return str(error.problem or error.context or "not YAML").split("\n")[0]
+
+
+def _place(error: MarkedYAMLError, name: str, lines: tuple[str, ...]) -> Place:
+    mark = error.problem_mark or error.context_mark
+    if mark is None:
+        return Place(name, 1, 1)
+    return Place(name, mark.line + 1, mark.column + 1, lines[mark.line] if mark.line < len(lines) else "")
+
+
+def _keys_once(source: Source) -> None:
+    """Raises YamlSyntaxError where two keys of a mapping are one when they are read as words: 1 and "1"."""
+    seen: set[int] = set()
+    left: list[tuple[Path_, Any]] = [((), source.data)]
+    while left:
+        path, node = left.pop()
+        if isinstance(node, str) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Mapping):
+            words: set[str] = set()
+            for key in node:
+                if str(key) in words:
+                    raise YamlSyntaxError(f"the key '{key}' twice", place=source.place((*path, key), key=True))
+                words.add(str(key))
+                left.append(((*path, key), node[key]))
+        elif isinstance(node, Sequence):
+            left.extend(((*path, index), value) for index, value in enumerate(node))
 
 
 def from_data(data: Mapping[str, Any], name: str = "query") -> Source:
-    """A mapping given directly, as in a notebook."""
+    """A mapping given directly, as in a notebook. Raises BadValueError for one that is nested deeper, or larger, than a
+    file may be, and for text that no file can hold."""
+    place = Place(name, 1, 1)
+    nodes = 0
+    left: list[tuple[int, Any]] = [(0, data)]
+    while left:
+        depth, node = left.pop()
+        nodes += 1
+        if depth > MAX_DEPTH:
+            raise BadValueError(f"nested deeper than {MAX_DEPTH}", place=place)
+        if nodes > MAX_NODES:
+            raise BadValueError(f"more than {MAX_NODES:,} values", place=place)
+        if isinstance(node, str):
+            if (problem := unreadable_character(node)) is not None:
+                raise BadValueError(problem, place=place)
+        elif isinstance(node, Mapping):
+            left.extend((depth + 1, item) for pair in node.items() for item in pair)
+        elif isinstance(node, Sequence | AbstractSet):
+            left.extend((depth + 1, item) for item in node)
     return Source(data, name)
 
 
@@ -135,7 +190,7 @@ def plain(node: Any) -> Any:
     """ruamel's nodes as dict, list and scalars."""
     if isinstance(node, Mapping):
         return {str(key): plain(value) for key, value in node.items()}
-    if isinstance(node, Sequence) and not isinstance(node, str):
+    if isinstance(node, Sequence) and not isinstance(node, str | bytes):
         return [plain(value) for value in node]
     if isinstance(node, str):
         return str(node)

@@ -7,6 +7,7 @@ One file is the single source of the reading schema (`Contract.event_schema`), t
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from cep_core.building import MAX_DURATION
 from cep_core.errors import (
+    MAX_ERRORS,
     BadValueError,
     FileUnreadableError,
     TrendlakeError,
@@ -25,6 +28,7 @@ from cep_core.errors import (
 from cep_core.schema import EventSchema
 from cep_core.yaml_source import Source, plain, read_yaml
 from pipelines.contract_rules import Rule, rules_of, spark_type
+from pipelines.contract_values import TABLE_NAME
 from pipelines.errors import ContractErrors
 from pipelines.odcs import Document, Node, Property
 
@@ -117,7 +121,10 @@ def load_document(path: str | Path) -> tuple[Document, Source]:
     try:
         document = Document.model_validate(plain(source.data))
     except ValidationError as failure:
-        raise ContractErrors([_explain(source, error) for error in _own_errors(failure)]) from None
+        raise ContractErrors([_explain(source, error) for error in _own_errors(failure)[: MAX_ERRORS + 2]]) from None
+    if not TABLE_NAME.fullmatch(document.table.name):
+        message = f"'{document.table.name}' is no name of a table: a lower case letter, then those, digits and _"
+        raise ContractErrors([BadValueError(message, place=source.place(("schema", 0, "name")))])
     if document.table.name != Path(path).stem:
         message = f"schema '{document.table.name}' is not the file's: expected '{Path(path).stem}'"
         raise ContractErrors([BadValueError(message, place=source.place(("schema", 0, "name")))])
@@ -180,7 +187,7 @@ def _constant_type(document: Document, source: Source, errors: list[TrendlakeErr
         if custom.property != "eventType":
             continue
         path = ("schema", 0, "customProperties", index)
-        if not isinstance(custom.value, str) or not custom.value.isidentifier():
+        if not isinstance(custom.value, str) or not re.fullmatch(r"[A-Za-z_]\w*", custom.value, re.ASCII):
             message = f"eventType is a name that patterns can use, not {custom.value!r}"
             errors.append(BadValueError(message, place=source.place((*path, "value"))))
             continue
@@ -256,6 +263,10 @@ def _lateness(document: Document, source: Source, errors: list[TrendlakeError]) 
             place = source.place(("slaProperties", index, "value"))
             errors.append(BadValueError("latency is a number, 0 or more", place=place))
         else:
+            if not level.value * factor <= MAX_DURATION:  # more, infinite or no number
+                place = source.place(("slaProperties", index, "value"))
+                errors.append(BadValueError("latency is 10,000 years at most", place=place))
+                return None
             return round(level.value * factor)
     return None
 

@@ -6,15 +6,24 @@ bound, or of severity `warning` or `info`, is judged and reported only.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Literal
 
-from cep_core.errors import BadValueError, NotSupportedError, Place, TextError, TrendlakeError, did_you_mean
+from cep_core.errors import BadValueError, NotSupportedError, Place, TextError, TrendlakeError, did_you_mean, readable
 from cep_core.syntax import Expr
 from cep_core.yaml_source import Source
+from pipelines.contract_values import (
+    INTEGER_FORMATS,
+    NUMBER_FORMATS,
+    bad_arguments,
+    bad_name,
+    bad_options,
+    decimal_fits,
+)
 from pipelines.odcs import Document, Property, Quality
 from pipelines.row_condition import parse_row_condition
 
@@ -35,13 +44,12 @@ Kind = Literal[
 Scalar = str | int | float | bool | datetime | date | None
 Path = tuple[str | int, ...]
 
-INTEGER_FORMATS = {"i8": "tinyint", "i16": "smallint", "i32": "int", "i64": "bigint"}
-NUMBER_FORMATS = {"f32": "float", "f64": "double"}
 LOGICAL_OF = {
     "string": "string", "varchar": "string", "char": "string", "tinyint": "integer", "smallint": "integer",
     "int": "integer", "bigint": "integer", "float": "number", "double": "number", "decimal": "number",
     "timestamp": "timestamp", "date": "date", "boolean": "boolean", "array": "array",
 }  # fmt: skip
+SIZED = ("decimal", "varchar", "char")
 BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 OPTIONS = {
     "string": ("minLength", "maxLength", "pattern", "format"),
@@ -124,12 +132,14 @@ def spark_type(item: Property, *, lists: bool = False) -> str:
             raise ValueError(f"'{item.physical_type}' is no Spark type of a column; known: {', '.join(LOGICAL_OF)}")
         if logical and LOGICAL_OF[match[1]] != logical:
             raise ValueError(f"physicalType {item.physical_type} is a {LOGICAL_OF[match[1]]}, not a {logical}")
+        if match[2] and (match[1] not in SIZED or (match[1] == "decimal" and not decimal_fits(match[2]))):
+            raise ValueError(f"there is no Spark type {readable(item.physical_type)}")
         return "string" if match[1] in ("varchar", "char") else kind
     if logical is None:
         raise ValueError(f"column '{item.name}' says neither logicalType nor physicalType")
     if logical == "integer":
-        return INTEGER_FORMATS.get(options.get("format", "i32"), "bigint")
-    return NUMBER_FORMATS.get(options.get("format", "f64"), "double") if logical == "number" else logical
+        return INTEGER_FORMATS.get(str(options.get("format", "i32")), "bigint")
+    return NUMBER_FORMATS.get(str(options.get("format", "f64")), "double") if logical == "number" else logical
 
 
 def rules_of(document: Document, source: Source, errors: list[TrendlakeError]) -> tuple[Rule, ...]:
@@ -172,6 +182,10 @@ def _property_rules(item: Property, source: Source, path: Path, errors: list[Tre
             where = source.place((*path, "logicalTypeOptions", key), key=True)
             hint = did_you_mean(key, OPTIONS.get(item.logical_type or "", ()))
             errors.append(BadValueError(f"{item.logical_type} has no option '{key}'", place=where, hint=hint))
+    wrong = [*bad_name(item, source, path), *bad_options(item, source, path)]
+    if wrong:
+        errors.extend(wrong)
+        return
     try:
         bounds = {key: _bound(item, options[key]) for key in BOUNDS if key in options}
     except ValueError as error:
@@ -180,6 +194,9 @@ def _property_rules(item: Property, source: Source, path: Path, errors: list[Tre
     if bounds:
         low = bounds.get("exclusiveMinimum", bounds.get("minimum"))
         high = bounds.get("exclusiveMaximum", bounds.get("maximum"))
+        if low is not None and high is not None and low > high:  # type: ignore[operator]
+            where = source.place((*path, "logicalTypeOptions"))
+            errors.append(BadValueError(f"no value lies between {low} and {high}", place=where))
         strict = ("exclusiveMinimum" in bounds, "exclusiveMaximum" in bounds)
         yield Rule(
             f"{item.name}_range", "range", column, low=low, high=high, low_strict=strict[0], high_strict=strict[1],
@@ -206,7 +223,7 @@ def _bound(item: Property, value: Any) -> Scalar:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     if item.logical_type == "date":
         return date.fromisoformat(str(value))
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         raise ValueError(f"a bound of '{item.name}' is a number, not '{value}'")
     return value
 
@@ -231,6 +248,9 @@ def _quality_rule(
     }
     if quality.type == "custom":
         yield from _row_rule(quality, columns, source, path, errors, common)
+        return
+    if wrong := list(bad_arguments(quality, source, path)):
+        errors.extend(wrong)
         return
     arguments, prefix = quality.arguments, "_".join(columns)
     if quality.metric == "rowCount":

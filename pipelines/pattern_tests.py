@@ -19,7 +19,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from cep_core import AnyPlan, PatternWarning, run_plan
-from cep_core.errors import BadValueError, PatternErrors, TrendlakeError, UnknownKeyError, did_you_mean
+from cep_core.errors import MAX_ERRORS, BadValueError, PatternErrors, TrendlakeError, UnknownKeyError, did_you_mean
 from cep_core.plan import arrow_type
 from cep_core.schema import EventSchema
 from cep_core.yaml_source import Source, plain, read_yaml
@@ -72,7 +72,7 @@ def load_tests(file: Path, plan: AnyPlan) -> tuple[PatternTest, ...]:
     try:
         tests = TypeAdapter(tuple[PatternTest, ...]).validate_python(plain(source.data))
     except ValidationError as failure:
-        raise PatternErrors([_explained(source, error) for error in failure.errors()]) from None
+        raise PatternErrors([_explained(source, error) for error in failure.errors()[: MAX_ERRORS + 2]]) from None
     errors = list(_unknown_columns(source, tests, plan)) + list(_bad_values(source, tests, plan.schema))
     if errors:
         raise PatternErrors(errors)
@@ -111,7 +111,7 @@ def _bad_values(source: Source, tests: Sequence[PatternTest], schema: EventSchem
                 try:
                     kind = arrow_type(types[name])
                     pa.array([_cell(value, kind)], kind)
-                except (pa.ArrowException, TypeError, ValueError):
+                except (pa.ArrowException, TypeError, ValueError, OverflowError):
                     place = source.place((number, "events", index, name))
                     yield BadValueError(f"{name}: expected {types[name]}, found {value!r}", place=place)
             if event.get(schema.event_time) is None:

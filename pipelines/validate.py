@@ -10,6 +10,7 @@ from cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_qu
 from cep_core.errors import TrendlakeError
 from cep_core.reading import read_pattern
 from pipelines.contract import contract_of, load_contract, load_document
+from pipelines.errors import ProjectError
 from pipelines.project import Project
 from pipelines.results_contract import check_templates
 
@@ -17,12 +18,16 @@ from pipelines.results_contract import check_templates
 def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
     """A pattern and its plan against its source's contract; conditions without effect warn (PatternWarning).
 
-    Raises PatternErrors with all mistakes of the file, ContractErrors, ProjectError (there is no such source).
+    Raises PatternErrors with all mistakes of the file (also where there is no such source), ContractErrors.
     """
     pattern, errors = read_pattern(path)
     if pattern is None or pattern.source is None:
         raise PatternErrors(errors)
-    contract = load_contract(project.contract_path(pattern.source))
+    try:
+        contract = load_contract(project.contract_path(pattern.source))
+    except ProjectError as error:
+        error.place = pattern.document.place(("source",))
+        raise PatternErrors([*errors, error]) from None
     return pattern, compile_query(path, contract.event_schema())
 
 

@@ -1,5 +1,6 @@
 """Open-ended search for a disagreement: `python -m tests.property.fuzz --seconds 600 --without negation`, or
-`--kind matches` or `--kind automaton` for those kinds.
+`--kind matches` or `--kind automaton` for those kinds; `--kind files` searches for a file that is neither read nor
+refused with words (`tests.property.fuzz_files`).
 
 Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
 the reference gives; then the tally. Exit status 1 when there was a disagreement; an exception is one too. With
@@ -21,7 +22,7 @@ from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 from ruamel.yaml import YAML
 
-from tests.property import automata, matches
+from tests.property import automata, fuzz_files, matches
 from tests.property.agreement import Tally, disagreement
 from tests.property.strategies import long_questions, questions
 from tests.reference import reference
@@ -125,13 +126,15 @@ def main() -> int:
     """Search, print, and tell by the exit status."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seconds", type=float, default=60)
-    arguments.add_argument("--kind", choices=tuple(COMPARED), default="trends")
+    arguments.add_argument("--kind", choices=(*COMPARED, "files"), default="trends")
     arguments.add_argument("--seed", type=int, default=None, help="default: from the clock")
     arguments.add_argument("--most", type=int, default=10, help="events of a stream at most")
     arguments.add_argument("--without", nargs="*", choices=THEMES, default=[], help="themes to leave out")
     arguments.add_argument("--chunks", type=int, default=None, help=f"stop after so many times {CHUNK} questions")
     arguments.add_argument("--long", action="store_true", help="short patterns over longer streams instead")
     asked = arguments.parse_args()
+    if asked.kind == "files":
+        return fuzz_files.main(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
     tally = automata.AfaTally() if asked.kind == "automaton" else Tally()
     first = int(time.time()) if asked.seed is None else asked.seed
     numbers = count(first) if asked.chunks is None else range(first, first + asked.chunks)

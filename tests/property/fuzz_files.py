@@ -1,0 +1,85 @@
+"""Open-ended search for a file that is neither read nor refused with words: `make fuzz KIND=files SECONDS=600`."""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from pipelines.project import Project
+from tests.property.bad_files import BadFile, TooSlow, checked, checked_mapping, project_in
+from tests.property.spoilt_files import FILES, spoilt_mappings
+
+CHUNK = 200
+"""Files between two looks at the clock."""
+MEMORY = 6_000_000_000
+"""Bytes of addresses this process may take: beyond it, MemoryError."""
+
+
+class Unhandled(AssertionError):  # noqa: N818 - it is one
+    """What came of a file was no plan and no error with words."""
+
+
+@dataclass
+class Seen:
+    """How many files were read, and how many of them refused."""
+
+    files: int = 0
+    refused: int = 0
+
+
+def chunk(number: int, project: Project, until: float, seen: Seen) -> tuple[Any, BaseException] | None:
+    """One run of Hypothesis from the seed `number`, until the time `until`; the smallest file it finds, and what was
+    raised."""
+    found: list[tuple[Any, BaseException]] = []
+
+    @seed(number)
+    @settings(
+        max_examples=CHUNK,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+        report_multiple_bugs=False,
+    )
+    @given(FILES | spoilt_mappings())
+    def read(bad: Any) -> None:
+        if time.monotonic() > until and not found:
+            return
+        seen.files += 1
+        try:
+            seen.refused += bool(checked(project, bad) if isinstance(bad, BadFile) else checked_mapping(bad))
+        except (Exception, TooSlow) as error:
+            found.append((bad, error))
+            raise Unhandled(repr(error)) from None
+
+    try:
+        read()
+    except Unhandled:
+        return found[-1]  # the shrinker replays the smallest one last
+    return None
+
+
+def main(seconds: float, first: int) -> int:
+    """Search from the seed `first` on; print the smallest file found, and the tally. 1 when there was one."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
+    until, seen, number = time.monotonic() + seconds, Seen(), first
+    with tempfile.TemporaryDirectory() as folder:
+        project = project_in(Path(folder) / "project")
+        while True:
+            found = chunk(number, project, until, seen)
+            if found is not None or time.monotonic() > until:
+                break
+            number += 1
+    if found is not None:
+        bad, error = found
+        print(f"# seed {number}: {type(error).__name__}: {error}")
+        print(bad.content.decode(errors="replace") if isinstance(bad, BadFile) else repr(bad)[:5000])
+    print(f"# {seen.files} files, {seen.refused} refused with words, seeds {first} to {number}")
+    return int(found is not None)
