@@ -19,7 +19,7 @@ from cep_core.errors import BadPatternError
 
 MAX_POSITIONS = 4_000
 MAX_STATES = 500
-MAX_EFFORT = 8_000_000
+MAX_EFFORT = 4_000_000
 """Steps of the construction: optional parts side by side, and NOTs between them, multiply the ways between parts."""
 
 _OPEN: Alternatives = frozenset({frozenset()})
