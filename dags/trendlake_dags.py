@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowTimetableInvalid
 
 from cep_core import Pattern, PatternErrors
 from cep_core.errors import BadValueError
+from pipelines.contract_values import TABLE_NAME
 from pipelines.project import find_project
 from pipelines.validate import check_pattern
 
@@ -95,8 +96,10 @@ def ingest_dag(source: str) -> DAG:
 
 
 def source_contracts() -> list[Path]:
-    """The contracts of sources, not of results."""
-    return [path for path in sorted(find_project().contracts.glob("*.yaml")) if not path.stem.startswith("results_")]
+    """The contracts of sources, not of results. A file whose name is no table's is passed over: the name becomes part
+    of a task's template."""
+    found = sorted(find_project().contracts.glob("*.yaml"))
+    return [path for path in found if TABLE_NAME.fullmatch(path.stem) and not path.stem.startswith("results_")]
 
 
 def source_asset(source: str) -> Asset:

@@ -21,6 +21,7 @@ from jobs.airflow_api import AirflowApi, AirflowApiError
 from jobs.airflow_home import AirflowHome, AirflowHomeError, Processes, free_port, own_home, stop_on_signals
 from jobs.running import Place, session
 from jobs.showing import print_results
+from pipelines.secrets import redacted
 
 PATTERNS = ("delay_snowball", "recovery_without_cancellation")
 RANGE = {
@@ -177,7 +178,7 @@ def main() -> int:
     try:
         demo()
     except (DemoError, AirflowHomeError, AirflowApiError, TrendlakeError) as error:
-        console.print(f"\n[bold red]The demo stopped:[/] {escape(str(error))}", soft_wrap=True)
+        console.print(f"\n[bold red]The demo stopped:[/] {escape(redacted(str(error)))}", soft_wrap=True)
         return 1
     except KeyboardInterrupt:
         console.print("\nstopped; Airflow too")

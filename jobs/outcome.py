@@ -29,17 +29,19 @@ def guarded(command: Callable[Arguments, Result]) -> Callable[Arguments, Result]
     @functools.wraps(command)
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         from cep_core.errors import TrendlakeError
+        from pipelines.secrets import redacted
+        from pipelines.telling import in_words
 
         try:
             return command(*args, **kwargs)
         except TrendlakeError as error:
-            tell(str(error))
+            tell(redacted(str(error)))
             raise typer.Exit(MISTAKE) from None
         except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise
         except Exception as error:
-            traceback.print_exc()
-            tell(f"[FAULT] {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+            tell(redacted(traceback.format_exc().rstrip()))
+            tell(f"[FAULT] {in_words(error)}")
             raise typer.Exit(FAULT) from None
 
     return run

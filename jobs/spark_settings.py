@@ -10,16 +10,17 @@ from pathlib import Path
 
 from pipelines.profile import Profile
 from pipelines.project import Project
+from pipelines.secrets import JAVA_PATTERN
 from pipelines.session import find_jars, settings_of
 
-LOG4J = """\
+LOG4J = f"""\
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = console
 appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+appender.console.layout.pattern = {JAVA_PATTERN}
 # No news: said on every machine without Hadoop's C library, and for every query with many columns.
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
@@ -34,4 +35,7 @@ def write_spark_settings(folder: Path, project: Project, profile: Profile) -> No
     settings = {**settings_of(profile), **jars}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "log4j2.properties").write_text(LOG4J)
-    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+    defaults = folder / "spark-defaults.conf"
+    defaults.touch(mode=0o600)
+    defaults.chmod(0o600)  # the profile's settings may hold secrets
+    defaults.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))

@@ -69,7 +69,7 @@ def _judged(frame: DataFrame, rule: Rule) -> DataFrame:
 
 def _repeated(frame: DataFrame, rule: Rule) -> bool:
     """Whether a key is in `frame` twice: counting keys is cheap, ordering whole rows is not."""
-    return not _judged(frame, rule).groupBy(*map(column, rule.columns)).count().where("count > 1").isEmpty()
+    return not _judged(frame, rule).groupBy(*map(column, rule.columns)).count().where(sf.col("count") > 1).isEmpty()
 
 
 def _shared(frame: DataFrame, rest: DataFrame, rule: Rule) -> bool:

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from pipelines.names import quoted
 from pipelines.warehouse import KEPT, Warehouse, exists, with_retries
+
+KEEP = (
+    "ALTER TABLE IDENTIFIER(:name) SET TBLPROPERTIES ("
+    "'delta.logRetentionDuration' = 'interval 365 days', "
+    "'delta.deletedFileRetentionDuration' = 'interval 365 days')"
+)
+"""Sets `warehouse.KEPT`; the table's path is a parameter, not a part of the text."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +53,8 @@ def maintain(spark: SparkSession, found: dict[str, str]) -> Iterator[Kept]:
     for name, path in found.items():
         table = DeltaTable.forPath(spark, path)
         properties = table.detail().select("properties").collect()[0][0]
-        wrong = {key: value for key, value in KEPT.items() if properties.get(key) != value}
-        if wrong:
-            pairs = ", ".join(f"'{key}' = '{value}'" for key, value in wrong.items())
-            with_retries(lambda path=path, pairs=pairs: _set(spark, path, pairs), f"keeping {name}")  # type: ignore[misc]
+        if any(properties.get(key) != value for key, value in KEPT.items()):
+            with_retries(lambda path=path: _keep(spark, path), f"keeping {name}")  # type: ignore[misc]
         metrics = with_retries(
             lambda table=table: table.optimize().executeCompaction().select("metrics").collect()[0][0],  # type: ignore[misc]
             f"optimizing {name}",
@@ -60,5 +66,5 @@ def maintain(spark: SparkSession, found: dict[str, str]) -> Iterator[Kept]:
         yield Kept(name, size[0] + removed - added, size[0], size[1] - grown, size[1])
 
 
-def _set(spark: SparkSession, path: str, pairs: str) -> None:
-    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({pairs})")
+def _keep(spark: SparkSession, path: str) -> None:
+    spark.sql(KEEP, args={"name": f"delta.{quoted(path)}"})

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from cep_core.errors import BadValueError, FileUnreadableError, UnknownKeyError, YamlSyntaxError, did_you_mean
+from cep_core.errors import BadValueError, FileUnreadableError, Place, UnknownKeyError, YamlSyntaxError, did_you_mean
 from cep_core.yaml_source import plain, read_yaml
 from pipelines.errors import ProfileError
 from pipelines.project import Project
+from pipelines.secrets import HIDDEN, is_secret, keep_secret
 
 
 class Limits(BaseModel):
@@ -65,11 +67,13 @@ def read_profile(path: Path) -> Profile:
     try:
         source = read_yaml(path)
     except (FileUnreadableError, YamlSyntaxError) as error:
-        raise ProfileError(error.message, place=error.place) from None
+        raise ProfileError(error.message, place=_hidden(error.place)) from None
     if not isinstance(source.data, Mapping):
         raise ProfileError("a profile is a mapping of keys", place=source.place(()))
     try:
-        return Profile.model_validate(plain(source.data))
+        profile = Profile.model_validate(plain(source.data))
+        keep_secret(profile.spark)
+        return profile
     except ValidationError as failure:
         first = failure.errors()[0]
         keys = tuple(first["loc"])
@@ -78,6 +82,13 @@ def read_profile(path: Path) -> Profile:
         known = Limits.model_fields if len(keys) > 1 else Profile.model_fields
         raise ProfileError(
             f"[{kind.code}] {'.'.join(str(key) for key in keys)}: {'unknown key' if unknown else first['msg']}",
-            place=source.place(keys, key=unknown),
+            place=_hidden(source.place(keys, key=unknown)),
             hint=did_you_mean(str(keys[-1]), known) if unknown else None,
         ) from None
+
+
+def _hidden(place: Place | None) -> Place | None:
+    """The place without its line where that names a secret."""
+    if place is None or not is_secret(place.text):
+        return place
+    return replace(place, text=f"{place.text.split(':')[0]}: {HIDDEN}", column=1, width=1)

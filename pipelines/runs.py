@@ -17,13 +17,12 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
-from cep_core.errors import TrendlakeError
 from pipelines.errors import StepOrderError
+from pipelines.telling import in_words
 from pipelines.warehouse import Warehouse, exists, with_retries
 
 Stage = Literal["ingest", "check_source", "compute", "check_results", "publish", "revise"]
 STAGES: tuple[str, ...] = get_args(Stage)
-ERROR_LENGTH = 2000
 NOTED = "note"
 """Column: what the stage says its results answer for, JSON as in the commit's own note; tables of old lack it."""
 
@@ -97,7 +96,7 @@ def append(
         "seconds": seconds,
         "checks": json.dumps(record.checks, ensure_ascii=False, default=str),
         NOTED: None if record.note is None else json.dumps(record.note),
-        "error": " ".join(error.split())[:ERROR_LENGTH] if error else None,
+        "error": error,
         "started_at": started_at,
         "finished_at": datetime.now(UTC),
     }
@@ -115,11 +114,11 @@ def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Itera
     try:
         yield record
     except Exception as error:
-        told = error.message if isinstance(error, TrendlakeError) else f"{type(error).__name__}: {error}"
-        told = f"[{error.code}] {told}" if isinstance(error, TrendlakeError) else told
         seconds = time.perf_counter() - clock
         with suppress(Exception):  # the stage's own error matters, not that it could not be recorded
-            append(spark, warehouse, record, status="failed", seconds=seconds, started_at=started_at, error=told)
+            append(
+                spark, warehouse, record, status="failed", seconds=seconds, started_at=started_at, error=in_words(error)
+            )
         raise
     append(
         spark, warehouse, record, status="succeeded", seconds=time.perf_counter() - clock, started_at=started_at

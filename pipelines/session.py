@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pipelines.errors import JarsMissingError
 from pipelines.profile import Profile
 from pipelines.project import Project
+from pipelines.secrets import JAVA_PATTERN
 
 FIXED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -33,7 +34,7 @@ ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_
 takes to hand rows to Python."""
 CLONE = Path(__file__).resolve().parents[1] / ".trendlake"
 """The state folder of the clone, which `make setup` fills: projects that `trendlake init` made elsewhere use it."""
-LOG4J = """\
+LOG4J = f"""\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
@@ -42,7 +43,7 @@ appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+appender.console.layout.pattern = {JAVA_PATTERN}
 """
 """Errors only: Spark's greeting and its notes on the machine are no news to whoever typed a command."""
 

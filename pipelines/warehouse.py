@@ -79,11 +79,12 @@ class Warehouse:
 
 
 def folder_name(run_id: str) -> str:
-    """A run id as the name of a folder: colons and the like are no part of Hadoop's paths."""
+    """A run id as the name of a folder below another: colons and the like are no part of Hadoop's paths, `..` is the
+    folder above, and what begins with _ or . is hidden from Spark."""
     plain = re.sub(r"[^A-Za-z0-9_.-]", "_", run_id)
-    if plain == run_id and len(plain) <= 100:
+    if plain == run_id and len(plain) <= 100 and plain.strip(".") and not plain.startswith(("_", ".")):
         return plain
-    return f"{plain[:100]}-{hashlib.sha256(run_id.encode()).hexdigest()[:8]}"
+    return f"{plain[:100].lstrip('._') or 'run'}-{hashlib.sha256(run_id.encode()).hexdigest()[:8]}"
 
 
 def exists(spark: SparkSession, path: str) -> bool:

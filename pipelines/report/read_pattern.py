@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
+from cep_core.errors import YamlSyntaxError
+from cep_core.yaml_source import parse_yaml, plain
+from pipelines.contract_values import TABLE_NAME
 from pipelines.report.facts import PatternFacts
 
 
@@ -17,13 +17,14 @@ def read_pattern(file: Path) -> PatternFacts:
     """The facts of `file`; a file that is no YAML mapping still gives its name and text."""
     content = file.read_text(encoding="utf-8")
     try:
-        loaded = YAML(typ="safe", pure=True).load(content)
-    except YAMLError:
+        loaded = plain(parse_yaml(content, str(file)).data)
+    except YamlSyntaxError:
         loaded = None
     fields: Mapping[str, object] = loaded if isinstance(loaded, Mapping) else {}
     returns = fields.get("return")
+    name = _text(fields.get("name")) or ""
     return PatternFacts(
-        name=_text(fields.get("name")) or file.stem,
+        name=name if TABLE_NAME.fullmatch(name) else file.stem,  # it becomes part of the report's path
         kind=_text(fields.get("kind")) or "trends",
         description=_text(fields.get("description")) or "",
         owner=_text(fields.get("owner")),

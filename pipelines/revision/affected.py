@@ -122,7 +122,8 @@ def touched_by(plan: AnyPlan, good: DataFrame, published: Sequence[Stretch], who
     last = floor_div(time - sf.lit(windows.origin), windows.slide)
     units = [column(name).alias(f"{UNIT}{i}") for i, name in enumerate(shown_unit(plan))]
     held = good.select(*units, sf.greatest(first, sf.lit(low)).alias("a"), sf.least(last, sf.lit(high)).alias("b"))
-    held = held.where("a <= b").distinct().withColumn(WINDOW, sf.explode(sf.sequence("a", "b"))).drop("a", "b")
+    held = held.where(sf.col("a") <= sf.col("b"))
+    held = held.distinct().withColumn(WINDOW, sf.explode(sf.sequence("a", "b"))).drop("a", "b")
     pairs = held.where(within(sf.col(WINDOW), published)).distinct().persist(StorageLevel.MEMORY_AND_DISK)
     found = [row[0] for row in pairs.select(WINDOW).distinct().collect()]
     return Affected(plan, tuple(whole), tuple(united([(j, j + 1) for j in found], last=True)), pairs)

@@ -84,7 +84,7 @@ def between(spark: SparkSession, path: str, plan: AnyPlan, first: int, last: int
     kind = (
         sf.when(sf.col("before").isNull(), ADDED).when(sf.col("after").isNull(), RETRACTED).when(~equal, CHANGED)
     )  # fmt: skip
-    rows = then.join(now, key, "full").withColumn("kind", kind).where("kind IS NOT NULL")
+    rows = then.join(now, key, "full").withColumn("kind", kind).where(sf.col("kind").isNotNull())
     counts = {row["kind"]: row["count"] for row in rows.groupBy("kind").count().collect()}
     order = [sf.coalesce(sf.col(f"after.{quoted(n)}"), sf.col(f"before.{quoted(n)}")) for n in plan.key]
     return {name: counts.get(name, 0) for name in (ADDED, CHANGED, RETRACTED)}, rows.orderBy(*order)

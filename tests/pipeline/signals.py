@@ -107,12 +107,12 @@ class Signals:
         return latest_version(self.spark, self.source)
 
 
-def signals(spark: SparkSession, folder: Path, text: str) -> Signals:
+def signals(spark: SparkSession, folder: Path, text: str, contract: str = CONTRACT) -> Signals:
     """A fresh warehouse in `folder`."""
     contracts = folder / "data_contracts"
     contracts.mkdir(parents=True)
     (folder / "conf").mkdir()
-    (contracts / "signals.yaml").write_text(CONTRACT)
+    (contracts / "signals.yaml").write_text(contract)
     for file in (ROOT / "data_contracts").glob("results_*.yaml"):
         (contracts / file.name).write_text(file.read_text())
     path = folder / "watched.yaml"
