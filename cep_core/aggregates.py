@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from cep_core.buffers import arrow, numbers, valid
 from cep_core.check import CheckedMeasure
+from cep_core.errors import BadEventsError
 from cep_core.kernels.numbers import RADIX, e_add, e_normal
 from cep_core.slices import Slice
 from cep_core.tasks import Weights
@@ -69,6 +70,8 @@ class Contributions:
                 continue
             variables[k] = plan.variables.index(variable)
             table[k] = self._weights(what, None if attribute is None else slice_.column(attribute))
+            if not np.isfinite(table[k]).all():
+                self._refuse_infinite(slice_, int(variables[k]), table[k], str(attribute))
         extreme = np.zeros(len(wanted.extremes), np.int64)
         codes = np.full((len(wanted.extremes), n), -np.inf)
         self.values: list[Array] = []
@@ -84,6 +87,17 @@ class Contributions:
                 ranks = numbers(found, 0).astype(np.float64)
                 codes[m, known] = ranks[known] if function == "max" else -ranks[known]
         self.weights = Weights(variables, table, extreme, codes)
+
+    def _refuse_infinite(self, slice_: Slice, variable: int, weights: Array, attribute: str) -> None:
+        """Raises BadEventsError where an event that counts has an infinite value: sums of such have no meaning in the
+        language, and the kernels take finite ones only. Of events that do not count the value is put to 0."""
+        infinite = ~np.isfinite(weights)
+        if (infinite & ((slice_.ok & np.uint64(1 << variable)) != 0)).any():
+            raise BadEventsError(
+                f"'{attribute}' has an infinite value: it has no sum and no mean",
+                hint="set such rows apart by the contract (minimum, maximum), or leave them out by a condition",
+            )
+        weights[infinite] = 0.0
 
     def _weights(self, what: str, column: Array) -> Array:
         if what == "events" or column is None:
