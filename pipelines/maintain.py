@@ -17,11 +17,12 @@ from pipelines.names import quoted
 from pipelines.warehouse import KEPT, Warehouse, exists, with_retries
 
 KEEP = (
-    "ALTER TABLE IDENTIFIER(:name) SET TBLPROPERTIES ("
+    "ALTER TABLE {table} SET TBLPROPERTIES ("
     "'delta.logRetentionDuration' = 'interval 365 days', "
     "'delta.deletedFileRetentionDuration' = 'interval 365 days')"
 )
-"""Sets `warehouse.KEPT`; the table's path is a parameter, not a part of the text."""
+"""Sets `warehouse.KEPT`. Spark takes no parameter for the table here: its path goes in as a quoted identifier, and is
+not an analyst's to choose."""
 
 
 @dataclass(frozen=True)
@@ -67,4 +68,4 @@ def maintain(spark: SparkSession, found: dict[str, str]) -> Iterator[Kept]:
 
 
 def _keep(spark: SparkSession, path: str) -> None:
-    spark.sql(KEEP, args={"name": f"delta.{quoted(path)}"})
+    spark.sql(KEEP.replace("{table}", f"delta.{quoted(path)}"))
