@@ -1,0 +1,302 @@
+"""Faults other than kills: nothing is lost, nothing is doubled, the run table says what happened, and the same step
+done again, the cause gone, gives the right rows.
+
+Elsewhere: kills (`test_kill`), publications at once (`test_publish`), random histories (`test_revisions_agree`), rows
+that break the contract (`test_quarantine`), bad files (`tests/property/test_bad_files.py`), secrets
+(`tests/unit/test_secrets.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from pipelines import secrets
+from pipelines.errors import SourceSchemaError, StepOrderError
+from pipelines.maintain import maintain, tables
+from pipelines.runs import Record
+from pipelines.session import quiet
+from pipelines.steps import publish as publishing
+from pipelines.steps import revise as revising
+from pipelines.steps.check_results import check_results
+from pipelines.steps.check_source import check_source
+from pipelines.steps.compute import compute
+from pipelines.steps.publish import publish
+from pipelines.steps.revise import revise
+from pipelines.steps.run import Run
+from pipelines.warehouse import KEPT, latest_version, read_at
+from tests.pipeline.disks import full, small_disk
+from tests.pipeline.flights import all_steps, renamed
+from tests.pipeline.signals import CONTRACT, PATTERNS, START_US, Signals, in_order, recomputed, signals
+
+pytestmark = pytest.mark.spark
+
+HOUR = 3_600_000_000
+
+
+def event(name: str, hour: float, price: Any, **values: Any) -> dict[str, Any]:
+    made = {"event_id": name, "event_time": START_US + round(hour * HOUR), "event_type": "A", "place": "n"}
+    return {**made, "price": price, "remark": "", **values}
+
+
+def rising(first: int, hours: int, place: str = "n") -> list[dict[str, Any]]:
+    """An event each hour, each dearer than the one before."""
+    return [event(f"{place}{first + n}", first + n, n % 9, place=place) for n in range(hours)]
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Signals:
+    """A day of events, not yet computed."""
+    made = signals(spark, tmp_path / "project", PATTERNS["plain"])
+    made.insert(rising(0, 20))
+    return made
+
+
+def published(lake: Signals, run: Run) -> list[dict[str, Any]]:
+    rows = lake.spark.read.format("delta").load(lake.warehouse.results(run.name))
+    return in_order(rows.select(*run.plan.result_schema.names).toArrow().to_pylist(), run)
+
+
+def is_right(lake: Signals, run: Run) -> None:
+    """What is published is what a computation from nothing gives, each row once."""
+    assert published(lake, run) == recomputed(run, lake.version(), run.windows)
+
+
+def failures(lake: Signals) -> list[tuple[str, str]]:
+    """Stage and error of the failed records, in their order: what a person reads with `trendlake runs`."""
+    rows = lake.spark.read.format("delta").load(lake.warehouse.runs).where(sf.col("status") == "failed")
+    return [(row["stage"], row["error"]) for row in rows.orderBy("finished_at").collect()]
+
+
+def changed(record: Record) -> tuple[int | None, int | None, int | None]:
+    return record.rows_inserted, record.rows_updated, record.rows_deleted
+
+
+# --- a full disk ----------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk(lake: Signals) -> None:
+    """compute and publish without a byte left: the table stays as it was, and reads so; with room again, both go on."""
+    run = lake.run(0, 1, "first")
+    root = Path(lake.warehouse.root)
+    with small_disk(root / "staging", 2000) as staging, small_disk(root / "results", 2000) as results:
+        all_steps(run)
+        before = published(lake, run)
+        lake.insert(rising(2, 9, "s"))
+        run = lake.run(0, 1, "second")
+        check_source(run)
+        with full(staging), quiet(lake.spark), pytest.raises(Exception, match="No space left"):
+            compute(run)
+        assert failures(lake)[-1][0] == "compute"
+        assert "No space left" in failures(lake)[-1][1]
+        compute(run)
+        check_results(run)
+        version = latest_version(lake.spark, lake.warehouse.results(run.name))
+        with full(results), quiet(lake.spark), pytest.raises(Exception, match="No space left"):
+            publish(run)
+        assert failures(lake)[-1][0] == "publish"
+        assert "No space left" in failures(lake)[-1][1]
+        assert published(lake, run) == before
+        assert latest_version(lake.spark, lake.warehouse.results(run.name)) == version
+        assert changed(publish(run))[0]
+        is_right(lake, run)
+        assert changed(publish(run)) == (0, 0, 0)
+
+
+# --- another writer between read and commit ---------------------------------------------------------------------
+
+
+def held_up(rows: DataFrame, gate: Path) -> DataFrame:
+    """`rows`, whose first reader says so at `gate` and waits there until it is opened."""
+    here, opened = str(gate / "here"), str(gate / "opened")
+
+    def pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if not os.path.exists(here):
+            Path(here).touch()
+        deadline = time.monotonic() + 60
+        while not os.path.exists(opened) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        yield from batches
+
+    return rows.mapInArrow(pass_on, rows.schema)
+
+
+@contextmanager
+def writes_while_held_up(gate: Path, write: Any) -> Iterator[None]:
+    """`write` is called once somebody waits at the gate, which is then opened."""
+
+    def wait() -> None:
+        try:
+            deadline = time.monotonic() + 60
+            while not (gate / "here").exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            write()
+        finally:
+            (gate / "opened").touch()
+
+    other = Thread(target=wait)
+    other.start()
+    try:
+        yield
+    finally:
+        other.join()
+
+
+def test_another_writer_during_publish(lake: Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody deletes all results after the MERGE has read them and before it commits: Delta refuses the commit, the
+    publication is taken anew, and the rows are there."""
+    all_steps(lake.run(0, 1, "first"))
+    lake.insert(rising(2, 9, "s"))
+    run = lake.run(0, 1, "second")
+    check_source(run), compute(run), check_results(run)
+    path = lake.warehouse.results(run.name)
+    attempts: list[int] = []
+    merge = publishing._merge
+    monkeypatch.setattr(publishing, "_merge", lambda *given: attempts.append(1) or merge(*given))
+    real = publishing.read_at
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    monkeypatch.setattr(publishing, "read_at", lambda *given: held_up(real(*given), gate))
+    with quiet(lake.spark), writes_while_held_up(gate, lambda: DeltaTable.forPath(lake.spark, path).delete()):
+        publish(run)
+    assert len(attempts) == 2
+    is_right(lake, run)
+    assert failures(lake) == []
+
+
+def test_another_writer_during_revise(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run publishes the same windows after the revision has read what they show: the revision takes its
+    difference anew, finds nothing left to change, and changes nothing."""
+    run = lake.run(0, 1, "first")
+    all_steps(run)
+    lake.insert(rising(2, 9, "s"))
+    path = lake.warehouse.results(run.name)
+    commit = revising.commit_difference
+    overtaken: list[int] = []
+
+    def after_another(*given: Any) -> Any:
+        if not overtaken:
+            overtaken.append(1)
+            all_steps(renamed(run, "another"))
+        return commit(*given)
+
+    monkeypatch.setattr(revising, "commit_difference", after_another)
+    record = revise(renamed(run, "revision"))
+    assert overtaken
+    assert changed(record) == (0, 0, 0)
+    is_right(lake, run)
+    version = latest_version(lake.spark, path)
+    assert changed(revise(renamed(run, "again"))) == (0, 0, 0)
+    assert latest_version(lake.spark, path) == version
+
+
+# --- the source's schema ----------------------------------------------------------------------------------------
+
+
+def rewrite(lake: Signals, frame: DataFrame) -> None:
+    """The source's table made again with other columns."""
+    writer = frame.coalesce(1).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.save(lake.source)
+
+
+def source(lake: Signals) -> DataFrame:
+    return read_at(lake.spark, lake.source, lake.version())
+
+
+def test_columns_come_and_go(lake: Signals) -> None:
+    """A column more, then none of it: runs and revisions across the change give what a computation from nothing does.
+    A column of the contract lost: told, and nothing published; given back: all goes on."""
+    run = lake.run(0, 1, "first")
+    all_steps(run)
+    lake.sql("ALTER TABLE signals ADD COLUMNS (gate string)")
+    lake.insert(rising(2, 5, "s"))
+    assert changed(revise(renamed(run, "a column more")))[0]
+    is_right(lake, run)
+    rewrite(lake, source(lake).drop("gate").where(sf.col("event_id") != "n3"))
+    revise(renamed(run, "and none of it"))
+    is_right(lake, run)
+
+    before = published(lake, run)
+    whole = source(lake).toArrow()
+    rewrite(lake, lake.spark.createDataFrame(whole).drop("place"))
+    for step in (check_source, revise):
+        with pytest.raises(SourceSchemaError, match="place is missing"):
+            step(renamed(run, "without place"))
+    told = failures(lake)
+    assert [stage for stage, _ in told] == ["check_source", "revise"]
+    for _, error in told:
+        assert error.startswith("[SOURCE_SCHEMA] table 'signals' is not as ")
+        assert "place is missing" in error
+    assert published(lake, run) == before
+    rewrite(lake, lake.spark.createDataFrame(whole).where(sf.col("event_id") != "s4"))
+    revise(renamed(run, "given back"))
+    is_right(lake, run)
+
+
+def test_a_type_is_widened(spark: SparkSession, tmp_path: Path) -> None:
+    """int becomes bigint: told until the contract says so too; then run and revision go on over both halves."""
+    narrow = CONTRACT.replace("physicalType: bigint", "physicalType: int").replace(", maximum: 9", "")
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"], narrow)
+    rows = pa.Table.from_pylist(rising(0, 12))
+    frame = spark.createDataFrame(rows).withColumn("event_time", sf.timestamp_micros("event_time"))
+    frame.withColumn("price", sf.col("price").cast("int")).write.format("delta").mode("append").save(lake.source)
+    run = lake.run(0, 1, "first")
+    all_steps(run)
+    lake.sql("ALTER TABLE signals SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    lake.sql("ALTER TABLE signals ALTER COLUMN price TYPE BIGINT")
+    lake.insert([event("wide", 12.5, 2**40), event("wider", 13.5, 2**41)])
+    for step in (check_source, revise):
+        with pytest.raises(SourceSchemaError, match="price is bigint, not int"):
+            step(renamed(run, "too wide"))
+    assert ["price is bigint, not int" in error for _, error in failures(lake)] == [True, True]
+    path = lake.project.contract_path("signals")
+    path.write_text(narrow.replace("physicalType: int", "physicalType: bigint"))
+    run = lake.run(0, 1, "wide")
+    with pytest.raises(StepOrderError, match="has published nothing in this form"):
+        revise(run)  # the column's type is part of the pattern's form: its results may be of another type
+    all_steps(run)
+    is_right(lake, run)
+    assert max(row["most"] for row in published(lake, run)) == 2**41
+    lake.insert([event("widest", 14.5, 2**42)])
+    revise(renamed(run, "wider still"))
+    is_right(lake, run)
+
+
+# --- what is told ---------------------------------------------------------------------------------------------
+
+
+def test_no_secret_in_the_run_table(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step fails with an exception of Spark's that quotes a key of the profile: the run table has it as ***."""
+    monkeypatch.setattr(secrets, "_known", set())
+    key = "wJalrXUtnFEMI/K7MDENG"
+    secrets.keep_secret({"spark.hadoop.fs.s3a.secret.key": key})
+    run = lake.run(0, 1, "first")
+    real = lake.spark.range(1).select(sf.raise_error(sf.lit(f"403: signed with {key}")))
+    monkeypatch.setattr("pipelines.steps.check_source.read_at", lambda *given: real.collect())
+    with quiet(lake.spark), pytest.raises(Exception, match=key):
+        check_source(run)
+    ((stage, error),) = failures(lake)
+    assert stage == "check_source"
+    assert "403: signed with ***" in error
+    assert key not in error
+
+
+def test_maintenance_keeps_tables_readable(lake: Signals) -> None:
+    """How long files are kept is set where it was not; rows stay."""
+    lake.sql("ALTER TABLE signals UNSET TBLPROPERTIES ('delta.logRetentionDuration')")
+    kept = list(maintain(lake.spark, tables(lake.spark, lake.warehouse, ["signals"], [])))
+    assert [item.table for item in kept] == ["sources/signals"]
+    properties = DeltaTable.forPath(lake.spark, lake.source).detail().select("properties").collect()[0][0]
+    assert KEPT.items() <= properties.items()
+    assert source(lake).count() == 20
