@@ -273,6 +273,75 @@ def test_a_type_is_widened(spark: SparkSession, tmp_path: Path) -> None:
     is_right(lake, run)
 
 
+# --- clocks -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def clocks_of(spark: SparkSession, zone: str) -> Iterator[None]:
+    """This process, its Java and Spark's session in another time zone."""
+    java = spark._jvm.java.util.TimeZone
+    before, environment = java.getDefault(), os.environ.get("TZ")
+    os.environ["TZ"] = zone
+    time.tzset()
+    java.setDefault(java.getTimeZone(zone))
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        yield
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        java.setDefault(before)
+        if environment is None:
+            del os.environ["TZ"]
+        else:
+            os.environ["TZ"] = environment
+        time.tzset()
+
+
+MARCH = (66, 68)
+"""Days since the start of 2026: New York's clocks go from 2 to 3 o'clock on the 8th of March, 07:00 UTC."""
+
+
+def test_other_clocks_give_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """Over the hour that New York leaves out: run and revision under its clocks give what the engine alone gives, which
+    knows UTC only."""
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
+    run = lake.run(*MARCH, "run")
+    with clocks_of(spark, "America/New_York"):
+        lake.insert([event(f"e{n}", 24 * MARCH[0] + n, n % 9) for n in range(40)])
+        all_steps(run)
+        lake.insert([event(f"late{n}", 24 * MARCH[0] + n + 0.5, 9) for n in range(5, 9)])
+        assert changed(revise(renamed(run, "revision")))[1]
+        starts = [row["window_start"] for row in published(lake, run)]
+    is_right(lake, run)
+    assert len(starts) >= 10
+    assert {start.hour % 4 for start in starts} == {0}
+
+
+# --- nothing to do, and done again --------------------------------------------------------------------------------
+
+
+def test_every_step_again_and_nothing_to_do(lake: Signals) -> None:
+    """Each step twice over: the same rows, and no commit that changes any. Then an interval without events, and one in
+    which no window ends: succeeded, no rows, and no row of others touched."""
+    run = lake.run(0, 1, "first")
+    for step in (check_source, check_source, compute, compute, check_results, check_results, publish):
+        assert step(run).succeeded
+    is_right(lake, run)
+    path = lake.warehouse.results(run.name)
+    version = latest_version(lake.spark, path)
+    before = published(lake, run)
+    assert changed(publish(run)) == (0, 0, 0)
+    for name, days in (("no events", (40, 41)), ("no window ends", (0.26, 0.3))):
+        empty = lake.run(*days, name)
+        assert changed(all_steps(empty)) == (0, 0, 0)
+        assert (len(empty.windows) == 0) == (name == "no window ends")
+    assert published(lake, run) == before
+    assert failures(lake) == []
+    if latest_version(lake.spark, path) > version:
+        feed = lake.spark.read.format("delta").option("readChangeFeed", "true")
+        assert feed.option("startingVersion", version + 1).load(path).isEmpty()
+
+
 # --- what is told ---------------------------------------------------------------------------------------------
 
 
