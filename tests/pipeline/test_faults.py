@@ -22,6 +22,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from cep_core.errors import TrendlakeError
 from pipelines import secrets
 from pipelines.errors import SourceSchemaError, StepOrderError
 from pipelines.maintain import maintain, tables
@@ -271,6 +272,67 @@ def test_a_type_is_widened(spark: SparkSession, tmp_path: Path) -> None:
     lake.insert([event("widest", 14.5, 2**42)])
     revise(renamed(run, "wider still"))
     is_right(lake, run)
+
+
+# --- poisoned rows ----------------------------------------------------------------------------------------------
+
+LOOSE = CONTRACT.replace(
+    "{name: price, logicalType: integer, physicalType: bigint, logicalTypeOptions: {minimum: 0, maximum: 9}}",
+    "{name: price, logicalType: number}",
+)
+POISON = [
+    event("nan", 1.5, float("nan")),
+    event("huge", 4.5, 1.7e308),
+    event("-0", 5.5, -0.0),
+    event("no key", 6.5, 1.0, place=None),
+    event("no key 2", 7.5, 2.0, place=None),
+    event("nul\x00", 6.5, 1.0, place="\x00"),
+    event("nul\x00 2", 7.5, 2.0, place="\x00"),
+    event("long", 6.5, 1.0, place="x" * 300_000, remark="y" * 300_000),
+    event("long 2", 7.5, 2.0, place="x" * 300_000),
+    event("odd", 8.5, 3.0, place="\u202e\U0001f600\ufeff'\"`;--"),
+    event("odd 2", 9.5, 4.0, place="\u202e\U0001f600\ufeff'\"`;--"),
+    event("", 9.75, 5.0, place=""),
+]
+EXTREME = {"year 1": -62_135_596_800_000_000, "year 9999": 253_402_300_799_999_999}
+
+
+def test_poisoned_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """An infinite value in a sum is refused by name, not computed for ever. No number, the largest ones, NULs, no key,
+    keys of 300,000 characters, the first and the last moment there is: all are counted as the engine counts them, in
+    runs and revisions, and spoil no other row."""
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"], LOOSE)
+    schema = pa.schema([("event_id", "string"), ("event_time", pa.timestamp("us", "UTC")), ("event_type", "string"),
+                        ("place", "string"), ("price", "float64"), ("remark", "string")])  # fmt: skip
+
+    def insert(rows: list[dict[str, Any]]) -> None:
+        frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema))
+        frame.coalesce(1).write.format("delta").mode("append").save(lake.source)
+
+    insert([{**row, "price": float(row["price"])} for row in rising(0, 12)])
+    run = lake.run(0, 1, "first")
+    all_steps(run)
+    insert([event("infinite", 2.5, float("inf"))])
+    with pytest.raises(TrendlakeError, match="has an infinite value") as caught:
+        revise(renamed(run, "infinite"))
+    assert caught.value.code == "BAD_EVENTS"
+    assert failures(lake)[-1][1].startswith("[BAD_EVENTS] 'price' has an infinite value")
+    lake.sql("DELETE FROM signals WHERE event_id = 'infinite'")
+    insert(POISON)
+    insert([{**event(name, 0, 1.0), "event_time": at} for name, at in EXTREME.items()])
+    record = revise(renamed(run, "poisoned"))
+    assert record.rows_quarantined == 0
+    assert same(published(lake, run), recomputed(run, lake.version(), run.windows))
+    places = {row["place"] for row in published(lake, run)}
+    assert {"n", None, "\x00", "x" * 300_000, "\u202e\U0001f600\ufeff'\"`;--"} <= places
+    assert changed(all_steps(renamed(run, "all of it"))) == (0, 0, 0)
+
+
+def same(left: list[dict[str, Any]], right: list[dict[str, Any]]) -> bool:
+    """Equal rows, where NaN is itself."""
+    return [{k: repr(v) for k, v in row.items()} for row in left] == [
+        {k: repr(v) for k, v in row.items()} for row in right
+    ]
 
 
 # --- clocks -----------------------------------------------------------------------------------------------------
