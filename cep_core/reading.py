@@ -111,7 +111,7 @@ def _kind(data: Mapping[str, Any], source: Source) -> tuple[str | None, list[Tre
 def _file_checks(pattern: Pattern, source: Source, stem: str) -> list[TrendlakeError]:
     errors: list[TrendlakeError] = []
     for key in ("name", "source"):
-        if key not in source.data:
+        if source.data.get(key) is None:
             errors.append(BadValueError(f"'{key}' is missing", place=source.place(())))
     if "name" in source.data and pattern.name != stem:
         errors.append(

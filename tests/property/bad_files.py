@@ -120,7 +120,7 @@ def checked(project: Project, file: BadFile) -> list[TrendlakeError]:
             READERS[file.kind](project, path)
         errors: list[TrendlakeError] = []
     except PatternErrors as several:
-        errors = list(several.errors)
+        errors = list(several.errors) or [TrendlakeError("errors without any")]  # which has no code: no help
     except TrendlakeError as error:
         errors = [error]
     finally:

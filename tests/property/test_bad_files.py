@@ -189,6 +189,12 @@ def test_the_deepest_conditions_are_read(spoilt: Project, condition: str) -> Non
     assert told(spoilt, "contract", "trades", spoilt_files.as_json(contract)) == []
 
 
+def test_a_pattern_without_a_source(spoilt: Project) -> None:
+    """`source: null` is none either: it was refused without a word."""
+    (error,) = pattern_with(spoilt, source=None)
+    assert error.message == "'source' is missing"
+
+
 def test_a_file_with_thousands_of_mistakes(spoilt: Project) -> None:
     """A hundred are told, and that there are more."""
     errors = pattern_with(spoilt, where=["S.bad > 0"] * 3000)
