@@ -59,6 +59,22 @@ def next_number(commits: Sequence[Commit]) -> int:
     return int(next(numbers, commits[0].version)) + 1
 
 
+def told_late(commits: Sequence[Commit]) -> list[dict[str, Any]]:
+    """Verdicts for a run's record that tell of publications without a record of their own: their runs were killed
+    between the two, or are about to write it."""
+    return [
+        {
+            "check": "unrecorded_publication",
+            "column": None,
+            "success": True,
+            "observed": f"version {commit.version}: {commit.metric('numTargetRowsInserted')} inserted, "
+            f"{commit.metric('numTargetRowsUpdated')} updated, {commit.metric('numTargetRowsDeleted')} deleted",
+            "expected": f"recorded by {commit.note.get('stage')} of run {commit.note.get('run_id')}",
+        }
+        for commit in reversed(commits)
+    ]
+
+
 def in_line(spark: SparkSession, name: str, token: str) -> None:
     """Have the next MERGE of this session (which nobody else may use) carry `token`, and commit only where no other
     publication has come since the one whose number the token's follows. The number is that of a transaction of Delta's:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 from pipelines.contract import Contract
 from pipelines.quarantine import check_columns, column
 from pipelines.runs import Record, recorded
-from pipelines.warehouse import FED, Warehouse, exists, latest_version, with_retries
+from pipelines.warehouse import FED, Warehouse, create, exists, latest_version
 
 Progress = Callable[[int, int, bool], None]
 """Called after a delivery with its number from 1, its rows, and whether it was new."""
@@ -32,7 +32,7 @@ def create_source(spark: SparkSession, path: str, contract: Contract) -> None:
         builder = builder.addColumn(item.name, item.type, comment=item.description or None)
     for key, value in FED.items():
         builder = builder.property(key, value)
-    with_retries(builder.clusterBy(contract.event_time).execute, f"creating source {contract.name}")
+    create(spark, path, builder.clusterBy(contract.event_time), f"creating source {contract.name}")
 
 
 def ingest(

@@ -20,6 +20,7 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 from pipelines.errors import StepOrderError
 from pipelines.telling import in_words
 from pipelines.warehouse import Warehouse, exists, with_retries
+from pipelines.warehouse import Warehouse, create, exists
 
 Stage = Literal["ingest", "check_source", "compute", "check_results", "publish", "revise"]
 STAGES: tuple[str, ...] = get_args(Stage)
@@ -81,7 +82,7 @@ def create_runs(spark: SparkSession, warehouse: Warehouse) -> None:
     if exists(spark, warehouse.runs):
         return
     builder = DeltaTable.createIfNotExists(spark).location(warehouse.runs).addColumns(SCHEMA)
-    with_retries(builder.execute, "creating trendlake_runs")
+    create(spark, warehouse.runs, builder, "creating trendlake_runs")
 
 
 def append(

@@ -15,7 +15,6 @@ import numpy as np
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from pipelines.commits import Commit
 from pipelines.quarantine import column
 from pipelines.steps.run import Run
 
@@ -23,9 +22,9 @@ CHECK = "windows_changed"
 """The verdict in a step's record that says which windows of the run were left alone."""
 
 
-def noted(run: Run) -> dict[str, Any]:
-    """What a commit notes of the windows it has made."""
-    stretches = run.plan.stretches(run.windows) if run.windows else ()
+def noted(run: Run, made: Sequence[range]) -> dict[str, Any]:
+    """What a commit notes of the windows it has made, told in unbroken stretches."""
+    stretches = [stretch for windows in made if windows for stretch in run.plan.stretches(windows)]
     return {
         "contract": run.contract.fingerprint,
         "lateness": run.lateness,
@@ -33,19 +32,21 @@ def noted(run: Run) -> dict[str, Any]:
     }
 
 
-def changed(run: Run, commits: Sequence[Commit], version: int) -> range:
-    """The windows of the run that are to be computed: all between the first and the last that `commits` (newest first)
-    do not hold already."""
+def changed(run: Run, notes: Sequence[Mapping[str, Any]], version: int) -> range:
+    """The windows of the run that are to be computed: all between the first and the last that the results do not hold
+    already. `notes`: of the commits and of revisions that changed nothing (`quiet`), the newest first; what a quiet one
+    says holds beside what the commit before it says."""
     windows = run.windows
     wanted = np.empty(len(windows), object)
     for stretch, known in run.plan.stretches(windows) if windows else ():
         wanted[stretch[0] - windows[0] : stretch[-1] + 1 - windows[0]] = known
     open_, settled = np.ones(len(windows), bool), np.zeros(len(windows), bool)
-    for commit in commits:
-        note = commit.note
-        if "stage" not in note:
-            continue
+    for note in notes:
+        if "stage" not in note and not note.get("quiet"):
+            continue  # no publication
         if "stretches" not in note:
+            if note.get("quiet"):
+                continue
             break  # it may have made any window, by a plan that is not told
         same = (note["source_version"], note["contract"], note["lateness"]) == (
             version, run.contract.fingerprint, run.lateness,
@@ -54,7 +55,7 @@ def changed(run: Run, commits: Sequence[Commit], version: int) -> range:
         for first, last, known in note["stretches"]:
             mine = slice(max(0, first - windows[0]), max(0, last + 1 - windows[0])) if windows else slice(0)
             settled[mine] |= open_[mine] & same & (wanted[mine] == known)
-            open_[mine] = False
+            open_[mine] &= bool(note.get("quiet"))
     left = np.flatnonzero(~settled)
     return windows[left[0] : left[-1] + 1] if len(left) else windows[:0]
 

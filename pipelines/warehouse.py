@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from delta.exceptions import (
     ConcurrentAppendException,
@@ -20,7 +20,7 @@ from delta.exceptions import (
     MetadataChangedException,
     ProtocolChangedException,
 )
-from delta.tables import DeltaTable
+from delta.tables import DeltaTable, DeltaTableBuilder
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -126,3 +126,35 @@ def with_retries(action: Callable[[], Result], what: str) -> Result:
     if any(name in str(last) for name in BEING_MADE):
         raise last
     raise BusyTableError(f"{what}: other writers changed the table at each of {ATTEMPTS} attempts") from last
+
+
+def create(spark: SparkSession, path: str, builder: DeltaTableBuilder, what: str) -> None:
+    """Make a table at `path`, if there is none yet, while others may do the same.
+
+    Delta makes the folder of the log first and then refuses folders that are not empty: whoever is killed between the
+    two leaves a folder in which no table can be made. It is cleared away once its first commit has been waited for
+    in vain. Raises as `with_retries`.
+    """
+    try:
+        with_retries(builder.execute, what)
+    except AnalysisException:
+        if not _begun_and_left(spark, path):
+            raise
+        _folder(spark, path)[0].delete(_folder(spark, path)[1], True)
+        with_retries(builder.execute, what)
+
+
+def _begun_and_left(spark: SparkSession, path: str) -> bool:
+    """Whether there is nothing but a log without a commit in it."""
+    files, folder = _folder(spark, path)
+    if not files.exists(folder) or [item.getPath().getName() for item in files.listStatus(folder)] != ["_delta_log"]:
+        return False
+    names = [item.getPath().getName() for item in files.listStatus(folder.suffix("/_delta_log"))]
+    return not any(re.fullmatch(r"\d{20}\..*", name) for name in names)
+
+
+def _folder(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """The file system of `path`, and it as Hadoop's path."""
+    java: Any = spark.sparkContext._jvm
+    folder = java.org.apache.hadoop.fs.Path(path)
+    return folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), folder

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from pipelines.commits import next_number, recent_commits
+from pipelines.commits import Commit, next_number, recent_commits
 from pipelines.revision.coverage import Claim, Segment, claim_of, covered
 from pipelines.runs import NOTED
 from pipelines.warehouse import Warehouse, exists
@@ -23,6 +24,8 @@ class Ledger:
     version: int | None
     number: int
     segments: tuple[Segment, ...]
+    unrecorded: tuple[Commit, ...] = ()
+    """Publications after the last one that is recorded: of runs that were killed before they could, or are about to."""
 
 
 def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan) -> Ledger:
@@ -34,21 +37,37 @@ def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyP
     newest = commits[0].version
     claims = {commit.version: claim_of(commit.note, commit.version, quiet=False) for commit in commits}
     told: list[Claim] = [claim for claim in claims.values() if claim is not None]
-    for version, note in _recorded(spark, warehouse, name):
+    recorded = _recorded(spark, warehouse, name)
+    for version, note in recorded:
         # A commit's own record repeats its note: it is wanted where the table's log no longer reaches back to it.
         quiet = bool(note.get("quiet"))
         claim = claim_of(note, version, quiet=quiet) if quiet or version not in claims else None
         if claim is not None and version <= newest:
             told.append(claim)
-    return Ledger(newest, next_number(commits), covered(plan, told))
+    last = max((version for version, _ in recorded), default=-1)
+    unrecorded = tuple(commit for commit in commits if commit.version > last and "number" in commit.note)
+    return Ledger(newest, next_number(commits), covered(plan, told), unrecorded)
+
+
+def notes(
+    spark: SparkSession, warehouse: Warehouse, name: str, commits: Sequence[Commit]
+) -> list[Mapping[str, object]]:
+    """The notes of `commits` (the newest first), each after those of the revisions that found nothing to change in what
+    it had made."""
+    quiet: dict[int, list[Mapping[str, object]]] = {}
+    for version, note in _recorded(spark, warehouse, name):
+        if note.get("quiet"):
+            quiet.setdefault(version, []).append(note)
+    return [note for commit in commits for note in (*quiet.get(commit.version, ()), commit.note)]
 
 
 def _recorded(spark: SparkSession, warehouse: Warehouse, name: str) -> list[tuple[int, dict[str, object]]]:
+    """The version of the results and the note, empty where there is none, of each record of a publication."""
     if not exists(spark, warehouse.runs):
         return []
     table = spark.read.format("delta").load(warehouse.runs)
     if NOTED not in table.columns:
         return []
-    mine = (sf.col("pattern") == name) & (sf.col("status") == "succeeded") & sf.col(NOTED).isNotNull()
+    mine = (sf.col("pattern") == name) & (sf.col("status") == "succeeded")
     rows = table.where(mine & sf.col("results_version").isNotNull()).select("results_version", NOTED).collect()
-    return [(row[0], json.loads(row[1])) for row in rows]
+    return [(row[0], json.loads(row[1] or "{}")) for row in rows]

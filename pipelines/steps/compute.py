@@ -17,6 +17,7 @@ from pipelines import quarantine as q
 from pipelines.commits import commit_token, find_commit, recent_commits
 from pipelines.cut import Cut, likely
 from pipelines.errors import ShardTooLargeError, StepOrderError
+from pipelines.revision.ledger import notes
 from pipelines.runs import Record, recorded
 from pipelines.session import quiet
 from pipelines.shards import choose, distribute
@@ -59,7 +60,10 @@ def _changed(run: Run, version: int, record: Record) -> Run:
     path = run.warehouse.results(run.name)
     if not exists(run.spark, path):
         return run
-    windows = changed(run, recent_commits(run.spark, path), version)
+    commits = recent_commits(run.spark, path)
+    if {commit.note.get("plan_hash", run.plan.hash) for commit in commits} == {run.plan.hash}:
+        return run  # there was no other form
+    windows = changed(run, notes(run.spark, run.warehouse, run.name, commits), version)
     verdict = told(run, windows)
     if verdict is None:
         return run

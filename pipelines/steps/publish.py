@@ -14,16 +14,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from pipelines.commits import Commit, commit_token, find_commit, in_line
+from pipelines.commits import Commit, commit_token, find_commit, in_line, recent_commits, told_late
 from pipelines.consistency import last_ready, ready
-from pipelines.errors import StaleRunError
+from pipelines.errors import StaleRunError, StepOrderError
 from pipelines.quarantine import quoted
 from pipelines.revision.difference import PROVENANCE
-from pipelines.revision.ledger import Ledger, read_ledger
+from pipelines.revision.ledger import Ledger, notes, read_ledger
 from pipelines.runs import Record, recorded
 from pipelines.steps.run import Run
-from pipelines.stretches import narrowed, noted
-from pipelines.warehouse import FED, OvertakenError, exists, read_at, with_retries
+from pipelines.stretches import changed, narrowed, noted
+from pipelines.warehouse import FED, OvertakenError, create, exists, read_at, with_retries
 
 
 def publish(run: Run) -> Record:
@@ -34,7 +34,7 @@ def publish(run: Run) -> Record:
     record = run.record("publish")
     with recorded(run.spark, run.warehouse, record):
         checked = run.need("check_results")
-        asked = run.windows
+        asked = run
         run, _ = narrowed(run, checked)
         record.source_version = checked["source_version"]
         record.staged_version = checked["staged_version"]
@@ -61,7 +61,7 @@ def create_results(spark: SparkSession, path: str, schema: StructType, owner: st
         builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(schema)
         for key, value in FED.items():
             builder = builder.property(key, value)
-        with_retries(builder.clusterBy(owner).execute, "creating the results table")
+        create(spark, path, builder.clusterBy(owner), "creating the results table")
     have = {name.lower() for name in spark.read.format("delta").load(path).columns}
     if any(name.lower() not in have for name in schema.fieldNames()):
         none = spark.createDataFrame([], schema)
@@ -69,21 +69,23 @@ def create_results(spark: SparkSession, path: str, schema: StructType, owner: st
         with_retries(lambda: writer.save(path), "adding columns to the results table")
 
 
-def _merge(run: Run, asked: range, spark: SparkSession, path: str, staged: DataFrame, record: Record) -> Commit:
-    """`asked`: the windows of the run, those too that are left alone as they are right already."""
+def _merge(run: Run, asked: Run, spark: SparkSession, path: str, staged: DataFrame, record: Record) -> Commit:
+    """`asked`: the run with all its windows, those too that are left alone as they are right already."""
     ledger = read_ledger(spark, run.warehouse, run.name, run.plan)
+    record.checks = told_late(ledger.unrecorded)
     _refuse_stale(run, ledger, int(record.source_version or 0))
+    _refuse_changed(run, asked, int(record.source_version or 0))
     last_window = last_ready(run, int(record.source_version or 0))
     windows = ready(run.windows, last_window)
-    shown = ready(asked, last_window)
-    withheld = asked[len(shown) :]
+    shown = ready(asked.windows, last_window)
+    withheld = asked.windows[len(shown) :]
     owner, low, high = run.plan.owned(windows) if windows else (run.plan.owned(range(1))[0], 0, 0)
     record.note = {
         "source_version": record.source_version,
         "plan_hash": run.plan.hash,
         "owned": [list(run.plan.owned(shown)[1:])] if shown else [],
         "withheld": [list(run.plan.owned(withheld)[1:])] if withheld else [],
-        **noted(run.narrowed(windows)),
+        **noted(run, [windows]),
     }
     token = commit_token(run.run_id, "publish", number=ledger.number, **record.note)
     in_line(spark, run.name, token)
@@ -125,6 +127,19 @@ def _refuse_stale(run: Run, ledger: Ledger, version: int) -> None:
                 f"this run read version {version}",
                 hint=f"run `trendlake run {run.name}` again: it reads the newest version",
             )
+
+
+def _refuse_changed(run: Run, asked: Run, version: int) -> None:
+    """The windows that are left alone are as they were found: nobody has published others since."""
+    if run.windows == asked.windows:
+        return
+    commits = recent_commits(run.spark, run.warehouse.results(run.name))
+    found = changed(asked, notes(run.spark, run.warehouse, run.name, commits), version)
+    if found and (found.start < run.windows.start or found.stop > run.windows.stop or not run.windows):
+        raise StepOrderError(
+            f"results of {run.name} that this run left alone have changed since they were looked at",
+            hint=f"run `trendlake run {run.name}` again",
+        )
 
 
 def _in(time: Column, low: int, high: int) -> Column:

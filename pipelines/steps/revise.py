@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from pipelines import quarantine as q
+from pipelines.commits import told_late
 from pipelines.consistency import last_ready, ready, time_of
 from pipelines.errors import BusyTableError, SourceMissingError, StepOrderError, ToleranceError
 from pipelines.expectations import judge
@@ -31,6 +32,7 @@ from pipelines.steps.check_results import refuse_failed
 from pipelines.steps.check_source import verdict
 from pipelines.steps.compute import cut_and_stage, needed, no_rows, stage
 from pipelines.steps.run import Run
+from pipelines.stretches import noted
 from pipelines.warehouse import CONFLICTS, exists, latest_version, read_at, with_retries
 
 ATTEMPTS = 5
@@ -75,7 +77,7 @@ def _revised(run: Run, record: Record) -> bool:
     """One attempt; False where other publications came in between."""
     ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan)
     task = _task(run, ledger, record)
-    record.checks, record.windows = [], 0
+    record.checks, record.windows = told_late(ledger.unrecorded), 0
     stale = stale_windows(run, ledger)
     if stale:
         record.checks.append(verdict("stale_rows", False, stale, "all windows in the pattern's present form"))
@@ -293,8 +295,8 @@ def _claims(run: Run, ledger: Ledger, task: Task) -> dict[str, Any]:
     return {
         "source_version": task.version,
         "plan_hash": run.plan.hash,
-        "contract": run.contract.fingerprint,
         "owned": [list(slice_of(run.plan, *stretch)) for stretch in task.windows],
+        **noted(run, [range(first, last + 1) for first, last in task.windows]),
     }
 
 

@@ -36,3 +36,27 @@ def test_a_folder_of_something_else(spark: SparkSession, tmp_path: Path, monkeyp
     with pytest.raises(AnalysisException, match="Delta table"):
         create_results(spark, str(tmp_path), SCHEMA, "window_start")
     assert (tmp_path / "letters.txt").read_text() == "dear"
+
+
+def test_a_folder_that_a_killed_writer_has_left(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between the log's folder and its first commit: the next writer makes the table all the same."""
+    monkeypatch.setattr(warehouse, "ATTEMPTS", 2)
+    log = tmp_path / "results" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / ".00000000000000000000.json.7f1f.tmp").write_text('{"commitInfo"')
+    create_results(spark, str(log.parent), SCHEMA, "window_start")
+    assert warehouse.exists(spark, str(log.parent))
+
+
+def test_rows_into_a_folder_that_a_killed_writer_has_left(spark: SparkSession, tmp_path: Path) -> None:
+    """A table that its first rows make, as staging and quarantine are, is made beside what a killed writer has left."""
+    rows = spark.range(3)
+    for mode in ("append", "overwrite"):
+        log = tmp_path / mode / "_delta_log"
+        log.mkdir(parents=True)
+        (log / ".00000000000000000000.json.7f1f.tmp").write_text('{"commitInfo"')
+        (log.parent / "part-00000.snappy.parquet").write_text("torn")
+        rows.write.format("delta").mode(mode).save(str(log.parent))
+        assert spark.read.format("delta").load(str(log.parent)).count() == 3
