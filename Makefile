@@ -30,8 +30,9 @@ test-fast: setup ## the tests that need neither Spark nor Airflow
 fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends; KIND=files: a file that crashes)
 	@$(RUN) python -m tests.property.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)
 
-chaos: setup ## random histories of a source, revised and compared with recomputations; kills (HISTORIES=20)
-	@TRENDLAKE_CHAOS=$(or $(HISTORIES),20) $(RUN) python -m pytest tests/pipeline/test_revisions_agree.py tests/pipeline/test_kill.py
+chaos: setup ## SIGKILL of drivers and executors, and random histories, revised (KILLS=200 HISTORIES=20 a pattern)
+	@TRENDLAKE_KILLS=$(or $(KILLS),200) TRENDLAKE_CHAOS=$(or $(HISTORIES),20) $(RUN) python -m pytest \
+	  tests/pipeline/test_kill.py tests/pipeline/test_revisions_agree.py tests/pipeline/test_edited_patterns.py
 
 bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, and JSON in the state folder
 	@$(RUN) python -m bench

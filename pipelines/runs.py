@@ -19,7 +19,6 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 
 from pipelines.errors import StepOrderError
 from pipelines.telling import in_words
-from pipelines.warehouse import Warehouse, exists, with_retries
 from pipelines.warehouse import Warehouse, create, exists
 
 Stage = Literal["ingest", "check_source", "compute", "check_results", "publish", "revise"]

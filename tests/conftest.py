@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,14 @@ SETTINGS = {
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
 }
+FEW_ROWS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""For the many small runs of `make chaos`: on some dozen rows, to compile a plan takes longer than to run it."""
+if "TRENDLAKE_CHAOS" in os.environ:
+    SETTINGS |= FEW_ROWS
 
 
 class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]

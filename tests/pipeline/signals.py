@@ -61,7 +61,68 @@ group_by: [place]
 within: 8 hours
 slide: 4 hours
 """,
+    # The events of the NOT need not agree on anything: each touches every group of its windows.
+    "a NOT for all": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: SEQ(A a+, NOT C c, B b)
+where: ["[a.place, b.place]"]
+return: {trends: COUNT(*), first: MIN(a.price)}
+group_by: [place]
+within: 12 hours
+""",
+    "a NOT of its own place": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: SEQ(NOT C c, A a+)
+where: ["[place]", "c.price > 3"]
+return: {trends: COUNT(*), mean: AVG(a.price)}
+group_by: [place]
+within: 6 hours
+""",
+    "matches": """\
+kind: matches
+pattern: SEQ(A a, B b+)
+where: ["[place]", "b.price >= a.price"]
+return: {total: SUM(b.price)}
+within: 5 hours
+""",
+    # Its last arc waits for time to come: what no event touches may change too.
+    "automaton": """\
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [q, r]
+arcs:
+  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}}
+  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
+  - {from: q, to: r, at: window_end, when: "n > 1"}
+partition_by: [place]
+within: 5 hours
+""",
+    # What is asked changes on the second day, and one arc lives for some hours only.
+    "arcs that come and go": """\
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [q, r]
+arcs:
+  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}, valid_to: 2026-01-02T00:00:00Z}
+  - {from: p, to: q, when: "e.event_type = 'B'", set: {n: n + 2}, valid_from: 2026-01-02T00:00:00Z}
+  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
+  - {from: q, to: r, when: "e.price > 4", valid_from: 2026-01-01T15:00:00Z, valid_to: 2026-01-02T09:00:00Z}
+partition_by: [place]
+within: 5 hours
+""",
 }
+ALWAYS = ("plain", "automaton")
+"""Those that `make test` tries too; `make chaos` tries all."""
+EDITS = {
+    "another condition": ("plain", "a.price < NEXT", "a.price <= NEXT"),
+    "another column": ("plain", "return: {", "return: {least: MIN(a.price), "),
+    "another lifetime": ("arcs that come and go", "2026-01-02T09:00:00Z", "2026-01-02T18:00:00Z"),
+}
+"""What an analyst changes: in which pattern, what, into what."""
 DAY_US = 86_400_000_000
 START_US = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""
@@ -91,9 +152,17 @@ class Signals:
     def contract(self) -> Contract:
         return load_contract(self.project.contract_path("signals"))
 
+    @property
+    def contract_columns(self) -> list[str]:
+        return [item.name for item in self.contract.columns]
+
     def run(self, first_day: float, last_day: float, run_id: str) -> Run:
         bounds = (round(START_US + day * DAY_US) for day in (first_day, last_day))
         return prepare(self.spark, self.project, Profile(master="local[2]"), self.pattern, run_id, *bounds)
+
+    def edit(self, text: str) -> None:
+        """The pattern's file from now on."""
+        Path(self.pattern).write_text(HEAD + text)
 
     def insert(self, rows: list[Mapping[str, Any]]) -> None:
         frame = self.spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], SCHEMA))

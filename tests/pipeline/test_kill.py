@@ -1,96 +1,132 @@
-"""A step killed in the middle, really (SIGKILL, the JVM too), leaves what was published, and can be done again."""
+"""SIGKILL of drivers and executors, at each boundary of the write protocol and at random moments: nothing is lost,
+nothing doubled, and the run record tells what has ended.
+
+`TRENDLAKE_KILLS` says how many kills are made; `make chaos` makes hundreds.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
-import signal
-import subprocess
-import sys
-import time
+import random
 from pathlib import Path
-from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
-from pipelines.runs import find
-from pipelines.session import jars_folder
-from pipelines.steps.check_results import check_results
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
-from pipelines.steps.publish import publish
-from pipelines.steps.run import Run
-from tests.conftest import ROOT
-from tests.pipeline.flights import Lake, all_steps, answers, flight
+from pipelines.runs import Stage, find
+from tests.pipeline.drivers import REVISE, RUN, Victim, classes_archived
+from tests.pipeline.flights import all_steps, renamed
+from tests.pipeline.kills import Hunt, at_file, at_random, hunting
+from tests.pipeline.promises import replayed
+from tests.pipeline.signals import PATTERNS, batch, signals
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-WEEK = ("2013-03-01", "2013-03-08")
-PATIENCE = 240.0
+KILLS = int(os.environ.get("TRENDLAKE_KILLS", "0"))
+FIRST_DAY, LAST_DAY = 0.5, 2.5
+FILES = 24
+"""Entries that a run adds to its tables' folders, about."""
 
 
-def days(first: int, last: int, legs: int) -> list[dict[str, Any]]:
-    """Each day one aircraft with `legs` growing delays: 2^legs - 1 trends."""
-    return [
-        flight(100 * day + leg, f"2013-03-{day:02d}T{8 + leg:02d}:00:00", tailnum="N10UA", dep_delay=5.0 + leg)
-        for day in range(first, last + 1)
-        for leg in range(legs)
-    ]
+def test_a_run_and_a_revision_killed_around_their_commit(spark: SparkSession, tmp_path: Path) -> None:
+    """Before the commit the old rows stand, after it the new ones; the retry finds them, and its record says so."""
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
+    lake.insert(batch(random.Random(1), 40))
+    run = lake.run(FIRST_DAY, LAST_DAY, "any")
+    with hunting(lake, run, 1) as hunt:
+        hunt.change(first=True)
+        all_steps(renamed(run, "first"))
+        hunt.done()
+        hunt.change()
+        assert not hunt.attempt(RUN, "second", "before merging results")
+        assert hunt.published() == hunt.before
+        assert not hunt.attempt(("publish",), "second", "after merging results")
+        hunt.done()
+        hunt.finish(RUN, "second")
+        assert_told(hunt, "publish", "second")
+        hunt.change()
+        assert not hunt.attempt(REVISE, "revision", "after merging results")
+        hunt.done()
+        hunt.finish(REVISE, "revision")
+        assert_told(hunt, "revise", "revision")
+        hunt.change()
+        assert not hunt.attempt(RUN, "at random", killer=at_file(hunt.rng.randrange(1, FILES // 2), 60.0))
+        hunt.finish(RUN, "at random")
+    replayed(lake, run)
 
 
-def killed(step: str, run: Run, pattern: str, watched: Path) -> None:
-    """Start a step as the command does, and kill it with all its children as soon as it writes data to `watched`."""
-    before = set(watched.rglob("*.parquet"))
-    command = [sys.executable, "-m", "jobs.cli", step, pattern, "--from", WEEK[0], "--to", WEEK[1]]
-    command += ["--run-id", run.run_id, "--project-dir", str(ROOT)]
-    jars = str(jars_folder(run.project) if "TRENDLAKE_JARS" in os.environ else ROOT / ".trendlake" / "jars")
-    env = os.environ | {"TRENDLAKE_STATE": str(run.project.state), "TRENDLAKE_JARS": jars}
-    log = run.project.state / f"{step}.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=env, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
-        )
-        deadline = time.monotonic() + PATIENCE
-        try:
-            while not set(watched.rglob("*.parquet")) - before:
-                assert process.poll() is None, log.read_text()
-                assert time.monotonic() < deadline, log.read_text()
-                time.sleep(0.002)
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    assert process.returncode == -signal.SIGKILL
+def assert_told(hunt: Hunt, stage: Stage, run_id: str) -> None:
+    """The record of a publication that was done again after its commit tells of that commit."""
+    record = find(hunt.lake.spark, hunt.lake.warehouse, hunt.run.name, run_id, stage)
+    assert record is not None
+    told = [item for item in record["checks"] if item["check"] == "unrecorded_publication"]
+    assert [item["expected"] for item in told] == [f"recorded by {stage} of run {run_id}"]
+    assert (record["rows_inserted"], record["rows_updated"], record["rows_deleted"]) == (0, 0, 0)
 
 
-def counts(lake: Lake, run: Run) -> list[tuple[int, int]]:
-    """Day and number of trends of every published row."""
-    return [(row["window_start"].day, int(row["snowballs"])) for row in answers(lake.results(run), run)]
+def test_killed_executors(spark: SparkSession, tmp_path: Path) -> None:
+    """An executor's JVM or a Python worker, killed in the middle of a kernel: Spark does their part again, and the
+    rows are right, each once."""
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
+    lake.insert(batch(random.Random(7), 40))
+    run = lake.run(FIRST_DAY, LAST_DAY, "any")
+    victim = Victim(lake.project.root, 0, master="local-cluster[2,1,1024]")
+    try:
+        assert victim.told() == "ready", victim.log.read_text()
+        with hunting(lake, run, "executors") as hunt:
+            for turn in range(max(2, KILLS * 2 // 5)):
+                if turn % 4 < 2:  # else the same is computed once more
+                    hunt.change(first=turn == 0)
+                hunt.beneath(victim, REVISE if turn % 4 == 1 else RUN, f"turn_{turn}", ("executor", "worker")[turn % 2])
+    finally:
+        victim.kill()
+    replayed(lake, run)
 
 
-def test_killed_steps_lose_and_double_nothing(lake: Lake) -> None:
-    """compute and publish killed while they write: the old rows stand; done again, the new ones do, each once."""
-    lake.deliver(days(1, 5, legs=3), feed="first")
-    pattern = lake.pattern()
-    run = lake.run(pattern, *WEEK, "before")
-    all_steps(run)
-    old = [(day, 7) for day in range(1, 6)]
-    assert counts(lake, run) == old
+@pytest.fixture(scope="module")
+def java(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Options that let a victim's JVM start in half the time: worth their while for many."""
+    folder = tmp_path_factory.mktemp("classes")
+    lake = signals(spark, folder / "project", PATTERNS["plain"])
+    lake.insert(batch(random.Random(0), 40))
+    return classes_archived(lake, lake.run(FIRST_DAY, LAST_DAY, "any"), folder / "classes.jsa")
 
-    late = [{**row, "event_id": f"late-{row['event_id']}", "tailnum": "N11UA"} for row in days(4, 7, legs=4)]
-    lake.deliver(late, feed="second")
-    run = lake.run(pattern, *WEEK, "killed")
-    check_source(run)
 
-    killed("compute", run, pattern, Path(lake.warehouse.staging(run.name, run.run_id)))
-    assert find(lake.spark, lake.warehouse, run.name, run.run_id, "compute") is None
-    assert counts(lake, run) == old
+@pytest.mark.parametrize("number", range(len(PATTERNS)))
+@pytest.mark.skipif(not KILLS, reason="make chaos")
+def test_killed_drivers(spark: SparkSession, java: str, number: int, tmp_path: Path) -> None:
+    """A first run, a revision or a later run killed at each boundary in turn; then both at random moments."""
+    name = list(PATTERNS)[number]
+    rng = random.Random(name)
+    lake = signals(spark, tmp_path / "project", PATTERNS[name])
+    lake.insert(batch(rng, 40))
+    run = lake.run(FIRST_DAY, LAST_DAY, "any")
+    with hunting(lake, run, name, java) as hunt:
+        hunt.change(first=True)
+        if number % 3 == 0:
+            hunt.each_boundary(RUN, "first")  # all tables are made
+        else:
+            all_steps(renamed(run, "first"))
+            hunt.done()
+            hunt.change()
+            hunt.each_boundary(*((REVISE, "revision") if number % 3 == 1 else (RUN, "second")))
+        share = KILLS * 3 // (5 * len(PATTERNS))
+        for turn in itertools.count():
+            if hunt.kills >= share:
+                break
+            hunt.change()
+            random_kills(hunt, REVISE if turn % 2 else RUN, f"at random {turn}", 1 + rng.randrange(3))
+        replayed(lake, run)
 
-    compute(run)
-    check_results(run)
-    killed("publish", run, pattern, Path(lake.warehouse.results(run.name)))
-    new = [(1, 7), (2, 7), (3, 7), (4, 22), (5, 22), (6, 15), (7, 15)]
-    assert counts(lake, run) in (old, new)
 
-    publish(run)
-    assert counts(lake, run) == new
-    again = publish(run)
-    assert (again.rows_inserted, again.rows_updated, again.rows_deleted) == (0, 0, 0)
+def random_kills(hunt: Hunt, steps: tuple[str, ...], run_id: str, most: int) -> None:
+    """Killed up to `most` times while it is done again and again, then done to its end here."""
+    for _ in range(most):
+        chosen, seconds = hunt.rng.random(), hunt.seconds[steps]
+        killer = at_random(chosen * seconds) if hunt.rng.random() < 0.5 else at_file(1 + int(chosen * FILES), seconds)
+        survived = hunt.attempt(steps, run_id, killer=killer)
+        hunt.seconds[steps] *= 0.8 if survived else 1.1
+        if survived:
+            break
+    hunt.finish(steps, run_id)

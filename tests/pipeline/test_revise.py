@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
 from typing import Any
 
@@ -13,11 +14,12 @@ from jobs.showing import console
 from jobs.times import micros_of
 from pipelines.commits import recent_commits
 from pipelines.errors import BadNumberError, BadTimeError, StepOrderError
+from pipelines.maintain import maintain, tables
 from pipelines.revision.past import between, reasons, values, version_of
 from pipelines.runs import Record
 from pipelines.steps.revise import revise
 from pipelines.steps.run import Run
-from pipelines.warehouse import latest_version
+from pipelines.warehouse import latest_version, read_at
 from tests.pipeline.flights import Lake, all_steps, answers, flight, renamed
 
 pytestmark = pytest.mark.spark
@@ -146,3 +148,39 @@ def test_quarantined_rows_that_are_repaired(lake: Lake) -> None:
     assert (record.rows_quarantined, record.rows_deleted) == (1, 1)
     assert lake.quarantined().where("run_id = 'broken now'").count() == 1
     assert changed(all_steps(renamed(run, "all of it"))) == (0, 0, 0)
+
+
+def test_without_a_feed_all_is_computed(lake: Lake) -> None:
+    """Where the feed was off, the published windows are computed anew, and the record says why."""
+    lake.deliver(snowballs(1, 3), feed="first")
+    run = lake.run(lake.pattern(), "2013-03-01", "2013-03-03", "r1")
+    all_steps(run)
+    sql(lake, "ALTER TABLE flights SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')")
+    lake.deliver([*snowballs(2, 2), *snowballs(5, 2)], feed="second")
+    record = revised(run, "no feed")
+    assert "all 2 windows computed anew: no change feed" in told(record)
+    assert counts(lake, run) == {("UA", 1): 7, ("UA", 2): 3}
+
+
+def test_backfills_in_any_order(lake: Lake) -> None:
+    """Windows published from different versions are each brought to the newest; windows no run asked for stay away."""
+    lake.deliver(snowballs(1, 3), feed="first")
+    pattern = lake.pattern()
+    run = lake.run(pattern, "2013-03-01", "2013-03-04", "r1")
+    all_steps(run)
+    lake.deliver([*snowballs(2, 2, "AA"), *snowballs(5, 2, "AA"), *snowballs(9, 2, "AA")], feed="second")
+    all_steps(lake.run(pattern, "2013-03-08", "2013-03-12", "later windows"))
+    lake.deliver(snowballs(10, 2, "AA"), feed="third")
+    with ThreadPoolExecutor(2) as pool:  # at once: one comes first, the other finds nothing left to do
+        records = list(pool.map(lambda name: revised(run, name), ("newest", "newest too")))
+    assert sorted(changed(record) for record in records) == [(0, 0, 0), (2, 0, 0)]
+    assert counts(lake, run) == {("UA", 1): 7, ("AA", 2): 3, ("AA", 9): 3, ("AA", 10): 3}
+
+    # Maintenance is no change: fewer files, the same rows, versions still there, nothing to revise.
+    found = tables(lake.spark, lake.warehouse, ["flights", "none"], [run.name])
+    assert set(found) == {"sources/flights", f"results/{run.name}", "trendlake_runs"}
+    kept = {item.table: item for item in maintain(lake.spark, found)}
+    assert all(item.files_after <= item.files_before for item in kept.values())
+    assert kept["sources/flights"].files_after < kept["sources/flights"].files_before
+    assert changed(revised(run, "after maintenance")) == (0, 0, 0)
+    assert read_at(lake.spark, lake.warehouse.results(run.name), 1).count() == 1
