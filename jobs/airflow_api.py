@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.error
 import urllib.request
 from typing import Any
 from urllib.parse import quote
 
 Json = dict[str, Any]
+TRIES = 10
 ANSWER_SECONDS = 180
 """Longer than a server waits for its database (`airflow_home`)."""
 
 
 class AirflowApiError(Exception):
     """Airflow refused a request; the message holds its answer."""
+
+
+class DatabaseBusyError(AirflowApiError):
+    """Airflow's database refused, which is its answer to two writers at once."""
 
 
 class AirflowApi:
@@ -65,6 +71,15 @@ class AirflowApi:
         return [entry["event"] if isinstance(entry, dict) else str(entry) for entry in entries]
 
     def _call(self, method: str, path: str, body: Json | None = None) -> Json:
+        """Again where SQLite had another writer at the same time: what was begun has been rolled back."""
+        for _ in range(TRIES - 1):
+            try:
+                return self._called(method, path, body)
+            except DatabaseBusyError:
+                time.sleep(1.0)
+        return self._called(method, path, body)
+
+    def _called(self, method: str, path: str, body: Json | None = None) -> Json:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
@@ -76,4 +91,5 @@ class AirflowApi:
                 return found
         except urllib.error.HTTPError as error:
             said = error.read().decode(errors="replace")
-            raise AirflowApiError(f"{method} {path}: {error.code} {said}") from error
+            kind = DatabaseBusyError if error.code == 500 and "Database error" in said else AirflowApiError
+            raise kind(f"{method} {path}: {error.code} {said}") from error

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +25,8 @@ pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
 PATTERN = "delay_snowball"
 OTHERS = {"three_legs_later": "matches", "late_and_gone": "automaton"}
 """Patterns of the other kinds, from examples/flights."""
+KILLED = "three_legs_later"
+"""The one of them whose task is killed."""
 DONE = {"success", "failed"}
 SECONDS = 1800.0
 
@@ -51,7 +56,8 @@ def test_a_backfill_runs_each_day_once(
     lake: Lake, home: AirflowHome, airflow: AirflowCommand, patterns: Path
 ) -> None:  # fmt: skip
     """Two daily intervals: two runs, each computing the window that ends in its own, published side by side. And a run
-    of a range for a pattern of each other kind: the same DAG, the same steps."""
+    of a range for a pattern of each other kind: the same DAG, the same steps. One of their tasks is killed while it
+    writes: Airflow does it again, and the rows are there once."""
     for name in OTHERS:
         shutil.copy(ROOT / "examples" / "flights" / f"{name}.yaml", patterns)
     with home.running() as processes:
@@ -63,6 +69,9 @@ def test_a_backfill_runs_each_day_once(
         for name in OTHERS:
             api.pause(name, False)
             api.trigger(name, "range", {"from": "2013-07-10T00:00:00Z", "to": "2013-07-14T00:00:00Z"})
+        staging = Path(lake.warehouse.staging(KILLED, "range"))
+        wait(lambda: any(staging.rglob("*.parquet")), pause=0.01)
+        kill_task(f"{KILLED}.yaml", "compute")
         wait(lambda: len(api.runs(PATTERN)) == 2 and all(run["state"] in DONE for run in api.runs(PATTERN)))
         runs = api.runs(PATTERN)
         logs = {run["dag_run_id"]: api.tasks(PATTERN, run["dag_run_id"]) for run in runs}
@@ -70,6 +79,8 @@ def test_a_backfill_runs_each_day_once(
         wait(lambda: all(api.run_state(name, "range") in DONE for name in OTHERS))
         states = {name: api.run_state(name, "range") for name in OTHERS}
         assert set(states.values()) == {"success"}, {name: api.tasks(name, "range") for name in OTHERS}
+        tries = {task["task_id"]: task["try_number"] for task in api.tasks(KILLED, "range")}
+        assert tries == {task: 2 if task == "compute" else 1 for task in tries}
 
     warehouse = lake.warehouse
     results = lake.spark.read.format("delta").load(warehouse.results(PATTERN)).collect()
@@ -87,14 +98,40 @@ def test_a_backfill_runs_each_day_once(
 
     (match,) = lake.spark.read.format("delta").load(warehouse.results("three_legs_later")).collect()
     assert (match["a"], match["b"], match["c"], match["last_delay"]) == (["UA-10"], ["UA-20"], ["UA-30"], 40.0)
+    told = lake.spark.read.format("delta").load(warehouse.runs).where(f"pattern = '{KILLED}'")
+    assert sorted(tuple(row) for row in told.select("stage", "status").collect()) == sorted(
+        (stage, "succeeded") for stage in STAGES if stage not in ("ingest", "revise")
+    )
     (gone,) = lake.spark.read.format("delta").load(warehouse.results("late_and_gone")).collect()
     assert (gone["tailnum"], gone["first"], gone["state"], gone["delay"]) == ("N30UA", "UA-40", "gone", 200.0)
     for name in OTHERS:
         assert len(list((home.project.state / "reports").glob(f"{name}_range.html"))) == 1
 
 
-def wait(for_it: Callable[[], bool]) -> None:
+def kill_task(*words: str) -> None:
+    """SIGKILL for a task's process in Airflow and all beneath it: spark-submit, the driver, the workers. It is found by
+    words on its application's command line."""
+    parents: dict[int, int] = {}
+    found: list[int] = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            parents[int(place.name)] = int((place / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            if "org.apache.spark.deploy.SparkSubmit" in command and all(
+                any(item.endswith(word) for item in command) for word in words
+            ):
+                found.append(int(place.name))
+    (application,) = found
+    tree = [parents[application]]
+    for process in tree:
+        tree.extend(child for child, parent in parents.items() if parent == process)
+    for process in tree:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def wait(for_it: Callable[[], bool], pause: float = 0.5) -> None:
     deadline = time.monotonic() + SECONDS
     while not for_it():
         assert time.monotonic() < deadline
-        time.sleep(0.5)
+        time.sleep(pause)
