@@ -10,6 +10,9 @@ PATHS := cep_core pipelines jobs dags tests bench scripts
 RUN = JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_home")" PYSPARK_PYTHON="$(CURDIR)/.venv/bin/python" \
       PATH="$(CURDIR)/.venv/bin:$$PATH"
 
+# What the pipeline's session sets for its workers (pipelines/session.py).
+LIKE_A_WORKER = MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456
+
 .PHONY: help setup demo test test-fast fuzz chaos bench bench-flink airflow lint types fmt lock jars-lock clean distclean
 
 help: ## list the verbs
@@ -35,7 +38,7 @@ chaos: setup ## SIGKILL of drivers and executors, and random histories, revised 
 	  tests/pipeline/test_kill.py tests/pipeline/test_revisions_agree.py tests/pipeline/test_edited_patterns.py
 
 bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, and JSON in the state folder
-	@$(RUN) python -m bench
+	@$(RUN) $(LIKE_A_WORKER) python -m bench
 
 bench-flink: setup ## Flink CEP on the same queries, beside the engine (fetches Flink's jars, 230 MB, at the first time)
 	@$(RUN) python -m bench.flink

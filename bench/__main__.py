@@ -7,11 +7,13 @@ from pathlib import Path
 
 from bench.automata import automata
 from bench.engine import engine
+from bench.flights_backfill import flights_backfill
 from bench.flink.java import jars
 from bench.flink.peers import peers
 from bench.matches import matches
 from bench.measured import show
 from bench.memory import memory
+from bench.revisions import revisions
 from bench.spark_job import spark_job
 from bench.time_shards import time_shards
 from bench.warm_start import warm_start
@@ -19,7 +21,8 @@ from bench.warm_start import warm_start
 if __name__ == "__main__":
     folder = Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")).resolve() / "bench"
     rows = [*engine(), *automata(), *matches(), memory(), warm_start()]
-    rows += [*spark_job(folder / "lake"), *time_shards(folder / "lake")]
+    rows += [*spark_job(folder / "lake"), *revisions(folder / "lake"), *time_shards(folder / "lake")]
+    rows += [flights_backfill(folder / "flights")]
     if jars(folder / "flink"):
         rows += peers(folder / "flink")
     show(rows)

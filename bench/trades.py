@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import compile_plan, load_pattern
@@ -60,17 +60,21 @@ def bench_project(state: Path) -> Project:
     return replace(find_project(), state=state)
 
 
-def write_trades(spark: SparkSession, path: str, events: int, companies: int) -> None:
-    """`events` trades in order of time through one day, company and price random (seeded), as a Delta table."""
+def trades(spark: SparkSession, events: int, companies: int) -> DataFrame:
+    """`events` trades in order of time through one day, company and price random (seeded)."""
     number = sf.col("id")
-    trades = spark.range(0, events, 1, 8).select(
+    return spark.range(0, events, 1, 8).select(
         sf.concat(sf.lit("trade-"), number).alias("event_id"),
         sf.timestamp_micros(number * (DAY // events)).alias("event_time"),
         sf.lit("Stock").alias("event_type"),
         sf.format_string("C%04d", sf.floor(sf.rand(1) * companies)).alias("company"),
         (sf.floor(sf.rand(2) * 10_000_000) / 100).alias("price"),
     )
-    trades.write.format("delta").save(path)
+
+
+def write_trades(spark: SparkSession, path: str, events: int, companies: int) -> None:
+    """Those trades as a Delta table."""
+    trades(spark, events, companies).write.format("delta").save(path)
 
 
 def run_of(

@@ -20,6 +20,7 @@ class Commit:
     """A version of a table with Delta's own metrics of the operation that made it."""
 
     version: int
+    operation: str
     metrics: Mapping[str, str]
     note: Mapping[str, Any]
     found: bool = True
@@ -39,8 +40,8 @@ def recent_commits(spark: SparkSession, path: str, limit: int | None = HISTORY) 
     carries none of ours."""
     rows = DeltaTable.forPath(spark, path).history(limit)
     return [
-        Commit(row["version"], row["operationMetrics"] or {}, _note(row["userMetadata"]))
-        for row in rows.select("version", "operationMetrics", "userMetadata").collect()
+        Commit(row["version"], row["operation"], row["operationMetrics"] or {}, _note(row["userMetadata"]))
+        for row in rows.select("version", "operation", "operationMetrics", "userMetadata").collect()
     ]
 
 
@@ -49,7 +50,7 @@ def find_commit(spark: SparkSession, path: str, token: str) -> Commit:
     commits = recent_commits(spark, path)
     mine = json.loads(token)
     found = next((commit for commit in commits if commit.note == mine), None)
-    return found or Commit(commits[0].version, {}, mine, found=False)
+    return found or Commit(commits[0].version, "", {}, mine, found=False)
 
 
 def next_number(commits: Sequence[Commit]) -> int:
@@ -76,7 +77,7 @@ def told_late(commits: Sequence[Commit]) -> list[dict[str, Any]]:
 
 
 def in_line(spark: SparkSession, name: str, token: str) -> None:
-    """Have the next MERGE of this session (which nobody else may use) carry `token`, and commit only where no other
+    """Have the next write of this session (which nobody else may use) carry `token`, and commit only where no other
     publication has come since the one whose number the token's follows. The number is that of a transaction of Delta's:
     a write whose number has been reached is passed over, and of two at once one is refused as a conflict. It is seen by
     the commit not being there."""

@@ -8,6 +8,13 @@ to one row decides about the others that share it.
 Exact: a row's verdict by rules of single rows depends on the row. By rules of uniqueness it depends on the rows that
 share its key; so the rows whose verdict can differ are those that share a key with a changed row, or with such a row
 by a later rule. All of them, of both versions, are judged again, and the difference of the good ones is the change.
+
+Mostly no key is repeated. Where that is known of the older version, and of one rule, only rows that came can repeat a
+key of another row: their keys are looked for in the newer version, a scan of one column, and where each is there once,
+a verdict depends on the row alone.
+
+Where the results speak of several versions, the oldest is what is compared with, and a row that went and came again in
+between is one that has changed too, and so is each row that shares a key with it.
 """
 
 from __future__ import annotations
@@ -24,13 +31,15 @@ from pyspark.sql import functions as sf
 
 from pipelines import quarantine as q
 from pipelines.contract import Contract
-from pipelines.duplicates import annotate_duplicates, related, unique_rules
+from pipelines.contract_rules import Rule
+from pipelines.duplicates import KEY, annotate_duplicates, related, unique_rules
 from pipelines.names import column
 from pipelines.session import quiet
 from pipelines.warehouse import read_at
 
 NET = "__trendlake_net"
 COPIES = "__trendlake_copies"
+CAME = "__trendlake_came"
 LOST = (
     "DELTA_MISSING_CHANGE_DATA",
     "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE",
@@ -54,30 +63,34 @@ class NoFeed:
 
 @dataclass(frozen=True)
 class Changes:
-    """`good`: plan columns and `NET`, good rows that came or went. `bad`: whole rows with `BROKEN` that break the
-    contract now and did not before. `rows`: rows that came or went, good or bad."""
+    """`good`: plan columns of good rows that came or went, and perhaps of others. `bad`: whole rows with `BROKEN` that
+    break the contract now and did not before. `rows`: rows that came or went, good or bad. `unique`: whether no row
+    of the windows that are published repeats a key in the newer version."""
 
     good: DataFrame
     bad: DataFrame
     rows: int
+    unique: bool
     kept: tuple[DataFrame, ...]
     """What is held in memory for them."""
 
 
 def feed(
-    spark: SparkSession, path: str, after: int, upto: int, names: Sequence[str] | None = None
+    spark: SparkSession, path: str, after: int, upto: int, names: Sequence[str] | None = None, *, net_only: bool = True
 ) -> tuple[DataFrame, int] | NoFeed:
-    """The rows (columns `names`, else all) that came or went between two versions, with `NET`, kept in memory; and how
-    many kinds of them. `NoFeed` where the table's change feed does not reach from one version to the other."""
+    """The rows (columns `names`, else all) that came or went between two versions, with `NET` and with `CAME`, whether
+    they came at all, kept in memory; and how many kinds of them. Without `net_only` also those that came as often as
+    they went. `NoFeed` where the table's change feed does not reach from one version to the other."""
     try:
         with quiet(spark):
             reader = spark.read.format("delta").option("readChangeFeed", "true")
             rows = reader.option("startingVersion", after + 1).option("endingVersion", upto).load(path)
             told = names or [name for name in rows.columns if not name.startswith(("_change_type", "_commit_"))]
-            sign = sf.when(sf.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
-            net = rows.groupBy(*map(column, told)).agg(sf.sum(sign).alias(NET)).where(sf.col(NET) != 0)
-            net = net.persist(StorageLevel.MEMORY_AND_DISK)
-            return net, net.count()
+            came = sf.col("_change_type").isin("insert", "update_postimage")
+            sums = sf.sum(sf.when(came, 1).otherwise(-1)).alias(NET), sf.bool_or(came).alias(CAME)
+            changed = rows.groupBy(*map(column, told)).agg(*sums)
+            changed = (changed.where(sf.col(NET) != 0) if net_only else changed).persist(StorageLevel.MEMORY_AND_DISK)
+            return changed, changed.count()
     except (PySparkException, Py4JJavaError) as error:
         found = lost(error)
         if found is None:
@@ -91,26 +104,47 @@ def lost(error: Exception) -> str | None:
 
 
 def changes(
-    spark: SparkSession, path: str, contract: Contract, columns: Sequence[str], after: int, upto: int
-) -> Changes | NoFeed:
-    """What has come and gone in the source between two versions, split by its contract."""
+    spark: SparkSession, path: str, contract: Contract, columns: Sequence[str], after: int, upto: int,
+    *, settled: bool, unique: bool,
+) -> Changes | NoFeed:  # fmt: skip
+    """What has come and gone in the source between two versions, split by its contract. `settled`: all results speak of
+    version `after`, none of a newer one. `unique`: in the versions they speak of none of their rows repeated a key."""
     keyed = unique_rules(contract.rules)
     # Of rows that share a key the first in the order of all columns stays, so then all columns count.
-    told = feed(spark, path, after, upto, None if keyed else [item.name for item in contract.columns])
+    names = None if keyed else [item.name for item in contract.columns]
+    told = feed(spark, path, after, upto, names, net_only=settled)
     if isinstance(told, NoFeed):
         return told
     net, rows = told
-    if not keyed or not rows:
+    source = read_at(spark, path, upto)
+    # By a later rule a row could be the first again because an earlier rule no longer sets another row apart.
+    alone = not keyed or (unique and len(keyed) == 1 and not (rows and _meets(source, net, keyed[0])))
+    net = net.drop(CAME)
+    if alone or not rows:
         flagged = q.annotate(net, contract.rules, unique=False)
         bad = flagged.where((sf.col(NET) > 0) & (sf.size(q.BROKEN) > 0))
-        return Changes(_summed(q.good_rows(flagged), columns), _repeated(bad, sf.col(NET)), rows, (net,))
-    touched = _judged_anew(read_at(spark, path, upto), net, contract).persist(StorageLevel.MEMORY_AND_DISK)
+        good = q.good_rows(flagged)
+        good = _summed(good, columns) if settled else _any(good, columns)
+        return Changes(good, _repeated(bad, sf.col(NET)), rows, alone, (net,))
+    touched = _judged_anew(source, net, contract).persist(StorageLevel.MEMORY_AND_DISK)
     now = _judged(_repeated(touched, sf.col(COPIES)), contract).withColumn(NET, sf.lit(1))
     then = _judged(_repeated(touched, sf.col(COPIES) - sf.col(NET)), contract).withColumn(NET, sf.lit(-1))
     both = now.unionByName(then)
     bad = both.where(sf.size(q.BROKEN) > 0)
     bad = _summed(bad, [name for name in bad.columns if name != NET]).where(sf.col(NET) > 0)
-    return Changes(_summed(q.good_rows(both), columns), _repeated(bad, sf.col(NET)), rows, (net, touched))
+    good = _summed(q.good_rows(both), columns) if settled else _any(touched, columns)
+    return Changes(good, _repeated(bad, sf.col(NET)), rows, False, (net, touched))
+
+
+def _meets(source: DataFrame, changed: DataFrame, rule: Rule) -> bool:
+    """Whether a row that came shares its key with another row of `source`."""
+    key = [column(name) for name in rule.columns]
+    has_key = key[0].isNotNull() if len(key) == 1 else sf.lit(True)  # as in `duplicates`
+    came = changed.where(sf.col(CAME) & has_key)
+    came = came.select(*[value.alias(f"{KEY}{i}") for i, value in enumerate(key)]).distinct()
+    same = [value.eqNullSafe(sf.col(f"{KEY}{i}")) for i, value in enumerate(key)]
+    found = source.select(*key).join(came, same, "left_semi")
+    return not found.groupBy(*key).count().where("count > 1").isEmpty()
 
 
 def _judged(rows: DataFrame, contract: Contract) -> DataFrame:
@@ -142,6 +176,11 @@ def _repeated(rows: DataFrame, times: Column) -> DataFrame:
     counted = rows.withColumn(COPIES, times).where(sf.col(COPIES) > 0)
     more = counted.withColumn(COPIES, sf.explode(sf.sequence(sf.lit(1), sf.col(COPIES).cast("int"))))
     return more.drop(COPIES, NET)
+
+
+def _any(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The rows over `columns`, each once, whatever their `NET`."""
+    return rows.select(*map(column, columns)).distinct()
 
 
 def _summed(rows: DataFrame, columns: Sequence[str]) -> DataFrame:

@@ -17,13 +17,15 @@ from cep_core import AnyPlan
 @dataclass(frozen=True)
 class Segment:
     """Consecutive windows, `first` to `last` (included). `version`: of the source, None where the windows were asked
-    for and held back. `plan_hash`, `contract`: the form of the pattern, and of its source's contract, they show."""
+    for and held back. `plan_hash`, `contract`: the form of the pattern, and of its source's contract, they show.
+    `unique`: whether it has been seen that in that version none of their rows repeated a key of the table's."""
 
     first: int
     last: int
     plan_hash: str
     contract: str | None
     version: int | None
+    unique: bool = False
 
     def same_form(self, other: Segment) -> bool:
         return (self.plan_hash, self.contract) == (other.plan_hash, other.contract)
@@ -32,7 +34,8 @@ class Segment:
 @dataclass(frozen=True)
 class Claim:
     """What a commit, or a revision without one (`quiet`), says it answers for. Slices `[low, high)` of the results'
-    time column, microseconds: `owned` ones show `source_version`, `withheld` ones were held back."""
+    time column, microseconds: `owned` ones show `source_version`, `withheld` ones were held back. `unique`: as in
+    `Segment`, of those owned."""
 
     results_version: int
     quiet: bool
@@ -41,6 +44,7 @@ class Claim:
     source_version: int
     owned: tuple[tuple[int, int], ...]
     withheld: tuple[tuple[int, int], ...] = ()
+    unique: bool = False
 
 
 def claim_of(note: Mapping[str, Any], results_version: int, *, quiet: bool) -> Claim | None:
@@ -50,7 +54,7 @@ def claim_of(note: Mapping[str, Any], results_version: int, *, quiet: bool) -> C
     return Claim(
         results_version, quiet, note["plan_hash"], note.get("contract"), note["source_version"],
         tuple((low, high) for low, high in note["owned"]),
-        tuple((low, high) for low, high in note.get("withheld", ())),
+        tuple((low, high) for low, high in note.get("withheld", ())), bool(note.get("unique")),
     )  # fmt: skip
 
 
@@ -77,7 +81,8 @@ def covered(plan: AnyPlan, claims: Iterable[Claim]) -> tuple[Segment, ...]:
     segments: tuple[Segment, ...] = ()
     for claim in sorted(claims, key=lambda claim: (claim.results_version, claim.quiet)):
         for low, high in claim.owned:
-            given = Segment(*windows_of(plan, low, high), claim.plan_hash, claim.contract, claim.source_version)
+            first, last = windows_of(plan, low, high)
+            given = Segment(first, last, claim.plan_hash, claim.contract, claim.source_version, claim.unique)
             segments = overlaid(segments, given, newest=claim.quiet)
         for low, high in claim.withheld:
             asked = Segment(*windows_of(plan, low, high), claim.plan_hash, claim.contract, None)

@@ -13,6 +13,7 @@ from functools import reduce
 from typing import Any
 
 from delta.tables import DeltaTable
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -20,7 +21,6 @@ from cep_core import AnyPlan
 from pipelines.commits import Commit, commit_token, find_commit, in_line
 from pipelines.names import quoted
 from pipelines.revision.affected import Affected
-from pipelines.warehouse import read_at
 
 OPERATION = "__trendlake_operation"
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
@@ -30,11 +30,10 @@ PROVENANCE = ("source_version", "run_id", "computed_at")
 
 @dataclass(frozen=True)
 class Difference:
-    """Staged at `path`, version `version`: the rows that differ with their `OPERATION`; `low` to `high` (microseconds)
-    is where in the results' time column they lie."""
+    """The rows that differ with their `OPERATION`, kept in memory: read from pinned versions only, they are the same
+    however often Spark makes them. `low` to `high` (microseconds) is where in the results' time column they lie."""
 
-    path: str
-    version: int
+    rows: DataFrame
     counts: Mapping[str, int]
     low: int
     high: int
@@ -64,18 +63,14 @@ def difference(published: DataFrame, staged: DataFrame, affected: Affected) -> D
     return joined.select(*shown, operation.alias(OPERATION)).where(sf.col(OPERATION).isNotNull())
 
 
-def stage_difference(spark: SparkSession, rows: DataFrame, path: str, affected: Affected) -> Difference:
-    """The difference written down, so that it is the same however often it is read."""
-    token = commit_token(path, "difference")
-    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    writer.option("userMetadata", token).save(path)
-    version = find_commit(spark, path, token).version
+def counted(rows: DataFrame, affected: Affected) -> Difference:
+    """The difference, made once; who asks for it unpersists its rows."""
+    rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     time = sf.unix_micros(sf.col(quoted(affected.plan.owned(range(1))[0])))
     counts = [sf.count_if(sf.col(OPERATION) == name).alias(name) for name in (INSERT, UPDATE, DELETE)]
-    row = read_at(spark, path, version).agg(*counts, sf.min(time).alias("low"), sf.max(time).alias("high"))
-    found = row.collect()[0].asDict()
+    found = rows.agg(*counts, sf.min(time).alias("low"), sf.max(time).alias("high")).collect()[0].asDict()
     low, high = found.pop("low") or 0, found.pop("high") or 0
-    return Difference(path, version, found, low, high)
+    return Difference(rows, found, low, high)
 
 
 def commit_difference(
@@ -95,7 +90,7 @@ def commit_difference(
     operation = sf.col(f"c.{OPERATION}")
     (
         target.alias("t")
-        .merge(read_at(spark, told.path, told.version).alias("c"), _all(key) & near)
+        .merge(told.rows.alias("c"), _all(key) & near)
         .whenMatchedDelete(condition=operation == DELETE)
         .whenMatchedUpdate(condition=operation == UPDATE, set=values)
         .whenNotMatchedInsert(condition=operation == INSERT, values=values)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from pipelines.contract_rules import Rule
@@ -41,22 +42,29 @@ def check_results(run: Run) -> Record:
         owner, low, high = run.owned
         inside = column(owner).between(moment(low), moment(high - 1))
         rules = contract.rules
-        if (computed["rows_out"] or 0) <= FEW:
-            record.checks, table = judge_here(staged, rules, f"results_{run.name}", [inside.alias("row_inside")])
-            rows, outside = table.num_rows, pc.sum(pc.invert(table["row_inside"])).as_py() or 0
-        else:
-            staged = staged.persist(StorageLevel.MEMORY_AND_DISK)
-            try:
-                record.checks = judge(staged, rules, f"results_{run.name}")
-                rows, outside = staged.agg(sf.count(sf.lit(1)), sf.count_if(~inside)).collect()[0]
-            finally:
-                staged.unpersist()
+        record.checks, rows, outside = judged(staged, rules, f"results_{run.name}", computed["rows_out"] or 0, inside)
         record.rows_in = record.rows_out = rows
         asked = f"{owner} from {moment(low):%Y-%m-%d %H:%M:%S}, before {moment(high):%Y-%m-%d %H:%M:%S}"
         record.checks.append(verdict("windows_of_the_run", outside == 0, f"{outside} rows outside", asked))
         record.checks += left_alone
         refuse_failed(run, record, record.checks, rules)
     return record
+
+
+def judged(
+    staged: DataFrame, rules: Sequence[Rule], name: str, rows: int, inside: Column
+) -> tuple[list[dict[str, Any]], int, int]:  # fmt: skip
+    """The verdict on each rule, the number of staged rows (some `rows` are expected), and of those not `inside`."""
+    if rows <= FEW:
+        verdicts, table = judge_here(staged, rules, name, [inside.alias("row_inside")])
+        return verdicts, table.num_rows, pc.sum(pc.invert(table["row_inside"])).as_py() or 0
+    staged = staged.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        verdicts = judge(staged, rules, name)
+        counted, outside = staged.agg(sf.count(sf.lit(1)), sf.count_if(~inside)).collect()[0]
+        return verdicts, counted, outside
+    finally:
+        staged.unpersist()
 
 
 def refuse_failed(run: Run, record: Record, verdicts: Sequence[Mapping[str, Any]], rules: Sequence[Rule]) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from pipelines import quarantine as q
+from pipelines.contract import Contract
 from pipelines.errors import SourceMissingError, ToleranceError
 from pipelines.expectations import judge
 from pipelines.runs import Record, recorded
 from pipelines.steps.run import Run
 from pipelines.warehouse import exists, latest_version, read_at, with_retries
+
+REPEATED = "repeated_rows"
+"""The verdict that says whether a row of the run's windows repeats a key of another row of the table."""
 
 
 def check_source(run: Run) -> Record:
@@ -46,10 +50,7 @@ def check_source(run: Run) -> Record:
 
 
 def _split_and_judge(run: Run, annotated: DataFrame, record: Record) -> None:
-    bad = sf.sum((sf.size(q.BROKEN) > 0).cast("bigint"))
-    keyed = [rule.name for rule in run.contract.rules if rule.kind == "unique" and rule.quarantines]
-    again = sf.count_if(sf.exists(q.BROKEN, lambda broken: broken["rule"].isin(keyed))) if keyed else sf.lit(0)
-    counted = annotated.agg(sf.count(sf.lit(1)), sf.coalesce(bad, sf.lit(0)), again).collect()[0]
+    counted = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
     record.rows_in, record.rows_quarantined = counted[0], counted[1]
     record.rows_out = counted[0] - counted[1]
     version = int(record.source_version or 0)
@@ -64,9 +65,16 @@ def _split_and_judge(run: Run, annotated: DataFrame, record: Record) -> None:
         )  # fmt: skip
     record.checks = [
         verdict("contract", True, f"{run.contract.name} {run.contract.version}", run.contract.fingerprint),
-        verdict("repeated_rows", counted[2] == 0, f"{counted[2]} rows", "0 rows"),
+        verdict(REPEATED, counted[2] == 0, f"{counted[2]} rows", "0 rows"),
         *judge(annotated.drop(q.BROKEN), run.contract.rules, run.contract.name),
     ]
+
+
+def broken_rows(contract: Contract) -> tuple[Column, Column]:
+    """Of annotated rows the number of bad ones, and of those that repeat a key."""
+    keyed = [rule.name for rule in contract.rules if rule.kind == "unique" and rule.quarantines]
+    again = sf.count_if(sf.exists(q.BROKEN, lambda broken: broken["rule"].isin(keyed))) if keyed else sf.lit(0)
+    return sf.count_if(sf.size(q.BROKEN) > 0), again
 
 
 def _within_tolerance(run: Run, record: Record) -> None:

@@ -21,6 +21,7 @@ from pipelines.revision.ledger import notes
 from pipelines.runs import Record, recorded
 from pipelines.session import quiet
 from pipelines.shards import choose, distribute
+from pipelines.steps.check_source import REPEATED
 from pipelines.steps.run import Run
 from pipelines.stretches import changed, hash_column, told
 from pipelines.warehouse import exists, read_at
@@ -104,7 +105,7 @@ def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
     rows = source.where(inside)
     if checked.get("rows_quarantined") == 0:
         return needed(run, rows)
-    if any(not item["success"] for item in checked["checks"] if item["check"] == "repeated_rows"):
+    if any(not item["success"] for item in checked["checks"] if item["check"] == REPEATED):
         return needed(run, q.good_rows(q.annotate(rows, rules, rest=source.where(~inside))))
     return needed(run, q.keeping(rows, rules))
 

@@ -7,7 +7,7 @@ The results are then what a full recomputation at that version would give, in al
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -18,41 +18,24 @@ from pyspark.sql import functions as sf
 
 from pipelines import quarantine as q
 from pipelines.commits import told_late
-from pipelines.consistency import last_ready, ready, time_of
-from pipelines.errors import BusyTableError, SourceMissingError, StepOrderError, ToleranceError
-from pipelines.expectations import judge
+from pipelines.consistency import time_of
+from pipelines.errors import BusyTableError, ToleranceError
 from pipelines.results_contract import contract_name, results_contract
-from pipelines.revision.affected import Affected, Stretch, touched_by, united
+from pipelines.revision.affected import Affected, Stretch, touched_by
 from pipelines.revision.changes import Changes, changes, lost
-from pipelines.revision.coverage import Segment, slice_of, spans
-from pipelines.revision.difference import DELETE, INSERT, UPDATE, commit_difference, difference, stage_difference
+from pipelines.revision.coverage import Segment, slice_of
+from pipelines.revision.difference import DELETE, INSERT, UPDATE, commit_difference, counted, difference
 from pipelines.revision.ledger import Ledger, read_ledger
-from pipelines.runs import Record, moment, recorded
-from pipelines.steps.check_results import refuse_failed
-from pipelines.steps.check_source import verdict
+from pipelines.revision.task import Task, stale_windows, task_of
+from pipelines.runs import Record, recorded
+from pipelines.steps.check_results import judged, refuse_failed
+from pipelines.steps.check_source import broken_rows, verdict
 from pipelines.steps.compute import cut_and_stage, needed, no_rows, stage
 from pipelines.steps.run import Run
 from pipelines.stretches import noted
-from pipelines.warehouse import CONFLICTS, exists, latest_version, read_at, with_retries
+from pipelines.warehouse import CONFLICTS, read_at, with_retries
 
 ATTEMPTS = 5
-
-
-@dataclass(frozen=True)
-class Task:
-    """What a revision has to do: `published` windows, stretches, that show versions from `after` on; those `due`, which
-    were held back and may be published now; `reason` says why change cannot be told by the feed, where it cannot."""
-
-    version: int
-    after: int
-    published: tuple[Stretch, ...]
-    due: tuple[Stretch, ...]
-    reason: str | None
-
-    @property
-    def windows(self) -> tuple[Stretch, ...]:
-        """Those that show `version` in the end."""
-        return tuple(united([(first, last + 1) for first, last in (*self.published, *self.due)], last=True))
 
 
 def revise(run: Run) -> Record:
@@ -76,7 +59,7 @@ def revise(run: Run) -> Record:
 def _revised(run: Run, record: Record) -> bool:
     """One attempt; False where other publications came in between."""
     ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan)
-    task = _task(run, ledger, record)
+    task = task_of(run, ledger)
     record.checks, record.windows = told_late(ledger.unrecorded), 0
     stale = stale_windows(run, ledger)
     if stale:
@@ -91,73 +74,32 @@ def _revised(run: Run, record: Record) -> bool:
         return True
     kept: list[DataFrame] = []
     try:
-        found = _affected(run, task, record, kept)
+        found, unique = _affected(run, task, record, kept)
         if not found.stretches:
-            return _quiet(run, ledger, task, record)
-        staged = _computed(run, found, task, record)
-        return _published(run, ledger, found, staged, task, record)
+            return _quiet(run, ledger, task, record, unique)
+        staged, unique = _computed(run, found, unique, task, record)
+        return _published(run, ledger, found, staged, task, record, unique)
     finally:
         for frame in kept:
             frame.unpersist()
 
 
-def _task(run: Run, ledger: Ledger, record: Record) -> Task:
-    path = run.warehouse.source(run.contract.name)
-    if not exists(run.spark, path):
-        raise SourceMissingError(f"the source '{run.contract.name}' is not in the warehouse: {path}")
-    mine = [segment for segment in ledger.segments if segment.plan_hash == run.plan.hash]
-    if not mine:
-        form = "in this form " if ledger.segments else ""
-        raise StepOrderError(
-            f"{run.name} has published nothing {form}that could be revised",
-            hint=f"run `trendlake run {run.name}` first",
-        )
-    version = latest_version(run.spark, path)
-    q.check_columns(read_at(run.spark, path, version), run.contract)
-    published = [segment for segment in mine if segment.version is not None]
-    after = min((segment.version for segment in published if segment.version is not None), default=version)
-    reason = None
-    if any(segment.contract != run.contract.fingerprint for segment in published):
-        reason = f"the contract of '{run.contract.name}' has changed"
-    elif after > version:
-        reason = f"the source is at version {version}, the results speak of {after}: the table was made anew"
-    last = last_ready(run, version) if len(published) < len(mine) else None
-    held = [ready(range(item.first, item.last + 1), last) for item in mine if item.version is None]
-    due = tuple((windows[0], windows[-1]) for windows in held if windows)
-    return Task(version, after, tuple(spans(published)), due, reason)
-
-
-def stale_windows(run: Run, ledger: Ledger) -> str | None:
-    """Which published windows show an earlier form of the pattern, and how they are replaced; None where none do.
-
-    What does not change results (description, owner, schedule, tags) is no part of a form.
-    """
-    old = spans([segment for segment in ledger.segments if segment.plan_hash != run.plan.hash])
-    if not old:
-        return None
-    windows = run.plan.windows
-    words = [
-        f"`trendlake backfill {run.name} --from {moment(windows.end(first) - windows.slide):%Y-%m-%dT%H:%M:%S} "
-        f"--to {moment(windows.end(last)):%Y-%m-%dT%H:%M:%S}`"
-        for first, last in old
-    ]
-    return f"windows of an earlier form of the pattern; replaced by {', '.join(words[:3])}{' ...' * (len(words) > 3)}"
-
-
-def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> Affected:
-    """The windows and units to compute; rows that break the contract only now go to quarantine. `kept` gets what
-    is held in memory."""
+def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> tuple[Affected, bool]:
+    """The windows and units to compute, and whether no row of the published windows repeats a key; rows that break the
+    contract only now go to quarantine. `kept` gets what is held in memory."""
     reason = task.reason
     if reason is None and task.after == task.version:
         found = Affected(run.plan, task.due)
         words = f"{found.count} windows that were held back are published"
         record.checks.append(verdict("revision", True, words, "watermark"))
-        return found
+        return found, task.unique
     if reason is None:
         path = run.warehouse.source(run.contract.name)
         there = {item.name for item in run.contract.columns}
         columns = [name for name in run.plan.columns if name in there]
-        told = changes(run.spark, path, run.contract, columns, task.after, task.version)
+        told = changes(
+            run.spark, path, run.contract, columns, task.after, task.version, settled=task.settled, unique=task.unique
+        )
         if isinstance(told, Changes):
             record.rows_in = told.rows
             waiting = (*task.due, *_waiting(run, task))
@@ -169,12 +111,12 @@ def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> Af
                 f"{told.rows} rows changed from version {task.after} to {task.version}: {found.count} windows touched"
             )
             record.checks.append(verdict("revision", True, words, "change feed"))
-            return found
+            return found, told.unique
         reason = told.reason
     found = Affected(run.plan, task.windows)
     record.windows = found.count
     record.checks.append(verdict("revision", True, f"all {found.count} windows computed anew: {reason}", "change feed"))
-    return found
+    return found, False
 
 
 def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
@@ -212,67 +154,85 @@ def _quarantine(run: Run, bad: DataFrame, task: Task) -> int:
         bad.unpersist()
 
 
-def _computed(run: Run, found: Affected, task: Task, record: Record) -> DataFrame:
-    """The rows that the affected windows and units should have, staged, judged by the results contract."""
+def _computed(
+    run: Run, found: Affected, unique: bool, task: Task, record: Record
+) -> tuple[DataFrame, bool]:  # fmt: skip
+    """The rows that the affected windows and units should have, staged, judged by the results contract; and whether in
+    all windows no row repeats a key. `unique`: so it is in those that were published before."""
     windows = run.plan.windows
     hull = replace(run, start_us=windows.end(found.windows[0]) - 1, end_us=windows.end(found.windows[-1]))
     record.interval_from, record.interval_to = windows.start(found.windows[0]), hull.end_us
     source = read_at(run.spark, run.warehouse.source(run.contract.name), task.version)
     inside = found.events()
-    annotated = q.annotate(source.where(inside), run.contract.rules, rest=source.where(~inside))
-    annotated = annotated.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        bad = sf.count_if(sf.size(q.BROKEN) > 0)
-        rows, broken = annotated.agg(sf.count(sf.lit(1)), bad).collect()[0]
-        # A late row that is bad may be alone in its window: of a change, what it lost counts against the whole table.
-        lost_rows, of_rows = (record.rows_quarantined or 0, source.count()) if found.touched else (broken, rows)
-        if lost_rows > run.contract.tolerance * of_rows:
-            raise ToleranceError(
-                f"{lost_rows} of {of_rows} rows of '{run.contract.name}' break its contract since the last revision; "
-                f"it tolerates {run.contract.tolerance:.2%}",
-                hint=f"see why in {run.warehouse.quarantine(run.contract.name)}, run_id {run.run_id}",
-            )
-        if not found.touched:
-            record.rows_in = rows
-            record.rows_quarantined = _quarantine(run, annotated.where(sf.size(q.BROKEN) > 0), task)
-        events = needed(run, found.of_units(q.good_rows(annotated)))
-        if rows:
-            time = min(hull.end_us, time_of(run, task.version)) if run.plan.waits else None
-            staged, record.rows_out = cut_and_stage(hull, events, rows, task.version, time, found.rows)
-        else:
-            staged, record.rows_out = stage(hull, no_rows(hull), task.version)
-    finally:
-        annotated.unpersist()
-    record.staged_version = staged
-    frame = read_at(run.spark, run.warehouse.staging(run.name, run.run_id), staged)
-    _judge(run, frame, record)
-    return frame
-
-
-def _judge(run: Run, staged: DataFrame, record: Record) -> None:
+    alone = unique and not task.due
+    if alone:
+        good = q.keeping(source.where(inside), run.contract.rules)
+        _refuse_lost(run, record, record.rows_quarantined or 0, source)
+        record.staged_version, record.rows_out = _stage(run, hull, found, good, good.count(), task)
+    else:
+        annotated = q.annotate(source.where(inside), run.contract.rules, rest=source.where(~inside))
+        annotated = annotated.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            rows, broken, again = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
+            # A late row that is bad may be alone in its window: what a change lost counts against the whole table.
+            if found.touched:
+                _refuse_lost(run, record, record.rows_quarantined or 0, source)
+            else:
+                _refuse_lost(run, record, broken, annotated)
+                record.rows_in = rows
+                record.rows_quarantined = _quarantine(run, annotated.where(sf.size(q.BROKEN) > 0), task)
+            good = q.good_rows(annotated)
+            record.staged_version, record.rows_out = _stage(run, hull, found, good, rows, task)
+        finally:
+            annotated.unpersist()
+        alone = not again and (unique or found.stretches == task.windows)
+    staged = read_at(run.spark, run.warehouse.staging(run.name, run.run_id), record.staged_version)
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
-    verdicts = judge(staged, contract.rules, f"results_{run.name}")
+    verdicts, _, _ = judged(staged, contract.rules, f"results_{run.name}", record.rows_out, sf.lit(True))
     record.checks += verdicts
     refuse_failed(run, record, verdicts, contract.rules)
+    return staged, alone
+
+
+def _stage(run: Run, hull: Run, found: Affected, good: DataFrame, rows: int, task: Task) -> tuple[int, int]:
+    """As `compute.stage`, of the good events of the affected windows."""
+    if not rows:
+        return stage(hull, no_rows(hull), task.version)
+    time = min(hull.end_us, time_of(run, task.version)) if run.plan.waits else None
+    return cut_and_stage(hull, needed(run, found.of_units(good)), rows, task.version, time, found.rows)
+
+
+def _refuse_lost(run: Run, record: Record, lost_rows: int, of: DataFrame) -> None:
+    """Raises ToleranceError where the contract does not tolerate so many bad rows."""
+    if not lost_rows:
+        return
+    rows = of.count()
+    if lost_rows > run.contract.tolerance * rows:
+        raise ToleranceError(
+            f"{lost_rows} of {rows} rows of '{run.contract.name}' break its contract since the last revision; "
+            f"it tolerates {run.contract.tolerance:.2%}",
+            hint=f"see why in {run.warehouse.quarantine(run.contract.name)}, run_id {run.run_id}",
+        )
 
 
 def _published(
-    run: Run, ledger: Ledger, found: Affected, staged: DataFrame, task: Task, record: Record
+    run: Run, ledger: Ledger, found: Affected, staged: DataFrame, task: Task, record: Record, unique: bool
 ) -> bool:  # fmt: skip
     """Commit what differs. Taken again where others published other windows meanwhile; False where the same."""
     path = run.warehouse.results(run.name)
     for _ in range(ATTEMPTS):
         published = read_at(run.spark, path, int(ledger.version or 0))
-        rows = difference(published, staged, found)
-        told = stage_difference(run.spark, rows, run.warehouse.staging(run.name, f"{run.run_id}-difference"), found)
-        record.results_version = ledger.version
-        if told.empty:
-            return _quiet(run, ledger, task, record)
-        note = {"run_id": run.run_id, "stage": "revise", "number": ledger.number, **_claims(run, ledger, task)}
+        told = counted(difference(published, staged, found), found)
         try:
+            record.results_version = ledger.version
+            if told.empty:
+                return _quiet(run, ledger, task, record, unique)
+            note = {"run_id": run.run_id, "stage": "revise", "number": ledger.number, **_claims(run, task, unique)}
             commit = commit_difference(run.spark, path, run.name, run.plan, told, note)
         except CONFLICTS:
             commit = None
+        finally:
+            told.rows.unpersist()
         if commit is not None:
             record.results_version, record.note = commit.version, note
             record.rows_inserted, record.rows_updated = told.counts[INSERT], told.counts[UPDATE]
@@ -290,18 +250,19 @@ def _in(ledger: Ledger, task: Task) -> list[Segment]:
     return [segment for segment in ledger.segments if segment.first <= last and segment.last >= first]
 
 
-def _claims(run: Run, ledger: Ledger, task: Task) -> dict[str, Any]:
+def _claims(run: Run, task: Task, unique: bool) -> dict[str, Any]:
     """All published windows show the task's version now, those that were not touched too."""
     return {
         "source_version": task.version,
         "plan_hash": run.plan.hash,
         "owned": [list(slice_of(run.plan, *stretch)) for stretch in task.windows],
+        "unique": unique,
         **noted(run, [range(first, last + 1) for first, last in task.windows]),
     }
 
 
-def _quiet(run: Run, ledger: Ledger, task: Task, record: Record) -> bool:
+def _quiet(run: Run, ledger: Ledger, task: Task, record: Record, unique: bool) -> bool:
     """Nothing differs: no commit; the run record says up to where the results have been seen to be right."""
-    record.note = {"quiet": True, **_claims(run, ledger, task)}
+    record.note = {"quiet": True, **_claims(run, task, unique)}
     record.results_version = ledger.version
     return True

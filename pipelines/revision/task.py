@@ -1,0 +1,81 @@
+"""What a revision has to do, by what is published and what the source's newest version is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines import quarantine as q
+from pipelines.consistency import last_ready, ready
+from pipelines.errors import SourceMissingError, StepOrderError
+from pipelines.revision.affected import Stretch, united
+from pipelines.revision.coverage import spans
+from pipelines.revision.ledger import Ledger
+from pipelines.runs import moment
+from pipelines.steps.run import Run
+from pipelines.warehouse import exists, latest_version, read_at
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a revision has to do: `published` windows, stretches, that show versions from `after` on, all that one where
+    it is `settled`; those `due`, which were held back and may be published now. `unique`: none of the rows in the
+    published windows repeats a key. `reason` says why change cannot be told by the feed, where it cannot."""
+
+    version: int
+    after: int
+    settled: bool
+    unique: bool
+    published: tuple[Stretch, ...]
+    due: tuple[Stretch, ...]
+    reason: str | None
+
+    @property
+    def windows(self) -> tuple[Stretch, ...]:
+        """Those that show `version` in the end."""
+        return tuple(united([(first, last + 1) for first, last in (*self.published, *self.due)], last=True))
+
+
+def task_of(run: Run, ledger: Ledger) -> Task:
+    """As of now. Raises SourceMissingError, SourceSchemaError, StepOrderError (nothing is published)."""
+    path = run.warehouse.source(run.contract.name)
+    if not exists(run.spark, path):
+        raise SourceMissingError(f"the source '{run.contract.name}' is not in the warehouse: {path}")
+    mine = [segment for segment in ledger.segments if segment.plan_hash == run.plan.hash]
+    if not mine:
+        form = "in this form " if ledger.segments else ""
+        raise StepOrderError(
+            f"{run.name} has published nothing {form}that could be revised",
+            hint=f"run `trendlake run {run.name}` first",
+        )
+    version = latest_version(run.spark, path)
+    q.check_columns(read_at(run.spark, path, version), run.contract)
+    published = [segment for segment in mine if segment.version is not None]
+    shown = {segment.version for segment in published if segment.version is not None}
+    after = min(shown, default=version)
+    reason = None
+    if any(segment.contract != run.contract.fingerprint for segment in published):
+        reason = f"the contract of '{run.contract.name}' has changed"
+    elif after > version:
+        reason = f"the source is at version {version}, the results speak of {after}: the table was made anew"
+    last = last_ready(run, version) if len(published) < len(mine) else None
+    held = [ready(range(item.first, item.last + 1), last) for item in mine if item.version is None]
+    due = tuple((windows[0], windows[-1]) for windows in held if windows)
+    unique = all(segment.unique for segment in published)
+    return Task(version, after, len(shown) < 2, unique, tuple(spans(published)), due, reason)
+
+
+def stale_windows(run: Run, ledger: Ledger) -> str | None:
+    """Which published windows show an earlier form of the pattern, and how they are replaced; None where none do.
+
+    What does not change results (description, owner, schedule, tags) is no part of a form.
+    """
+    old = spans([segment for segment in ledger.segments if segment.plan_hash != run.plan.hash])
+    if not old:
+        return None
+    windows = run.plan.windows
+    words = [
+        f"`trendlake backfill {run.name} --from {moment(windows.end(first) - windows.slide):%Y-%m-%dT%H:%M:%S} "
+        f"--to {moment(windows.end(last)):%Y-%m-%dT%H:%M:%S}`"
+        for first, last in old
+    ]
+    return f"windows of an earlier form of the pattern; replaced by {', '.join(words[:3])}{' ...' * (len(words) > 3)}"
