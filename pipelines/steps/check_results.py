@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 
 from pipelines.contract_rules import Rule
 from pipelines.errors import ChecksFailedError
-from pipelines.expectations import judge, judge_here
+from pipelines.expectations import FEW, judge, judge_here
 from pipelines.quarantine import column
 from pipelines.results_contract import contract_name, results_contract
 from pipelines.runs import Record, moment, recorded
@@ -20,9 +20,6 @@ from pipelines.steps.check_source import verdict
 from pipelines.steps.run import Run
 from pipelines.stretches import narrowed
 from pipelines.warehouse import read_at
-
-FEW = 100_000
-"""Rows that are judged in this process."""
 
 
 def check_results(run: Run) -> Record:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 from pipelines import quarantine as q
 from pipelines.contract import Contract
 from pipelines.errors import SourceMissingError, ToleranceError
-from pipelines.expectations import judge
+from pipelines.expectations import verdicts
 from pipelines.runs import Record, recorded
 from pipelines.steps.run import Run
 from pipelines.warehouse import exists, latest_version, read_at, with_retries
@@ -66,7 +66,7 @@ def _split_and_judge(run: Run, annotated: DataFrame, record: Record) -> None:
     record.checks = [
         verdict("contract", True, f"{run.contract.name} {run.contract.version}", run.contract.fingerprint),
         verdict(REPEATED, counted[2] == 0, f"{counted[2]} rows", "0 rows"),
-        *judge(annotated.drop(q.BROKEN), run.contract.rules, run.contract.name),
+        *verdicts(annotated.drop(q.BROKEN), run.contract.rules, run.contract.name, record.rows_in),
     ]
 
 
