@@ -29,6 +29,16 @@ class Commit:
     def metric(self, name: str) -> int:
         return int(self.metrics.get(name, 0))
 
+    @property
+    def changed(self) -> tuple[int, int, int]:
+        """Rows that a publication has inserted, updated, deleted."""
+        if self.operation == "WRITE":
+            return self.metric("numOutputRows"), 0, 0
+        inserted, updated, deleted = (
+            self.metric(f"numTargetRows{what}") for what in ("Inserted", "Updated", "Deleted")
+        )
+        return inserted, updated, deleted
+
 
 def commit_token(run_id: str, stage: str, **facts: Any) -> str:
     """JSON that no other commit has: who writes, and facts about it."""
@@ -68,8 +78,7 @@ def told_late(commits: Sequence[Commit]) -> list[dict[str, Any]]:
             "check": "unrecorded_publication",
             "column": None,
             "success": True,
-            "observed": f"version {commit.version}: {commit.metric('numTargetRowsInserted')} inserted, "
-            f"{commit.metric('numTargetRowsUpdated')} updated, {commit.metric('numTargetRowsDeleted')} deleted",
+            "observed": "version {}: {} inserted, {} updated, {} deleted".format(commit.version, *commit.changed),
             "expected": f"recorded by {commit.note.get('stage')} of run {commit.note.get('run_id')}",
         }
         for commit in reversed(commits)

@@ -48,10 +48,7 @@ def publish(run: Run) -> Record:
         commit = with_retries(lambda: _commit(run, asked, spark, path, staged, record), f"publishing {run.name}")
         record.results_version = commit.version
         record.rows_in = checked["rows_out"]
-        appended = commit.metric("numOutputRows") if commit.operation == "WRITE" else 0
-        record.rows_inserted = commit.metric("numTargetRowsInserted") or appended
-        record.rows_updated = commit.metric("numTargetRowsUpdated")
-        record.rows_deleted = commit.metric("numTargetRowsDeleted")
+        record.rows_inserted, record.rows_updated, record.rows_deleted = commit.changed
         record.rows_out = checked["rows_out"]
     return record
 
