@@ -2,7 +2,7 @@
 
 Airflow records one import error for a DAG *file*, and a file that raises gives no DAG at all. So that a
 broken pattern stands alone, every pattern gets a file of its own: this DAG bundle keeps one small Python file
-per YAML file, which calls `trendlake_dags.pattern_dag`. Airflow's DAG processor refreshes the bundle, hence
+per YAML file, which calls `trendlake_dags.pattern_dags`. Airflow's DAG processor refreshes the bundle, hence
 a pattern added, changed or removed is seen without a restart; a task parses only its own pattern's file.
 (Airflow 3.4 brings importers for other formats than Python; in 3.3 the DAG processor looks for Python only.)
 """
@@ -15,12 +15,11 @@ from pathlib import Path
 from airflow.dag_processing.bundles.base import BaseDagBundle
 
 LOADER = '''\
-"""The Airflow DAG of one pattern. Written by Trendlake from {path}, whose text follows."""
+"""The Airflow DAGs of one pattern. Written by Trendlake from {path}, whose text follows."""
 {text}
-from trendlake_dags import pattern_dag, revise_dag
+from trendlake_dags import pattern_dags
 
-dag = pattern_dag({path!r})
-revision = revise_dag({path!r})
+globals().update(pattern_dags({path!r}))
 '''
 SOURCES = "sources_of_the_project.py"
 INGESTION = '''\

@@ -26,9 +26,18 @@ FROM = "{{ params['from'] or data_interval_start.isoformat() }}"
 TO = "{{ params['to'] or data_interval_end.isoformat() }}"
 
 
-def pattern_dag(path: str) -> DAG:
-    """The DAG of a pattern file. Raises TrendlakeError, with file and line, where it is wrong."""
+def pattern_dags(path: str) -> dict[str, DAG]:
+    """The DAGs of a pattern file by their ids: its runs, and its revisions, which a pattern whose consistency is `weak`
+    does not have. Raises TrendlakeError, with file and line, where the file is wrong."""
     pattern = check_pattern(find_project(), Path(path))
+    made = [runs_dag(pattern, path)]
+    if pattern.consistency != "weak":
+        made.append(revise_dag(pattern, path))
+    return {dag.dag_id: dag for dag in made}
+
+
+def runs_dag(pattern: Pattern, path: str) -> DAG:
+    """A run for each data interval."""
     with DAG(
         dag_id=pattern.name,
         description=pattern.description.strip(),
@@ -51,12 +60,8 @@ def pattern_dag(path: str) -> DAG:
     return dag
 
 
-def revise_dag(path: str) -> DAG | None:
-    """The DAG that keeps what a pattern has published true to its source: a run for each new version. None for a
-    pattern whose consistency is `weak`: it corrects nothing."""
-    pattern = check_pattern(find_project(), Path(path))
-    if pattern.consistency == "weak":
-        return None
+def revise_dag(pattern: Pattern, path: str) -> DAG:
+    """Keeps what a pattern has published true to its source: a run for each new version."""
     with DAG(
         dag_id=f"{pattern.name}_revise",
         description=f"Late, changed and deleted events of {pattern.source} in the results of {pattern.name}",

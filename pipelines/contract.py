@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +105,19 @@ class Contract:
 def load_contract(path: str | Path, *, events: bool = True) -> Contract:
     """The contract in the file at `path`; with `events`, of a table whose rows are events.
 
-    Raises ContractErrors with every mistake of the file, each with line, what was expected and a suggestion.
+    Raises ContractErrors with every mistake of the file, each with line, what was expected and a suggestion. A good
+    file that many patterns name is read once, for as long as it is not changed.
     """
-    document, source = load_document(path)
-    return contract_of(document, source, events=events)
+    try:
+        state = Path(path).stat()
+    except OSError:
+        return contract_of(*load_document(path), events=events)  # which tells why
+    return _loaded(str(path), state.st_mtime_ns, state.st_size, events)
+
+
+@lru_cache(maxsize=100)
+def _loaded(path: str, changed_ns: int, size: int, events: bool) -> Contract:
+    return contract_of(*load_document(path), events=events)
 
 
 def load_document(path: str | Path) -> tuple[Document, Source]:

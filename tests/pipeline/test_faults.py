@@ -163,8 +163,8 @@ def test_another_writer_during_publish(lake: Signals, tmp_path: Path, monkeypatc
     check_source(run), compute(run), check_results(run)
     path = lake.warehouse.results(run.name)
     attempts: list[int] = []
-    merge = publishing._merge
-    monkeypatch.setattr(publishing, "_merge", lambda *given: attempts.append(1) or merge(*given))
+    commit = publishing._commit
+    monkeypatch.setattr(publishing, "_commit", lambda *given: attempts.append(1) or commit(*given))
     real = publishing.read_at
     gate = tmp_path / "gate"
     gate.mkdir()
