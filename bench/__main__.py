@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from bench.automata import automata
+from bench.dag_import import dag_import
 from bench.engine import engine
 from bench.flights_backfill import flights_backfill
 from bench.flink.java import jars
@@ -22,7 +23,7 @@ if __name__ == "__main__":
     folder = Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")).resolve() / "bench"
     rows = [*engine(), *automata(), *matches(), memory(), warm_start()]
     rows += [*spark_job(folder / "lake"), *revisions(folder / "lake"), *time_shards(folder / "lake")]
-    rows += [flights_backfill(folder / "flights")]
+    rows += [flights_backfill(folder / "flights"), *dag_import()]
     if jars(folder / "flink"):
         rows += peers(folder / "flink")
     show(rows)
