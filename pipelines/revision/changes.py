@@ -144,7 +144,7 @@ def _meets(source: DataFrame, changed: DataFrame, rule: Rule) -> bool:
     came = came.select(*[value.alias(f"{KEY}{i}") for i, value in enumerate(key)]).distinct()
     same = [value.eqNullSafe(sf.col(f"{KEY}{i}")) for i, value in enumerate(key)]
     found = source.select(*key).join(came, same, "left_semi")
-    return not found.groupBy(*key).count().where("count > 1").isEmpty()
+    return not found.groupBy(*key).count().where(sf.col("count") > 1).isEmpty()
 
 
 def _judged(rows: DataFrame, contract: Contract) -> DataFrame:
