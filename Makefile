@@ -24,7 +24,7 @@ setup: ## bring Python packages, Java and Delta's jars (the other verbs do it wh
 demo: setup ## the main job: a year of real flights through Airflow, Spark and Delta to trend tables
 	@$(RUN) python -m jobs.demo
 
-test: setup ## every test: those with Spark or Airflow in one process, the rest in another
+test: setup ## every test, in two processes
 	@$(RUN) python -m pytest -n 2
 
 test-fast: setup ## the tests that need neither Spark nor Airflow
@@ -35,7 +35,8 @@ fuzz: setup ## search for a query on which the engine and the reference disagree
 
 chaos: setup ## SIGKILL of drivers and executors, and random histories, revised (KILLS=200 HISTORIES=20 a pattern)
 	@TRENDLAKE_KILLS=$(or $(KILLS),200) TRENDLAKE_CHAOS=$(or $(HISTORIES),20) $(RUN) python -m pytest \
-	  tests/pipeline/test_kill.py tests/pipeline/test_revisions_agree.py tests/pipeline/test_edited_patterns.py
+	  tests/pipeline/test_kill.py tests/pipeline/test_revisions_agree.py tests/pipeline/test_edited_patterns.py \
+	  tests/pipeline/test_unique_rows.py tests/pipeline/test_faults.py
 
 bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, and JSON in the state folder
 	@$(RUN) $(LIKE_A_WORKER) python -m bench

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+IN_CHAOS = pytest.mark.skipif("TRENDLAKE_CHAOS" not in os.environ, reason="`make chaos` runs it")
+"""Of tests that take a minute or more, beside others of their sort that run always."""
 ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -28,19 +30,17 @@ FEW_ROWS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
-"""For the many small runs of `make chaos`: on some dozen rows, to compile a plan takes longer than to run it."""
-if "TRENDLAKE_CHAOS" in os.environ:
-    SETTINGS |= FEW_ROWS
+"""For the many small runs of the pipeline's tests: on some dozen rows to compile a plan takes longer than to run it."""
 
 
 class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
-    """What needs the Spark session runs in one process, one after another, and so does what needs Airflow; each other
-    test where there is room."""
+    """The tests of the pipeline run in one process, one after another, and so do those that need Airflow or a year of
+    flights, which take about as long; each other test where there is room."""
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith("tests/dag/"):
-            return "airflow"
-        return "spark" if nodeid.startswith(("tests/end_to_end/", "tests/pipeline/")) else nodeid
+        if nodeid.startswith(("tests/dag/", "tests/end_to_end/")):
+            return "airflow and years"
+        return "pipeline" if nodeid.startswith("tests/pipeline/") else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
@@ -56,8 +56,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     from pipelines.session import start_session
 
     project = find_project(ROOT)
+    few = "tests/pipeline/" in os.environ.get("PYTEST_CURRENT_TEST", "")  # the first test that asks for the session
     scratch = str(tmp_path_factory.mktemp("spark"))
-    settings = SETTINGS | {"spark.sql.warehouse.dir": f"{scratch}/tables", "spark.local.dir": f"{scratch}/local"}
+    settings = SETTINGS | (FEW_ROWS if few else {})
+    settings |= {"spark.sql.warehouse.dir": f"{scratch}/tables", "spark.local.dir": f"{scratch}/local"}
     session = start_session(project, Profile(master="local[2]", spark=settings), "trendlake tests")
     yield session
     session.stop()

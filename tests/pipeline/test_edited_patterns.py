@@ -22,6 +22,7 @@ from pipelines.steps.compute import compute
 from pipelines.steps.publish import publish
 from pipelines.steps.revise import revise
 from pipelines.steps.run import Run
+from tests.conftest import IN_CHAOS
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import HISTORIES as DONE
 from tests.pipeline.promises import agree, replayed
@@ -115,6 +116,7 @@ def test_a_revision_tells_the_next_form_what_it_has_made(spark: SparkSession, tm
     agree(lake, edited)
 
 
+@IN_CHAOS
 def test_windows_that_change_while_they_are_left_alone(spark: SparkSession, tmp_path: Path) -> None:
     """The old form is revised between the new one's steps: what the new one would claim is not so any more."""
     name, old, new = EDITS["another lifetime"]

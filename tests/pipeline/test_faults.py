@@ -37,6 +37,7 @@ from pipelines.steps.publish import publish
 from pipelines.steps.revise import revise
 from pipelines.steps.run import Run
 from pipelines.warehouse import KEPT, latest_version, read_at
+from tests.conftest import IN_CHAOS
 from tests.pipeline.disks import full, small_disk
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.signals import CONTRACT, PATTERNS, START_US, Signals, in_order, recomputed, signals
@@ -176,6 +177,7 @@ def test_another_writer_during_publish(lake: Signals, tmp_path: Path, monkeypatc
     assert failures(lake) == []
 
 
+@IN_CHAOS
 def test_another_writer_during_revise(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run publishes the same windows after the revision has read what they show: the revision takes its
     difference anew, finds nothing left to change, and changes nothing."""
@@ -215,6 +217,7 @@ def source(lake: Signals) -> DataFrame:
     return read_at(lake.spark, lake.source, lake.version())
 
 
+@IN_CHAOS
 def test_columns_come_and_go(lake: Signals) -> None:
     """A column more, then none of it: runs and revisions across the change give what a computation from nothing does.
     A column of the contract lost: told, and nothing published; given back: all goes on."""
@@ -245,6 +248,7 @@ def test_columns_come_and_go(lake: Signals) -> None:
     is_right(lake, run)
 
 
+@IN_CHAOS
 def test_a_type_is_widened(spark: SparkSession, tmp_path: Path) -> None:
     """int becomes bigint: told until the contract says so too; then run and revision go on over both halves."""
     narrow = CONTRACT.replace("physicalType: bigint", "physicalType: int").replace(", maximum: 9", "")
@@ -423,6 +427,7 @@ def test_no_secret_in_the_run_table(lake: Signals, monkeypatch: pytest.MonkeyPat
     assert key not in error
 
 
+@IN_CHAOS
 def test_maintenance_keeps_tables_readable(lake: Signals) -> None:
     """How long files are kept is set where it was not; rows stay."""
     lake.sql("ALTER TABLE signals UNSET TBLPROPERTIES ('delta.logRetentionDuration')")
