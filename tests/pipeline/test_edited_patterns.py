@@ -94,7 +94,8 @@ def beside(lake: Signals, run: Run) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("quiet", [True, False] if "TRENDLAKE_CHAOS" in os.environ else [True])
+@IN_CHAOS
+@pytest.mark.parametrize("quiet", [True, False])
 def test_a_revision_tells_the_next_form_what_it_has_made(spark: SparkSession, tmp_path: Path, quiet: bool) -> None:
     """Revised to the newest version, edited in one arc's lifetime: only the windows it touches are computed."""
     name, old, new = EDITS["another lifetime"]

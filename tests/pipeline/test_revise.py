@@ -20,6 +20,7 @@ from pipelines.runs import Record
 from pipelines.steps.revise import revise
 from pipelines.steps.run import Run
 from pipelines.warehouse import latest_version, read_at
+from tests.conftest import IN_CHAOS
 from tests.pipeline.flights import Lake, all_steps, answers, flight, renamed
 
 pytestmark = pytest.mark.spark
@@ -162,6 +163,7 @@ def test_without_a_feed_all_is_computed(lake: Lake) -> None:
     assert counts(lake, run) == {("UA", 1): 7, ("UA", 2): 3}
 
 
+@IN_CHAOS
 def test_backfills_in_any_order(lake: Lake) -> None:
     """Windows published from different versions are each brought to the newest; windows no run asked for stay away."""
     lake.deliver(snowballs(1, 3), feed="first")

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.steps.revise import revise
 from pipelines.steps.run import Run
+from tests.conftest import IN_CHAOS
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import agree, replayed
 from tests.pipeline.signals import DAY_US, PATTERNS, START_US, Signals, signals
@@ -40,6 +41,7 @@ def some(rng: random.Random, first: int, rows: int) -> list[dict[str, Any]]:
     ]
 
 
+@IN_CHAOS
 @settings(CI, max_examples=HISTORIES, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_revision_is_a_recomputation(spark: SparkSession, seed: int) -> None:
