@@ -53,6 +53,12 @@ class ShardTooLargeError(TrendlakeError):
     code = "SHARD_TOO_LARGE"
 
 
+class OtherwiseWrittenError(TrendlakeError):
+    """A file of a table that only Spark's own reader reads as it is meant."""
+
+    code = "OTHERWISE_WRITTEN"
+
+
 class StepOrderError(TrendlakeError):
     """A step was asked for before the step it needs has succeeded for that run."""
 

@@ -8,7 +8,9 @@ nothing where there is only one.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +23,7 @@ from pyspark.sql import functions as sf
 from cep_core import AnyPlan
 from cep_core.buffers import arrow, numbers, repeated
 from pipelines.cut import Cut, copies, group_key
+from pipelines.files import Files
 from pipelines.placing import Placed, place
 from pipelines.quarantine import column
 
@@ -35,11 +38,11 @@ BLOCK_BYTES = 1 << 26
 """A block is at most one batch more than this: what a worker holds while it packs, some three times over."""
 
 
-def typed(plan: AnyPlan, events: DataFrame) -> DataFrame:
+def typed(plan: AnyPlan, events: DataFrame | Files) -> DataFrame | Files:
     """`events`, of the plan's types, with the type's number in `plan.event_types` in place of its name, or without the
     column where there is one type only. As they are where every type matters, or the group shows them."""
     name = plan.schema.event_type
-    if plan.event_types is None or name in group_key(plan):
+    if isinstance(events, Files) or plan.event_types is None or name in group_key(plan):
         return events
     if len(plan.event_types) == 1:
         return events.drop(name)
@@ -53,6 +56,7 @@ def packer(plan: AnyPlan, cut: Cut) -> Callable[[Batches], Batches]:
     """The function for `mapInArrow`: batches of typed events in, rows of `SCHEMA` out."""
 
     def pack(batches: Batches) -> Batches:
+        keep_imports("packing")
         for block in blocks(batches, max(1, BLOCK_ROWS // copies(plan, cut))):
             keyed = encoded(plan, block)
             placed = place(plan, cut, keyed)
@@ -61,6 +65,13 @@ def packer(plan: AnyPlan, cut: Cut) -> Callable[[Batches], Batches]:
                 yield pa.RecordBatch.from_arrays([number, _stream(events)], schema=SCHEMA)
 
     return pack
+
+
+@cache
+def keep_imports(work: str) -> None:
+    """Once a process for each sort of `work`, at its start: what is there by now are modules, which stay. A worker
+    collects garbage after each task, and to go through those takes 50 to 150 ms each time."""
+    gc.freeze()
 
 
 def blocks(batches: Batches, rows: int) -> Iterator[pa.Table]:

@@ -16,6 +16,7 @@ from cep_core import AnyPlan
 from cep_core.buffers import arrow
 from pipelines.cut import Cut, copies, few, first, group_key
 from pipelines.errors import ShardTooLargeError
+from pipelines.files import Files
 from pipelines.packing import BLOCK_ROWS, PARTITION, SCHEMA, blocks, encoded, packer, typed
 from pipelines.placing import place, shared_partition
 from pipelines.quarantine import column
@@ -26,13 +27,13 @@ Batches = Iterator[pa.RecordBatch]
 UNIT, GROUP, SHARD, ROWS = (f"__trendlake_{name}" for name in ("unit", "group", "shard", "rows"))
 
 
-def distribute(plan: AnyPlan, events: DataFrame, cut: Cut) -> DataFrame:
+def distribute(plan: AnyPlan, events: DataFrame | Files, cut: Cut) -> DataFrame:
     """Rows of `packing.SCHEMA`: the events of the cut's windows, each unit whole in one of the cut's partitions."""
     packed = typed(plan, events).mapInArrow(packer(plan, cut), from_arrow_schema(SCHEMA))
     return packed.repartitionById(cut.partitions, PARTITION)
 
 
-def choose(plan: AnyPlan, events: DataFrame, rows: int, windows: range, limit: int, cores: int) -> Cut:
+def choose(plan: AnyPlan, events: DataFrame | Files, rows: int, windows: range, limit: int, cores: int) -> Cut:
     """The cut for `rows` events (at most) of which no worker may hold more than `limit`.
 
     Rows are counted by unit only when they could be too many. Raises ShardTooLargeError, naming group and window, when
@@ -55,11 +56,12 @@ def choose(plan: AnyPlan, events: DataFrame, rows: int, windows: range, limit: i
         cut = replace(cut, size=-(-cut.size // 2))
 
 
-def counted(plan: AnyPlan, events: DataFrame, cut: Cut) -> DataFrame:
+def counted(plan: AnyPlan, events: DataFrame | Files, cut: Cut) -> DataFrame:
     """A row for each unit: its hash, its group's hash and its shard (`pipelines.placing`), how many `ROWS` it has, and
     the group's columns."""
     known = typed(plan, events)
-    known = known.select(*map(column, dict.fromkeys((plan.schema.event_time, *group_key(plan)))))
+    if isinstance(known, DataFrame):
+        known = known.select(*map(column, dict.fromkeys((plan.schema.event_time, *group_key(plan)))))
     fields = [StructField(name, IntegerType() if name == SHARD else LongType()) for name in (UNIT, GROUP, SHARD, ROWS)]
     told = [*(known.schema[name] for name in group_key(plan))]
     found = known.mapInArrow(_counter(plan, cut), StructType([*fields, *told]))
@@ -77,9 +79,15 @@ def _counter(plan: AnyPlan, cut: Cut) -> Callable[[Batches], Batches]:
             groups = block.select(list(group_key(plan))).take(arrow(placed.rows[at]))
             numbers = [arrow(values) for values in (unit, placed.group[at], placed.shard[at], rows)]
             names = [UNIT, GROUP, SHARD, ROWS, *groups.column_names]
-            yield from pa.Table.from_arrays([*numbers, *groups.columns], names).to_batches()
+            yield from pa.Table.from_arrays([*numbers, *map(_plain, groups.columns)], names).to_batches()
 
     return count
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Not as a dictionary, which Spark does not take."""
+    kind = column.type
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
 def _spread(units: DataFrame, cut: Cut, limit: int, target: int) -> Cut:

@@ -11,7 +11,7 @@ from cep_core import AnyPlan, run_plan
 from cep_core.buffers import arrow, numbers
 from pipelines.cut import Cut
 from pipelines.errors import ShardTooLargeError
-from pipelines.packing import SHARD, unpacked
+from pipelines.packing import SHARD, keep_imports, unpacked
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -21,6 +21,7 @@ def kernel_of(plan: AnyPlan, cut: Cut, limit: int, watermark: int | None = None)
     and runs the kernels shard by shard, yields batches of `plan.result_schema`. `watermark`: as of `run_plan`."""
 
     def compute_partition(batches: Batches) -> Batches:
+        keep_imports("computing")
         held: list[pa.RecordBatch] = []
         rows = 0
         for batch in batches:

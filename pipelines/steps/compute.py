@@ -16,7 +16,8 @@ from cep_core.errors import TrendlakeError
 from pipelines import quarantine as q
 from pipelines.commits import commit_token, find_commit, recent_commits
 from pipelines.cut import Cut, likely
-from pipelines.errors import ShardTooLargeError, StepOrderError
+from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError, StepOrderError
+from pipelines.files import Files, Span, plain_files
 from pipelines.revision.ledger import notes
 from pipelines.runs import Record, recorded
 from pipelines.session import quiet
@@ -46,11 +47,9 @@ def compute(run: Run) -> Record:
             )
         version = int(checked["source_version"])
         run = _changed(run, version, record)
-        events = read_events(run, checked)
         record.rows_in = rows
         if run.windows and rows:
-            time = reached(run, checked)
-            record.staged_version, record.rows_out = cut_and_stage(run, events, rows, version, time)
+            record.staged_version, record.rows_out = _read_and_stage(run, checked, rows, version)
         else:
             record.staged_version, record.rows_out = stage(run, no_rows(run), version)
     return record
@@ -72,8 +71,20 @@ def _changed(run: Run, version: int, record: Record) -> Run:
     return run.narrowed(windows)
 
 
+def _read_and_stage(run: Run, checked: Mapping[str, Any], rows: int, version: int) -> tuple[int, int]:
+    """As `cut_and_stage`, of the files where they can be read alone."""
+    time = reached(run, checked)
+    files = files_of(run, checked)
+    if files is not None:
+        try:
+            return cut_and_stage(run, files, rows, version, time)
+        except OtherwiseWrittenError:
+            pass
+    return cut_and_stage(run, read_events(run, checked), rows, version, time)
+
+
 def cut_and_stage(
-    run: Run, events: DataFrame, rows: int, version: int, watermark: int | None,
+    run: Run, events: DataFrame | Files, rows: int, version: int, watermark: int | None,
     only: Callable[[DataFrame], DataFrame] = lambda rows: rows,
 ) -> tuple[int, int]:  # fmt: skip
     """As `stage`, of the result rows those that `only` keeps, with the cut that is likely to do; where a worker says
@@ -110,6 +121,18 @@ def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
     return needed(run, q.keeping(rows, rules))
 
 
+def files_of(run: Run, checked: Mapping[str, Any]) -> Files | None:
+    """The files of the pinned version with the rows that `read_events` reads, where every row is good and the workers
+    can read them by themselves."""
+    if checked.get("rows_quarantined") != 0:
+        return None
+    source = _source(run, checked).where(q.in_range(run.contract, *run.span))
+    path, version = run.warehouse.source(run.contract.name), int(checked["source_version"])
+    return plain_files(
+        source, path, version, run.plan, Span(run.contract.event_time, *run.span), run.contract.constant_type
+    )
+
+
 def needed(run: Run, good: DataFrame) -> DataFrame:
     """Of good rows of the source what the plan reads: its columns and its event types."""
     if run.contract.constant_type is not None:
@@ -132,7 +155,7 @@ def reached(run: Run, checked: Mapping[str, Any]) -> int | None:
     return watermark(good, run.contract.event_time, run.span, run.lateness)
 
 
-def computed(run: Run, events: DataFrame, cut: Cut, watermark: int | None = None) -> DataFrame:
+def computed(run: Run, events: DataFrame | Files, cut: Cut, watermark: int | None = None) -> DataFrame:
     """The result rows, columns of `plan.result_schema`."""
     kernel = kernel_of(run.plan, cut, run.profile.limits.shard_rows, watermark)
     return distribute(run.plan, events, cut).mapInArrow(kernel, from_arrow_schema(run.plan.result_schema))
@@ -166,12 +189,13 @@ def stage(run: Run, results: DataFrame, source_version: int) -> tuple[int, int]:
 def _own(error: Exception) -> Exception:
     """An error that a kernel raised for the user, from the worker's traceback; any other as it is. Spark gives that of
     the first partition, which fails while it is written, as Java's own error."""
-    codes = "SHARD_TOO_LARGE|WINDOW_TOO_LARGE|TOO_MANY_MATCHES|NOT_SUPPORTED|BAD_EVENTS"
+    codes = "SHARD_TOO_LARGE|OTHERWISE_WRITTEN|WINDOW_TOO_LARGE|TOO_MANY_MATCHES|NOT_SUPPORTED|BAD_EVENTS"
     found = re.search(rf"\[({codes})\] (.*)", str(error))
     if found is None:
         return error
-    mine: TrendlakeError = ShardTooLargeError(found[2])
-    if found[1] != ShardTooLargeError.code:
-        mine = TrendlakeError(found[2])
-        mine.code = found[1]
+    for known in (ShardTooLargeError, OtherwiseWrittenError):
+        if found[1] == known.code:
+            return known(found[2])
+    mine = TrendlakeError(found[2])
+    mine.code = found[1]
     return mine

@@ -8,16 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import compile_plan, load_pattern
 from pipelines.contract import Column, Contract
 from pipelines.cut import Cut
+from pipelines.files import Files
 from pipelines.profile import Limits, Profile
 from pipelines.project import Project
 from pipelines.shards import choose
-from pipelines.steps.compute import computed, read_events
+from pipelines.steps.compute import computed, files_of, read_events
 from pipelines.steps.run import Run
 from pipelines.warehouse import Warehouse
 from tests.cases_loader import Case
@@ -61,13 +62,17 @@ def run_of(
 def answers(run: Run, rows: int, version: int = 0) -> dict[str, list[dict[str, Any]]]:
     """The rows of the run's windows, of a version of the source, by the name of the cut, all by one Spark job: a shard
     for each window, and as the step itself cuts events of which a worker may hold no more than the fullest window
-    has."""
-    events = read_events(run, {**CHECKED, "source_version": version})
+    has. The former of rows that Spark has read, the latter of files that the workers read."""
+    checked = {**CHECKED, "source_version": version}
+    events, files = read_events(run, checked), files_of(run, checked)
+    assert files is not None
     roomy = replace(run, profile=PROFILE)
-    cuts = {"windows": (roomy, Cut(run.windows, 1, 2))}
+    cuts: dict[str, tuple[Run, DataFrame | Files, Cut]] = {"windows": (roomy, events, Cut(run.windows, 1, 2))}
     if len(run.windows) > 1:
         limit = run.profile.limits.shard_rows
-        cuts["chosen"] = (run, choose(run.plan, events, rows, run.windows, limit, cores=2))
-    frames = [computed(one, events, cut).withColumn(CUT, sf.lit(name)) for name, (one, cut) in cuts.items()]
-    found = (frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])).toArrow()
+        cuts["chosen"] = (run, files, choose(run.plan, files, rows, run.windows, limit, cores=2))
+    else:
+        cuts["files"] = (roomy, files, Cut(run.windows, 1, 1))
+    frames = [computed(one, read, cut).withColumn(CUT, sf.lit(name)) for name, (one, read, cut) in cuts.items()]
+    found = frames[0].unionAll(frames[1]).toArrow()
     return {name: from_table(found.filter(pa.compute.equal(found[CUT], name)).drop_columns([CUT])) for name in cuts}
