@@ -26,6 +26,8 @@ class Ledger:
     segments: tuple[Segment, ...]
     unrecorded: tuple[Commit, ...] = ()
     """Publications after the last one that is recorded: of runs that were killed before they could, or are about to."""
+    empty: bool = False
+    """Whether the table has been made, and nothing else."""
 
 
 def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan) -> Ledger:
@@ -35,6 +37,8 @@ def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyP
         return Ledger(None, 1, ())
     commits = recent_commits(spark, path, limit=None)
     newest = commits[0].version
+    if newest == 0 and commits[0].operation.startswith("CREATE"):
+        return Ledger(0, next_number(commits), (), empty=True)
     claims = {commit.version: claim_of(commit.note, commit.version, quiet=False) for commit in commits}
     told: list[Claim] = [claim for claim in claims.values() if claim is not None]
     recorded = _recorded(spark, warehouse, name)

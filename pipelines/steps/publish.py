@@ -29,7 +29,7 @@ from pipelines.warehouse import FED, OvertakenError, create, exists, read_at, wi
 
 
 def publish(run: Run) -> Record:
-    """Merge the staged rows into `results/<pattern>` and record what changed.
+    """Bring the staged rows into `results/<pattern>` and record what changed.
 
     Raises StepOrderError, StaleRunError (these windows hold results of a newer version of the source already).
     """
@@ -54,9 +54,8 @@ def publish(run: Run) -> Record:
 
 
 def create_results(spark: SparkSession, path: str, schema: StructType, owner: str) -> None:
-    """The results table, where it is not there: change feed on, clustered by the column that says which window a row
-    is of. Columns that a changed pattern
-    brings are added; those it no longer has stay, NULL in new rows."""
+    """The results table, where it is not there: change feed on, clustered by the column that says which window a row is
+    of. Columns that a changed pattern brings are added; those it no longer has stay, NULL in new rows."""
     if not exists(spark, path):
         builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(schema)
         for key, value in FED.items():
@@ -92,7 +91,7 @@ def _commit(run: Run, asked: Run, spark: SparkSession, path: str, staged: DataFr
     in_line(spark, run.name, token)
     inside = _in(sf.col(quoted(owner)), low, high)
     rows = staged.where(inside) if withheld else staged
-    if spark.read.format("delta").load(path).where(inside).isEmpty():
+    if ledger.empty or spark.read.format("delta").load(path).where(inside).isEmpty():
         _append(spark, path, rows)
     else:
         _merge(run, spark, path, rows, (owner, low, high))
