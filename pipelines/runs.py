@@ -50,7 +50,8 @@ class Record:
     """The facts of one stage of one run; a number stays None where the stage does not know it.
 
     `interval_from`, `interval_to`: microseconds since the epoch. `checks`: `{check, column, success, observed,
-    expected}` each. `source_version`: the version a stage read, of `ingest` the last it wrote.
+    expected}` each. `source_version`: the version a stage read, of `ingest` the last it wrote. `staged_version`: the
+    number of the attempt whose rows are staged.
     """
 
     run_id: str

@@ -16,14 +16,14 @@ from pipelines.expectations import FEW, judge, judge_here
 from pipelines.quarantine import column
 from pipelines.results_contract import contract_name, results_contract
 from pipelines.runs import Record, moment, recorded
+from pipelines.staging import read_staged
 from pipelines.steps.check_source import verdict
 from pipelines.steps.run import Run
 from pipelines.stretches import narrowed
-from pipelines.warehouse import read_at
 
 
 def check_results(run: Run) -> Record:
-    """Judge the staged version by `data_contracts/results_<kind>.yaml` filled in for the pattern.
+    """Judge the staged rows by `data_contracts/results_<kind>.yaml` filled in for the pattern.
 
     Raises ChecksFailedError naming the checks that fail; rules of severity warning are recorded only.
     """
@@ -33,9 +33,8 @@ def check_results(run: Run) -> Record:
         run, left_alone = narrowed(run, computed)
         record.source_version = computed["source_version"]
         record.staged_version = computed["staged_version"]
-        path = run.warehouse.staging(run.name, run.run_id)
         contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
-        staged = read_at(run.spark, path, int(computed["staged_version"]))
+        staged = read_staged(run, int(computed["staged_version"]))
         owner, low, high = run.owned
         inside = column(owner).between(moment(low), moment(high - 1))
         rules = contract.rules
@@ -72,5 +71,5 @@ def refuse_failed(run: Run, record: Record, verdicts: Sequence[Mapping[str, Any]
         path = run.warehouse.staging(run.name, run.run_id)
         raise ChecksFailedError(
             f"staged results of {run.name} break the results contract: {', '.join(failed)}",
-            hint=f"the rows are in {path}, version {record.staged_version}; nothing was published",
+            hint=f"the rows are in {path}/{record.staged_version}; nothing was published",
         )

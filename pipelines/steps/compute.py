@@ -1,20 +1,16 @@
-"""Step 2: the windows of the run, computed by the kernels in Arrow workers, staged as a Delta table."""
+"""Step 2: the windows of the run, computed by the kernels in Arrow workers, staged."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PythonException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from cep_core.errors import TrendlakeError
 from pipelines import quarantine as q
-from pipelines.commits import commit_token, find_commit, recent_commits
+from pipelines.commits import recent_commits
 from pipelines.cut import Cut, likely
 from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError, StepOrderError
 from pipelines.files import Files, Span, plain_files
@@ -22,16 +18,17 @@ from pipelines.revision.ledger import notes
 from pipelines.runs import Record, recorded
 from pipelines.session import quiet
 from pipelines.shards import choose, distribute
+from pipelines.staging import write_staged
 from pipelines.steps.check_source import REPEATED
 from pipelines.steps.run import Run
-from pipelines.stretches import changed, hash_column, told
+from pipelines.stretches import changed, told
 from pipelines.warehouse import exists, read_at
 from pipelines.watermark import watermark
 from pipelines.worker import kernel_of
 
 
 def compute(run: Run) -> Record:
-    """Reads the pinned version, stages the results, records where. A second attempt replaces what a first staged.
+    """Reads the pinned version, stages the results, records where.
 
     Raises StepOrderError (check_source has not been done for this state of things), ShardTooLargeError.
     """
@@ -51,7 +48,7 @@ def compute(run: Run) -> Record:
         if run.windows and rows:
             record.staged_version, record.rows_out = _read_and_stage(run, checked, rows, version)
         else:
-            record.staged_version, record.rows_out = stage(run, no_rows(run), version)
+            record.staged_version, record.rows_out = write_staged(run, no_rows(run), version)
     return record
 
 
@@ -87,18 +84,19 @@ def cut_and_stage(
     run: Run, events: DataFrame | Files, rows: int, version: int, watermark: int | None,
     only: Callable[[DataFrame], DataFrame] = lambda rows: rows,
 ) -> tuple[int, int]:  # fmt: skip
-    """As `stage`, of the result rows those that `only` keeps, with the cut that is likely to do; where a worker says
-    that it does not, with one made by counting: that would read every event once more, and is hardly ever needed."""
+    """As `write_staged`, of the result rows those that `only` keeps, with the cut that is likely to do; where a worker
+    says that it does not, with one made by counting: that would read every event once more, and is hardly ever
+    needed."""
     limit, cores = run.profile.limits.shard_rows, run.spark.sparkContext.defaultParallelism
     cut = likely(run.plan, rows, run.windows, limit, cores)
     if cut is not None:
         try:
             with quiet(run.spark):
-                return stage(run, only(computed(run, events, cut, watermark)), version)
+                return write_staged(run, only(computed(run, events, cut, watermark)), version)
         except ShardTooLargeError:
             pass
     cut = choose(run.plan, events, rows, run.windows, limit, cores)
-    return stage(run, only(computed(run, events, cut, watermark)), version)
+    return write_staged(run, only(computed(run, events, cut, watermark)), version)
 
 
 def _verdict(checked: Mapping[str, Any], check: str) -> Mapping[str, Any]:
@@ -163,39 +161,3 @@ def computed(run: Run, events: DataFrame | Files, cut: Cut, watermark: int | Non
 
 def no_rows(run: Run) -> DataFrame:
     return run.spark.createDataFrame([], from_arrow_schema(run.plan.result_schema))
-
-
-def stage(run: Run, results: DataFrame, source_version: int) -> tuple[int, int]:
-    """Write the rows with their origin to staging; the version written and its number of rows."""
-    path = run.warehouse.staging(run.name, run.run_id)
-    told = results.withColumns(
-        {
-            "plan_hash": hash_column(run),
-            "source_version": sf.lit(source_version).cast("bigint"),
-            "run_id": sf.lit(run.run_id),
-            "computed_at": sf.current_timestamp(),
-        }
-    )
-    token = commit_token(run.run_id, "compute")
-    writer = told.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    try:
-        writer.option("userMetadata", token).save(path)
-    except (PythonException, Py4JJavaError) as error:
-        raise _own(error) from error
-    commit = find_commit(run.spark, path, token)
-    return commit.version, commit.metric("numOutputRows")
-
-
-def _own(error: Exception) -> Exception:
-    """An error that a kernel raised for the user, from the worker's traceback; any other as it is. Spark gives that of
-    the first partition, which fails while it is written, as Java's own error."""
-    codes = "SHARD_TOO_LARGE|OTHERWISE_WRITTEN|WINDOW_TOO_LARGE|TOO_MANY_MATCHES|NOT_SUPPORTED|BAD_EVENTS"
-    found = re.search(rf"\[({codes})\] (.*)", str(error))
-    if found is None:
-        return error
-    for known in (ShardTooLargeError, OtherwiseWrittenError):
-        if found[1] == known.code:
-            return known(found[2])
-    mine = TrendlakeError(found[2])
-    mine.code = found[1]
-    return mine

@@ -1,9 +1,9 @@
 """Step 4: the staged rows become the results of the run's windows, in one Delta commit.
 
-From the staged version, which is pinned and is not computed again however often Spark reads it: an append where the
-table holds no row of those windows, else a MERGE matched on the key (null-safe: a group may be NULL, a register NaN).
-Rows that are the same are left alone, so the change feed tells of changes only; rows of the run's windows that are no
-longer results are deleted. Doing it again changes nothing.
+From the staged files, which do not change and are not computed again however often Spark reads them: an append where
+the table holds no row of those windows, else a MERGE matched on the key (null-safe: a group may be NULL, a register
+NaN). Rows that are the same are left alone, so the change feed tells of changes only; rows of the run's windows that
+are no longer results are deleted. Doing it again changes nothing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from pipelines.quarantine import quoted
 from pipelines.revision.difference import PROVENANCE
 from pipelines.revision.ledger import Ledger, notes, read_ledger
 from pipelines.runs import Record, recorded
+from pipelines.staging import read_staged
 from pipelines.steps.check_source import REPEATED
 from pipelines.steps.run import Run
 from pipelines.stretches import changed, narrowed, noted
-from pipelines.warehouse import FED, OvertakenError, create, exists, read_at, with_retries
+from pipelines.warehouse import FED, OvertakenError, create, exists, with_retries
 
 
 def publish(run: Run) -> Record:
@@ -42,7 +43,7 @@ def publish(run: Run) -> Record:
         record.staged_version = checked["staged_version"]
         # A session of its own: MERGE takes the commit's note from the session, which threads would share.
         spark = run.spark.newSession()
-        staged = read_at(spark, run.warehouse.staging(run.name, run.run_id), int(checked["staged_version"]))
+        staged = read_staged(run, int(checked["staged_version"]), spark)
         path = run.warehouse.results(run.name)
         create_results(spark, path, staged.schema, run.owned[0])
         commit = with_retries(lambda: _commit(run, asked, spark, path, staged, record), f"publishing {run.name}")

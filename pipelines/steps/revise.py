@@ -28,9 +28,10 @@ from pipelines.revision.difference import DELETE, INSERT, UPDATE, commit_differe
 from pipelines.revision.ledger import Ledger, read_ledger
 from pipelines.revision.task import Task, stale_windows, task_of
 from pipelines.runs import Record, recorded
+from pipelines.staging import read_staged, write_staged
 from pipelines.steps.check_results import judged, refuse_failed
 from pipelines.steps.check_source import broken_rows, verdict
-from pipelines.steps.compute import cut_and_stage, needed, no_rows, stage
+from pipelines.steps.compute import cut_and_stage, needed, no_rows
 from pipelines.steps.run import Run
 from pipelines.stretches import noted
 from pipelines.warehouse import CONFLICTS, read_at, with_retries
@@ -186,7 +187,7 @@ def _computed(
         finally:
             annotated.unpersist()
         alone = not again and (unique or found.stretches == task.windows)
-    staged = read_at(run.spark, run.warehouse.staging(run.name, run.run_id), record.staged_version)
+    staged = read_staged(run, record.staged_version)
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
     verdicts, _, _ = judged(staged, contract.rules, f"results_{run.name}", record.rows_out, sf.lit(True))
     record.checks += verdicts
@@ -195,9 +196,9 @@ def _computed(
 
 
 def _stage(run: Run, hull: Run, found: Affected, good: DataFrame, rows: int, task: Task) -> tuple[int, int]:
-    """As `compute.stage`, of the good events of the affected windows."""
+    """As `write_staged`, of the good events of the affected windows."""
     if not rows:
-        return stage(hull, no_rows(hull), task.version)
+        return write_staged(hull, no_rows(hull), task.version)
     time = min(hull.end_us, time_of(run, task.version)) if run.plan.waits else None
     return cut_and_stage(hull, needed(run, found.of_units(good)), rows, task.version, time, found.rows)
 

@@ -22,9 +22,10 @@ from pipelines.cut import Cut
 from pipelines.files import Files
 from pipelines.profile import Profile
 from pipelines.project import Project
+from pipelines.staging import read_staged
 from pipelines.steps.compute import compute, computed, cut_and_stage, files_of, read_events
 from pipelines.steps.run import Run
-from pipelines.warehouse import Warehouse, latest_version, read_at
+from pipelines.warehouse import Warehouse, latest_version
 from tests.pipeline.flights import Lake, flight
 from tests.pipeline.worked_cases import CHECKED
 
@@ -152,7 +153,7 @@ def test_results_are_the_same(odd: Run) -> None:
     for events in (files, read_events(odd, checked)):
         version, rows = cut_and_stage(odd, events, 200, 0, None)
         assert rows > 3
-        staged = read_at(odd.spark, odd.warehouse.staging(odd.name, odd.run_id), version)
+        staged = read_staged(odd, version)
         found.append(sorted(map(repr, staged.select(*odd.plan.result_schema.names).collect())))
     assert found[0] == found[1]
 
@@ -202,7 +203,7 @@ def test_a_file_that_is_otherwise_is_left_to_spark(lake: Lake, made: str) -> Non
         return
     assert files_of(run, run.need("check_source")) is not None
     done = compute(run)
-    staged = read_at(run.spark, run.warehouse.staging(run.name, run.run_id), int(done.staged_version or 0))
+    staged = read_staged(run, int(done.staged_version or 0))
     assert sorted(map(repr, staged.select(*run.plan.result_schema.names).collect())) == rows
     assert rows
 

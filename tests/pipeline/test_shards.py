@@ -19,10 +19,10 @@ from pipelines.errors import ShardTooLargeError
 from pipelines.packing import packer, typed
 from pipelines.placing import place
 from pipelines.shards import ROWS, choose, counted, distribute
+from pipelines.staging import read_staged
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute, computed, read_events
 from pipelines.steps.run import Run
-from pipelines.warehouse import read_at
 from pipelines.worker import kernel_of
 from tests.pipeline.flights import Lake, flight, replace_limits
 
@@ -128,7 +128,7 @@ def test_a_cut_that_was_guessed_wrong_is_made_by_counting(run: Run) -> None:
         computed(small, events, guessed).collect()
     record = compute(small)
     assert record.rows_out == len(whole)
-    staged = read_at(run.spark, run.warehouse.staging(run.name, run.run_id), int(record.staged_version or 0))
+    staged = read_staged(run, int(record.staged_version or 0))
     assert rows_of(staged.select(*run.plan.result_schema.names).toArrow()) == whole
 
 
