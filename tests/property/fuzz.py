@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeAlias
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, seed, settings
 from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 from ruamel.yaml import YAML
 
 from tests.property import automata, fuzz_files, matches
 from tests.property.agreement import Tally, disagreement
+from tests.property.profile import OPEN_ENDED
 from tests.property.strategies import long_questions, questions
 from tests.reference import reference
 from tests.reference_matches import reference as matches_reference
@@ -83,15 +84,7 @@ def chunk(number: int, asked: Mapping[str, Any], tally: Any) -> Found | None:
     found: list[Found] = []
 
     @seed(number)
-    @settings(
-        max_examples=CHUNK,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-        print_blob=False,
-        report_multiple_bugs=False,
-    )
+    @settings(OPEN_ENDED, max_examples=CHUNK)
     @given(_questions(**asked))
     def agree(question: Any) -> None:
         try:

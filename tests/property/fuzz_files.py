@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, seed, settings
 
 from pipelines.project import Project
 from tests.property.bad_files import BadFile, TooSlow, checked, checked_mapping, project_in
+from tests.property.profile import OPEN_ENDED
 from tests.property.spoilt_files import FILES, spoilt_mappings
 
 CHUNK = 200
@@ -39,15 +40,7 @@ def chunk(number: int, project: Project, until: float, seen: Seen) -> tuple[Any,
     found: list[tuple[Any, BaseException]] = []
 
     @seed(number)
-    @settings(
-        max_examples=CHUNK,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-        print_blob=False,
-        report_multiple_bugs=False,
-    )
+    @settings(OPEN_ENDED, max_examples=CHUNK)
     @given(FILES | spoilt_mappings())
     def read(bad: Any) -> None:
         if time.monotonic() > until and not found:

@@ -14,3 +14,13 @@ settings.register_profile(
 )
 
 CI = settings.get_profile("ci")
+
+OPEN_ENDED = settings(
+    deadline=None,
+    database=None,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+    print_blob=False,
+    report_multiple_bugs=False,
+)
+"""Of a search that goes on until its time is over: nothing is known beforehand, and nothing is too slow."""
