@@ -20,6 +20,9 @@ MAX_DEPTH = 50
 """Lists and mappings within one another."""
 MAX_NODES = 20_000
 """Values, keys, lists and mappings of a file, those that aliases repeat counted each time."""
+MAX_GIVEN = 2_000_000
+"""The same of a query that a program gives as a mapping: it holds these in memory already, and may well replace an arc
+ten thousand times."""
 MAX_DIGITS = 400
 """Characters of a number: a double has no more digits before its point."""
 

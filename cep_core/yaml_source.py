@@ -18,7 +18,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 
 from cep_core.errors import BadValueError, FileUnreadableError, Place, YamlSyntaxError
-from cep_core.yaml_limits import MAX_DEPTH, MAX_FILE, MAX_NODES, bounded, unreadable_character
+from cep_core.yaml_limits import MAX_DEPTH, MAX_FILE, MAX_GIVEN, bounded, unreadable_character
 
 Path_ = tuple[str | int, ...]
 
@@ -164,8 +164,8 @@ def _keys_once(source: Source) -> None:
 
 
 def from_data(data: Mapping[str, Any], name: str = "query") -> Source:
-    """A mapping given directly, as in a notebook. Raises BadValueError for one that is nested deeper, or larger, than a
-    file may be, and for text that no file can hold."""
+    """A mapping given directly, as in a notebook. Raises BadValueError for one that is nested deeper than a file may
+    be, or holds more than MAX_GIVEN values, and for text that no file can hold."""
     place = Place(name, 1, 1)
     nodes = 0
     left: list[tuple[int, Any]] = [(0, data)]
@@ -174,8 +174,8 @@ def from_data(data: Mapping[str, Any], name: str = "query") -> Source:
         nodes += 1
         if depth > MAX_DEPTH:
             raise BadValueError(f"nested deeper than {MAX_DEPTH}", place=place)
-        if nodes > MAX_NODES:
-            raise BadValueError(f"more than {MAX_NODES:,} values", place=place)
+        if nodes > MAX_GIVEN:
+            raise BadValueError(f"more than {MAX_GIVEN:,} values", place=place)
         if isinstance(node, str):
             if (problem := unreadable_character(node)) is not None:
                 raise BadValueError(problem, place=place)

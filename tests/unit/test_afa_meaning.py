@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -229,3 +230,18 @@ def test_shared_sets_are_tidied_and_stay_right() -> None:
     expected = {(last - back, last) for last in range(0, 20_000, 97) for back in range(2, 60) if last >= back}
     assert set(found) == expected
     assert len(found) == len(expected)
+
+
+def test_an_arc_replaced_at_every_event() -> None:
+    """A program may give more arcs than a file may hold: each is valid for its second only."""
+
+    def moment(second: int) -> str:
+        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=second)).isoformat()
+
+    arcs = [
+        on("AB"[second % 2], "q0", "done", valid_from=moment(second), valid_to=moment(second + 1))
+        for second in range(3_000)
+    ]
+    table = to_table([{"id": f"e{second}", "type": "T", "time": second, "kind": "A"} for second in range(3_000)])
+    plan = compile_query(automaton(*arcs), schema_of(table))
+    assert run_plan(plan, table).num_rows == 1_500
