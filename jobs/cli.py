@@ -10,6 +10,7 @@ import typer
 from jobs.options import AnyRunId, AsOf, Limit, Pattern, ProfileName, ProjectDir, RunId, Since, Until
 from jobs.outcome import EXIT_CODES, MISTAKE, guarded
 from jobs.time_words import add_time_words
+from jobs.trying_words import try_
 
 EXAMPLES = """
 Examples:
@@ -406,6 +407,7 @@ def runs(
         showing.print_runs(place, spark, pattern, limit)
 
 
+app.command("try")(try_)
 add_time_words(app)
 
 if __name__ == "__main__":

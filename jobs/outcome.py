@@ -37,7 +37,7 @@ def guarded(command: Callable[Arguments, Result]) -> Callable[Arguments, Result]
         except TrendlakeError as error:
             tell(redacted(str(error)))
             raise typer.Exit(MISTAKE) from None
-        except (typer.Exit, typer.Abort, KeyboardInterrupt):
+        except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
             raise
         except Exception as error:
             tell(redacted(traceback.format_exc().rstrip()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
+from cep_core import AnyPlan, Plan, compile_plan, load_pattern
 from jobs.running import Place
 from pipelines.errors import ProjectError
 from pipelines.project import Project
@@ -73,7 +75,6 @@ def print_results(
     """The rows with the most trends; of other kinds, the latest. Of the version or time `as_of`, where one is given."""
     from pyspark.sql.functions import lit
 
-    from cep_core import Plan, compile_plan, load_pattern
     from pipelines.contract import load_contract
     from pipelines.quarantine import column
     from pipelines.revision.past import version_of
@@ -91,27 +92,40 @@ def print_results(
         missing = ", ".join(name for name in plan.result_schema.names if name not in there)
         message = f"the results of {loaded.name} are of an earlier form of the pattern, without {missing}"
         raise ProjectError(message, hint=f"run `trendlake run {loaded.name}`")
-    names = plan.result_schema.names
-    counts = [name for name in names if f"{name}_log10" in names]
-    counted = [item.name for item in plan.measures if item.function == "count"] if isinstance(plan, Plan) else []
-    rank = f"{counted[0]}_log10" if counted else plan.owned(range(1))[0]
-    hidden = {"window_end", "lifetime_end", *(f"{name}_log10" for name in names)}
-    shown = [name for name in names if name not in hidden]
-    rows = results.orderBy(column(rank).desc_nulls_last(), *map(column, plan.key)).limit(limit)
-    which = "busiest" if counted else "latest"
-    table = Table(title=f"{loaded.name}: the {which} of {results.count():,} rows", title_justify="left")
-    for name in shown:
-        kind = plan.result_schema.field(name).type
-        table.add_column(name, justify="left" if pa.types.is_string(kind) or pa.types.is_list(kind) else "right")
-    companions = [f"{name}_log10" for name in counts]
-    for row in rows.select(*[column(name) for name in (*shown, *companions)]).collect():
-        table.add_row(*[_cell(row[name], row.asDict().get(f"{name}_log10")) for name in shown])
-    console.print(table)
+    ranked = results.orderBy(column(rank_of(plan)).desc_nulls_last(), *map(column, plan.key)).limit(limit)
+    rows = [row.asDict() for row in ranked.select(*map(column, plan.result_schema.names)).collect()]
+    which = "busiest" if rank_of(plan).endswith("_log10") else "latest"
+    console.print(table_of(plan, f"{loaded.name}: the {which} of {results.count():,} rows", rows))
     stale = results.where(~column("plan_hash").eqNullSafe(lit(plan.hash))).count()
     if stale:
         told = f"{stale:,} rows are of an earlier form of the pattern; `trendlake revise {loaded.name}` says which"
         console.print(told, soft_wrap=True)
     console.print(path, soft_wrap=True)
+
+
+def rank_of(plan: AnyPlan) -> str:
+    """The result column whose greatest values are shown first: the logarithm of a count, else the rows' time."""
+    counted = [item.name for item in plan.measures if item.function == "count"] if isinstance(plan, Plan) else []
+    return f"{counted[0]}_log10" if counted else plan.owned(range(1))[0]
+
+
+def table_of(plan: AnyPlan, title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Result rows (all columns of `plan.result_schema`) to be read; framed on a terminal, plain in a pipe."""
+    names = plan.result_schema.names
+    hidden = {"window_end", "lifetime_end", *(f"{name}_log10" for name in names)}
+    shown = [name for name in names if name not in hidden]
+    table = Table(title=title, title_justify="left", **frame())
+    for name in shown:
+        kind = plan.result_schema.field(name).type
+        table.add_column(name, justify="left" if pa.types.is_string(kind) or pa.types.is_list(kind) else "right")
+    for row in rows:
+        table.add_row(*[_cell(row[name], row.get(f"{name}_log10")) for name in shown])
+    return table
+
+
+def frame() -> dict[str, Any]:
+    """How rich draws a table: with lines on a terminal, without them in a pipe."""
+    return {} if console.is_terminal else {"box": None, "pad_edge": False}
 
 
 def _cell(value: Any, log10: float | None) -> str:

@@ -61,6 +61,12 @@ class OtherwiseWrittenError(TrendlakeError):
     code = "OTHERWISE_WRITTEN"
 
 
+class SampleTooLargeError(TrendlakeError):
+    """The windows to try a pattern on hold more events than were asked for: a part of a window is no sample."""
+
+    code = "SAMPLE_TOO_LARGE"
+
+
 class StepOrderError(TrendlakeError):
     """A step was asked for before the step it needs has succeeded for that run."""
 

@@ -51,7 +51,7 @@ def test_help_is_quick_and_has_examples() -> None:
 @pytest.mark.parametrize(
     "word",
     ["ingest", "generate", "check-source", "compute", "check-results", "publish", "report", "run", "validate",
-     "explain", "show", "runs", "init", "test", "schema", "backfill"],
+     "explain", "show", "runs", "init", "test", "schema", "backfill", "try"],
 )  # fmt: skip
 def test_every_word_explains_itself(word: str) -> None:
     told = runner.invoke(app, [word, "--help"])

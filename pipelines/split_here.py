@@ -1,0 +1,138 @@
+"""The split of a table that this process holds, without Spark: rows that keep the contract, rows that break it.
+
+The same rows as `pipelines.quarantine` sets apart (tests/pipeline/test_split_here.py). A rule that means something of
+its own to Spark (a function that patterns have not, a regular expression of Java's, an order of NaN) is not judged, and
+named: nobody is left to think it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core import syntax as s
+from cep_core.buffers import arrow, numbers
+from cep_core.codes import group_codes
+from cep_core.errors import TrendlakeError
+from cep_core.schema import family
+from cep_core.typing_rules import infer
+from cep_core.values import evaluate, normalise, true_rows
+from pipelines.contract import Contract
+from pipelines.contract_rules import Rule
+from pipelines.duplicates import unique_rules
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Split:
+    """`broken`: for each row the first rule it breaks, as its place among the contract's rules; -1 for a good row.
+    `unjudged`: names of rules that would set rows apart and were not judged."""
+
+    broken: Array
+    unjudged: tuple[str, ...]
+
+
+def split(table: pa.Table, contract: Contract) -> Split:
+    """`table` has the contract's columns in its types; others are behind them, as ingestion puts them."""
+    broken = np.full(table.num_rows, -1)
+    unjudged = []
+    for number, rule in enumerate(contract.rules):
+        if not rule.quarantines or rule.kind == "unique":
+            continue
+        kept = _kept(rule, table, contract)
+        if kept is None:
+            unjudged.append(rule.name)
+        else:
+            broken[(broken < 0) & ~kept] = number
+    for rule in unique_rules(contract.rules):
+        broken[_repeated(table, rule, np.flatnonzero(broken < 0))] = contract.rules.index(rule)
+    return Split(broken, tuple(unjudged))
+
+
+def _kept(rule: Rule, table: pa.Table, contract: Contract) -> Array | None:
+    """Which rows keep a rule of single rows; None where that cannot be said here. NULLs as `quarantine.is_good`."""
+    if rule.condition is not None:
+        return _condition(rule.condition, table, contract)
+    column = table.column(rule.columns[0]).combine_chunks()
+    if rule.kind == "not_null":
+        return numbers(pc.is_valid(column))
+    try:
+        kept = _of_column(rule, column)
+    except (pa.ArrowException, TypeError):
+        return None
+    if kept is None or rule.kind == "not_missing":
+        return None if kept is None else numbers(kept)
+    return numbers(pc.fill_null(kept, True))
+
+
+def _of_column(rule: Rule, column: Array) -> Array | None:
+    if rule.kind in ("in_set", "not_missing"):
+        listed = pa.array([value for value in rule.values if value is not None], column.type)
+        found = pc.is_in(column, value_set=listed)
+        if rule.kind == "in_set":
+            return pc.or_(found, pc.is_null(column))
+        return pc.invert(pc.or_(found, pc.is_null(column)) if None in rule.values else found)
+    if rule.kind == "pattern":
+        return pc.match_substring_regex(column, rule.text)
+    if rule.kind == "length":
+        return _within(pc.utf8_length(column), rule)
+    if rule.kind == "range":
+        return _within(column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column, rule)
+    if rule.kind == "multiple" and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        divisor: Any = rule.high
+        return arrow(np.fmod(numbers(column, 0), divisor) == 0)
+    return None
+
+
+def _within(value: Array, rule: Rule) -> Array:
+    """As Spark orders them: a NaN is above every number."""
+    kept = arrow(np.ones(len(value), np.bool_))
+    above = pc.is_nan(value) if pa.types.is_floating(value.type) else arrow(np.zeros(len(value), np.bool_))
+    if rule.low is not None:
+        compared = (pc.greater if rule.low_strict else pc.greater_equal)(value, pa.scalar(rule.low))
+        kept = pc.and_kleene(kept, pc.or_kleene(compared, above))
+    if rule.high is not None:
+        compared = (pc.less if rule.high_strict else pc.less_equal)(value, pa.scalar(rule.high))
+        kept = pc.and_kleene(kept, pc.and_kleene(compared, pc.invert(above)))
+    return kept
+
+
+def _condition(condition: s.Expr, table: pa.Table, contract: Contract) -> Array | None:
+    families = {item.name: family(item.type) for item in contract.columns}
+    names = {node.name for node in _nodes(condition) if isinstance(node, s.Attribute)}
+    try:
+        infer(condition, lambda attribute: families[attribute.name])
+    except (TrendlakeError, KeyError):
+        return None
+    if any(pa.types.is_floating(table.column(name).type) and pc.any(pc.is_nan(table[name])).as_py() for name in names):
+        return None
+    columns = {name: normalise(table.column(name)) for name in names}
+    return true_rows(evaluate(condition, lambda attribute: columns[attribute.name], table.num_rows))
+
+
+def _nodes(node: s.Expr) -> Iterator[s.Expr]:
+    yield node
+    for child in s.children(node):
+        yield from _nodes(child)
+
+
+def _repeated(table: pa.Table, rule: Rule, rows: Array) -> Array:
+    """Of `rows`, good so far, those that repeat a key: all but the first in the order of all columns."""
+    keys = [normalise(table.column(name)) for name in rule.columns]
+    if len(keys) == 1:  # a single column's NULL is no key
+        rows = rows[numbers(pc.is_valid(keys[0]))[rows]]
+    codes = group_codes([key.take(arrow(rows)) for key in keys], len(rows))
+    if len(np.unique(codes)) == len(rows):
+        return rows[:0]
+    order = [(name, "ascending", "at_start") for name in table.column_names]
+    sorted_rows = numbers(pc.sort_indices(table.take(arrow(rows)), order)).astype(np.int64)
+    _, firsts = np.unique(codes[sorted_rows], return_index=True)
+    again = np.ones(len(rows), np.bool_)
+    again[sorted_rows[firsts]] = False
+    return rows[again]
