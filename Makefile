@@ -47,9 +47,10 @@ bench-flink: setup ## Flink CEP on the same queries, beside the engine (fetches 
 airflow: setup ## start Airflow with its page on localhost; Ctrl-C stops it
 	@$(RUN) python -m jobs.airflow_home
 
-lint: setup ## check style and format
+lint: setup ## check style and format, and the contracts with datacontract-cli
 	@$(RUN) ruff check $(PATHS)
 	@$(RUN) ruff format --check $(PATHS)
+	@"$(TRENDLAKE_STATE)/tools/datacontract/bin/python" scripts/lint_contracts.py data_contracts/*.yaml
 
 types: setup ## check types
 	@$(RUN) mypy
@@ -60,6 +61,7 @@ fmt: setup ## format, and mend what can be mended
 
 lock: setup ## resolve requirements.lock anew (needs uv on PATH)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --all-extras pyproject.toml -o requirements.lock
+	echo datacontract-cli==1.2.8 | uv pip compile --universal --python-version 3.11 --generate-hashes --no-header - -o scripts/datacontract.lock
 
 jars-lock: setup ## resolve scripts/jars.lock anew from scripts/ivy.xml
 	@scripts/setup.sh --write-lock

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Brings everything Trendlake needs, once: Python packages (.venv), Java, Delta's jars (.trendlake/jars).
+# Brings everything Trendlake needs, once: Python packages (.venv), the linter of contracts, Java, Delta's jars
+# (.trendlake).
 # What is there already is left alone: a second run needs no network, says nothing and takes a moment.
 set -eu
 
@@ -59,10 +60,6 @@ setup_python() {
     if [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$want" ] && right_python .venv/bin/python; then return; fi
     python=$(find_python)
     uv=$(find_uv "$python")
-    # uv trusts the machine's own certificates and reads pip's index, as pip does.
-    export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" UV_NO_PROGRESS="${CI:+1}"
-    [ -n "$UV_NO_PROGRESS" ] || unset UV_NO_PROGRESS
-    [ -z "${PIP_INDEX_URL:-}" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$PIP_INDEX_URL}"
     if ! right_python .venv/bin/python; then
         "$uv" venv --quiet --clear --no-project --python "$("$python" -c 'import sys; print(sys.executable)')" .venv
     fi
@@ -70,6 +67,17 @@ setup_python() {
     "$uv" pip sync --python .venv/bin/python --require-hashes --compile-bytecode --quiet requirements.lock
     "$uv" pip install --python .venv/bin/python --quiet --offline --no-deps --no-build-isolation -e .
     say "$want" >"$STAMP"
+}
+
+# --- datacontract-cli, which lints the contracts, in an environment of its own ---------------------------------
+setup_datacontract() {
+    own="$STATE/tools/datacontract"
+    want=$(cksum <scripts/datacontract.lock)
+    if [ -f "$own/.lock" ] && [ "$(cat "$own/.lock")" = "$want" ] && "$own/bin/python" -c '' 2>/dev/null; then return; fi
+    uv=$(find_uv .venv/bin/python)
+    "$uv" venv --quiet --clear --no-project --python .venv/bin/python "$own"
+    "$uv" pip sync --python "$own/bin/python" --require-hashes --quiet scripts/datacontract.lock
+    say "$want" >"$own/.lock"
 }
 
 # --- Java: 17 or newer -----------------------------------------------------------------------------------------
@@ -104,6 +112,11 @@ setup_jars() {
 }
 
 mkdir -p "$STATE"
+# uv trusts the machine's own certificates and reads pip's index, as pip does.
+export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" UV_NO_PROGRESS="${CI:+1}"
+[ -n "$UV_NO_PROGRESS" ] || unset UV_NO_PROGRESS
+[ -z "${PIP_INDEX_URL:-}" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$PIP_INDEX_URL}"
 setup_python
+setup_datacontract
 setup_java
 setup_jars "$@"
