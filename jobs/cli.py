@@ -9,6 +9,7 @@ import typer
 
 from jobs.options import AnyRunId, AsOf, Limit, Pattern, ProfileName, ProjectDir, RunId, Since, Until
 from jobs.outcome import EXIT_CODES, MISTAKE, guarded
+from jobs.quarantine_words import quarantine
 from jobs.time_words import add_time_words
 from jobs.trying_words import try_
 
@@ -38,6 +39,7 @@ app = typer.Typer(
 
 new = typer.Typer(help="Write a first contract or pattern.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(new, name="new")
+app.add_typer(quarantine, name="quarantine")
 
 
 def _step(

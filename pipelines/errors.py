@@ -67,6 +67,12 @@ class SampleTooLargeError(TrendlakeError):
     code = "SAMPLE_TOO_LARGE"
 
 
+class RepairError(TrendlakeError):
+    """Repaired rows that cannot be put back: they replace no quarantined row, or break the contract still."""
+
+    code = "REPAIR"
+
+
 class StepOrderError(TrendlakeError):
     """A step was asked for before the step it needs has succeeded for that run."""
 

@@ -1,0 +1,61 @@
+"""The words of the command that speak of quarantined rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from jobs.options import Json, Limit, ProfileName, ProjectDir
+from jobs.outcome import guarded
+
+quarantine = typer.Typer(
+    help="Rows that break their contract: see them, put them back repaired.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Source = Annotated[str, typer.Argument(help="The source, as its contract is named.", metavar="SOURCE")]
+
+
+@quarantine.command("show")
+@guarded
+def show_quarantine(
+    source: Source,
+    rule: Annotated[Optional[str], typer.Option("--rule", help="Only rows that break this rule first.")] = None,  # noqa: UP045
+    run: Annotated[Optional[str], typer.Option("--run", help="Only rows that this run has set apart.")] = None,  # noqa: UP045
+    limit: Limit = 20, as_json: Json = False,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="A CSV or Parquet file for all of them, to be mended and replayed."),
+    ] = None,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """The rows that runs have set apart and that are still broken: why, how many, which.
+
+    Example: trendlake quarantine show flights --rule flight_has_landed
+
+    Example: trendlake quarantine show trades --out broken.csv
+    """
+    from jobs import quarantining
+
+    quarantining.show(source, rule, run, limit, as_json, out, profile, project_dir)
+
+
+@quarantine.command("replay")
+@guarded
+def replay_quarantine(
+    source: Source,
+    file: Annotated[Path, typer.Argument(help="The repaired rows: CSV, Parquet or JSON.", metavar="FILE")],
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Put repaired rows into the source, each in the place of its broken one, in one commit. Doing so again is safe.
+
+    A row replaces the one that its quarantine_id names, else the one with its event id. Rows of the file that are as
+    they were stay open. If one is still broken, nothing is written.
+
+    Example: trendlake quarantine replay trades broken.csv
+    """
+    from jobs import quarantining
+
+    quarantining.replay(source, file, profile, project_dir)

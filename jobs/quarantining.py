@@ -1,0 +1,128 @@
+"""Quarantined rows for the command line: seen, written to a file, put back when they are repaired."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from rich.table import Table
+
+from jobs.as_json import print_json
+from jobs.running import Place, find_place, session
+from jobs.showing import console, frame
+from jobs.times import manual_run_id
+from pipelines.contract import Contract, load_contract
+from pipelines.errors import ProjectError, SourceFileError
+from pipelines.repair import ID, RUNS, SINCE
+
+ABOUT = ("rule", "reason", RUNS, SINCE)
+"""What is told of an open row beside its columns."""
+
+
+def show(
+    source: str, rule: str | None, run_id: str | None, limit: int, as_json: bool, out: Path | None,
+    profile: str | None, folder: Path | None,
+) -> None:  # fmt: skip
+    """The open rows of a source: reasons with counts, then rows."""
+    from pyspark.sql import functions as sf
+
+    from pipelines.repair import newest, open_rows
+
+    place, contract = _source(source, profile, folder)
+    if out is not None:
+        _check_form(out)
+    with session(place, f"trendlake quarantine show {source}") as spark:
+        version = newest(spark, place.warehouse, contract)
+        found = open_rows(spark, place.warehouse, contract, version, run_id)
+        if rule is not None:
+            found = found.where(sf.col("rule") == rule)
+        rows = found.orderBy("rule", ID).toArrow()
+    if out is not None:
+        _write(rows, out)
+    counts = Counter(rows.column("rule").to_pylist())
+    if as_json:
+        print_json({"source": source, "version": version, "open": dict(counts), "rows": rows.to_pylist()})
+    else:
+        _print(contract, version, counts, rows.slice(0, limit).to_pylist(), out)
+
+
+def _print(
+    contract: Contract, version: int, counts: Counter[str], rows: list[dict[str, Any]], out: Path | None
+) -> None:
+    total = counts.total()
+    console.print(f"{contract.name} at version {version}: {total:,} quarantined rows are open", soft_wrap=True)
+    for name, count in counts.most_common():
+        console.print(f"{count:>9,}  {name}", soft_wrap=True)
+    if not total:
+        return
+    key, when = contract.roles["event_id"], contract.event_time
+    table = Table(title=f"{len(rows):,} of {total:,} rows", title_justify="left", **frame())
+    for name in (ID, key, when, "reason", RUNS):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(row[ID], *[_text(row[name]) for name in (key, when)], row["reason"], str(row[RUNS]))
+    console.print(table)
+    if out is None:
+        console.print(f"to repair them: trendlake quarantine show {contract.name} --out FILE.csv", soft_wrap=True)
+    else:
+        console.print(
+            f"wrote {out}; mend its rows, then: trendlake quarantine replay {contract.name} {out}", soft_wrap=True
+        )
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).removesuffix("+00:00")
+
+
+def replay(source: str, file: Path, profile: str | None, folder: Path | None) -> None:
+    """Put the repaired rows of a file back, and say what is to be done then."""
+    from pipelines import repair
+    from pipelines.sources.files import read_file
+
+    place, contract = _source(source, profile, folder)
+    table = read_file(file, contract)
+    with session(place, f"trendlake quarantine replay {source}") as spark:
+        done = repair.replay(spark, place.warehouse, contract, table, manual_run_id("replay"))
+        left = repair.open_rows(spark, place.warehouse, contract, done.version).count()
+    console.print(f"{source} at version {done.version}: {done.repaired:,} rows repaired", soft_wrap=True)
+    for count, words in ((done.there, "were there already"), (done.unchanged, "are as they were: still open")):
+        if count:
+            console.print(f"{count:>9,}  {words}")
+    console.print(f"{left:>9,}  quarantined rows are open")
+    for name in _patterns_of(place, source):
+        console.print(f"next: trendlake revise {name}", soft_wrap=True)
+    console.print(f"in Airflow: an event of the asset source_{source} starts the revisions", soft_wrap=True)
+
+
+def _source(source: str, profile: str | None, folder: Path | None) -> tuple[Place, Contract]:
+    place = find_place(folder, profile)
+    return place, load_contract(place.project.contract_path(source))
+
+
+def _patterns_of(place: Place, source: str) -> list[str]:
+    from cep_core.reading import read_pattern
+
+    read = ((path.stem, read_pattern(path)[0]) for path in place.project.pattern_files())
+    return [name for name, pattern in read if pattern is not None and pattern.source == source]
+
+
+def _check_form(out: Path) -> None:
+    if not out.name.lower().endswith((".csv", ".parquet")):
+        raise SourceFileError(f"{out} is of no form that is written", hint="a file that ends in .csv or .parquet")
+
+
+def _write(rows: pa.Table, out: Path) -> None:
+    """The open rows with `ID`; of what is told about them only the reason, in front, for who mends them."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    names = [ID, "reason", *[name for name in rows.column_names if name not in (ID, *ABOUT)]]
+    try:
+        if out.name.lower().endswith(".csv"):
+            pyarrow.csv.write_csv(rows.select(names), out)
+        else:
+            pyarrow.parquet.write_table(rows.select(names), out)
+    except OSError as error:
+        raise ProjectError(f"{out} cannot be written: {error.strerror or error}") from None
