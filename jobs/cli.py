@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from jobs.options import AnyRunId, AsOf, Limit, Pattern, ProfileName, ProjectDir, RunId, Since, Until
+from jobs.options import AnyRunId, AsOf, Limit, Pattern, ProfileName, ProjectDir, RunId, Since, Source, Until
 from jobs.outcome import EXIT_CODES, MISTAKE, guarded
 from jobs.quarantine_words import quarantine
 from jobs.time_words import add_time_words
@@ -24,6 +24,8 @@ Examples:
 
   trendlake show delay_snowball --limit 10
 
+  trendlake try my_pattern --sample
+
   trendlake validate conf/patterns/my_pattern.yaml
 """
 
@@ -31,7 +33,6 @@ app = typer.Typer(
     name="trendlake",
     help=f"Trends over Delta tables, from patterns written in YAML.\n{EXAMPLES}\n{EXIT_CODES}",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
@@ -110,7 +111,7 @@ def new_pattern(
 @app.command()
 @guarded
 def ingest(
-    source: Annotated[str, typer.Argument(help="The source, as its contract is named.")],
+    source: Source,
     files: Annotated[
         Optional[list[Path]],  # noqa: UP045
         typer.Argument(help="CSV, Parquet or JSON files; none for flights: 336,776 departures from New York in 2013."),

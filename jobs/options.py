@@ -7,7 +7,18 @@ from typing import Annotated, Optional
 
 import typer
 
-Pattern = Annotated[str, typer.Argument(help="A name under conf/patterns, or a file's path.", metavar="PATTERN")]
+from jobs import completing
+
+Pattern = Annotated[
+    str,
+    typer.Argument(
+        help="A name under conf/patterns, or a file's path.", metavar="PATTERN", autocompletion=completing.patterns
+    ),
+]
+Source = Annotated[
+    str,
+    typer.Argument(help="The source, as its contract is named.", metavar="SOURCE", autocompletion=completing.sources),
+]
 Since = Annotated[str, typer.Option("--from", help="Start of the interval, ISO 8601 (UTC if it says no zone).")]
 Until = Annotated[str, typer.Option("--to", help="End of the interval: windows that end in (from, to] are meant.")]
 RunId = Annotated[str, typer.Option("--run-id", help="The run the step belongs to.")]

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from jobs.options import Json, Limit, ProfileName, ProjectDir
+from jobs.options import Json, Limit, ProfileName, ProjectDir, Source
 from jobs.outcome import guarded
 
 quarantine = typer.Typer(
@@ -15,7 +15,6 @@ quarantine = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Source = Annotated[str, typer.Argument(help="The source, as its contract is named.", metavar="SOURCE")]
 
 
 @quarantine.command("show")
