@@ -16,17 +16,6 @@ from pipelines.contract import TYPE_COLUMN, Contract
 from pipelines.errors import ProjectError
 from pipelines.project import Project
 
-PROFILE = """\
-# One machine: Spark inside the process that asks for it.
-master: local[*]
-warehouse: warehouse                # under the state folder, .trendlake/
-spark:
-  spark.driver.memory: 3g
-  spark.sql.shuffle.partitions: 4
-limits:
-  shard_rows: 4000000               # rows one Python worker holds at a time: some hundred MB
-"""
-
 PATTERN = """\
 name: {name}
 kind: trends
@@ -55,13 +44,15 @@ class Roles:
 
 
 def init_project(folder: Path, results: Path) -> list[Path]:
-    """A project's folders, a profile for one machine, and the contracts of results, copied from `results`; files that
-    are there are left alone. The files written. Raises ProjectError."""
+    """A project's folders, and a clone's profile for one machine and contracts of results, whose folder is `results`;
+    files that are there are left alone. The files written. Raises ProjectError."""
     templates = sorted(results.glob("results_*.yaml"))
     if not templates:
         raise ProjectError(f"there are no results contracts in {results} to begin with", hint="run it from a clone")
     (folder / "conf" / "patterns" / "tests").mkdir(parents=True, exist_ok=True)
-    texts = {folder / "conf" / "profiles" / "local.yaml": PROFILE, folder / ".gitignore": ".trendlake/\n"}
+    profile = Path("conf", "profiles", "local.yaml")
+    texts = {folder / profile: (results.parent / profile).read_text(encoding="utf-8")}
+    texts[folder / ".gitignore"] = ".trendlake/\n"
     for contract in templates:
         texts[folder / "data_contracts" / contract.name] = contract.read_text(encoding="utf-8")
     return [path for path, text in texts.items() if _write_new(path, text)]
