@@ -25,6 +25,7 @@ demo: setup ## the main job: a year of real flights through Airflow, Spark and D
 	@$(RUN) python -m jobs.demo
 
 test: setup ## every test, in two processes
+	@scripts/setup.sh --browser
 	@$(RUN) python -m pytest -n 2
 
 test-fast: setup ## the tests that need neither Spark nor Airflow

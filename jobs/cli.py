@@ -251,6 +251,25 @@ def report(
 
 @app.command()
 @guarded
+def site(
+    patterns: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(help="Names of patterns, or files; all of the project when none is given."),
+    ] = None,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:
+    """Write the reports as a static site: a page of all patterns, one of each, Great Expectations' of its last check.
+
+    Example: trendlake site
+    """
+    from jobs import running
+
+    running.build_site(running.find_place(project_dir, profile), patterns or [])
+
+
+@app.command()
+@guarded
 def run(
     pattern: Pattern, since: Since, until: Until, run_id: AnyRunId = None, profile: ProfileName = None,
     project_dir: ProjectDir = None,

@@ -147,11 +147,12 @@ def show_results(home: AirflowHome, run_id: str) -> None:
             print_results(place, spark, pattern, SHOWN)
     warehouse = home.profile.warehouse_of(home.project)
     reports = home.project.state / "reports"
-    found = [str(path) for path in sorted(reports.rglob("*.html")) if run_id in str(path)]
+    found = [str(path) for path in sorted(reports.glob("*/runs/*.html")) if run_id in str(path)]
     places = [
         *(("results", f"{warehouse}/results/{pattern}") for pattern in PATTERNS),
         ("run record", f"{warehouse}/trendlake_runs   (this run: {run_id}; see also .venv/bin/trendlake runs)"),
         *(("report", path) for path in found),
+        ("site", f"{reports / 'index.html'}   (all patterns; a browser opens it from the disk)"),
         ("Airflow", "`make airflow` starts it again, with these runs in it, and prints its page's address"),
     ]
     console.print("\n[bold]Where it lies[/]")

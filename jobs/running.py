@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,8 +19,8 @@ from pipelines.project import Project, find_project
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from cep_core import AnyPlan
     from pipelines.runs import Record
+    from pipelines.site.build import Site
     from pipelines.steps.run import Run
     from pipelines.warehouse import Warehouse
 
@@ -103,26 +102,39 @@ def summary(record: Record) -> str:
     )
 
 
-def _plan(place: Place, path: Path) -> AnyPlan | None:
-    """None where the pattern no longer compiles: a report outlives that."""
-    from cep_core import PatternWarning
-    from pipelines.validate import compiled
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PatternWarning)
-            return compiled(place.project, path)[1]
-    except TrendlakeError:
-        return None
-
-
 def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> None:
-    """Write the run's report and say where it lies."""
+    """Write the run's report, the pattern's page that links to it, and say where they lie."""
     try:
         from pipelines.report import build_report
+        from pipelines.site import plan_of, refresh_pattern
     except ImportError as error:
         raise TrendlakeError(f"the report cannot be built: {error}") from error
     began = time.monotonic()
     path = place.project.pattern_path(pattern)
-    paths = build_report(spark, place.warehouse, path, run_id, place.project.state / "reports", _plan(place, path))
+    site = site_of(place, spark)
+    paths = build_report(spark, place.warehouse, path, run_id, site.places.root, plan_of(place.project, path)[0])
     typer.echo(f"{'report':<14} {paths.html!s:<70} {time.monotonic() - began:6.1f} s")
+    began = time.monotonic()
+    page = refresh_pattern(site, path)
+    typer.echo(f"{'site':<14} {page!s:<70} {time.monotonic() - began:6.1f} s")
+
+
+def site_of(place: Place, spark: SparkSession) -> Site:
+    """The static site of the project's reports."""
+    from pipelines.report.places import Places
+    from pipelines.site.build import Site
+
+    return Site(spark, place.project, place.warehouse, Places(place.project.state / "reports"))
+
+
+def build_site(place: Place, patterns: list[str]) -> None:
+    """The pages of `patterns`, of all where none is named, and the page of all. Raises ProjectError."""
+    from pipelines.site import build_site as build
+
+    project = place.project
+    files = [project.pattern_path(name) for name in patterns] or project.pattern_files()
+    with session(place, "trendlake site") as spark:
+        for built in build(site_of(place, spark), files):
+            card = built.card
+            said = f"{card.word}; {card.fresh}; {card.rows or 0:,} rows" if card else "all patterns"
+            typer.echo(f"{built.name:<30} {said:<50} {built.page}")

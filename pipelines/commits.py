@@ -6,13 +6,16 @@ import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 HISTORY = 100
 """Commits looked back; a token is looked for right after its commit."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class Commit:
     note: Mapping[str, Any]
     found: bool = True
     """Whether the commit is the one looked for."""
+    at: datetime | None = None
+    """When it was made, UTC."""
 
     def metric(self, name: str) -> int:
         return int(self.metrics.get(name, 0))
@@ -48,10 +53,10 @@ def commit_token(run_id: str, stage: str, **facts: Any) -> str:
 def recent_commits(spark: SparkSession, path: str, limit: int | None = HISTORY) -> list[Commit]:
     """The newest commits first; all that the log tells of where there is no `limit`. `note` is empty where a commit
     carries none of ours."""
-    rows = DeltaTable.forPath(spark, path).history(limit)
+    rows, time = DeltaTable.forPath(spark, path).history(limit), sf.unix_micros("timestamp")
     return [
-        Commit(row["version"], row["operation"], row["operationMetrics"] or {}, _note(row["userMetadata"]))
-        for row in rows.select("version", "operation", "operationMetrics", "userMetadata").collect()
+        Commit(row[0], row[1], row[2] or {}, _note(row[3]), at=_EPOCH + timedelta(microseconds=row[4]))
+        for row in rows.select("version", "operation", "operationMetrics", "userMetadata", time).collect()
     ]
 
 

@@ -44,7 +44,7 @@ def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[dict
     """
     if not rules:
         return []
-    judged, names = _renamed(frame, rules, DERIVED)
+    judged, names = renamed(frame, rules, DERIVED)
     return _judged(lambda sources: sources.add_spark("spark", persist=False), judged, rules, names, suite_name)
 
 
@@ -55,7 +55,7 @@ def judge_here(
     the columns `others`."""
     import pandas as pd
 
-    judged, names = _renamed(frame, rules, DERIVED_HERE, others)
+    judged, names = renamed(frame, rules, DERIVED_HERE, others)
     table = judged.toArrow()
     if not rules:
         return [], table
@@ -66,12 +66,9 @@ def judge_here(
 def _judged(
     add_source: Callable[[Any], Any], data: Any, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str
 ) -> list[dict[str, Any]]:
-    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    context = quiet_context()
     import great_expectations as gx
-    from great_expectations.data_context.types.base import ProgressBarsConfig
 
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
     batches = (
         add_source(context.data_sources).add_dataframe_asset(suite_name).add_batch_definition_whole_dataframe("all")
     )
@@ -83,7 +80,18 @@ def _judged(
     return [_verdict(rule, results[rule.name]) for rule in rules]
 
 
-def _renamed(
+def quiet_context() -> Any:
+    """A context of Great Expectations that keeps nothing, tells nobody, and shows no progress."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
+
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
+    return context
+
+
+def renamed(
     frame: DataFrame, rules: Sequence[Rule], derived: Sequence[str], others: Sequence[Column] = ()
 ) -> tuple[DataFrame, dict[str, str]]:
     """The columns the rules speak of, those of truth values for rules of the kinds `derived`, and `others`, under names
@@ -105,7 +113,7 @@ def _renamed(
 
 
 def expectation_of(rule: Rule, names: Mapping[str, str]) -> Any:
-    """The expectation (an object of Great Expectations) that judges a rule; `names` are those `_renamed` gives."""
+    """The expectation (an object of Great Expectations) that judges a rule; `names` are those `renamed` gives."""
     gxe: Any = import_module("great_expectations.expectations")
 
     meta = {"rule": rule.name}

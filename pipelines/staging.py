@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
+from cep_core import AnyPlan
 from pipelines.errors import in_a_worker
 from pipelines.steps.run import Run
 from pipelines.stretches import hash_column
@@ -50,8 +51,12 @@ def write_staged(run: Run, results: DataFrame, source_version: int) -> tuple[int
 
 def read_staged(run: Run, number: int, spark: SparkSession | None = None) -> DataFrame:
     """The rows of an attempt, in the run's session or another."""
-    schema = StructType([*from_arrow_schema(run.plan.result_schema).fields, *ORIGIN])
-    return (spark or run.spark).read.schema(schema).parquet(_folder(run, number))
+    return read_folder(spark or run.spark, _folder(run, number), run.plan)
+
+
+def read_folder(spark: SparkSession, folder: str, plan: AnyPlan) -> DataFrame:
+    """The rows staged in `folder` by a run of the plan."""
+    return spark.read.schema(StructType([*from_arrow_schema(plan.result_schema).fields, *ORIGIN])).parquet(folder)
 
 
 def _folder(run: Run, number: int) -> str:

@@ -111,11 +111,22 @@ setup_jars() {
     JAVA_HOME=$(cat "$STATE/java_home") .venv/bin/python scripts/jars.py --to "$STATE/jars" "$@"
 }
 
+# --- Chromium: for the tests of pages only, which are skipped without it -----------------------------------------
+setup_browser() {
+    for name in chromium chromium-browser google-chrome; do
+        if command -v "$name" >/dev/null 2>&1; then return; fi
+    done
+    if ! { may_apt && apt_install chromium; }; then
+        say "set-up: no Chromium on PATH, and apt may not bring it: the tests that look at pages are skipped."
+    fi
+}
+
 mkdir -p "$STATE"
 # uv trusts the machine's own certificates and reads pip's index, as pip does.
 export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" UV_NO_PROGRESS="${CI:+1}"
 [ -n "$UV_NO_PROGRESS" ] || unset UV_NO_PROGRESS
 [ -z "${PIP_INDEX_URL:-}" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$PIP_INDEX_URL}"
+if [ "${1:-}" = --browser ]; then setup_browser; exit; fi
 setup_python
 setup_datacontract
 setup_java

@@ -12,12 +12,13 @@ from cep_core import AnyPlan, draw
 from cep_core.errors import NotSupportedError
 from pipelines.report import chart
 from pipelines.report.facts import ReportFacts
+from pipelines.report.places import Places, write_whole
 from pipelines.report.read_pattern import read_pattern
 from pipelines.report.read_results import read_results
 from pipelines.report.read_run import read_quarantine, read_run
 from pipelines.report.render import render
 from pipelines.report.view import page
-from pipelines.warehouse import Warehouse, exists, folder_name
+from pipelines.warehouse import Warehouse, exists
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ def build_report(
     out_dir: Path,
     plan: AnyPlan | None = None,
 ) -> ReportPaths:
-    """Write the report of run `run_id` of the pattern file `pattern` into `out_dir`, as `<pattern>_<run
-    id>.html|.png`.
+    """Write the report of run `run_id` of the pattern file `pattern` below `out_dir`, where `Places` says. It links to
+    the pattern's own page, which `pipelines.site` makes.
 
     `plan`: the file's, where it still compiles; its automaton is shown if it is the one that the run has used.
     The results are read at the version the run published, so a report made later shows what was true then.
@@ -45,7 +46,7 @@ def build_report(
     """
     facts = read_facts(spark, warehouse, pattern, run_id, plan)
     if plan is not None and plan.hash == facts.run.plan_hash:
-        facts = replace(facts, automaton=_drawn(plan, facts.pattern.name))
+        facts = replace(facts, automaton=drawn(plan, facts.pattern.name))
     return write_report(facts, out_dir)
 
 
@@ -70,23 +71,16 @@ def read_facts(
 def write_report(facts: ReportFacts, out_dir: Path) -> ReportPaths:
     """Write page and picture, each whole or not at all."""
     view = page(facts)
-    stem = f"{facts.pattern.name}_{folder_name(facts.run.run_id)}"
-    paths = ReportPaths(out_dir / f"{stem}.html", out_dir / f"{stem}.png")
-    out_dir.mkdir(parents=True, exist_ok=True)
-    _write(paths.png, chart.png(view.story.picture, view.story.takeaway, f"{view.heading} · {view.when}"))
-    _write(paths.html, render(view).encode())
+    places, of = Places(out_dir), (facts.pattern.name, facts.run.run_id)
+    paths = ReportPaths(places.run(*of), places.picture(*of))
+    write_whole(paths.png, chart.png(view.story.picture, view.story.takeaway, f"{view.heading} · {view.when}"))
+    write_whole(paths.html, render(view).encode())
     return paths
 
 
-def _drawn(plan: AnyPlan, name: str) -> str:
-    """Empty for kinds that have no picture."""
+def drawn(plan: AnyPlan, name: str) -> str:
+    """The automaton, in the colours of the page; empty for kinds that have no picture."""
     try:
         return draw(plan, name, style=False)
     except NotSupportedError:
         return ""
-
-
-def _write(path: Path, content: bytes) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(content)
-    partial.replace(path)

@@ -32,6 +32,7 @@ class PatternFacts:
     within: str | None
     slide: str | None
     yaml: str
+    schedule: str | None = None
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ def read_pattern(file: Path) -> PatternFacts:
         kind=_text(fields.get("kind")) or "trends",
         description=_text(fields.get("description")) or "",
         owner=_text(fields.get("owner")),
+        schedule=_text(fields.get("schedule")),
         source=_text(fields.get("source")) or "",
         pattern=_text(fields.get("pattern")),
         where=_texts(fields.get("where")),

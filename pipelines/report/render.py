@@ -1,4 +1,4 @@
-"""The page as one HTML file that asks the network for nothing, and says so in its content security policy."""
+"""Pages as HTML files that ask the network for nothing, and say so in their content security policy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import hashlib
 import re
 from datetime import datetime
 from importlib import resources
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -25,9 +26,23 @@ _POLICY = (
 
 
 def render(page: Page) -> str:
-    """The HTML of `page`. Whatever comes from data is escaped by the template; only our own SVG, CSS and
-    script are not.
-    """
+    """The HTML of `page`."""
+    return rendered(
+        "report.html.j2",
+        page.facts.made_at,
+        page.facts.automaton,
+        page=page,
+        facts=page.facts,
+        run=page.facts.run,
+        story=page.story,
+        wide=Markup(svg(page.story.picture, WIDE)),
+        narrow=Markup(svg(page.story.picture, NARROW)),
+    )
+
+
+def rendered(template: str, made_at: datetime, automaton: str = "", **told: Any) -> str:
+    """A page of the template, which has what all pages share. Whatever comes from data is escaped by the template; only
+    our own SVG, CSS and script are not."""
     environment = Environment(
         loader=PackageLoader("pipelines.report"),
         autoescape=True,
@@ -49,20 +64,16 @@ def render(page: Page) -> str:
         }
     )
     script = _source("report.js")
-    return environment.get_template("report.html.j2").render(
-        page=page,
-        facts=page.facts,
-        run=page.facts.run,
-        story=page.story,
-        wide=Markup(svg(page.story.picture, WIDE)),
-        narrow=Markup(svg(page.story.picture, NARROW)),
+    return environment.get_template(template).render(
+        made_at=made_at,
         policy=_POLICY.format(script=_sha256(script)),
         script=Markup(script),
         style=Markup(_source("report.css")),
-        automaton=Markup(page.facts.automaton),
-        automaton_style=Markup(STYLE if page.facts.automaton else ""),
+        automaton=Markup(automaton),
+        automaton_style=Markup(STYLE if automaton else ""),
         light=Markup(variables(LIGHT)),
         dark=Markup(variables(DARK)),
+        **told,
     )
 
 

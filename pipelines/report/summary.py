@@ -36,7 +36,7 @@ BARS_DRAWN = 10
 MOST_POINTS = 200
 """Points of one series; beyond, the largest window of each bucket of time stands for it."""
 
-_BUCKETS = (60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000)
+BUCKETS = (60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000)
 
 
 class ResultRow(NamedTuple):
@@ -199,7 +199,7 @@ def _bucket(windows: Sequence[Window]) -> int | None:
     if len(windows) <= MOST_POINTS:
         return None
     seconds = (windows[-1].start - windows[0].start).total_seconds()
-    return next((b for b in _BUCKETS if seconds / b <= MOST_POINTS), int(seconds / MOST_POINTS) + 1)
+    return next((b for b in BUCKETS if seconds / b <= MOST_POINTS), int(seconds / MOST_POINTS) + 1)
 
 
 def _step(windows: Sequence[Window]) -> float | None:

@@ -43,20 +43,20 @@ def page(facts: ReportFacts) -> Page:
     when = (
         interval_label(run.interval_from, run.interval_to) if run.interval_from and run.interval_to else "All history"
     )
-    heading, lead = _heading(facts.pattern)
+    heading, lead = headed(facts.pattern)
     return Page(
         facts=facts,
         heading=heading,
         lead=lead,
         when=when,
         verdict=verdict(run, facts.quarantine.rows),
-        definition=_definition(facts.pattern),
+        definition=definition(facts.pattern),
         figures=_figures(facts),
         story=tell(facts),
     )
 
 
-def _heading(pattern: PatternFacts) -> tuple[str, str]:
+def headed(pattern: PatternFacts) -> tuple[str, str]:
     """Headline and lead: the description where it is short enough to be read at a glance, else the name above it."""
     said = pattern.description
     if said and len(said) <= LONGEST_HEADING and ". " not in said:
@@ -64,7 +64,8 @@ def _heading(pattern: PatternFacts) -> tuple[str, str]:
     return upper_first(pattern.name.replace("_", " ")), said
 
 
-def _definition(pattern: PatternFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def definition(pattern: PatternFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What the pattern asks, as label and values."""
     slides = f"every {pattern.slide}" if pattern.slide and pattern.slide != pattern.within else ""
     window = f"{pattern.within or ''} {slides}".strip()
     entries = (

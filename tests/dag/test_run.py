@@ -94,7 +94,7 @@ def test_a_backfill_runs_each_day_once(
     assert sorted(row["stage"] for row in records) == sorted(
         2 * [stage for stage in STAGES if stage not in ("ingest", "revise")]
     )
-    assert len(list((home.project.state / "reports").glob(f"{PATTERN}*.html"))) == 2
+    assert len(list((home.project.state / "reports" / PATTERN / "runs").glob("*.html"))) == 2
 
     (match,) = lake.spark.read.format("delta").load(warehouse.results("three_legs_later")).collect()
     assert (match["a"], match["b"], match["c"], match["last_delay"]) == (["UA-10"], ["UA-20"], ["UA-30"], 40.0)
@@ -105,7 +105,7 @@ def test_a_backfill_runs_each_day_once(
     (gone,) = lake.spark.read.format("delta").load(warehouse.results("late_and_gone")).collect()
     assert (gone["tailnum"], gone["first"], gone["state"], gone["delay"]) == ("N30UA", "UA-40", "gone", 200.0)
     for name in OTHERS:
-        assert len(list((home.project.state / "reports").glob(f"{name}_range.html"))) == 1
+        assert len(list((home.project.state / "reports" / name / "runs").glob("range.html"))) == 1
 
 
 def kill_task(*words: str) -> None:

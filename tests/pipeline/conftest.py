@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pipelines.profile import Profile
 from pipelines.project import Project, find_project
 from tests.conftest import ROOT
-from tests.pipeline.flights import Lake
+from tests.pipeline.flights import Lake, all_steps, flight, renamed, snowball
 from tests.pipeline.kills import TALLY
 from tests.pipeline.promises import HISTORIES
 
@@ -24,6 +24,22 @@ def lake(spark: SparkSession, project: Project) -> Lake:
 def shared_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     project = replace(find_project(ROOT), state=tmp_path_factory.mktemp("lake") / "state")
     return Lake(spark, project, Profile(master="local[2]"))
+
+
+@pytest.fixture(scope="session")
+def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Day 1 as run `one`; day 2, with a row that breaks the contract, as `two`; day 2 again as `late`, after a flight
+    that came late."""
+    project = replace(find_project(ROOT), state=tmp_path_factory.mktemp("report"))
+    lake = Lake(spark, project, Profile(master="local[2]"))
+    broken = flight(500, "2013-03-02T12:00:00", carrier="<b>&", tailnum="N9XX")
+    lake.deliver([*snowball(1, 5), *snowball(2, 3), *snowball(2, 12, "EV"), *snowball(2, 6, "B6"), broken])
+    all_steps(lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "one"))
+    second = lake.run(lake.pattern(), "2013-03-02", "2013-03-03", "two")
+    all_steps(second)
+    lake.deliver([flight(999, "2013-03-02T20:00:00", tailnum="N1UA", dep_delay=50.0)], feed="late")
+    all_steps(renamed(second, "late"))
+    return lake
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -126,3 +126,18 @@ def answers(frame: DataFrame, run: Run) -> list[dict[str, Any]]:
 def renamed(run: Run, run_id: str) -> Run:
     """The same run under another id."""
     return replace(run, run_id=run_id)
+
+
+def snowball(day: int, legs: int, carrier: str = "UA") -> list[dict[str, Any]]:
+    """`legs` flights of one aircraft, each later than the one before: 2^legs - 1 trends."""
+    return [
+        flight(
+            10 * day + leg,
+            f"2013-03-{day:02d}T{8 + leg:02d}:00:00",
+            event_id=f"{carrier}-{day}-{leg}",
+            carrier=carrier,
+            tailnum=f"N1{carrier}",
+            dep_delay=10.0 + leg,
+        )
+        for leg in range(legs)
+    ]

@@ -50,7 +50,7 @@ def test_help_is_quick_and_has_examples() -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["ingest", "generate", "check-source", "compute", "check-results", "publish", "report", "run", "validate",
+    ["ingest", "generate", "check-source", "compute", "check-results", "publish", "report", "site", "run", "validate",
      "explain", "show", "runs", "init", "test", "schema", "backfill", "try"],
 )  # fmt: skip
 def test_every_word_explains_itself(word: str) -> None:

@@ -11,8 +11,6 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as st
 
-from pipelines.profile import Profile
-from pipelines.project import find_project
 from pipelines.report import RunNotFoundError, build_report
 from pipelines.report import read_results as reading
 from pipelines.report.amounts import Amount
@@ -22,42 +20,11 @@ from pipelines.report.read_pattern import read_pattern
 from pipelines.report.read_results import read_results
 from pipelines.report.read_run import read_quarantine, read_run
 from pipelines.runs import Record, append
-from tests.pipeline.flights import Lake, all_steps, flight, renamed
+from tests.pipeline.flights import Lake
 
 pytestmark = pytest.mark.spark
 
 DAY = datetime(2013, 3, 2, tzinfo=UTC)
-
-
-def snowball(day: int, legs: int, carrier: str = "UA") -> list[dict[str, object]]:
-    """`legs` flights of one aircraft, each later than the one before: 2^legs - 1 trends."""
-    return [
-        flight(
-            10 * day + leg,
-            f"2013-03-{day:02d}T{8 + leg:02d}:00:00",
-            event_id=f"{carrier}-{day}-{leg}",
-            carrier=carrier,
-            tailnum=f"N1{carrier}",
-            dep_delay=10.0 + leg,
-        )
-        for leg in range(legs)
-    ]
-
-
-@pytest.fixture(scope="module")
-def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """Day 1 as run `one`; day 2, with a row that breaks the contract, as `two`; day 2 again as `late`, after a flight
-    that came late."""
-    project = replace(find_project(Path(__file__).parents[2]), state=tmp_path_factory.mktemp("report"))
-    lake = Lake(spark, project, Profile(master="local[2]"))
-    broken = flight(500, "2013-03-02T12:00:00", carrier="<b>&", tailnum="N9XX")
-    lake.deliver([*snowball(1, 5), *snowball(2, 3), *snowball(2, 12, "EV"), *snowball(2, 6, "B6"), broken])
-    all_steps(lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "one"))
-    second = lake.run(lake.pattern(), "2013-03-02", "2013-03-03", "two")
-    all_steps(second)
-    lake.deliver([flight(999, "2013-03-02T20:00:00", tailnum="N1UA", dep_delay=50.0)], feed="late")
-    all_steps(renamed(second, "late"))
-    return lake
 
 
 def told(lake: Lake, run_id: str) -> ReportFacts:

@@ -39,6 +39,7 @@ from pipelines.report.view import page
 from pipelines.report.yaml_lines import yaml_lines
 
 DAY = datetime(2013, 2, 3, tzinfo=UTC)
+MOODS = {"accent", "good", "warn", "bad"}
 EVIL = (
     "<script>alert(1)</script>",
     "</title><img src=x onerror=alert(2)>",
@@ -150,7 +151,8 @@ def test_no_text_from_the_data_becomes_markup() -> None:
     found = Markup(html)
     assert {tag for tag, _ in found.elements} - {tag for tag, _ in plain.elements} <= {"br", "details", "summary"}
     assert sum(tag == "script" for tag, _ in found.elements) == 1
-    assert not any(name.startswith("on") or name in ("src", "href") for _, attrs in found.elements for name in attrs)
+    assert not any(name.startswith("on") or name == "src" for _, attrs in found.elements for name in attrs)
+    assert {attrs["href"] for _, attrs in found.elements if "href" in attrs} == {"../../index.html", "../index.html"}
     assert all(evil in found.text for evil in EVIL if evil.strip())
 
 
@@ -158,7 +160,8 @@ def test_the_page_asks_nothing_of_the_network_and_forbids_it() -> None:
     """No address is followed, and the policy allows the page's own script only, by its hash."""
     html = render(page(report()))
     found = Markup(html)
-    assert not re.search(r"(?:src|href|url|@import)\s*[=(]", html)
+    assert not re.search(r"(?:src|url|@import)\s*[=(]", html)
+    assert "://" not in "".join(str(attrs.get("href")) for _, attrs in found.elements)
     policy = next(a["content"] for t, a in found.elements if t == "meta" and a.get("http-equiv"))
     script = re.search(r"<script>(.*?)</script>", html, re.S)
     assert script is not None
@@ -172,7 +175,7 @@ def test_pictures_have_no_colour_of_their_own() -> None:
     """Every colour is a variable, so that light, dark and print each have theirs; both schemes name the same roles."""
     html = render(page(report()))
     assert not re.search(r'(?:fill|stroke)="#', html)
-    assert set(re.findall(r"var\(--([a-z0-9]+)\)", html)) - {"w", "c", "accent", "good", "warn", "bad"} <= set(LIGHT)
+    assert set(re.findall(r"var\(--([a-z0-9]+)\)", html)) - set("chnow") - MOODS <= set(LIGHT)
     assert set(LIGHT) == set(DARK)
 
 
@@ -280,8 +283,9 @@ def test_files_are_named_after_pattern_and_run(tmp_path: Path) -> None:
     """An Airflow run id holds characters that no file name should; nothing half-written stays."""
     facts = report(run=replace(run(), run_id="scheduled__2013-01-01T00:00:00+00:00/../x"))
     paths = write_report(facts, tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([paths.html.name, paths.png.name])
-    assert re.fullmatch(r"delay_snowball_[\w.-]+\.html", paths.html.name)
+    there = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(there) == sorted([paths.html, paths.png])
+    assert re.fullmatch(r"delay_snowball/runs/[\w.-]+\.html", str(paths.html.relative_to(tmp_path)))
     assert paths.png.read_bytes().startswith(b"\x89PNG")
 
 

@@ -1,10 +1,10 @@
 "use strict";
-// Hover labels for the chart's marks (their aria-label, one fact a line), and open details for print.
+// Hover labels for the charts' marks (their aria-label, one fact a line), a filter, and open details for print.
 (() => {
   const tip = document.getElementById("tip");
   const reach = 28;
   for (const chart of document.querySelectorAll(".chart")) {
-    const marks = [...chart.querySelectorAll("path[aria-label]")];
+    const marks = [...chart.querySelectorAll("path[aria-label], i[aria-label], .bar[aria-label]")];
     let lit = null;
     const clear = () => {
       if (lit) lit.classList.remove("lit");
@@ -37,6 +37,16 @@
     chart.addEventListener("pointerleave", clear);
   }
   addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+  // The page of all patterns: rows that hold every word that is typed.
+  const filter = document.querySelector(".filter");
+  if (filter) {
+    filter.hidden = false;
+    const rows = [...document.querySelectorAll(".cards tbody tr")];
+    filter.addEventListener("input", () => {
+      const words = filter.value.toLowerCase().split(/\s+/);
+      for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+    });
+  }
   addEventListener("beforeprint", () => {
     for (const closed of document.querySelectorAll("details:not([open])")) closed.open = true;
   });

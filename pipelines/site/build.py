@@ -1,0 +1,147 @@
+"""Building the site: facts of each pattern, its page and its card, then the page of all cards."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from cep_core import AnyPlan, PatternWarning
+from cep_core.errors import TrendlakeError
+from pipelines.contract import Contract, load_contract
+from pipelines.project import Project
+from pipelines.report.build import drawn
+from pipelines.report.facts import PatternFacts
+from pipelines.report.places import Places, alone, write_whole
+from pipelines.report.read_pattern import read_pattern
+from pipelines.site.cards import card_of, read_cards
+from pipelines.site.data_docs import NOT_CHECKED, build_data_docs, last_checked
+from pipelines.site.facts import Card, ChangesFacts, DocsFacts, PatternPageFacts, SourceFacts
+from pipelines.site.freshness import read_freshness, read_source
+from pipelines.site.pages import index_page, pattern_page
+from pipelines.site.read_changes import read_changes
+from pipelines.site.read_overview import read_overview
+from pipelines.site.read_runs import read_runs, verdict_of
+from pipelines.validate import compiled
+from pipelines.warehouse import Warehouse, exists
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a site is made of, and where it lies."""
+
+    spark: SparkSession
+    project: Project
+    warehouse: Warehouse
+    places: Places
+
+
+@dataclass(frozen=True)
+class Built:
+    """A page that was written: of a pattern, or of all (`name` empty)."""
+
+    name: str
+    page: Path
+    card: Card | None = None
+
+
+def build_site(site: Site, files: Sequence[Path]) -> list[Built]:
+    """The pages of the pattern `files`, with the Data Docs of their last checks, and the page of all patterns."""
+    sources: dict[str, SourceFacts] = {}
+    built = [_build(site, file, docs=True, sources=sources) for file in files]
+    return [*built, Built("", _index(site.places))]
+
+
+def refresh_pattern(site: Site, file: Path) -> Path:
+    """One pattern's page and its place on the page of all, after a run of it. Data Docs are linked where they are
+    there: to make them takes longer than all else."""
+    page = _build(site, file, docs=False, sources={}).page
+    _index(site.places)
+    return page
+
+
+def _build(site: Site, file: Path, *, docs: bool, sources: dict[str, SourceFacts]) -> Built:
+    facts = read_page_facts(site, file, docs=docs, sources=sources)
+    name = facts.pattern.name
+    page, card = site.places.pattern(name), card_of(facts)
+    write_whole(page, pattern_page(facts).encode())
+    write_whole(site.places.card(name), json.dumps(asdict(card), ensure_ascii=False, indent=1).encode())
+    return Built(name, page, card)
+
+
+def _index(places: Places) -> Path:
+    with alone(places.root):
+        write_whole(places.index, index_page(read_cards(places), datetime.now(UTC)).encode())
+    return places.index
+
+
+def read_page_facts(site: Site, file: Path, *, docs: bool, sources: dict[str, SourceFacts]) -> PatternPageFacts:
+    """All that the page of the pattern in `file` says. `sources`: those already read, each is looked at once."""
+    spark, warehouse, places = site.spark, site.warehouse, site.places
+    pattern = read_pattern(file)
+    plan, mistake = plan_of(site.project, file)
+    contract = _contract(site.project, pattern)
+    runs = read_runs(spark, warehouse, pattern.name)
+    results = warehouse.results(pattern.name)
+    published = exists(spark, results)
+    if pattern.source not in sources:
+        sources[pattern.source] = read_source(spark, warehouse, pattern.source, contract)
+    told = DocsFacts(why_not=mistake or NOT_CHECKED)
+    if plan is not None and docs:
+        told = build_data_docs(spark, site.project, warehouse, places, pattern.name, plan, runs.runs)
+    elif not docs:
+        told = _docs_there(places, pattern, [run.run_id for run in runs.runs], last_checked(runs.runs) is not None)
+    return PatternPageFacts(
+        pattern=pattern,
+        file=_under(site.project, file),
+        mistake=mistake,
+        automaton="" if plan is None else drawn(plan, pattern.name),
+        plan_hash="" if plan is None else plan.hash,
+        contract=contract,
+        runs=runs,
+        verdicts={run.run_id: verdict_of(run) for run in runs.runs},
+        overview=read_overview(spark, results, pattern, plan) if published else None,
+        changes=read_changes(spark, results, plan) if published else ChangesFacts((), 0),
+        fresh=read_freshness(spark, warehouse, pattern.name, plan, sources[pattern.source]),
+        docs=told,
+        pages=frozenset(run.run_id for run in runs.runs if places.run(pattern.name, run.run_id).is_file()),
+        made_at=datetime.now(UTC),
+    )
+
+
+def plan_of(project: Project, file: Path) -> tuple[AnyPlan | None, str]:
+    """The plan, or None and why there is none: what was published outlives a file that no longer compiles."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PatternWarning)
+            return compiled(project, file)[1], ""
+    except TrendlakeError as error:
+        return None, str(error)
+
+
+def _contract(project: Project, pattern: PatternFacts) -> Contract | None:
+    try:
+        return load_contract(project.contract_path(pattern.source))
+    except TrendlakeError:
+        return None
+
+
+def _docs_there(places: Places, pattern: PatternFacts, run_ids: Sequence[str], checked: bool) -> DocsFacts:
+    """The newest run's whose pages lie there."""
+    there = next((run_id for run_id in run_ids if places.checks(pattern.name, run_id).is_file()), None)
+    if there is not None:
+        return DocsFacts(there, there=True)
+    return DocsFacts(why_not="trendlake site makes them" if checked else NOT_CHECKED)
+
+
+def _under(project: Project, file: Path) -> str:
+    """The file as a person would name it."""
+    try:
+        return str(file.resolve().relative_to(project.root.resolve()))
+    except ValueError:
+        return str(file)

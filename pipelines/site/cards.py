@@ -1,0 +1,83 @@
+"""A pattern in one row of the page of all: made when its own page is, kept beside it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+
+from pipelines.report.places import Places
+from pipelines.report.verdict import State
+from pipelines.report.words import duration, interval_label, plural, stamp
+from pipelines.site.facts import Card, FreshFacts, PatternPageFacts
+
+
+def card_of(facts: PatternPageFacts) -> Card:
+    """The row of the pattern."""
+    pattern, overview = facts.pattern, facts.overview
+    last = facts.runs.runs[0] if facts.runs.runs else None
+    verdict = facts.verdicts[last.run_id] if last else None
+    state, word = (verdict.state, verdict.word) if verdict else ("none", "Never run")
+    if facts.mistake:
+        state, word = "bad", "Does not compile"
+    fresh_state, fresh, fresh_note = freshness_words(facts.fresh)
+    return Card(
+        name=pattern.name,
+        file=facts.file,
+        title=pattern.description.partition(". ")[0].rstrip("."),
+        kind=pattern.kind,
+        owner=pattern.owner or "",
+        schedule=pattern.schedule or "",
+        source=pattern.source,
+        state=state,
+        word=word,
+        reason=facts.mistake.strip().splitlines()[0] if facts.mistake else verdict.reason if verdict else "",
+        run_id=last.run_id if last else "",
+        run_at=stamp(last.finished_at.replace(microsecond=0)) if last and last.finished_at else "",
+        run_page=last is not None and last.run_id in facts.pages,
+        fresh_state=fresh_state,
+        fresh=fresh,
+        fresh_note=fresh_note,
+        rows=overview.rows if overview else None,
+        groups=f"{plural(overview.group_count, 'group')} by {', '.join(overview.group_columns)}"
+        if overview and overview.group_columns
+        else "",
+        span=interval_label(overview.first, overview.last) if overview else "",
+        checks=facts.docs.there,
+        made_at=f"{facts.made_at:%Y-%m-%dT%H:%M:%S}",
+    )
+
+
+def freshness_words(fresh: FreshFacts) -> tuple[State | str, str, str]:
+    """State, a few words, and the rest of it. By version: whether all windows show the source's newest; by event time:
+    how far windows reach, beside the newest event."""
+    source = fresh.source
+    if source.version is None:
+        return "none", "No source yet", f"There is no table of {source.name}."
+    has = f"{source.name} is at version {source.version}"
+    if source.newest_event:
+        has += f", its newest event is of {stamp(source.newest_event.replace(microsecond=0))}"
+    if fresh.newest is None or fresh.oldest is None or fresh.until is None:
+        return "none", "Nothing published", f"{has}."
+    shown = f"version {fresh.newest}" if fresh.oldest == fresh.newest else f"versions {fresh.oldest} to {fresh.newest}"
+    note = f"Published windows show {shown} of {source.name} and reach to {stamp(fresh.until)}; {has}."
+    if fresh.held_back:
+        note += " Some windows are held back until late events can no longer come."
+    if fresh.other_form:
+        return (
+            "warn",
+            "Pattern changed",
+            f"{note} Some were computed by another form of the pattern: a backfill is due.",
+        )
+    if fresh.oldest < source.version:
+        return "warn", f"{plural(source.version - fresh.oldest, 'version')} behind", note
+    if source.newest_event and fresh.due and source.newest_event >= fresh.due:
+        return "warn", f"{duration((source.newest_event - fresh.until).total_seconds())} of events not published", note
+    return "good", "Up to date", note
+
+
+def read_cards(places: Places) -> list[Card]:
+    """Those of all patterns, by name. One that another version of Trendlake has written is passed over: it is made anew
+    with its pattern's next run."""
+    names = {item.name for item in fields(Card)}
+    found = (json.loads(path.read_text(encoding="utf-8")) for path in places.cards())
+    return [Card(**told) for told in found if set(told) == names]

@@ -1,0 +1,125 @@
+"""Data Docs: the pages that Great Expectations writes of what it found in a run's results, and of what it looked for.
+
+They come of a real validation: the rows that the run staged, judged again by the suite of its results contract. As
+written, the pages load style and script from the network, and are bare without it. What they say is laid out here as
+the site's other pages are. Its own index is a script's work, and is left out: the pattern's page links to both.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+from markupsafe import Markup
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from cep_core import AnyPlan
+from pipelines.contract_rules import Rule
+from pipelines.expectations import DERIVED_HERE, FEW, expectation_of, quiet_context, renamed
+from pipelines.project import Project
+from pipelines.report.facts import RunFacts
+from pipelines.report.places import Places, write_whole
+from pipelines.report.render import rendered
+from pipelines.results_contract import contract_name, results_contract
+from pipelines.rule_text import expected_of
+from pipelines.site.facts import DocsFacts
+from pipelines.staging import read_folder
+from pipelines.warehouse import Warehouse
+
+NOT_CHECKED = "no run of the pattern has checked results yet"
+
+
+def build_data_docs(
+    spark: SparkSession, project: Project, warehouse: Warehouse, places: Places, name: str,
+    plan: AnyPlan, runs: Sequence[RunFacts],
+) -> DocsFacts:  # fmt: skip
+    """The pages of the newest of `runs` that has checked results; what is there already is left alone."""
+    run = last_checked(runs)
+    if run is None or run.staged_version is None:
+        return DocsFacts(why_not=NOT_CHECKED)
+    if places.checks(name, run.run_id).is_file():
+        return DocsFacts(run.run_id, there=True)
+    if run.plan_hash != plan.hash:
+        return DocsFacts(run.run_id, why_not="the pattern has changed since its results were last checked")
+    try:
+        staged = read_folder(spark, f"{warehouse.staging(name, run.run_id)}/{run.staged_version}", plan)
+    except AnalysisException as error:
+        if "PATH_NOT_FOUND" not in str(error):
+            raise
+        return DocsFacts(run.run_id, why_not="the rows that were checked are no longer staged")
+    if staged.limit(FEW + 1).count() > FEW:
+        return DocsFacts(run.run_id, why_not=f"the run has staged more than {FEW:,} rows, which are judged on Spark")
+    rules = results_contract(project.contract_path(contract_name(plan)), plan, name).rules
+    judged, names = renamed(staged, rules, DERIVED_HERE)
+    here = judged.toArrow().to_pandas(types_mapper=pd.ArrowDtype)
+    # A column of truth values is called what its rule asks: that is what the pages say of it.
+    asks = {f"rule {rule.name}": f"{rule.name}: {expected_of(rule)}" for rule in rules}
+    said = {held: asks.get(key, key.removeprefix("column ")) for key, held in names.items()}
+    here = here.rename(columns=said)
+    found, suite = _written(here, rules, {key: said[held] for key, held in names.items()}, name, run.run_id)
+    pages = (places.checks(name, run.run_id), places.suite(name))
+    for page, content, other in ((pages[1], suite, pages[0]), (pages[0], found, pages[1])):
+        html = rendered(
+            "checks.html.j2", datetime.now(UTC), name=name, run_id=run.run_id, found=page is pages[0],
+            other=other.name, content=Markup(content_of(content, other.name)),
+        )  # fmt: skip
+        write_whole(page, html.encode())
+    return DocsFacts(run.run_id, there=True)
+
+
+def last_checked(runs: Sequence[RunFacts]) -> RunFacts | None:
+    """The newest of `runs` (the newest first) that has checked results."""
+    return next((run for run in runs if run.stage("check_results") and run.staged_version is not None), None)
+
+
+def _written(
+    table: pd.DataFrame, rules: Sequence[Rule], names: dict[str, str], name: str, run_id: str
+) -> tuple[str, str]:  # fmt: skip
+    """The pages of the validation and of the suite, as Great Expectations writes them."""
+    context = quiet_context()
+    import great_expectations as gx
+
+    with tempfile.TemporaryDirectory() as folder:
+        for there in list(context.variables.data_docs_sites or {}):
+            context.delete_data_docs_site(there)
+        store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": folder}
+        site = {"class_name": "SiteBuilder", "show_how_to_buttons": False, "store_backend": store}
+        context.add_data_docs_site("site", site | {"site_index_builder": {"class_name": "DefaultSiteIndexBuilder"}})
+        batches = context.data_sources.add_pandas("staged").add_dataframe_asset(name)
+        expectations = [expectation_of(rule, names) for rule in rules]
+        suite = context.suites.add(gx.ExpectationSuite(f"results_{name}", expectations=expectations))
+        asked = gx.ValidationDefinition(
+            name=name, data=batches.add_batch_definition_whole_dataframe("rows"), suite=suite
+        )
+        context.validation_definitions.add(asked).run(
+            batch_parameters={"dataframe": table},
+            result_format={"result_format": "BASIC", "partial_unexpected_count": 0},
+            run_id=gx.RunIdentifier(run_name=run_id),
+        )
+        context.build_data_docs()
+        found = next(Path(folder, "validations").rglob("*.html"))
+        told = next(Path(folder, "expectations").rglob("*.html"))
+        return found.read_text(encoding="utf-8"), told.read_text(encoding="utf-8")
+
+
+_CONTENT = re.compile(r'(<div id="section-1".*)</div>\s*</div>\s*</div>\s*(?:<footer|</body)', re.S)
+_UNWANTED = re.compile(r'<(script|style)\b.*?</\1>|<link\b[^>]*>|\s(?:style|on[a-z]+|data-[a-z-]+)="[^"]*"', re.S)
+_COLLAPSE = re.compile(r'<p class="m-0"\s*>\s*<a\b[^>]*aria-controls[^>]*>.*?</a>\s*</p>', re.S)
+_LINK = re.compile(r'href="(?!#)[^"]*"')
+
+
+def content_of(page: str, other: str) -> str:
+    """What a page of Great Expectations' says, without its frame: no script, no style, no address but `other`.
+
+    Raises RuntimeError where the page is not of the shape that is known.
+    """
+    found = _CONTENT.search(page)
+    if found is None:
+        raise RuntimeError("Great Expectations writes its pages in a way that is not known here")
+    words = _COLLAPSE.sub("", _UNWANTED.sub("", found[1]))
+    return _LINK.sub(f'href="{other}"', words)

@@ -1,0 +1,171 @@
+"""What the pages of the site know: plain values. Times are UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from pipelines.contract import Contract
+from pipelines.report.amounts import Amount
+from pipelines.report.facts import GroupKey, Measure, PatternFacts, Point, RunFacts
+from pipelines.report.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class RunsFacts:
+    """The newest runs, the newest first, of `total` there are; those from `judged` on are read without their checks."""
+
+    runs: tuple[RunFacts, ...]
+    total: int
+    judged: int
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """A group by its largest window (`peak`), with its largest in each stretch of the heat map."""
+
+    key: GroupKey
+    peak: Amount
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class OverviewFacts:
+    """All that is published. `unit`: what is counted in, a window or a stretch of that name. `totals`: over all groups
+    (of a measure that does not add up: the largest), of each window; of the largest window of each `bucket_seconds`,
+    where that is given. `groups`: the largest of `group_count`, by stretches of `heat_seconds` likewise."""
+
+    group_columns: tuple[str, ...]
+    measure: Measure
+    unit: str
+    rows: int
+    earlier_rows: int
+    """Rows of an earlier form of the pattern; they are in the rest too."""
+    windows: int
+    first: datetime
+    last: datetime
+    totals: tuple[Point, ...]
+    bucket_seconds: int | None
+    step_seconds: float
+    group_count: int
+    groups: tuple[GroupFacts, ...]
+    heat_seconds: int | None
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """A result row that a publication changed: `values` as (name, before, after), both as text, None where there was or
+    is no row."""
+
+    kind: str
+    key: tuple[tuple[str, str], ...]
+    values: tuple[tuple[str, str | None, str | None], ...]
+
+
+@dataclass(frozen=True)
+class ChangeFacts:
+    """One publication: a commit to the results. `changed`: rows inserted, updated, deleted. `samples`: some of them, of
+    publications that changed what was there; `unread` says why there are none of those."""
+
+    version: int
+    at: datetime | None
+    stage: str
+    run_id: str
+    source_version: int
+    changed: tuple[int, int, int]
+    samples: tuple[RowChange, ...] = ()
+    unread: str = ""
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether it changed rows that were there, or is a revision."""
+        return self.stage == "revise" or any(self.changed[1:])
+
+
+@dataclass(frozen=True)
+class ChangesFacts:
+    """The newest publications of `total` that the results' log tells of."""
+
+    newest: tuple[ChangeFacts, ...]
+    total: int
+
+
+@dataclass(frozen=True)
+class SourceFacts:
+    """A source's table now: its newest version and event, None where there is no table or no event."""
+
+    name: str
+    version: int | None = None
+    newest_event: datetime | None = None
+
+
+@dataclass(frozen=True)
+class FreshFacts:
+    """How far what is published has come. `oldest`, `newest`: the versions of the source that published windows show;
+    `until`: the end of the last of them, `due`: that of the next; `held_back`: whether windows wait for late events;
+    `other_form`: whether some were computed by another form of the pattern."""
+
+    source: SourceFacts
+    oldest: int | None = None
+    newest: int | None = None
+    until: datetime | None = None
+    due: datetime | None = None
+    held_back: bool = False
+    other_form: bool = False
+
+
+@dataclass(frozen=True)
+class DocsFacts:
+    """Where Great Expectations' pages lie, or why there are none."""
+
+    run_id: str = ""
+    there: bool = False
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class PatternPageFacts:
+    """All that a pattern's page says. `mistake`: why the file does not compile; `pages`: the run ids that have one."""
+
+    pattern: PatternFacts
+    file: str
+    mistake: str
+    automaton: str
+    plan_hash: str
+    contract: Contract | None
+    runs: RunsFacts
+    verdicts: Mapping[str, Verdict]
+    overview: OverviewFacts | None
+    changes: ChangesFacts
+    fresh: FreshFacts
+    docs: DocsFacts
+    pages: frozenset[str]
+    made_at: datetime
+
+
+@dataclass(frozen=True)
+class Card:
+    """A pattern on the page of all: what of its own page fits a row. Kept as JSON beside that page."""
+
+    name: str
+    file: str
+    title: str
+    kind: str
+    owner: str
+    schedule: str
+    source: str
+    state: str
+    word: str
+    reason: str
+    run_id: str
+    run_at: str
+    run_page: bool
+    fresh_state: str
+    fresh: str
+    fresh_note: str
+    rows: int | None
+    groups: str
+    span: str
+    checks: bool
+    made_at: str

@@ -1,0 +1,58 @@
+"""How far what a pattern has published has come, beside what its source has now."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from cep_core import AnyPlan
+from pipelines.contract import Contract
+from pipelines.names import column
+from pipelines.report.read_run import utc
+from pipelines.revision.coverage import slice_of
+from pipelines.revision.ledger import read_ledger
+from pipelines.site.facts import FreshFacts, SourceFacts
+from pipelines.warehouse import Warehouse, exists, latest_version
+
+
+def read_source(spark: SparkSession, warehouse: Warehouse, name: str, contract: Contract | None) -> SourceFacts:
+    """The source's table now."""
+    path = warehouse.source(name)
+    if not name or not exists(spark, path):
+        return SourceFacts(name)
+    version = latest_version(spark, path)
+    if contract is None:
+        return SourceFacts(name, version)
+    table = spark.read.format("delta").option("versionAsOf", version).load(path)
+    newest = table.agg(sf.unix_micros(sf.max(column(contract.event_time)))).collect()[0][0]
+    return SourceFacts(name, version, None if newest is None else utc(newest))
+
+
+def read_freshness(
+    spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan | None, source: SourceFacts
+) -> FreshFacts:
+    """What the pattern's publications say they answer for, window by window; nothing where it does not compile."""
+    if plan is None:
+        return FreshFacts(source)
+    segments = read_ledger(spark, warehouse, name, plan).segments
+    shown = [(segment, segment.version) for segment in segments if segment.version is not None]
+    versions = [version for _, version in shown]
+    last = max((segment.last for segment, _ in shown), default=None)
+    return FreshFacts(
+        source,
+        oldest=min(versions, default=None),
+        newest=max(versions, default=None),
+        until=None if last is None else utc(_end(plan, last)),
+        due=None if last is None else utc(_end(plan, last + 1)),
+        held_back=len(shown) < len(segments),
+        other_form=any(segment.plan_hash not in _forms(plan, segment.first, segment.last) for segment, _ in shown),
+    )
+
+
+def _end(plan: AnyPlan, window: int) -> int:
+    """Of a window's time; of one that reaches over all history, of the results that are its own."""
+    return slice_of(plan, window, window)[1] if plan.windows.endless else plan.windows.end(window)
+
+
+def _forms(plan: AnyPlan, first: int, last: int) -> set[str]:
+    return {plan.hash, *(known for _, known in plan.stretches(range(first, last + 1)))}

@@ -1,0 +1,244 @@
+"""From facts to HTML: the page of a pattern, and that of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from markupsafe import Markup
+
+from pipelines.report.amounts import text
+from pipelines.report.chart import NARROW, WIDE, svg
+from pipelines.report.facts import CheckFacts, RunFacts
+from pipelines.report.render import rendered
+from pipelines.report.story import noun
+from pipelines.report.tables import Number, number
+from pipelines.report.verdict import SOURCE_STAGES, State, Verdict, outcome
+from pipelines.report.view import Figure, definition, headed
+from pipelines.report.words import duration, interval_label, plural, stamp, upper_first
+from pipelines.rule_text import expected_of
+from pipelines.site.cards import freshness_words
+from pipelines.site.drawn import Heat, cost, heat, totals_picture
+from pipelines.site.facts import Card, ChangeFacts, OverviewFacts, PatternPageFacts
+from pipelines.warehouse import folder_name
+
+CHECKS_SHOWN = 200
+"""Of those that all runs have kept."""
+RULES_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run in the table; `href` is empty where it has no page."""
+
+    run_id: str
+    href: str
+    revision: bool
+    interval: str
+    at: str
+    verdict: Verdict
+    source_version: int | None
+    results_version: int | None
+    rows_in: int | None
+    rows_out: int | None
+    changed: str
+    took: str
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """A check over the last runs: of each the state and what it says, None where the run has not made it."""
+
+    check: str
+    column: str
+    cells: tuple[tuple[State, str] | None, ...]
+
+    @property
+    def kept(self) -> bool:
+        """Whether no run has found it broken."""
+        return all(cell is None or cell[0] == "good" for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class ResultsView:
+    """The results in words and pictures."""
+
+    takeaway: str
+    caption: str
+    wide: Markup
+    narrow: Markup
+    heat: Heat | None
+    heat_note: str
+    figures: tuple[Figure, ...]
+
+
+def pattern_page(facts: PatternPageFacts) -> str:
+    """The HTML of a pattern's page."""
+    heading, lead = headed(facts.pattern)
+    runs = facts.runs.runs
+    rows, judged = _check_rows(runs[: facts.runs.judged])
+    fresh_state, fresh, fresh_note = freshness_words(facts.fresh)
+    return rendered(
+        "pattern.html.j2",
+        facts.made_at,
+        facts.automaton,
+        facts=facts,
+        pattern=facts.pattern,
+        heading=heading,
+        lead=lead,
+        definition=definition(facts.pattern),
+        last=_run_row(runs[0], facts) if runs else None,
+        fresh=(fresh_state, fresh, fresh_note),
+        results=_results(facts),
+        runs=[_run_row(run, facts) for run in runs],
+        cost=cost(runs),
+        broken=[row for row in rows if not row.kept],
+        kept=[row for row in rows if row.kept][:CHECKS_SHOWN],
+        checks=len(rows),
+        judged=judged,
+        rules=_rules(facts),
+        rules_left=max(0, len(facts.contract.rules) - RULES_SHOWN) if facts.contract else 0,
+        docs_href=f"checks/{folder_name(facts.docs.run_id)}.html" if facts.docs.there else "",
+        lateness=_lateness(facts),
+        why=change_words,
+    )
+
+
+def index_page(cards: Sequence[Card], made_at: datetime) -> str:
+    """The HTML of the page of all patterns: those that need looking at first."""
+    urgent = {"bad": 0, "warn": 1, "none": 3}
+    ordered = sorted(cards, key=lambda c: (min(urgent.get(c.state, 2), urgent.get(c.fresh_state, 2)), c.name))
+    counts = [
+        ("failed or wrong", sum(card.state == "bad" for card in cards)),
+        ("behind their source", sum(card.fresh_state == "warn" for card in cards)),
+        ("up to date", sum(card.state != "bad" and card.fresh_state == "good" for card in cards)),
+    ]
+    return rendered("index.html.j2", made_at, cards=ordered, counts=counts, run_href=_run_href)
+
+
+def _run_href(name: str, run_id: str) -> str:
+    return f"{name}/runs/{folder_name(run_id)}.html"
+
+
+def _run_row(run: RunFacts, facts: PatternPageFacts) -> RunRow:
+    there = run.run_id in facts.pages
+    published = run.stage("publish") or run.stage("revise")
+    changed = ""
+    if published and published.rows_inserted is not None:
+        changed = f"{published.rows_inserted:,} / {published.rows_updated:,} / {published.rows_deleted:,}"
+    known = run.interval_from is not None and run.interval_to is not None
+    return RunRow(
+        run_id=run.run_id,
+        href=f"runs/{folder_name(run.run_id)}.html" if there else "",
+        revision=run.stage("revise") is not None,
+        interval=interval_label(run.interval_from, run.interval_to) if known else "–",  # type: ignore[arg-type]
+        at=_at(run),
+        verdict=facts.verdicts[run.run_id],
+        source_version=run.source_version,
+        results_version=run.results_version,
+        rows_in=next((s.rows_in for s in run.stages if s.rows_in is not None), None),
+        rows_out=next((s.rows_out for s in run.stages if s.rows_out is not None), None),
+        changed=changed,
+        took=duration(sum(stage.seconds or 0.0 for stage in run.stages)),
+    )
+
+
+def _results(facts: PatternPageFacts) -> ResultsView | None:
+    overview = facts.overview
+    if overview is None:
+        return None
+    what = noun(facts.pattern, overview.measure.name)
+    picture = totals_picture(overview, what)
+    drawn = heat(overview)
+    most = max(overview.totals, key=lambda point: point.amount.order)
+    figures = [
+        Figure("Result rows", Number(f"{overview.rows:,}"), interval_label(overview.first, overview.last)),
+        Figure(f"{upper_first(overview.unit)}s with results", Number(f"{overview.windows:,}")),
+    ]
+    if overview.group_columns:
+        by = "by " + ", ".join(overview.group_columns)
+        figures.append(Figure("Groups", Number(f"{overview.group_count:,}"), by))
+    label = f"{upper_first(what)} in the busiest {overview.unit}" if overview.measure.is_count else f"Largest {what}"
+    figures.insert(0, Figure(label, number(most.amount), interval_label(most.window.start, most.window.end)))
+    return ResultsView(
+        takeaway=f"{upper_first(what)} over time: at most {text(most.amount)} in one {overview.unit}",
+        caption=_caption(overview, what, picture.log),
+        wide=Markup(svg(picture, WIDE)),
+        narrow=Markup(svg(picture, NARROW)),
+        heat=drawn,
+        heat_note=_heat_note(overview, what),
+        figures=tuple(figures),
+    )
+
+
+def _caption(overview: OverviewFacts, what: str, log: bool) -> str:
+    together = ", all groups together" if overview.measure.is_count else ", the largest of all groups"
+    said = [f"{upper_first(what)} per {overview.unit}{together if overview.group_count > 1 else ''}."]
+    if overview.bucket_seconds:
+        said.append(
+            f"{plural(overview.windows, overview.unit)}: "
+            f"each point is the largest of {duration(overview.bucket_seconds)}."
+        )
+    if log:
+        said.append("Logarithmic axis.")
+    if overview.earlier_rows:
+        said.append(f"{plural(overview.earlier_rows, 'row')} of it were computed by an earlier form of the pattern.")
+    return " ".join(said)
+
+
+def _heat_note(overview: OverviewFacts, what: str) -> str:
+    shown = len(overview.groups)
+    which = (
+        f"The {shown} groups with the largest {overview.unit}s, of {overview.group_count:,}; "
+        f"{plural(overview.group_count - shown, 'group')} left out"
+        if shown < overview.group_count
+        else f"All {plural(shown, 'group')}"
+    )
+    length = overview.heat_seconds
+    cell = f"the largest {overview.unit} of {duration(length)}" if length else f"a {overview.unit}"
+    return f"{which}. A cell is {cell}: its {what}."
+
+
+def _check_rows(runs: Sequence[RunFacts]) -> tuple[list[CheckRow], list[tuple[str, str]]]:
+    """The checks of the runs that have made any; and those runs, the oldest first, as (run id, when)."""
+    shown = [run for run in reversed(runs) if run.checks]
+    found: dict[tuple[bool, str, str], dict[str, tuple[State, str]]] = {}
+    for run in shown:
+        for check in run.checks:
+            key = (check.stage in SOURCE_STAGES, check.check, check.column or "")  # a revision makes the results' too
+            found.setdefault(key, {})[run.run_id] = _cell(check, run)
+    rows = [
+        CheckRow(check, column, tuple(cells.get(run.run_id) for run in shown))
+        for (_, check, column), cells in found.items()
+    ]
+    return rows, [(run.run_id, _at(run)) for run in shown]
+
+
+def _at(run: RunFacts) -> str:
+    return stamp(run.finished_at.replace(microsecond=0)) if run.finished_at else "–"
+
+
+def _cell(check: CheckFacts, run: RunFacts) -> tuple[State, str]:
+    state, word = outcome(check, run)
+    return state, "\n".join(part for part in (word, check.observed, f"run {run.run_id}") if part)
+
+
+def _rules(facts: PatternPageFacts) -> list[tuple[str, str, str, str]]:
+    """Name, columns, what is asked, what happens to a row that breaks it."""
+    if facts.contract is None:
+        return []
+    return [
+        (rule.name, ", ".join(rule.columns), expected_of(rule), "set apart" if rule.quarantines else "recorded")
+        for rule in facts.contract.rules[:RULES_SHOWN]
+    ]
+
+
+def _lateness(facts: PatternPageFacts) -> str:
+    late = facts.contract.lateness_us if facts.contract else None
+    return "not said" if late is None else f"up to {duration(late / 1e6)}"
+
+
+def change_words(change: ChangeFacts) -> str:
+    """Who made it."""
+    return {"revise": "Revision", "publish": "Run"}.get(change.stage, change.stage.capitalize() or "Commit")

@@ -1,0 +1,123 @@
+"""What each publication has changed in the results: from their log, and for some of the rows from their change feed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import Window as SqlWindow
+from pyspark.sql import functions as sf
+
+from cep_core import AnyPlan
+from pipelines.commits import recent_commits
+from pipelines.names import column
+from pipelines.report.amounts import Amount, text
+from pipelines.report.words import NO_VALUE, stamp
+from pipelines.revision.changes import lost
+from pipelines.revision.difference import PROVENANCE
+from pipelines.revision.past import ADDED, CHANGE, CHANGED, COMMIT, RETRACTED
+from pipelines.site.facts import ChangeFacts, ChangesFacts, RowChange
+
+CHANGES_SHOWN = 20
+SAMPLED = 5
+"""Of so many publications, the newest that changed what was there, rows are shown;"""
+ROWS_SHOWN = 8
+"""of each so many,"""
+MOST_ROWS = 100_000
+"""where it changed no more than these: a publication of more is not read again for a sample."""
+CELL = 60
+"""Characters of a value that are shown."""
+
+
+def read_changes(spark: SparkSession, path: str, plan: AnyPlan | None) -> ChangesFacts:
+    """The newest publications of the results at `path`; without `plan` no rows are shown."""
+    told = [
+        ChangeFacts(
+            commit.version, commit.at, commit.note.get("stage", ""), str(commit.note.get("run_id", "")),
+            commit.note["source_version"], commit.changed,
+        )
+        for commit in recent_commits(spark, path)
+        if "source_version" in commit.note
+    ]  # fmt: skip
+    newest = told[:CHANGES_SHOWN]
+    rewrites = [change for change in newest if any(change.changed) and change.rewrites][:SAMPLED]
+    few = [change.version for change in rewrites if sum(change.changed) <= MOST_ROWS]
+    if plan is None or not rewrites:
+        return ChangesFacts(tuple(newest), len(told))
+    unread = {change.version: f"more than {MOST_ROWS:,} rows" for change in rewrites if change.version not in few}
+    samples: Mapping[int, list[RowChange]] = {}
+    try:
+        samples = _samples(spark, path, plan, few) if few else {}
+    except (PySparkException, Py4JJavaError) as error:
+        if lost(error) is None:
+            raise
+        unread |= dict.fromkeys(few, "its files have been removed")
+    return ChangesFacts(
+        tuple(
+            replace(
+                change, samples=tuple(samples.get(change.version, ())), unread=unread.get(change.version, "")
+            )
+            for change in newest
+        ),
+        len(told),
+    )  # fmt: skip
+
+
+def _samples(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[int]) -> Mapping[int, list[RowChange]]:
+    """By version the first rows, in the order of the key, that it changed."""
+    reader = spark.read.format("delta").option("readChangeFeed", "true")
+    feed = reader.option("startingVersion", min(versions)).option("endingVersion", max(versions)).load(path)
+    there = [name for name in plan.result_schema.names if name in feed.columns and name not in PROVENANCE]
+    if not set(plan.key) <= set(there):
+        return {}
+    row = sf.struct(*map(column, there))
+    old = sf.when(sf.col(CHANGE).isin("update_preimage", "delete"), row)
+    new = sf.when(sf.col(CHANGE).isin("update_postimage", "insert"), row)
+    keys = [column(name) for name in plan.key]
+    pairs = (
+        feed.where(sf.col(COMMIT).isin(list(versions)))
+        .groupBy(sf.col(COMMIT), *keys)
+        .agg(sf.first(old, ignorenulls=True).alias("__before"), sf.first(new, ignorenulls=True).alias("__after"))
+    )
+    turn = sf.row_number().over(SqlWindow.partitionBy(COMMIT).orderBy(*keys))
+    picked = pairs.withColumn("__turn", turn).where(sf.col("__turn") <= ROWS_SHOWN).orderBy(COMMIT, "__turn").collect()
+    shown = [name for name in there if name not in (*plan.key, "window_end") and not name.endswith("_log10")]
+    found: dict[int, list[RowChange]] = defaultdict(list)
+    for item in picked:
+        before = item["__before"].asDict() if item["__before"] else None
+        after = item["__after"].asDict() if item["__after"] else None
+        found[item[COMMIT]].append(_change(plan.key, shown, before, after))
+    return found
+
+
+def _change(
+    key: Sequence[str], names: Sequence[str], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> RowChange:
+    kind = ADDED if before is None else RETRACTED if after is None else CHANGED
+    of = after or before or {}
+    values = [
+        (name, None if before is None else cell(before, name), None if after is None else cell(after, name))
+        for name in names
+        if before is None or after is None or before[name] != after[name]
+    ]
+    return RowChange(kind, tuple((name, cell(of, name)) for name in key), tuple(values))
+
+
+def cell(row: Mapping[str, Any], name: str) -> str:
+    """A value as a person reads it; of a count beyond 38 digits its magnitude, of a long text its beginning."""
+    value, log10 = row[name], row.get(f"{name}_log10")
+    if value is None:
+        return NO_VALUE if log10 is None else text(Amount(None, log10))
+    if isinstance(value, datetime):
+        return stamp(value.astimezone(UTC))
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        said = str(value)
+        return said if len(said) <= CELL else said[:CELL] + "…"
+    return text(Amount(value)) if isinstance(value, float) else text(Amount.of_count(value, log10))

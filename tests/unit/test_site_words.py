@@ -1,0 +1,47 @@
+"""What the site says of a pattern's freshness, from facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pipelines.site.cards import freshness_words
+from pipelines.site.facts import FreshFacts, SourceFacts
+
+NIGHT = datetime(2013, 3, 3, tzinfo=UTC)
+SOURCE = SourceFacts("flights", 7, NIGHT + timedelta(hours=5))
+FRESH = FreshFacts(SOURCE, oldest=7, newest=7, until=NIGHT, due=NIGHT + timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    ("fresh", "state", "said"),
+    [
+        (FRESH, "good", "Up to date"),
+        (replace(FRESH, held_back=True), "good", "Up to date"),
+        (replace(FRESH, oldest=5), "warn", "2 versions behind"),
+        (replace(FRESH, source=replace(SOURCE, version=8)), "warn", "1 version behind"),
+        (replace(FRESH, source=replace(SOURCE, newest_event=NIGHT + timedelta(days=3))), "warn",
+         "3 days of events not published"),
+        (replace(FRESH, source=replace(SOURCE, newest_event=NIGHT + timedelta(hours=30))), "warn",
+         "30 h of events not published"),
+        (replace(FRESH, other_form=True, oldest=5), "warn", "Pattern changed"),
+        (FreshFacts(SOURCE), "none", "Nothing published"),
+        (FreshFacts(SourceFacts("flights")), "none", "No source yet"),
+    ],
+)  # fmt: skip
+def test_freshness_in_a_few_words(fresh: FreshFacts, state: str, said: str) -> None:
+    """An open window is no delay; a window that is over and not published is one, and so is an older version."""
+    told = freshness_words(fresh)
+    assert told[:2] == (state, said)
+    assert "flights" in told[2]
+
+
+def test_freshness_in_full() -> None:
+    """Both clocks: versions, and the time of events."""
+    note = freshness_words(replace(FRESH, oldest=5, held_back=True))[2]
+    assert note == (
+        "Published windows show versions 5 to 7 of flights and reach to 3 Mar 2013, 00:00; flights is at version 7, "
+        "its newest event is of 3 Mar 2013, 05:00. Some windows are held back until late events can no longer come."
+    )
