@@ -45,6 +45,7 @@ _DURATION = WithJsonSchema({"type": "string", "examples": ["10 minutes", "1 day"
 
 Duration = Annotated[int, BeforeValidator(_duration), _DURATION]
 """Microseconds, written as `10 minutes`."""
+MaybeDuration = Annotated[int | None, BeforeValidator(lambda v: None if v is None else _duration(v)), _DURATION]
 Moment = Annotated[
     int, BeforeValidator(_origin), WithJsonSchema({"type": "string", "examples": ["2013-01-31T09:00:00Z"]})
 ]
@@ -69,6 +70,8 @@ class Pattern(BaseModel):
     """The length of a window, such as 1 day."""
     schedule: str | None = None
     """When Airflow runs it: a cron expression, or @hourly, @daily ..."""
+    deadline: MaybeDuration = None
+    """How long a run in Airflow may take, from when it is queued, before somebody is told."""
     tags: tuple[str, ...] = ()
     """Words to find its DAG by."""
     consistency: Consistency = "middle"
@@ -99,7 +102,7 @@ class TrendsPattern(Pattern):
     """Result columns: COUNT(*), COUNT(V), MIN|MAX|SUM|AVG(V.attribute)."""
     group_by: tuple[Identifier, ...] = ()
     """Columns by which results are told apart."""
-    slide: Annotated[int | None, BeforeValidator(lambda v: None if v is None else _duration(v)), _DURATION] = None
+    slide: MaybeDuration = None
     """The time from one window to the next; where none is said, windows follow one another."""
     origin: Moment = 0
     """A moment at which a window begins; the epoch where none is said."""

@@ -8,13 +8,19 @@ from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, chain
+from airflow.sdk.definitions.callback import SyncCallback
+from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 from airflow.sdk.exceptions import AirflowTimetableInvalid
+from trendlake_alerts import failed, late, tried
 
-from cep_core import Pattern, PatternErrors
+from cep_core import AnyPlan, Pattern, PatternErrors
 from cep_core.errors import BadValueError
+from pipelines.contract import load_contract
 from pipelines.contract_values import TABLE_NAME
-from pipelines.project import find_project
-from pipelines.validate import check_pattern
+from pipelines.pattern_page import pattern_page
+from pipelines.profile import SPARK_POOL
+from pipelines.project import Project, find_project
+from pipelines.validate import compiled_quietly
 
 SUBMIT = Path(__file__).resolve().parents[1] / "jobs" / "submit.py"
 SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is
@@ -29,20 +35,27 @@ TO = "{{ params['to'] or data_interval_end.isoformat() }}"
 def pattern_dags(path: str) -> dict[str, DAG]:
     """The DAGs of a pattern file by their ids: its runs, and its revisions, which a pattern whose consistency is `weak`
     does not have. Raises TrendlakeError, with file and line, where the file is wrong."""
-    pattern = check_pattern(find_project(), Path(path))
-    made = [runs_dag(pattern, path)]
+    project = find_project()
+    pattern, plan = compiled_quietly(project, Path(path))
+    made = [runs_dag(pattern, path, page(project, pattern, plan, path))]
     if pattern.consistency != "weak":
         made.append(revise_dag(pattern, path))
     return {dag.dag_id: dag for dag in made}
 
 
-def runs_dag(pattern: Pattern, path: str) -> DAG:
+def page(project: Project, pattern: Pattern, plan: AnyPlan, path: str) -> str:
+    contract = load_contract(project.contract_path(str(pattern.source)))
+    return pattern_page(pattern, plan, contract, Path(path).read_text())
+
+
+def runs_dag(pattern: Pattern, path: str, doc_md: str) -> DAG:
     """A run for each data interval."""
     with DAG(
         dag_id=pattern.name,
         description=pattern.description.strip(),
-        doc_md=f"{pattern.description}\n\n```yaml\n{Path(path).read_text()}\n```\n",
+        doc_md=doc_md,
         schedule=timetable(pattern),
+        deadline=deadline(pattern),
         start_date=EPOCH,
         catchup=False,
         max_active_runs=2,
@@ -116,11 +129,23 @@ def defaults(owner: str) -> dict[str, Any]:
     """What all tasks of a DAG share."""
     return {
         "owner": owner or "trendlake",
+        "pool": SPARK_POOL,
         "retries": 2,
         "retry_delay": timedelta(seconds=15),
         "retry_exponential_backoff": True,
         "max_retry_delay": timedelta(minutes=10),
+        "on_retry_callback": tried,
+        "on_failure_callback": failed,
     }
+
+
+def deadline(pattern: Pattern) -> DeadlineAlert | None:
+    """Told when a run is not done in time, whatever it waits for. It counts from when the run was queued: a run of an
+    interval long past, or of none, can be late too."""
+    if pattern.deadline is None:
+        return None
+    allowed = timedelta(microseconds=pattern.deadline)
+    return DeadlineAlert(DeadlineReference.DAGRUN_QUEUED_AT, allowed, SyncCallback(late))
 
 
 def timetable(pattern: Pattern) -> CronDataIntervalTimetable | None:

@@ -27,7 +27,7 @@ import psutil  # type: ignore[import-untyped]
 
 from cep_core import TrendlakeError
 from jobs.spark_settings import write_spark_settings
-from pipelines.profile import Profile, load_profile
+from pipelines.profile import SPARK_POOL, Profile, load_profile
 from pipelines.project import Project, find_project
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,7 +66,7 @@ class AirflowHome:
     """Where an Airflow lives and what it serves.
 
     `patterns` None: the project's own. `scheduled` False keeps the schedules from starting runs: only what is
-    asked for runs. `parallelism`: Spark steps at a time.
+    asked for runs.
     """
 
     project: Project
@@ -74,7 +74,6 @@ class AirflowHome:
     port: int = USUAL_PORT
     patterns: Path | None = None
     scheduled: bool = True
-    parallelism: int = 2
 
     @property
     def home(self) -> Path:
@@ -102,7 +101,8 @@ class AirflowHome:
         }
         settings = {
             "CORE__EXECUTOR": "LocalExecutor",
-            "CORE__PARALLELISM": str(self.parallelism),
+            # the pool holds back the steps: there is always room to tell that a run is late
+            "CORE__PARALLELISM": str(self.profile.limits.steps + 1),
             "CORE__LOAD_EXAMPLES": "False",
             "CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "False",  # an analyst's mistake needs its place only
             "CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",  # the page listens on this machine only
@@ -124,18 +124,23 @@ class AirflowHome:
             "USAGE_DATA_COLLECTION__ENABLED": "False",
         }
         venv_bin = Path(sys.executable).parent
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")}
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("AIRFLOW_") or name.startswith("AIRFLOW_CONN_")
+        }
         own = {
             "AIRFLOW_HOME": str(self.home),
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
             "TRENDLAKE_PROJECT": str(self.project.root),
             "TRENDLAKE_STATE": str(self.project.state),
             "PATH": os.pathsep.join([str(venv_bin), os.environ.get("PATH", "")]),
-            "PYTHONPATH": str(ROOT / "dags"),
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "dags"), str(ROOT)]),  # the code that this process runs
             "PYSPARK_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_CONF_DIR": str(self.home / "spark"),
         }
+        if not self.profile.on_cluster:
+            own["SPARK_LOCAL_IP"] = "127.0.0.1"
         return {**inherited, **{f"AIRFLOW__{name}": value for name, value in settings.items()}, **own}
 
     def airflow(self, *arguments: str) -> list[str]:
@@ -145,23 +150,26 @@ class AirflowHome:
         return self.home / "logs" / f"{component}.log"
 
     def prepare(self, env: dict[str, str]) -> None:
-        """Makes or brings up to date the database and Spark's settings."""
+        """Makes or brings up to date the database, Spark's settings and the pool of the steps."""
         self.log("x").parent.mkdir(parents=True, exist_ok=True)
         write_spark_settings(Path(env["SPARK_CONF_DIR"]), self.project, self.profile)
-        with self.log("migrate").open("w") as log:
-            done = subprocess.run(
-                self.airflow("db", "migrate"),
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                check=False,
-            )
-        if done.returncode:
-            raise AirflowHomeError(f"Airflow's database could not be made\n{tail(self.log('migrate'))}")
+        self._set_up(env, "migrate", "db", "migrate")
         with closing(sqlite3.connect(self.database, timeout=LOCKED_SECONDS)) as database:
             # the file keeps the mode: who reads does not hold up who writes, and a commit waits for the disk once
             database.execute("PRAGMA journal_mode=WAL")
+            slots = database.execute("SELECT slots FROM slot_pool WHERE pool = ?", (SPARK_POOL,)).fetchone()
+        if slots != (self.profile.limits.steps,):
+            steps = str(self.profile.limits.steps)
+            self._set_up(env, "pool", "pools", "set", SPARK_POOL, steps, "Spark applications at a time")
+
+    def _set_up(self, env: dict[str, str], name: str, *arguments: str) -> None:
+        """An airflow command that has to succeed; its output is the log `name`."""
+        with self.log(name).open("w") as log:
+            done = subprocess.run(
+                self.airflow(*arguments), env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False
+            )
+        if done.returncode:
+            raise AirflowHomeError(f"airflow {' '.join(arguments)} failed\n{tail(self.log(name))}")
 
     @contextmanager
     def running(self) -> Iterator[Processes]:

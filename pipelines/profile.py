@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from cep_core.errors import BadValueError, FileUnreadableError, Place, UnknownKeyError, YamlSyntaxError, did_you_mean
 from cep_core.yaml_source import plain, read_yaml
@@ -16,25 +17,49 @@ from pipelines.errors import ProfileError
 from pipelines.project import Project
 from pipelines.secrets import HIDDEN, is_secret, keep_secret
 
+SPARK_POOL = "spark"
+"""Airflow's pool of all tasks that are Spark applications; set-up gives it as many slots as `limits.steps` says."""
+
 
 class Limits(BaseModel):
-    """What one Python worker may hold: `shard_rows` rows at a time."""
+    """What one Python worker may hold: `shard_rows` rows at a time. What Airflow may run: `steps` Spark applications at
+    a time."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     shard_rows: int = Field(default=4_000_000, ge=1)
+    steps: int = Field(default=2, ge=1)
+
+
+MASTERS = re.compile(r"local(-cluster)?(\[[^\]]+\])?|spark://\S+:\d+(,\S+:\d+)*|k8s://https?://\S+|yarn")
+PYTHON = "spark.pyspark.python"
+IMAGE = "spark.kubernetes.container.image"
 
 
 class Profile(BaseModel):
     """`master`: Spark's, None to take what spark-submit gave; `warehouse`: URI, absolute path or path under the state
-    folder; `spark`: settings as Spark names them."""
+    folder, which a cluster's machines do not share; `spark`: settings as Spark names them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     master: str | None = None
     warehouse: str = Field(default="warehouse", min_length=1)
     spark: dict[str, str] = Field(default_factory=dict)
     limits: Limits = Limits()
+
+    @field_validator("master")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None and not MASTERS.fullmatch(value):
+            raise ValueError(f"expected local[N], spark://HOST:PORT, k8s://https://HOST:PORT or yarn, not '{value}'")
+        return value
+
+    @field_validator("warehouse")
+    @classmethod
+    def _shared(cls, value: str, info: ValidationInfo) -> str:
+        if _cluster(info.data.get("master")) and not _absolute(value):
+            raise ValueError("with a cluster, a URI or an absolute path that all its machines reach")
+        return value
 
     @field_validator("spark", mode="before")
     @classmethod
@@ -44,11 +69,33 @@ class Profile(BaseModel):
             return value
         return {str(key): str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
 
+    @field_validator("spark")
+    @classmethod
+    def _pods(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        """Spark finds out that these are missing only when no pod comes up."""
+        missing = [name for name in (IMAGE, PYTHON) if not value.get(name)]
+        if missing and str(info.data.get("master")).startswith("k8s://"):
+            raise ValueError(f"Kubernetes needs {' and '.join(missing)}")
+        return value
+
+    @property
+    def on_cluster(self) -> bool:
+        """Whether Spark's workers are, or may be, on other machines."""
+        return _cluster(self.master)
+
     def warehouse_of(self, project: Project) -> str:
         """The warehouse as a path or URI Spark takes."""
-        if "://" in self.warehouse or self.warehouse.startswith("/"):
+        if _absolute(self.warehouse):
             return self.warehouse.rstrip("/")
         return str(project.state / self.warehouse)
+
+
+def _cluster(master: str | None) -> bool:
+    return master is not None and not master.startswith("local")
+
+
+def _absolute(place: str) -> bool:
+    return "://" in place or place.startswith("/")
 
 
 def load_profile(project: Project, name: str | None = None) -> Profile:
@@ -80,8 +127,9 @@ def read_profile(path: Path) -> Profile:
         unknown = first["type"] == "extra_forbidden"
         kind = UnknownKeyError if unknown else BadValueError
         known = Limits.model_fields if len(keys) > 1 else Profile.model_fields
+        said = "unknown key" if unknown else first["msg"].removeprefix("Value error, ")
         raise ProfileError(
-            f"[{kind.code}] {'.'.join(str(key) for key in keys)}: {'unknown key' if unknown else first['msg']}",
+            f"[{kind.code}] {'.'.join(str(key) for key in keys)}: {said}",
             place=_hidden(source.place(keys, key=unknown)),
             hint=did_you_mean(str(keys[-1]), known) if unknown else None,
         ) from None

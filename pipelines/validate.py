@@ -33,9 +33,14 @@ def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
 
 def check_pattern(project: Project, path: Path) -> Pattern:
     """A pattern that compiles against its source's contract. Raises as `compiled` does; warns of nothing."""
+    return compiled_quietly(project, path)[0]
+
+
+def compiled_quietly(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
+    """As `compiled`; warns of nothing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
-        return compiled(project, path)[0]
+        return compiled(project, path)
 
 
 def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, TrendlakeError | None, list[str]]]:

@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.dag.conftest import AirflowCommand, parse, rows
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 
+IN_TIME = "in_time"
 DESCRIBE = """
 import json, sys
 from airflow.dag_processing.dagbag import BundleDagBag
@@ -36,6 +38,12 @@ print("DAGS" + json.dumps({
             if getattr(dag.timetable, "asset_condition", None) else None,
             "outlets": [outlet.name for task in dag.tasks for outlet in task.outlets],
             "max_active_runs": dag.max_active_runs, "doc_md": dag.doc_md, "params": sorted(dag.params),
+            "pools": sorted({task.pool for task in dag.tasks}),
+            "callbacks": sorted({
+                callback.__name__
+                for task in dag.tasks for callback in [*task.on_failure_callback, *task.on_retry_callback]
+            }),
+            "deadlines": [[alert.interval.total_seconds(), alert.callback.path] for alert in dag.deadline or []],
         }
         for dag in bag.dags.values()
     },
@@ -44,8 +52,12 @@ print("DAGS" + json.dumps({
 
 
 @pytest.fixture(scope="module")
-def described(home: AirflowHome, airflow: AirflowCommand) -> dict[str, Any]:
-    """Every DAG, as Airflow's own DagBag holds it."""
+def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, Any]]:
+    """Every DAG, as Airflow's own DagBag holds it; one pattern more has a deadline."""
+    assert home.patterns is not None
+    added = home.patterns / f"{IN_TIME}.yaml"
+    text = (home.patterns / "delay_snowball.yaml").read_text().replace("name: delay_snowball", f"name: {IN_TIME}")
+    added.write_text(f"{text}deadline: 2 hours\n")
     parse(airflow)
     folder = home.home / "bundles" / "patterns" / "dags"
     done = subprocess.run(
@@ -57,7 +69,8 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> dict[str, Any]:
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.split("DAGS", 1)[1])
-    return found
+    yield found
+    added.unlink()
 
 
 def names(home: AirflowHome) -> set[str]:
@@ -109,7 +122,8 @@ def test_a_dag_says_what_its_pattern_says(home: AirflowHome, scheduled: dict[str
     assert home.patterns is not None
     for name, dag in scheduled.items():
         text = (home.patterns / f"{name}.yaml").read_text()
-        assert text in dag["doc_md"]
+        for part in (text, "  F#0 -> F#0: ", "| `tailnum` | string | matches ^N[0-9A-Z]{2,5}$ |"):
+            assert part in dag["doc_md"]  # the pattern, its automaton, its source's contract
         assert f"owner: {dag['owner']}" in text
         assert {"trendlake", "flights"} <= set(dag["tags"])
         assert dag["retries"] == [2]
@@ -117,6 +131,24 @@ def test_a_dag_says_what_its_pattern_says(home: AirflowHome, scheduled: dict[str
         assert dag["catchup"] is False
         assert dag["max_active_runs"] >= 1
         assert dag["params"] == ["from", "to"]
+        assert bool(dag["deadlines"]) == (name == IN_TIME)
+
+
+def test_every_task_waits_for_spark_and_tells_why_it_failed(
+    home: AirflowHome, airflow: AirflowCommand, described: dict[str, Any]
+) -> None:
+    """The pool of Spark applications has as many slots as the profile says."""
+    for dag in described["dags"].values():
+        assert dag["pools"] == ["spark"]
+        assert dag["callbacks"] == ["failed", "tried"]
+    (pool,) = (row for row in rows(airflow("pools", "list", "-o", "json")) if row["pool"] == "spark")
+    assert int(pool["slots"]) == home.profile.limits.steps
+
+
+def test_a_deadline_is_a_deadline_of_the_runs(described: dict[str, Any]) -> None:
+    """It counts from when a run is queued; revisions have none."""
+    assert described["dags"][IN_TIME]["deadlines"] == [[7200.0, "trendlake_alerts.late"]]
+    assert described["dags"][f"{IN_TIME}_revise"]["deadlines"] == []
 
 
 def test_a_daily_run_covers_its_day(airflow: AirflowCommand, described: dict[str, Any]) -> None:

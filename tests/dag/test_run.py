@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from pyspark.sql import SparkSession
@@ -27,6 +30,8 @@ OTHERS = {"three_legs_later": "matches", "late_and_gone": "automaton"}
 """Patterns of the other kinds, from examples/flights."""
 KILLED = "three_legs_later"
 """The one of them whose task is killed."""
+LATE = "never_in_time"
+"""A pattern whose runs have a second, and whose one run has an interval that no run can have."""
 DONE = {"success", "failed"}
 SECONDS = 1800.0
 
@@ -52,18 +57,45 @@ def lake(spark: SparkSession, home: AirflowHome) -> Lake:
     return lake
 
 
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What a web hook is sent; Airflow knows it by the connection `trendlake_alerts`."""
+    lines: list[str] = []
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            lines.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["text"])
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing on the terminal."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hook) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        monkeypatch.setenv("AIRFLOW_CONN_TRENDLAKE_ALERTS", f"http://127.0.0.1:{server.server_port}/alerts")
+        yield lines
+        server.shutdown()
+        thread.join()
+
+
 def test_a_backfill_runs_each_day_once(
-    lake: Lake, home: AirflowHome, airflow: AirflowCommand, patterns: Path
+    lake: Lake, home: AirflowHome, airflow: AirflowCommand, patterns: Path, told: list[str]
 ) -> None:  # fmt: skip
     """Two daily intervals: two runs, each computing the window that ends in its own, published side by side. And a run
     of a range for a pattern of each other kind: the same DAG, the same steps. One of their tasks is killed while it
-    writes: Airflow does it again, and the rows are there once."""
+    writes: Airflow does it again, and the rows are there once. A run that fails, and is late too, is told of."""
     for name in OTHERS:
         shutil.copy(ROOT / "examples" / "flights" / f"{name}.yaml", patterns)
+    text = (patterns / f"{PATTERN}.yaml").read_text().replace(f"name: {PATTERN}", f"name: {LATE}")
+    (patterns / f"{LATE}.yaml").write_text(f"{text}deadline: 1 second\n")
     with home.running() as processes:
         home.wait_until_up(processes)
         api = AirflowApi(home.url)
-        wait(lambda: {PATTERN, *OTHERS} <= api.dag_ids())
+        wait(lambda: {PATTERN, LATE, *OTHERS} <= api.dag_ids())
+        api.pause(LATE, False)
+        api.trigger(LATE, "backwards", {"from": "2013-07-14T00:00:00Z", "to": "2013-07-10T00:00:00Z"})
         api.pause(PATTERN, False)
         airflow("backfill", "create", "--dag-id", PATTERN, "--from-date", "2013-07-04", "--to-date", "2013-07-05")
         for name in OTHERS:
@@ -81,6 +113,15 @@ def test_a_backfill_runs_each_day_once(
         assert set(states.values()) == {"success"}, {name: api.tasks(name, "range") for name in OTHERS}
         tries = {task["task_id"]: task["try_number"] for task in api.tasks(KILLED, "range")}
         assert tries["compute"] > 1  # Airflow itself may try another again, when it is slow
+        wait(lambda: api.run_state(LATE, "backwards") in DONE)
+        wait(lambda: len(told) >= 2)
+        reason = "[BAD_TIME] the interval is empty: --from must be before --to"
+        for attempt in (1, 3):
+            line = f"{LATE}: check_source of run backwards failed at attempt {attempt}: {reason}"
+            assert line in api.log(LATE, "backwards", "check_source", attempt)
+        late, failed = sorted(told, key=lambda line: reason in line)
+        assert failed == line
+        assert late.startswith(f"{LATE}: run backwards is late: not done by ")
 
     warehouse = lake.warehouse
     results = lake.spark.read.format("delta").load(warehouse.results(PATTERN)).collect()
