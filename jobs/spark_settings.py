@@ -6,6 +6,7 @@ does, so its memory and its class path have to be known earlier.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from pipelines.profile import Profile
@@ -31,8 +32,11 @@ logger.strings.level = error
 
 def write_spark_settings(folder: Path, project: Project, profile: Profile) -> None:
     """Makes `folder` a `SPARK_CONF_DIR`. Raises JarsMissingError."""
-    jars = {"spark.jars": ",".join(str(jar) for jar in find_jars(project))}
-    settings = {**settings_of(profile), **jars}
+    own = {
+        "spark.jars": ",".join(str(jar) for jar in find_jars(project)),
+        "spark.pyspark.driver.python": sys.executable,  # else it would be the workers', where the profile names one
+    }
+    settings = {**settings_of(profile), **own}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "log4j2.properties").write_text(LOG4J)
     defaults = folder / "spark-defaults.conf"

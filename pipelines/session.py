@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from pipelines.errors import JarsMissingError
-from pipelines.profile import Profile
+from pipelines.profile import PYTHON, Profile
 from pipelines.project import Project
 from pipelines.secrets import JAVA_PATTERN
 
@@ -81,7 +81,7 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
 
     Under spark-submit the master and jars given there stay. Raises JarsMissingError.
     """
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = profile.spark.get(PYTHON, sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     _choose_java(project)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
