@@ -16,6 +16,7 @@ Selection = Literal["skip_till_any_match", "skip_till_next_match", "contiguous",
 Consistency = Literal["strong", "middle", "weak"]
 
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+SourceName = Annotated[str, Field(pattern=r"^(results/)?[a-z][a-z0-9_]{0,63}$")]
 SnakeName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
 PROVENANCE_COLUMNS = frozenset({"plan_hash", "source_version", "run_id", "computed_at"})
@@ -64,8 +65,8 @@ class Pattern(BaseModel):
     """What it finds, in words for those who read its results."""
     owner: str = ""
     """Who answers for it: a team or a person."""
-    source: SnakeName | None = None
-    """The table of events: data_contracts/<source>.yaml."""
+    source: SourceName | None = None
+    """The table of events: data_contracts/<source>.yaml; or results/<pattern>, another pattern's results."""
     within: Duration
     """The length of a window, such as 1 day."""
     schedule: str | None = None

@@ -15,11 +15,11 @@ from trendlake_alerts import failed, late, tried
 
 from cep_core import AnyPlan, Pattern, PatternErrors
 from cep_core.errors import BadValueError
-from pipelines.contract import load_contract
 from pipelines.contract_values import TABLE_NAME
 from pipelines.pattern_page import pattern_page
 from pipelines.profile import SPARK_POOL
 from pipelines.project import Project, find_project
+from pipelines.upstream import source_contract, upstream
 from pipelines.validate import compiled_quietly
 
 SUBMIT = Path(__file__).resolve().parents[1] / "jobs" / "submit.py"
@@ -44,7 +44,7 @@ def pattern_dags(path: str) -> dict[str, DAG]:
 
 
 def page(project: Project, pattern: Pattern, plan: AnyPlan, path: str) -> str:
-    contract = load_contract(project.contract_path(str(pattern.source)))
+    contract = source_contract(project, str(pattern.source), (pattern.name,))
     return pattern_page(pattern, plan, contract, Path(path).read_text())
 
 
@@ -69,7 +69,7 @@ def runs_dag(pattern: Pattern, path: str, doc_md: str) -> DAG:
             )
         },
     ) as dag:
-        chain(*(step_task(step, path) for step in STEPS))
+        chain(*(step_task(step, path, pattern.name) for step in STEPS))
     return dag
 
 
@@ -86,7 +86,9 @@ def revise_dag(pattern: Pattern, path: str) -> DAG:
         default_args=defaults(pattern.owner),
     ) as dag:
         # A run that an asset has started has no data interval, nor a logical date: it needs neither.
-        submitted("revise", f"trendlake {pattern.name} revise", ["revise", path, "--run-id", "{{ run_id }}"])
+        # A pattern that has not run yet has nothing to revise: a new version of its source is no failure of its.
+        arguments = ["revise", path, "--if-published", "--run-id", "{{ run_id }}"]
+        submitted("revise", f"trendlake {pattern.name} revise", arguments, outlets=[results_asset(pattern.name)])
     return dag
 
 
@@ -122,7 +124,15 @@ def source_contracts() -> list[Path]:
 
 def source_asset(source: str) -> Asset:
     """A source's table: an event of it says that there is a new version."""
+    name = upstream(source)
+    if name is not None:
+        return results_asset(name)
     return Asset(name=f"source_{source}", uri=f"trendlake://sources/{source}")
+
+
+def results_asset(pattern: str) -> Asset:
+    """A pattern's results, which another pattern may read as its source."""
+    return Asset(name=f"results_{pattern}", uri=f"trendlake://results/{pattern}")
 
 
 def defaults(owner: str) -> dict[str, Any]:
@@ -161,10 +171,11 @@ def timetable(pattern: Pattern) -> CronDataIntervalTimetable | None:
     return intervals
 
 
-def step_task(step: str, path: str) -> SparkSubmitOperator:
+def step_task(step: str, path: str, pattern: str) -> SparkSubmitOperator:
     """One step of docs/architecture.md."""
     arguments = [step.replace("_", "-"), path, "--from", FROM, "--to", TO, "--run-id", "{{ run_id }}"]
-    return submitted(step, f"trendlake {Path(path).stem} {step}", arguments)
+    outlets = [results_asset(pattern)] if step == "publish" else []
+    return submitted(step, f"trendlake {pattern} {step}", arguments, outlets=outlets)
 
 
 def submitted(task: str, name: str, arguments: Any, **options: Any) -> SparkSubmitOperator:

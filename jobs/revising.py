@@ -11,8 +11,12 @@ from jobs.running import find_place, session
 from jobs.times import manual_run_id
 
 
-def revise_pattern(pattern: str, run_id: str | None, profile: str | None, folder: Path | None) -> None:
-    """Bring a pattern's published windows to its source's newest version, and say what that changed."""
+def revise_pattern(
+    pattern: str, run_id: str | None, profile: str | None, folder: Path | None, *, if_published: bool
+) -> None:  # fmt: skip
+    """Bring a pattern's published windows to its source's newest version, and say what that changed. With
+    `if_published`, none published is no mistake."""
+    from pipelines.revision.ledger import read_ledger
     from pipelines.steps.revise import revise
     from pipelines.steps.run import prepare
     from pipelines.validate import check_pattern
@@ -22,6 +26,10 @@ def revise_pattern(pattern: str, run_id: str | None, profile: str | None, folder
     with session(place, f"trendlake revise {name}") as spark:
         began = time.monotonic()
         run = prepare(spark, place.project, place.profile, pattern, run_id or manual_run_id("revise"), 0, 1)
+        shown = {segment.plan_hash for segment in read_ledger(spark, run.warehouse, run.name, run.plan).segments}
+        if if_published and run.plan.hash not in shown:
+            typer.echo(f"{'revise':<14} nothing is published that could be revised")
+            return
         record = revise(run)
         seconds = time.monotonic() - began
         for item in record.checks:

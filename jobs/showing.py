@@ -75,13 +75,13 @@ def print_results(
     """The rows with the most trends; of other kinds, the latest. Of the version or time `as_of`, where one is given."""
     from pyspark.sql.functions import lit
 
-    from pipelines.contract import load_contract
     from pipelines.quarantine import column
     from pipelines.revision.past import version_of
+    from pipelines.upstream import source_contract
     from pipelines.warehouse import read_at, read_if_there
 
     loaded = load_pattern(place.project.pattern_path(pattern))
-    contract = load_contract(place.project.contract_path(str(loaded.source)))
+    contract = source_contract(place.project, str(loaded.source), (loaded.name,))
     plan = compile_plan(loaded, contract.event_schema())
     path = place.warehouse.results(loaded.name)
     results = read_if_there(spark, path) if as_of is None else read_at(spark, path, version_of(spark, path, as_of))

@@ -46,12 +46,12 @@ def write_source(
 
 def write_pattern(name: str, source: str, project_dir: Path | None) -> None:
     """A pattern to begin with. Raises ProjectError, ContractErrors."""
-    from pipelines.contract import load_contract
     from pipelines.scaffold import new_pattern
+    from pipelines.upstream import source_contract
 
     project = find_project(project_dir)
     _named(name)
-    path = new_pattern(project, name, load_contract(project.contract_path(source)))
+    path = new_pattern(project, name, source_contract(project, source, (name,)))
     typer.echo(f"wrote {path}: say in it what to find")
     typer.echo(f"next: trendlake validate {path}")
 

@@ -17,15 +17,17 @@ def add_time_words(app: typer.Typer) -> None:
 
 @guarded
 def revise(
-    pattern: Pattern, run_id: AnyRunId = None, profile: ProfileName = None, project_dir: ProjectDir = None
-) -> None:
+    pattern: Pattern, run_id: AnyRunId = None,
+    if_published: Annotated[bool, typer.Option("--if-published", help="Be content where nothing is.")] = False,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
     """Bring what a pattern has published to its source's newest version: late, changed and deleted events.
 
     Example: trendlake revise delay_snowball
     """
     from jobs.revising import revise_pattern
 
-    revise_pattern(pattern, run_id, profile, project_dir)
+    revise_pattern(pattern, run_id, profile, project_dir, if_published=if_published)
 
 
 @guarded

@@ -22,6 +22,7 @@ from pipelines.revision.ledger import read_ledger
 from pipelines.runs import Record, moment
 from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
+from pipelines.upstream import how_to_make
 from pipelines.warehouse import exists, latest_version, read_at
 
 CHUNKS = 12
@@ -75,7 +76,7 @@ def size(spark: SparkSession, run: Run, count: int) -> Size:
 def _newest(spark: SparkSession, run: Run) -> int:
     path = run.warehouse.source(run.contract.name)
     if not exists(spark, path):
-        hint = f"run `trendlake ingest {run.contract.name}`"
+        hint = how_to_make(run.contract.name)
         raise SourceMissingError(f"the source '{run.contract.name}' is not in the warehouse: {path}", hint=hint)
     return latest_version(spark, path)
 

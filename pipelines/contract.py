@@ -36,6 +36,8 @@ from pipelines.odcs import Document, Node, Property
 ROLES = ("event_id", "event_time", "event_type", "sequence")
 TYPE_COLUMN = "event_type"
 """What events of one constant type are given, to tell it."""
+ID_COLUMN = "event_id"
+"""What events are given whose id is no column of their table."""
 MICROSECONDS = {
     "s": 10**6, "second": 10**6, "min": 60 * 10**6, "minute": 60 * 10**6, "h": 3600 * 10**6, "hour": 3600 * 10**6,
     "d": 86400 * 10**6, "day": 86400 * 10**6, "w": 7 * 86400 * 10**6, "week": 7 * 86400 * 10**6,
@@ -55,8 +57,9 @@ class Column:
 @dataclass(frozen=True)
 class Contract:
     """One table's promises. `key`: primary key columns in order; `constant_type`: the type of every event, where no
-    column says it; `lateness_us`: microseconds, None when not said; `tolerance`: the share (0..1) of quarantined rows a
-    run accepts; `fingerprint`: 16 hex digits of all that decides which rows pass."""
+    column says it; `made_id`: whether an event's id is made of the key's values; `lateness_us`: microseconds, None when
+    not said; `tolerance`: the share (0..1) of quarantined rows a run accepts; `fingerprint`: 16 hex digits of all that
+    decides which rows pass."""
 
     name: str
     version: str
@@ -66,6 +69,7 @@ class Contract:
     roles: Mapping[str, str] = field(hash=False)
     types: tuple[str, ...] | None = None
     constant_type: str | None = None
+    made_id: bool = False
     lateness_us: int | None = None
     tolerance: float = 0.0
     description: str = ""
@@ -89,9 +93,11 @@ class Contract:
         return there and any(rule.kind == "in_set" and set(rule.values) <= set(types) for rule in named)
 
     def event_schema(self) -> EventSchema:
-        """The source as `cep_core` sees it: with the column `TYPE_COLUMN` where the type is a constant. Raises KeyError
-        for a table without event roles (a results table)."""
+        """The source as `cep_core` sees it: with the column `TYPE_COLUMN` where the type is a constant, `ID_COLUMN`
+        where the id is made. Raises KeyError for a table without event roles (a results table)."""
         constant = {} if self.constant_type is None else {TYPE_COLUMN: "string"}
+        if self.made_id:
+            constant[ID_COLUMN] = "string"
         return EventSchema(
             columns={column.name: column.type for column in self.columns} | constant,
             event_id=self.roles["event_id"],

@@ -103,6 +103,12 @@ class ProjectError(TrendlakeError):
     code = "PROJECT"
 
 
+class CycleError(ProjectError):
+    """Patterns read each other's results in a circle."""
+
+    code = "CYCLE"
+
+
 class BadTimeError(TrendlakeError):
     """A time or interval on the command line that is none."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cep_core import AnyPlan, Pattern, explain
 from pipelines.contract import Contract
 from pipelines.rule_text import expected_of
+from pipelines.upstream import upstream
 
 
 def pattern_page(pattern: Pattern, plan: AnyPlan, contract: Contract, text: str) -> str:
@@ -21,10 +22,22 @@ def pattern_page(pattern: Pattern, plan: AnyPlan, contract: Contract, text: str)
         f"## What the source `{contract.name}` promises",
         contract.description.strip(),
         "\n".join(columns(contract)),
-        f"By `data_contracts/{contract.name}.yaml`, version {contract.version}. Rows that break a rule are set apart "
-        f"in `{contract.name}_quarantine`; a run fails where more than {contract.tolerance:.2%} of its rows do.",
+        promise(contract),
     )
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def promise(contract: Contract) -> str:
+    name = upstream(contract.name)
+    if name is not None:
+        return (
+            f"Each row of the results of the pattern `{name}` is an event of type `{name}`, at its "
+            f"`{contract.event_time}`. They were checked before they were published."
+        )
+    return (
+        f"By `data_contracts/{contract.name}.yaml`, version {contract.version}. Rows that break a rule are set apart "
+        f"in `{contract.name}_quarantine`; a run fails where more than {contract.tolerance:.2%} of its rows do."
+    )
 
 
 def columns(contract: Contract) -> Iterator[str]:

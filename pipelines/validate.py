@@ -9,10 +9,11 @@ from pathlib import Path
 from cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_query
 from cep_core.errors import TrendlakeError
 from cep_core.reading import read_pattern
-from pipelines.contract import contract_of, load_contract, load_document
+from pipelines.contract import contract_of, load_document
 from pipelines.errors import ProjectError
 from pipelines.project import Project
 from pipelines.results_contract import check_templates
+from pipelines.upstream import source_contract
 
 
 def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
@@ -24,7 +25,7 @@ def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
     if pattern is None or pattern.source is None:
         raise PatternErrors(errors)
     try:
-        contract = load_contract(project.contract_path(pattern.source))
+        contract = source_contract(project, pattern.source, (pattern.name,))
     except ProjectError as error:
         error.place = pattern.document.place(("source",))
         raise PatternErrors([*errors, error]) from None

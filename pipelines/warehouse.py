@@ -55,6 +55,10 @@ FED = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "fal
 Result = TypeVar("Result")
 
 
+PUBLISHED = "results/"
+"""How a source begins that is the results of the pattern named after it."""
+
+
 @dataclass(frozen=True)
 class Warehouse:
     """Paths of the tables under `root`, a path or URI without a slash at its end."""
@@ -66,7 +70,7 @@ class Warehouse:
         return f"{self.root}/trendlake_runs"
 
     def source(self, name: str) -> str:
-        return f"{self.root}/sources/{name}"
+        return f"{self.root}/{name}" if name.startswith(PUBLISHED) else f"{self.root}/sources/{name}"
 
     def quarantine(self, name: str) -> str:
         return f"{self.root}/sources/{name}_quarantine"

@@ -14,6 +14,7 @@ from pipelines.errors import SourceMissingError, ToleranceError
 from pipelines.expectations import verdicts
 from pipelines.runs import Record, recorded
 from pipelines.steps.run import Run
+from pipelines.upstream import how_to_make
 from pipelines.warehouse import exists, latest_version, read_at, with_retries
 
 REPEATED = "repeated_rows"
@@ -33,7 +34,7 @@ def check_source(run: Run) -> Record:
         if not exists(run.spark, path):
             raise SourceMissingError(
                 f"the source '{run.contract.name}' is not in the warehouse: {path}",
-                hint=f"run `trendlake ingest {run.contract.name}`",
+                hint=how_to_make(run.contract.name),
             )
         record.source_version = latest_version(run.spark, path)
         source = read_at(run.spark, path, record.source_version)

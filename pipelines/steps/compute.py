@@ -22,6 +22,7 @@ from pipelines.staging import write_staged
 from pipelines.steps.check_source import REPEATED
 from pipelines.steps.run import Run
 from pipelines.stretches import changed, told
+from pipelines.upstream import event_id
 from pipelines.warehouse import exists, read_at
 from pipelines.watermark import watermark
 from pipelines.worker import kernel_of
@@ -121,8 +122,9 @@ def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
 
 def files_of(run: Run, checked: Mapping[str, Any]) -> Files | None:
     """The files of the pinned version with the rows that `read_events` reads, where every row is good and the workers
-    can read them by themselves."""
-    if checked.get("rows_quarantined") != 0:
+    can read them by themselves: all columns are there."""
+    made = run.contract.made_id and run.plan.schema.event_id in run.plan.columns
+    if made or checked.get("rows_quarantined") != 0:
         return None
     source = _source(run, checked).where(q.in_range(run.contract, *run.span))
     path, version = run.warehouse.source(run.contract.name), int(checked["source_version"])
@@ -135,6 +137,8 @@ def needed(run: Run, good: DataFrame) -> DataFrame:
     """Of good rows of the source what the plan reads: its columns and its event types."""
     if run.contract.constant_type is not None:
         good = good.withColumn(run.plan.schema.event_type, sf.lit(run.contract.constant_type))
+    if run.contract.made_id:
+        good = good.withColumn(run.plan.schema.event_id, event_id(run.contract.key))
     types = run.plan.event_types
     if types is not None and not run.contract.assures(types):
         good = good.where(q.column(run.plan.schema.event_type).isin(list(types)))

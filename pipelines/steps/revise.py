@@ -96,8 +96,8 @@ def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> tu
         return found, task.unique
     if reason is None:
         path = run.warehouse.source(run.contract.name)
-        there = {item.name for item in run.contract.columns}
-        columns = [name for name in run.plan.columns if name in there]
+        wanted = {*run.plan.columns, *(run.contract.key if run.contract.made_id else ())}  # an id is a key's values
+        columns = [item.name for item in run.contract.columns if item.name in wanted]
         told = changes(
             run.spark, path, run.contract, columns, task.after, task.version, settled=task.settled, unique=task.unique
         )

@@ -9,11 +9,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan, Pattern, compile_plan, load_pattern
-from pipelines.contract import Contract, load_contract
+from pipelines.contract import Contract
 from pipelines.errors import BadTimeError, StepOrderError
 from pipelines.profile import Profile
 from pipelines.project import Project
 from pipelines.runs import Record, Stage, need
+from pipelines.upstream import source_contract
 from pipelines.warehouse import Warehouse
 from pipelines.watermark import BEGINNING
 
@@ -116,7 +117,7 @@ def prepare(
     if not run_id:
         raise BadTimeError("the run id is empty")
     loaded = load_pattern(project.pattern_path(pattern))
-    contract = load_contract(project.contract_path(str(loaded.source)))
+    contract = source_contract(project, str(loaded.source), (loaded.name,))
     plan = compile_plan(loaded, contract.event_schema())
     warehouse = Warehouse(profile.warehouse_of(project))
     return Run(spark, project, profile, warehouse, loaded, contract, plan, run_id, start_us, end_us)

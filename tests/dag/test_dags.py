@@ -19,6 +19,17 @@ from tests.dag.conftest import AirflowCommand, parse, rows
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 
 IN_TIME = "in_time"
+READER = "snowballs_that_grow"
+"""A pattern over the results of another."""
+READS = f"""\
+name: {READER}
+source: results/delay_snowball
+pattern: delay_snowball S+
+where: ["[carrier]", S.snowballs < NEXT(S).snowballs]
+return: {{n: COUNT(*)}}
+within: 7 days
+schedule: "@daily"
+"""
 DESCRIBE = """
 import json, sys
 from airflow.dag_processing.dagbag import BundleDagBag
@@ -53,11 +64,13 @@ print("DAGS" + json.dumps({
 
 @pytest.fixture(scope="module")
 def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, Any]]:
-    """Every DAG, as Airflow's own DagBag holds it; one pattern more has a deadline."""
+    """Every DAG, as Airflow's own DagBag holds it; of patterns more, one has a deadline, one reads results."""
     assert home.patterns is not None
     added = home.patterns / f"{IN_TIME}.yaml"
     text = (home.patterns / "delay_snowball.yaml").read_text().replace("name: delay_snowball", f"name: {IN_TIME}")
     added.write_text(f"{text}deadline: 2 hours\n")
+    reader = home.patterns / f"{READER}.yaml"
+    reader.write_text(READS)
     parse(airflow)
     folder = home.home / "bundles" / "patterns" / "dags"
     done = subprocess.run(
@@ -71,12 +84,13 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, 
     found: dict[str, Any] = json.loads(done.stdout.split("DAGS", 1)[1])
     yield found
     added.unlink()
+    reader.unlink()
 
 
 def names(home: AirflowHome) -> set[str]:
-    """The patterns."""
+    """The patterns over flights."""
     assert home.patterns is not None
-    return {path.stem for path in home.patterns.glob("*.yaml")}
+    return {path.stem for path in home.patterns.glob("*.yaml")} - {READER}
 
 
 @pytest.fixture
@@ -90,7 +104,7 @@ def test_every_pattern_is_a_dag(home: AirflowHome, described: dict[str, Any]) ->
     sources = {path.stem for path in home.project.contracts.glob("*.yaml") if not path.stem.startswith("results_")}
     assert described["errors"] == {}
     wanted = names(home) | {f"{name}_revise" for name in names(home)} | {f"ingest_{source}" for source in sources}
-    assert set(described["dags"]) == wanted
+    assert set(described["dags"]) == wanted | {READER, f"{READER}_revise"}
 
 
 def test_a_new_version_starts_the_revisions(home: AirflowHome, described: dict[str, Any]) -> None:
@@ -101,6 +115,14 @@ def test_a_new_version_starts_the_revisions(home: AirflowHome, described: dict[s
         assert revision["schedule"] == ["source_flights"]
         assert revision["edges"] == [["revise", []]]
         assert revision["max_active_runs"] == 1
+
+
+def test_results_start_the_revisions_of_who_reads_them(described: dict[str, Any]) -> None:
+    """A run's publication and a revision each make a new version of them."""
+    for dag in ("delay_snowball", "delay_snowball_revise"):
+        assert described["dags"][dag]["outlets"] == ["results_delay_snowball"]
+    assert described["dags"][f"{READER}_revise"]["schedule"] == ["results_delay_snowball"]
+    assert "Each row of the results of the pattern `delay_snowball` is an event" in described["dags"][READER]["doc_md"]
 
 
 def test_what_is_ingested_reaches_the_command(airflow: AirflowCommand, described: dict[str, Any]) -> None:
