@@ -99,7 +99,8 @@ def plain_files(frame: DataFrame, path: str, version: int, plan: AnyPlan, span: 
         return None
     if kind is not None and column in plan.columns:
         schema = schema.append(pa.field(column, pa.string()))
-    texts = [field.name for field in schema if pa.types.is_string(field.type)]
+    stored = [field for field in schema if kind is None or field.name != column]
+    texts = [field.name for field in stored if pa.types.is_string(field.type)]
     key = group_key(plan)
     return Files(
         spark, tuple(unquote(uri.path) for uri in uris), schema, span, column, plan.event_types,
@@ -143,7 +144,8 @@ def reader(files: Files) -> Callable[[Sequence[Part]], Batches]:
                 for batch in _batches(part, schema, encoded, constant):
                     kept = _in_span(batch, span)
                     yield kept if kinds is None else _of_kinds(kept, kind, kinds, numbered=numbered)
-            except (pa.ArrowException, OSError, UnicodeError) as error:
+            # a KeyError: a file from before the table got a column that is to be encoded
+            except (pa.ArrowException, OSError, UnicodeError, KeyError) as error:
                 raise OtherwiseWrittenError(f"{part[0]}: {error}") from error
 
     return read

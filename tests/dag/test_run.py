@@ -21,7 +21,6 @@ from jobs.airflow_api import AirflowApi
 from jobs.airflow_home import ROOT, AirflowHome
 from pipelines.runs import STAGES
 from tests.dag.conftest import AirflowCommand
-from tests.dag.test_dags import READER, READS
 from tests.pipeline.flights import Lake, flight
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
@@ -86,19 +85,16 @@ def test_a_backfill_runs_each_day_once(
 ) -> None:  # fmt: skip
     """Two daily intervals: two runs, each computing the window that ends in its own, published side by side. And a run
     of a range for a pattern of each other kind: the same DAG, the same steps. One of their tasks is killed while it
-    writes: Airflow does it again, and the rows are there once. A run that fails, and is late too, is told of. What is
-    published starts the revision of the pattern that reads it, which has nothing to revise yet."""
+    writes: Airflow does it again, and the rows are there once. A run that fails, and is late too, is told of."""
     for name in OTHERS:
         shutil.copy(ROOT / "examples" / "flights" / f"{name}.yaml", patterns)
     text = (patterns / f"{PATTERN}.yaml").read_text().replace(f"name: {PATTERN}", f"name: {LATE}")
     (patterns / f"{LATE}.yaml").write_text(f"{text}deadline: 1 second\n")
-    (patterns / f"{READER}.yaml").write_text(READS)
     with home.running() as processes:
         home.wait_until_up(processes)
         api = AirflowApi(home.url)
-        wait(lambda: {PATTERN, LATE, READER, *OTHERS} <= api.dag_ids())
-        for waiting in (LATE, f"{READER}_revise"):
-            api.pause(waiting, False)
+        wait(lambda: {PATTERN, LATE, *OTHERS} <= api.dag_ids())
+        api.pause(LATE, False)
         api.trigger(LATE, "backwards", {"from": "2013-07-14T00:00:00Z", "to": "2013-07-10T00:00:00Z"})
         api.pause(PATTERN, False)
         airflow("backfill", "create", "--dag-id", PATTERN, "--from-date", "2013-07-04", "--to-date", "2013-07-05")
@@ -117,7 +113,6 @@ def test_a_backfill_runs_each_day_once(
         assert set(states.values()) == {"success"}, {name: api.tasks(name, "range") for name in OTHERS}
         tries = {task["task_id"]: task["try_number"] for task in api.tasks(KILLED, "range")}
         assert tries["compute"] > 1  # Airflow itself may try another again, when it is slow
-        wait(lambda: any(run["state"] == "success" for run in api.runs(f"{READER}_revise")))
         wait(lambda: api.run_state(LATE, "backwards") in DONE)
         wait(lambda: len(told) >= 2)
         reason = "[BAD_TIME] the interval is empty: --from must be before --to"
