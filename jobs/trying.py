@@ -49,14 +49,14 @@ class Asked:
 def try_pattern(asked: Asked, profile: str | None, folder: Path | None) -> None:
     """Raises what a run raises for mistakes of pattern, contract and source; SampleTooLargeError."""
     from cep_core import PatternWarning
-    from pipelines.contract import load_contract
+    from pipelines.upstream import source_contract
     from pipelines.validate import compiled
 
     place, interval = find_place(folder, profile), asked.interval
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
         pattern, plan = compiled(place.project, place.project.pattern_path(asked.pattern))
-    contract = load_contract(place.project.contract_path(str(pattern.source)))
+    contract = source_contract(place.project, str(pattern.source), (pattern.name,))
     began = time.monotonic()
     if asked.events is not None:
         found, where = _of_file(asked, pattern, plan, contract, interval), f"{asked.events}"

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan, PatternWarning
 from cep_core.errors import TrendlakeError
-from pipelines.contract import Contract, load_contract
+from pipelines.contract import Contract
 from pipelines.project import Project
 from pipelines.report.build import drawn
 from pipelines.report.facts import PatternFacts
@@ -27,6 +27,7 @@ from pipelines.site.pages import index_page, pattern_page
 from pipelines.site.read_changes import read_changes
 from pipelines.site.read_overview import read_overview
 from pipelines.site.read_runs import read_runs, verdict_of
+from pipelines.upstream import source_contract
 from pipelines.validate import compiled
 from pipelines.warehouse import Warehouse, exists
 
@@ -126,7 +127,7 @@ def plan_of(project: Project, file: Path) -> tuple[AnyPlan | None, str]:
 
 def _contract(project: Project, pattern: PatternFacts) -> Contract | None:
     try:
-        return load_contract(project.contract_path(pattern.source))
+        return source_contract(project, pattern.source, (pattern.name,))
     except TrendlakeError:
         return None
 
