@@ -162,7 +162,7 @@ def kill_task(*words: str) -> None:
                 any(item.endswith(word) for item in command) for word in words
             ):
                 found.append(int(place.name))
-    (application,) = found
+    (application,) = (pid for pid in found if parents[pid] not in found)  # a child just forked has its parent's words
     tree = [parents[application]]
     for process in tree:
         tree.extend(child for child, parent in parents.items() if parent == process)
