@@ -33,12 +33,18 @@ FEW_ROWS = {
 """For the many small runs of the pipeline's tests: on some dozen rows to compile a plan takes longer than to run it."""
 
 
+BESIDE_AIRFLOW = tuple(
+    f"tests/pipeline/test_{name}.py" for name in ("standalone", "upstream", "repair", "generated_sources", "hot_key")
+)
+"""Tests of the pipeline that make both halves of the run take about as long."""
+
+
 class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
     """The tests of the pipeline run in one process, one after another, and so do those that need Airflow or a year of
     flights, which take about as long; each other test where there is room."""
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith(("tests/dag/", "tests/end_to_end/")):
+        if nodeid.startswith(("tests/dag/", "tests/end_to_end/", *BESIDE_AIRFLOW)):
             return "airflow and years"
         return "pipeline" if nodeid.startswith("tests/pipeline/") else nodeid
 
