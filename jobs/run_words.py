@@ -1,0 +1,160 @@
+"""The words of the command that run patterns: each step, all of them, a stretch of history; and the pages of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from jobs.options import AnyRunId, Pattern, ProfileName, ProjectDir, RunId, Since, Until
+from jobs.outcome import guarded
+
+
+def add_run_words(app: typer.Typer) -> None:
+    for word in (check_source, compute, check_results, publish, report, site, run, backfill):
+        app.command()(word)
+
+
+def _step(
+    step: str, pattern: str, since: str, until: str, run_id: str, profile: str | None, folder: Path | None
+) -> None:
+    from jobs import running
+
+    place = running.find_place(folder, profile)
+    name = running.check_early(place, pattern, since, until)
+    with running.session(place, f"trendlake {step} {name}") as spark:
+        running.run_step(step, running.prepared(place, spark, pattern, since, until, run_id))
+
+
+@guarded
+def check_source(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Step 1: pin the source's version, quarantine rows that break its contract, judge it.
+
+    Example: trendlake check-source delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
+    """
+    _step("check_source", pattern, since, until, run_id, profile, project_dir)
+
+
+@guarded
+def compute(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Step 2: compute the run's windows at the pinned version and stage the results.
+
+    Example: trendlake compute delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
+    """
+    _step("compute", pattern, since, until, run_id, profile, project_dir)
+
+
+@guarded
+def check_results(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Step 3: judge the staged results by the results contract.
+
+    Example: trendlake check-results delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
+    """
+    _step("check_results", pattern, since, until, run_id, profile, project_dir)
+
+
+@guarded
+def publish(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Step 4: bring the staged results into the results table, in one commit.
+
+    Example: trendlake publish delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
+    """
+    _step("publish", pattern, since, until, run_id, profile, project_dir)
+
+
+@guarded
+def report(
+    pattern: Pattern, run_id: RunId,
+    since: Annotated[Optional[str], typer.Option("--from", help="Not needed: the run knows it.")] = None,  # noqa: UP045
+    until: Annotated[Optional[str], typer.Option("--to", help="Not needed: the run knows it.")] = None,  # noqa: UP045
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Step 5: write the run's report, one HTML page and a picture.
+
+    Example: trendlake report delay_snowball --run-id r1
+    """
+    from jobs import running
+
+    place = running.find_place(project_dir, profile)
+    place.project.pattern_path(pattern)
+    with running.session(place, f"trendlake report {pattern}") as spark:
+        running.report(place, spark, pattern, run_id)
+
+
+@guarded
+def site(
+    patterns: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(help="Names of patterns, or files; all of the project when none is given."),
+    ] = None,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:
+    """Write the reports as a static site: a page of all patterns, one of each, Great Expectations' of its last check.
+
+    Example: trendlake site
+    """
+    from jobs import running
+
+    running.build_site(running.find_place(project_dir, profile), patterns or [])
+
+
+@guarded
+def run(
+    pattern: Pattern, since: Since, until: Until, run_id: AnyRunId = None, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """All steps of a run, in one Spark session.
+
+    Example: trendlake run delay_snowball --from 2013-01-01 --to 2014-01-02
+    """
+    from jobs import running
+    from jobs.times import manual_run_id
+
+    place = running.find_place(project_dir, profile)
+    name = running.check_early(place, pattern, since, until)
+    with running.session(place, f"trendlake run {name}") as spark:
+        prepared = running.prepared(place, spark, pattern, since, until, run_id or manual_run_id("manual"))
+        typer.echo(f"run {prepared.run_id} of {name}")
+        for step in ("check_source", "compute", "check_results", "publish"):
+            running.run_step(step, prepared)
+        running.report(place, spark, pattern, prepared.run_id)
+
+
+@guarded
+def backfill(
+    pattern: Pattern, since: Since, until: Until,
+    chunk: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--chunk", help="Length of a chunk, such as 30 days; a twelfth of the interval when not given."),
+    ] = None,
+    newest_first: Annotated[bool, typer.Option("--newest-first", help="From the end to the start.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say how many windows, events and bytes it would be.")
+    ] = False,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> None:  # fmt: skip
+    """Compute a long stretch of history in chunks, in one Spark session. Begun again, it goes on where it stopped.
+
+    Example: trendlake backfill delay_snowball --from 2013-01-01 --to 2014-01-02 --chunk "30 days"
+    """
+    from jobs import backfilling, running
+
+    place = running.find_place(project_dir, profile)
+    name = running.check_early(place, pattern, since, until)
+    length = backfilling.length_of(chunk)
+    with running.session(place, f"trendlake backfill {name}") as spark:
+        backfilling.run_backfill(place, spark, pattern, since, until, length, newest_first, dry_run)

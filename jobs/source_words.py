@@ -1,0 +1,139 @@
+"""The words of the command that bring a project its sources: a folder, contracts, events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from jobs.options import ProfileName, ProjectDir, Source
+from jobs.outcome import guarded
+
+new = typer.Typer(help="Write a first contract or pattern.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def add_source_words(app: typer.Typer) -> None:
+    for word in (init, ingest, generate):
+        app.command()(word)
+    app.add_typer(new, name="new")
+
+
+@guarded
+def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path()) -> None:
+    """Make a project: folders for patterns, contracts and profiles. What is there already is left alone.
+
+    Example: trendlake init my_project
+    """
+    from jobs.starting import init_here
+
+    init_here(folder)
+
+
+@new.command("source")
+@guarded
+def new_source(
+    name: Annotated[str, typer.Argument(help="The source's name.")],
+    sample: Annotated[Path, typer.Option("--from", help="A file with its columns: CSV, Parquet or JSON.")],
+    event_id: Annotated[str, typer.Option("--event-id", help="The column that tells events apart.")],
+    event_time: Annotated[str, typer.Option("--event-time", help="The column of the event's time.")],
+    event_type: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--event-type", help="The column that tells an event's type."),
+    ] = None,
+    constant: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--type", help="The type of all events, where no column tells it."),
+    ] = None,
+    project_dir: ProjectDir = None,
+) -> None:
+    """Write the data contract of a new source, with a file's columns.
+
+    Example: trendlake new source trades --from trades.csv --event-id id --event-time at --type Trade
+    """
+    from jobs.starting import write_source
+
+    write_source(name, sample, event_id, event_time, event_type, constant, project_dir)
+
+
+@new.command("pattern")
+@guarded
+def new_pattern(
+    name: Annotated[str, typer.Argument(help="The pattern's name, in snake_case.")],
+    source: Annotated[str, typer.Option("--source", help="The source it asks about.")],
+    project_dir: ProjectDir = None,
+) -> None:
+    """Write a pattern file to begin with.
+
+    Example: trendlake new pattern rising_trades --source trades
+    """
+    from jobs.starting import write_pattern
+
+    write_pattern(name, source, project_dir)
+
+
+@guarded
+def ingest(
+    source: Source,
+    files: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Argument(help="CSV, Parquet or JSON files; none for flights: 336,776 departures from New York in 2013."),
+    ] = None,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:
+    """Load a source into its Delta table, delivery by delivery; what is there already is passed over.
+
+    Example: trendlake ingest flights
+
+    Example: trendlake ingest trades january.csv february.parquet
+    """
+    from jobs.ingesting import ingest_files, ingest_source
+
+    if files:
+        ingest_files(source, files, profile, project_dir)
+    else:
+        ingest_source(source, profile, project_dir)
+
+
+@guarded
+def generate(
+    stream: Annotated[str, typer.Argument(help="stock, cluster, linear_road, quotes, retail or shipments.")],
+    events: Annotated[Optional[int], typer.Option("--events", help="How many events.")] = None,  # noqa: UP045
+    seconds: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--seconds", help="Its length; 600 where --events is not given either."),
+    ] = None,
+    rate: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(
+            "--rate",
+            help="Events a second: stock 100, cluster 3000, linear_road 4000 at its end, growing from none; "
+            "quotes and retail 10, shipments 0.1.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal streams.")] = 1,
+    start: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--start", help="Time of the first event; 2026-01-05T09:00:00Z when not given."),
+    ] = None,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="A Parquet file to write, in place of the source's table."),
+    ] = None,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> None:
+    """Make a stream by a seed and load it as the source of its name.
+
+    The patterns under examples ask about these sources.
+
+    Example: trendlake generate stock --events 100000 --seed 7
+    """
+    from jobs import generating
+
+    asked = generating.asked(stream, events, seconds, rate, seed, start)
+    if out is not None:
+        generating.generate_file(asked, out)
+    else:
+        generating.generate_source(asked, profile, project_dir)
