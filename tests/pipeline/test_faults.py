@@ -166,10 +166,10 @@ def test_another_writer_during_publish(lake: Signals, tmp_path: Path, monkeypatc
     attempts: list[int] = []
     commit = publishing._commit
     monkeypatch.setattr(publishing, "_commit", lambda *given: attempts.append(1) or commit(*given))
-    real = publishing.read_at
+    real = publishing.read_staged
     gate = tmp_path / "gate"
     gate.mkdir()
-    monkeypatch.setattr(publishing, "read_at", lambda *given: held_up(real(*given), gate))
+    monkeypatch.setattr(publishing, "read_staged", lambda *given: held_up(real(*given), gate))
     with quiet(lake.spark), writes_while_held_up(gate, lambda: DeltaTable.forPath(lake.spark, path).delete()):
         publish(run)
     assert len(attempts) == 2
