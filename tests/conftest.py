@@ -34,7 +34,18 @@ FEW_ROWS = {
 
 
 BESIDE_AIRFLOW = tuple(
-    f"tests/pipeline/test_{name}.py" for name in ("standalone", "upstream", "repair", "generated_sources", "hot_key")
+    f"tests/pipeline/test_{name}.py"
+    for name in (
+        "standalone",
+        "upstream",
+        "repair",
+        "generated_sources",
+        "hot_key",
+        "files",
+        "worked_cases_on_spark",
+        "showing",
+        "try_table",
+    )
 )
 """Tests of the pipeline that make both halves of the run take about as long."""
 

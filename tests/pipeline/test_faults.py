@@ -367,6 +367,7 @@ MARCH = (66, 68)
 """Days since the start of 2026: New York's clocks go from 2 to 3 o'clock on the 8th of March, 07:00 UTC."""
 
 
+@IN_CHAOS
 def test_other_clocks_give_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
     """Over the hour that New York leaves out: run and revision under its clocks give what the engine alone gives, which
     knows UTC only."""
@@ -384,8 +385,7 @@ def test_other_clocks_give_the_same_rows(spark: SparkSession, tmp_path: Path) ->
 
 
 # --- nothing to do, and done again --------------------------------------------------------------------------------
-
-
+@IN_CHAOS
 def test_every_step_again_and_nothing_to_do(lake: Signals) -> None:
     """Each step twice over: the same rows, and no commit that changes any. Then an interval without events, and one in
     which no window ends: succeeded, no rows, and no row of others touched."""

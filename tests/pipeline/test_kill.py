@@ -15,11 +15,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.runs import Stage, find
+from pipelines.steps.run import Run
+from tests.conftest import IN_CHAOS
 from tests.pipeline.drivers import REVISE, RUN, Victim, classes_archived
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.kills import Hunt, at_file, at_random, hunting
 from tests.pipeline.promises import replayed
-from tests.pipeline.signals import PATTERNS, batch, signals
+from tests.pipeline.signals import PATTERNS, Signals, batch, signals
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -29,11 +31,16 @@ FILES = 24
 """Entries that a run adds to its tables' folders, about."""
 
 
-def test_a_run_and_a_revision_killed_around_their_commit(spark: SparkSession, tmp_path: Path) -> None:
-    """Before the commit the old rows stand, after it the new ones; the retry finds them, and its record says so."""
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
+def begun(spark: SparkSession, folder: Path) -> tuple[Signals, Run]:
+    """A lake with some signals, and the run of all its days."""
+    lake = signals(spark, folder, PATTERNS["plain"])
     lake.insert(batch(random.Random(1), 40))
-    run = lake.run(FIRST_DAY, LAST_DAY, "any")
+    return lake, lake.run(FIRST_DAY, LAST_DAY, "any")
+
+
+def test_a_run_killed_around_its_commit(spark: SparkSession, tmp_path: Path) -> None:
+    """Before the commit the old rows stand, after it the new ones; the retry finds them, and its record says so."""
+    lake, run = begun(spark, tmp_path / "project")
     with hunting(lake, run, 1) as hunt:
         hunt.change(first=True)
         all_steps(renamed(run, "first"))
@@ -45,6 +52,16 @@ def test_a_run_and_a_revision_killed_around_their_commit(spark: SparkSession, tm
         hunt.done()
         hunt.finish(RUN, "second")
         assert_told(hunt, "publish", "second")
+    replayed(lake, run)
+
+
+@IN_CHAOS
+def test_a_revision_killed_after_its_commit_and_a_run_at_random(spark: SparkSession, tmp_path: Path) -> None:
+    """The same of a revision; and a run that is killed as some file appears."""
+    lake, run = begun(spark, tmp_path / "project")
+    with hunting(lake, run, 1) as hunt:
+        hunt.change(first=True)
+        all_steps(renamed(run, "first"))
         hunt.change()
         assert not hunt.attempt(REVISE, "revision", "after merging results")
         hunt.done()

@@ -19,6 +19,7 @@ from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute, reached
 from pipelines.steps.publish import publish
+from tests.conftest import IN_CHAOS
 from tests.pipeline.flights import Lake, all_steps, flight, renamed
 from tests.pipeline.kinds import GROUNDED, LATER, PAIRS, facts_of, pattern_file, published
 
@@ -74,6 +75,7 @@ def test_matches_are_published_once_and_taken_back(
     assert published(lake, run) == [row for row in rows if "UA-4" not in (*row["a"], *row["b"], *row["c"])]
 
 
+@IN_CHAOS
 def test_absence_waits_until_time_has_come(lake: Lake, tmp_path: Path) -> None:
     """A row that says that nothing came is there once the data has reached the end of its window, whichever run comes
     by then; a flight that does come later takes it back. Registers that are NULL are equal."""

@@ -15,6 +15,7 @@ from pipelines.repair import ID, Replayed, newest, open_rows, replay
 from pipelines.sources.files import read_file
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
+from tests.conftest import IN_CHAOS
 from tests.pipeline.flights import Lake, all_steps, answers, flight, renamed
 
 pytestmark = pytest.mark.spark
@@ -43,6 +44,7 @@ def changed(table: pa.Table, column: str, values: list[object]) -> pa.Table:
     return table.set_column(place, column, pa.array(values, table.schema.field(place).type))
 
 
+@IN_CHAOS
 def test_a_repaired_row_goes_all_the_way(lake: Lake, tmp_path: Path) -> None:
     """Set apart, written to a file, mended, put back, and in the results after the next revision; doing it again
     changes nothing, and no row of the quarantine is lost."""
@@ -103,6 +105,7 @@ def test_all_of_a_file_or_nothing(lake: Lake) -> None:
     assert put_back(lake, mended.slice(0, 1).drop_columns([ID])).repaired == 1
 
 
+@IN_CHAOS
 def test_two_at_once_write_it_once(lake: Lake) -> None:
     """The same file by two processes: each row is in the source once, whoever came first."""
     lake.deliver(GOOD + BAD)

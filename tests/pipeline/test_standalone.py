@@ -16,7 +16,7 @@ from jobs.spark_settings import write_spark_settings
 from pipelines.profile import Profile, load_profile
 from pipelines.project import Project
 from pipelines.session import jars_folder
-from tests.conftest import ROOT
+from tests.conftest import IN_CHAOS, ROOT
 from tests.pipeline.cluster import standalone
 from tests.pipeline.flights import Lake, all_steps, answers, flight
 
@@ -42,6 +42,7 @@ SMALL = {
 }
 
 
+@IN_CHAOS
 def test_a_cluster_finds_what_one_machine_finds(
     spark: SparkSession, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
