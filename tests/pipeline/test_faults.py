@@ -301,6 +301,7 @@ POISON = [
 EXTREME = {"year 1": -62_135_596_800_000_000, "year 9999": 253_402_300_799_999_999}
 
 
+@IN_CHAOS
 def test_poisoned_rows(spark: SparkSession, tmp_path: Path) -> None:
     """An infinite value in a sum is refused by name, not computed for ever. No number, the largest ones, NULs, no key,
     keys of 300,000 characters, the first and the last moment there is: all are counted as the engine counts them, in

@@ -82,6 +82,7 @@ def assert_told(hunt: Hunt, stage: Stage, run_id: str) -> None:
     assert (record["rows_inserted"], record["rows_updated"], record["rows_deleted"]) == (0, 0, 0)
 
 
+@IN_CHAOS
 def test_killed_executors(spark: SparkSession, tmp_path: Path) -> None:
     """An executor's JVM or a Python worker, killed in the middle of a kernel: Spark does their part again, and the
     rows are right, each once."""

@@ -161,6 +161,7 @@ def test_graphs_are_published(lake: Lake) -> None:
     assert changes(all_steps(renamed(run, "r3"))) == (0, 2, 1)
 
 
+@IN_CHAOS
 def test_a_changed_arc_touches_the_windows_of_its_lifetime(lake: Lake) -> None:
     """From the second day on the pattern asks for less: what the first day has is neither computed nor written again,
     and all rows together are those that the pattern of today gives."""
