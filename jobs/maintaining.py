@@ -11,7 +11,7 @@ from jobs.running import find_place, session
 
 def maintain_all(profile: str | None, folder: Path | None) -> None:
     """Every table of the project's warehouse, with a line for each."""
-    from pipelines.maintain import maintain, tables
+    from pipelines.maintain import STAGED_DAYS, clear_staging, maintain, tables
 
     place = find_place(folder, profile)
     sources = [path.stem for path in sorted(place.project.contracts.glob("*.yaml"))]
@@ -20,3 +20,5 @@ def maintain_all(profile: str | None, folder: Path | None) -> None:
         for kept in maintain(spark, tables(spark, place.warehouse, sources, patterns)):
             files = f"{kept.files_before:,} files -> {kept.files_after:,}"
             typer.echo(f"{kept.table:<40} {files:<24} {kept.bytes_before:,} -> {kept.bytes_after:,} bytes")
+        if attempts := clear_staging(spark, place.warehouse):
+            typer.echo(f"{'staging':<40} {attempts:,} attempts older than {STAGED_DAYS} days removed")

@@ -38,10 +38,12 @@ def show(
         found = open_rows(spark, place.warehouse, contract, version, run_id)
         if rule is not None:
             found = found.where(sf.col("rule") == rule)
-        rows = found.orderBy("rule", ID).toArrow()
+        found.persist()  # it is asked for twice
+        counts = Counter({row["rule"]: row["count"] for row in found.groupBy("rule").count().orderBy("rule").collect()})
+        ordered = found.orderBy("rule", ID)
+        rows = (ordered if as_json or out is not None else ordered.limit(limit)).toArrow()
     if out is not None:
         _write(rows, out)
-    counts = Counter(rows.column("rule").to_pylist())
     if as_json:
         print_json({"source": source, "version": version, "open": dict(counts), "rows": rows.to_pylist()})
     else:
@@ -124,5 +126,7 @@ def _write(rows: pa.Table, out: Path) -> None:
             pyarrow.csv.write_csv(rows.select(names), out)
         else:
             pyarrow.parquet.write_table(rows.select(names), out)
+    except pa.ArrowException as error:  # a CSV file holds no lists
+        raise ProjectError(f"{out} cannot be written: {error}", hint="write a .parquet file") from None
     except OSError as error:
         raise ProjectError(f"{out} cannot be written: {error.strerror or error}") from None

@@ -59,7 +59,7 @@ def try_pattern(asked: Asked, profile: str | None, folder: Path | None) -> None:
     contract = source_contract(place.project, str(pattern.source), (pattern.name,))
     began = time.monotonic()
     if asked.events is not None:
-        found, where = _of_file(asked, pattern, plan, contract, interval), f"{asked.events}"
+        found, where = _of_file(asked.events, asked.most, pattern, plan, contract, interval), f"{asked.events}"
     else:
         found, where = _of_table(asked, place, interval)
     if asked.as_json:
@@ -69,14 +69,13 @@ def try_pattern(asked: Asked, profile: str | None, folder: Path | None) -> None:
 
 
 def _of_file(
-    asked: Asked, pattern: Pattern, plan: AnyPlan, contract: Contract, interval: tuple[int, int] | None
+    file: Path, most: int, pattern: Pattern, plan: AnyPlan, contract: Contract, interval: tuple[int, int] | None
 ) -> Sample:
     from pipelines.sample import sample
     from pipelines.sampled_file import FileOfEvents
 
     late = contract.lateness_us or 0 if pattern.consistency == "strong" else 0
-    assert asked.events is not None
-    return sample(plan, FileOfEvents(asked.events, contract, plan, late), asked.most, interval)
+    return sample(plan, FileOfEvents(file, contract, plan, late), most, interval)
 
 
 def _of_table(asked: Asked, place: Place, interval: tuple[int, int] | None) -> tuple[Sample, str]:

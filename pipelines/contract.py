@@ -12,26 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
 
 from cep_core.building import MAX_DURATION
-from cep_core.errors import (
-    MAX_ERRORS,
-    BadValueError,
-    FileUnreadableError,
-    TrendlakeError,
-    UnknownKeyError,
-    YamlSyntaxError,
-    did_you_mean,
-)
+from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
 from cep_core.schema import EventSchema
-from cep_core.yaml_source import Source, plain, read_yaml
+from cep_core.yaml_source import Source
+from pipelines.contract_document import load_document
 from pipelines.contract_rules import Rule, rules_of, spark_type
-from pipelines.contract_values import TABLE_NAME
 from pipelines.errors import ContractErrors
-from pipelines.odcs import Document, Node, Property
+from pipelines.odcs import Document, Property
 
 ROLES = ("event_id", "event_time", "event_type", "sequence")
 TYPE_COLUMN = "event_type"
@@ -124,27 +113,6 @@ def load_contract(path: str | Path, *, events: bool = True) -> Contract:
 @lru_cache(maxsize=100)
 def _loaded(path: str, changed_ns: int, size: int, events: bool) -> Contract:
     return contract_of(*load_document(path), events=events)
-
-
-def load_document(path: str | Path) -> tuple[Document, Source]:
-    """The file as the standard has it. Raises ContractErrors."""
-    try:
-        source = read_yaml(path)
-    except (FileUnreadableError, YamlSyntaxError) as error:
-        raise ContractErrors([error]) from None
-    if not isinstance(source.data, Mapping):
-        raise ContractErrors([BadValueError("a data contract is a mapping of keys", place=source.place(()))])
-    try:
-        document = Document.model_validate(plain(source.data))
-    except ValidationError as failure:
-        raise ContractErrors([_explain(source, error) for error in _own_errors(failure)[: MAX_ERRORS + 2]]) from None
-    if not TABLE_NAME.fullmatch(document.table.name):
-        message = f"'{document.table.name}' is no name of a table: a lower case letter, then those, digits and _"
-        raise ContractErrors([BadValueError(message, place=source.place(("schema", 0, "name")))])
-    if document.table.name != Path(path).stem:
-        message = f"schema '{document.table.name}' is not the file's: expected '{Path(path).stem}'"
-        raise ContractErrors([BadValueError(message, place=source.place(("schema", 0, "name")))])
-    return document, source
 
 
 def contract_of(document: Document, source: Source, *, events: bool) -> Contract:
@@ -296,59 +264,3 @@ def _tolerance(document: Document, source: Source, errors: list[TrendlakeError])
             place = source.place(("schema", 0, "customProperties", index, "value"))
             errors.append(BadValueError("quarantineTolerance is a share between 0 and 1", place=place))
     return 0.0
-
-
-def _own_errors(failure: ValidationError) -> list[Any]:
-    """Without those that only follow from others: a list counts as too short when its items are wrong."""
-    errors = failure.errors()
-    places = {error["loc"] for error in errors}
-
-    def follows(error: Any) -> bool:
-        depth = len(error["loc"])
-        return error["type"] == "too_short" and any(
-            len(place) > depth and place[:depth] == error["loc"] for place in places
-        )
-
-    return [error for error in errors if not follows(error)]
-
-
-def _explain(source: Source, error: Any) -> TrendlakeError:
-    """A pydantic error as ours, with its place."""
-    path = tuple(error["loc"])
-    if error["type"] == "extra_forbidden":
-        word, known = str(path[-1]), _known_keys(path[:-1])
-        return UnknownKeyError(
-            f"the standard (ODCS 3.1) has no key '{word}' here",
-            place=source.place(path, key=True),
-            hint=did_you_mean(word, known),
-        )
-    name = ".".join(str(part) for part in path)
-    if error["type"] == "missing":
-        return BadValueError(f"'{path[-1]}' is missing", place=source.place(path[:-1]))
-    cause = error.get("ctx", {}).get("error")
-    message = str(cause) if cause is not None else str(error["msg"])
-    return BadValueError(f"{name}: {message}" if name else message, place=source.place(path))
-
-
-def _known_keys(path: tuple[str | int, ...]) -> list[str]:
-    """The keys the standard has on the mapping at `path`."""
-    model: Any = Document
-    for part in path:
-        if isinstance(part, int):
-            continue
-        for item in model.model_fields.values():
-            if item.alias == part:
-                model = next((arg for arg in _arguments(item.annotation) if _is_node(arg)), None)
-                break
-        if model is None:
-            return []
-    return [item.alias or name for name, item in model.model_fields.items()]
-
-
-def _arguments(annotation: Any) -> list[Any]:
-    inner = getattr(annotation, "__args__", ())
-    return [annotation, *(found for part in inner for found in _arguments(part))]
-
-
-def _is_node(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Node)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from cep_core.errors import PatternErrors, TrendlakeError
 
 
@@ -125,18 +123,3 @@ class BusyTableError(TrendlakeError):
     """Other writers changed the table at every attempt."""
 
     code = "BUSY_TABLE"
-
-
-def in_a_worker(error: Exception) -> Exception:
-    """An error that a kernel raised for the user, from the worker's traceback; any other as it is. Spark gives that of
-    the first partition, which fails while it is written, as Java's own error."""
-    codes = "SHARD_TOO_LARGE|OTHERWISE_WRITTEN|WINDOW_TOO_LARGE|TOO_MANY_MATCHES|NOT_SUPPORTED|BAD_EVENTS"
-    found = re.search(rf"\[({codes})\] (.*)", str(error))
-    if found is None:
-        return error
-    for known in (ShardTooLargeError, OtherwiseWrittenError):
-        if found[1] == known.code:
-            return known(found[2])
-    mine = TrendlakeError(found[2])
-    mine.code = found[1]
-    return mine

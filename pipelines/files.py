@@ -126,7 +126,7 @@ def _schema(frame: DataFrame, names: Sequence[str]) -> pa.Schema | None:
     fields = {field.name.lower(): field for field in frame.schema.fields}
     asked = [fields[name.lower()] for name in names]
     kinds = to_arrow_schema(StructType(asked), timezone="UTC").types
-    if any(key.startswith(("__CHAR_VARCHAR", "delta.")) for field in asked for key in field.metadata):
+    if any(field.metadata.keys() - {"comment"} for field in asked):  # a default, a padded text, a mapped name
         return None
     if any(pa.types.is_nested(kind) or pa.types.is_null(kind) for kind in kinds):
         return None

@@ -7,6 +7,7 @@ older.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from pipelines.names import quoted
-from pipelines.warehouse import KEPT, Warehouse, exists, with_retries
+from pipelines.warehouse import KEPT, Warehouse, exists, folder_of, with_retries
 
 KEEP = (
     "ALTER TABLE {table} SET TBLPROPERTIES ("
@@ -23,6 +24,10 @@ KEEP = (
 )
 """Sets `warehouse.KEPT`. Spark takes no parameter for the table here: its path goes in as a quoted identifier, and is
 not an analyst's to choose."""
+
+
+STAGED_DAYS = 30
+"""How long the staged rows of an attempt are kept: for a publication to come, and to look at where a check failed."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,17 @@ def maintain(spark: SparkSession, found: dict[str, str]) -> Iterator[Kept]:
         removed, added = metrics["numFilesRemoved"], metrics["numFilesAdded"]
         grown = metrics["filesAdded"]["totalSize"] - metrics["filesRemoved"]["totalSize"]
         yield Kept(name, size[0] + removed - added, size[0], size[1] - grown, size[1])
+
+
+def clear_staging(spark: SparkSession, warehouse: Warehouse) -> int:
+    """Removes the staged rows of attempts older than `STAGED_DAYS`; how many they were."""
+    files, folder = folder_of(spark, warehouse.staged)
+    oldest = (time.time() - STAGED_DAYS * 86400) * 1000
+    attempts = files.globStatus(folder.suffix("/*/*/*")) or ()
+    old = [found.getPath() for found in attempts if found.getModificationTime() < oldest]
+    for attempt in old:
+        files.delete(attempt, True)
+    return len(old)
 
 
 def _keep(spark: SparkSession, path: str) -> None:

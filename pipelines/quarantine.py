@@ -9,6 +9,7 @@ so every step that splits again gets the same split, and so does a run of any ot
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 
 from pyspark.errors import AnalysisException, ParseException
@@ -16,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from pipelines.contract import Contract
-from pipelines.contract_rules import Rule
+from pipelines.contract_rules import Rule, Scalar
 from pipelines.duplicates import BROKEN, annotate_duplicates, entry, unique_rules
 from pipelines.errors import ContractRuleError, SourceSchemaError
 from pipelines.names import column, quoted
@@ -24,6 +25,7 @@ from pipelines.row_condition import as_column
 
 __all__ = ["ADDED", "BROKEN", "annotate", "column", "good_rows", "quoted"]
 
+EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 ADDED = ("reason", "rule", "run_id", "source_version", "quarantined_at")
 """Columns the quarantine table has beside those of the source."""
 
@@ -61,11 +63,11 @@ def is_good(rule: Rule) -> Column:
     if rule.kind == "not_null":
         return value.isNotNull()
     if rule.kind == "not_missing":
-        listed = value.isin([item for item in rule.values if item is not None])
+        listed = value.isin([_literal(item) for item in rule.values if item is not None])
         absent = sf.lit(None in rule.values) & value.isNull()
         return ~(sf.coalesce(listed, sf.lit(False)) | absent)
     if rule.kind == "in_set":
-        kept = value.isin(list(rule.values))
+        kept = value.isin([_literal(item) for item in rule.values])
     elif rule.kind == "pattern":
         kept = value.rlike(rule.text)
     elif rule.kind == "items":
@@ -82,10 +84,15 @@ def is_good(rule: Rule) -> Column:
 def _within(value: Column, rule: Rule) -> Column:
     bounds = []
     if rule.low is not None:
-        bounds.append(value > sf.lit(rule.low) if rule.low_strict else value >= sf.lit(rule.low))
+        bounds.append(value > _literal(rule.low) if rule.low_strict else value >= _literal(rule.low))
     if rule.high is not None:
-        bounds.append(value < sf.lit(rule.high) if rule.high_strict else value <= sf.lit(rule.high))
+        bounds.append(value < _literal(rule.high) if rule.high_strict else value <= _literal(rule.high))
     return reduce(lambda a, b: a & b, bounds, sf.lit(True))
+
+
+def _literal(value: Scalar) -> Column:
+    """Moments as they are: `lit` would take those before 1582 for days of the Julian calendar."""
+    return sf.timestamp_micros(sf.lit((value - EPOCH) // MICROSECOND)) if isinstance(value, datetime) else sf.lit(value)
 
 
 def annotate(

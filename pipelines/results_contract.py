@@ -21,7 +21,8 @@ from cep_core.afa.plan import AutomatonPlan
 from cep_core.errors import BadValueError, did_you_mean
 from cep_core.matches.plan import MatchesPlan
 from cep_core.yaml_source import Source
-from pipelines.contract import Contract, contract_of, load_document
+from pipelines.contract import Contract, contract_of
+from pipelines.contract_document import load_document
 from pipelines.contract_rules import LOGICAL_OF
 from pipelines.errors import ContractErrors
 from pipelines.odcs import Document, Property, Quality

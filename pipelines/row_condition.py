@@ -14,9 +14,9 @@ from cep_core.errors import TextError, did_you_mean
 from cep_core.parse import parse_condition
 
 _OPERATORS: dict[str, Callable[[Column, Column], Column]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
+    "+": sf.try_add,
+    "-": sf.try_subtract,
+    "*": sf.try_multiply,
     "/": lambda a, b: sf.try_divide(a.cast("double"), b.cast("double")),
     "%": lambda a, b: sf.try_mod(a, b),
     "=": lambda a, b: a == b,

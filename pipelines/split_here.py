@@ -7,6 +7,7 @@ named: nobody is left to think it was.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,9 @@ from pipelines.contract_rules import Rule
 from pipelines.duplicates import unique_rules
 
 Array = Any
+ONLY_JAVAS = re.compile(r"&&|\[[^\]]*\[|\(\?(?!:)|[*+?}]\+|\\[^dwsDWS.\-\[\](){}*+?|^$/\\]")
+"""Intersections, classes in classes, flags and the like, possessive repeats, escapes but the plainest."""
+LINES_END = "[\n\x0b\r\x85\u2028\u2029]"
 
 
 @dataclass(frozen=True)
@@ -73,21 +77,34 @@ def _kept(rule: Rule, table: pa.Table, contract: Contract) -> Array | None:
 
 def _of_column(rule: Rule, column: Array) -> Array | None:
     if rule.kind in ("in_set", "not_missing"):
-        listed = pa.array([value for value in rule.values if value is not None], column.type)
+        wanted = [value for value in rule.values if value is not None]
+        if pa.types.is_floating(column.type):  # as Spark compares them: as doubles, of one zero
+            column = pc.add(column.cast(pa.float64()), 0.0)
+            wanted = [value + 0.0 if isinstance(value, float) else value for value in wanted]
+        listed = pa.array(wanted, column.type)
         found = pc.is_in(column, value_set=listed)
         if rule.kind == "in_set":
             return pc.or_(found, pc.is_null(column))
         return pc.invert(pc.or_(found, pc.is_null(column)) if None in rule.values else found)
     if rule.kind == "pattern":
-        return pc.match_substring_regex(column, rule.text)
+        return _matched(column, rule.text)
     if rule.kind == "length":
         return _within(pc.utf8_length(column), rule)
     if rule.kind == "range":
         return _within(column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column, rule)
     if rule.kind == "multiple" and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         divisor: Any = rule.high
-        return arrow(np.fmod(numbers(column, 0), divisor) == 0)
+        with np.errstate(invalid="ignore"):  # an infinite value is a multiple of nothing
+            return arrow(np.fmod(numbers(column, 0), divisor) == 0)
     return None
+
+
+def _matched(column: Array, pattern: str) -> Array | None:
+    """None where Arrow's regular expressions (RE2's) and Spark's (Java's) may differ: over the end of a line, the order
+    of letters in classes of classes, and what only one of them has."""
+    if ONLY_JAVAS.search(pattern) or pc.any(pc.match_substring_regex(column, LINES_END)).as_py():
+        return None
+    return pc.match_substring_regex(column, pattern)
 
 
 def _within(value: Array, rule: Rule) -> Array:

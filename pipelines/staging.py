@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import secrets
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from cep_core import AnyPlan
-from pipelines.errors import in_a_worker
 from pipelines.steps.run import Run
 from pipelines.stretches import hash_column
+from pipelines.worker_errors import told_by_workers
 
 ORIGIN = (
     StructField("plan_hash", StringType()),
@@ -42,10 +40,8 @@ def write_staged(run: Run, results: DataFrame, source_version: int) -> tuple[int
             "computed_at": sf.current_timestamp(),
         }
     )
-    try:
+    with told_by_workers():
         told.write.format("parquet").save(_folder(run, number))
-    except (PythonException, Py4JJavaError) as error:
-        raise in_a_worker(error) from error
     return number, read_staged(run, number).count()
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_query
 from cep_core.errors import TrendlakeError
 from cep_core.reading import read_pattern
-from pipelines.contract import contract_of, load_document
+from pipelines.contract import contract_of
+from pipelines.contract_document import load_document
 from pipelines.errors import ProjectError
 from pipelines.project import Project
 from pipelines.results_contract import check_templates

@@ -78,8 +78,13 @@ class Warehouse:
     def results(self, pattern: str) -> str:
         return f"{self.root}/results/{pattern}"
 
+    @property
+    def staged(self) -> str:
+        """Holds `staging` of every pattern and run."""
+        return f"{self.root}/staging"
+
     def staging(self, pattern: str, run_id: str) -> str:
-        return f"{self.root}/staging/{pattern}/{folder_name(run_id)}"
+        return f"{self.staged}/{pattern}/{folder_name(run_id)}"
 
 
 def folder_name(run_id: str) -> str:
@@ -144,20 +149,21 @@ def create(spark: SparkSession, path: str, builder: DeltaTableBuilder, what: str
     except AnalysisException:
         if not _begun_and_left(spark, path):
             raise
-        _folder(spark, path)[0].delete(_folder(spark, path)[1], True)
+        files, folder = folder_of(spark, path)
+        files.delete(folder, True)
         with_retries(builder.execute, what)
 
 
 def _begun_and_left(spark: SparkSession, path: str) -> bool:
     """Whether there is nothing but a log without a commit in it."""
-    files, folder = _folder(spark, path)
+    files, folder = folder_of(spark, path)
     if not files.exists(folder) or [item.getPath().getName() for item in files.listStatus(folder)] != ["_delta_log"]:
         return False
     names = [item.getPath().getName() for item in files.listStatus(folder.suffix("/_delta_log"))]
     return not any(re.fullmatch(r"\d{20}\..*", name) for name in names)
 
 
-def _folder(spark: SparkSession, path: str) -> tuple[Any, Any]:
+def folder_of(spark: SparkSession, path: str) -> tuple[Any, Any]:
     """The file system of `path`, and it as Hadoop's path."""
     java: Any = spark.sparkContext._jvm
     folder = java.org.apache.hadoop.fs.Path(path)

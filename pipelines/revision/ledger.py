@@ -37,7 +37,7 @@ def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyP
         return Ledger(None, 1, ())
     commits = recent_commits(spark, path, limit=None)
     newest = commits[0].version
-    if newest == 0 and commits[0].operation.startswith("CREATE"):
+    if newest == 0 and commits[0].operation == "CREATE TABLE":
         return Ledger(0, next_number(commits), (), empty=True)
     claims = {commit.version: claim_of(commit.note, commit.version, quiet=False) for commit in commits}
     told: list[Claim] = [claim for claim in claims.values() if claim is not None]

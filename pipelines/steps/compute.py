@@ -26,6 +26,7 @@ from pipelines.upstream import event_id
 from pipelines.warehouse import exists, read_at
 from pipelines.watermark import watermark
 from pipelines.worker import kernel_of
+from pipelines.worker_errors import told_by_workers
 
 
 def compute(run: Run) -> Record:
@@ -96,7 +97,8 @@ def cut_and_stage(
                 return write_staged(run, only(computed(run, events, cut, watermark)), version)
         except ShardTooLargeError:
             pass
-    cut = choose(run.plan, events, rows, run.windows, limit, cores)
+    with told_by_workers():
+        cut = choose(run.plan, events, rows, run.windows, limit, cores)
     return write_staged(run, only(computed(run, events, cut, watermark)), version)
 
 

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from cep_core import compile_plan, load_pattern
 from pipelines.contract import Column, Contract
-from pipelines.cut import Cut
+from pipelines.cut import Cut, likely
 from pipelines.files import Files
 from pipelines.profile import Profile
 from pipelines.project import Project
@@ -177,9 +177,18 @@ def _partitions(run: Run) -> None:
     frame.write.format("delta").partitionBy("event_type").save(run.warehouse.source("t"))
 
 
-@pytest.mark.parametrize("make", [_deletion_vectors, _column_mapping, _partitions])
+def _a_default(run: Run) -> None:
+    """Which older files do not hold."""
+    path = write(run, table(0, 200).drop_columns(["k"]))
+    named = f"delta.`{path}`"
+    run.spark.sql(f"ALTER TABLE {named} SET TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')")
+    run.spark.sql(f"ALTER TABLE {named} ADD COLUMN k bigint")
+    run.spark.sql(f"ALTER TABLE {named} ALTER COLUMN k SET DEFAULT 7")
+
+
+@pytest.mark.parametrize("make", [_deletion_vectors, _column_mapping, _partitions, _a_default])
 def test_what_a_file_does_not_say_alone_is_sparks(odd: Run, make: Any) -> None:
-    """Deletion vectors, mapped columns and partitions: no file is read by itself."""
+    """Deletion vectors, mapped columns, partitions and defaults: no file is read by itself."""
     make(odd)
     version = DeltaTable.forPath(odd.spark, odd.warehouse.source("t")).history(1).collect()[0]["version"]
     assert files_at(odd, version) is None
@@ -192,9 +201,7 @@ def test_a_file_that_is_otherwise_is_left_to_spark(lake: Lake, made: str) -> Non
     run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", made)
     version = latest_version(lake.spark, lake.warehouse.source("flights"))
     rows = computed_rows(run, read_events(run, {**CHECKED, "source_version": version}))
-    record = run.record("check_source")
-    record.source_version, record.rows_out, record.rows_quarantined, record.succeeded = version, 11, 0, True
-    record.checks = [{"check": "contract", "expected": run.contract.fingerprint}]
+    _as_checked(run, version)
     (file,) = Path(run.warehouse.source("flights")).glob("*.parquet")
     spoil(file, made)
     if made == "torn":
@@ -206,6 +213,25 @@ def test_a_file_that_is_otherwise_is_left_to_spark(lake: Lake, made: str) -> Non
     staged = read_staged(run, int(done.staged_version or 0))
     assert sorted(map(repr, staged.select(*run.plan.result_schema.names).collect())) == rows
     assert rows
+
+
+def test_a_file_that_is_otherwise_is_found_out_by_counting(lake: Lake) -> None:
+    """A stream of one group is counted before it is cut: what the counting workers refuse is left to Spark too."""
+    lake.deliver([flight(n, f"2013-03-01T{n:02d}:00:00") for n in range(1, 12)])
+    run = lake.run(lake.pattern("1 hour", "1 hour", group_by=""), "2013-03-01", "2013-03-02", "counted", limit=6)
+    assert likely(run.plan, 11, run.windows, 6, lake.spark.sparkContext.defaultParallelism) is None
+    (file,) = Path(run.warehouse.source("flights")).glob("*.parquet")
+    spoil(file, "other_type")
+    version = latest_version(lake.spark, lake.warehouse.source("flights"))
+    _as_checked(run, version)
+    done = compute(run)
+    assert done.rows_out == 11
+
+
+def _as_checked(run: Run, version: int) -> None:
+    record = run.record("check_source")
+    record.source_version, record.rows_out, record.rows_quarantined, record.succeeded = version, 11, 0, True
+    record.checks = [{"check": "contract", "expected": run.contract.fingerprint}]
 
 
 def computed_rows(run: Run, events: DataFrame) -> list[str]:

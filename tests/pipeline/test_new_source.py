@@ -8,15 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
-from typer.testing import CliRunner
 
-from jobs.cli import app
 from pipelines.contract import Contract, load_contract
 from pipelines.errors import ContractErrors, SourceFileError
 from pipelines.ingest import ingest
 from pipelines.profile import Profile
 from pipelines.project import find_project
 from pipelines.sources.files import feed_of, read_file
+from tests.own_source import FALLING, start, told
 from tests.pipeline.flights import Lake, all_steps, answers
 
 ROWS = """\
@@ -28,32 +27,12 @@ t4,2026-01-05T10:00:03+01:00,B,7
 t5,2026-01-05T09:00:04,A,NA
 """
 
-FALLING = """\
-name: falling
-source: trades
-pattern: Trade E+
-where: ["[company]", "E.price > NEXT(E).price"]
-return: {trends: COUNT(*), lowest: MIN(E.price)}
-group_by: [company]
-within: 1 minute
-"""
-
-
-def told(*arguments: str | Path, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result.output
-
 
 @pytest.fixture
 def started(tmp_path: Path) -> Path:
     """A project with one source, `trades`, whose events are all of the type Trade; its file beside it."""
     folder = tmp_path / "mine"
-    file = tmp_path / "trades.csv"
-    file.write_text(ROWS)
-    told("init", folder)
-    columns = ["--event-id", "id", "--event-time", "at", "--type", "Trade"]
-    told("new", "source", "trades", "--from", file, *columns, "--project-dir", folder)
+    start(folder, tmp_path / "trades.csv", ROWS)
     return folder
 
 

@@ -82,6 +82,20 @@ def test_publishing_again_changes_nothing(first: tuple[Lake, Run, Record]) -> No
     assert changes.count() == 0
 
 
+def test_a_table_made_with_its_rows_is_not_an_empty_one(lake: Lake) -> None:
+    """As who restores a warehouse by CREATE TABLE AS SELECT makes it: its rows are replaced, not doubled."""
+    lake.deliver([flight(n, f"2013-03-01T{n:02d}:00:00") for n in range(1, 12)])
+    run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "first")
+    all_steps(run)
+    path = run.warehouse.results(run.name)
+    Path(path).rename(f"{path}_old")
+    lake.spark.sql(f"CREATE TABLE delta.`{path}` AS SELECT * FROM delta.`{path}_old`")
+    before = answers(lake.results(run), run)
+    all_steps(renamed(run, "second"))
+    assert answers(lake.results(run), run) == before
+    assert before
+
+
 def test_late_changed_and_lost_rows_change_the_results(lake: Lake) -> None:
     """A run made again sees what has arrived since: rows are inserted, updated and deleted, each where it must."""
     lake.deliver([*snowballs(1, 3), *snowballs(2, 3, "AA", 300)], feed="first")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +17,7 @@ from jobs.showing import console
 from jobs.times import micros_of
 from pipelines.commits import recent_commits
 from pipelines.errors import BadNumberError, BadTimeError, StepOrderError
-from pipelines.maintain import maintain, tables
+from pipelines.maintain import clear_staging, maintain, tables
 from pipelines.revision.past import between, reasons, values, version_of
 from pipelines.runs import Record
 from pipelines.steps.revise import revise
@@ -186,3 +189,8 @@ def test_backfills_in_any_order(lake: Lake) -> None:
     assert kept["sources/flights"].files_after < kept["sources/flights"].files_before
     assert changed(revised(run, "after maintenance")) == (0, 0, 0)
     assert read_at(lake.spark, lake.warehouse.results(run.name), 1).count() == 1
+    attempts = sorted(Path(lake.warehouse.staged).glob("*/*/*"))
+    assert clear_staging(lake.spark, lake.warehouse) == 0
+    os.utime(attempts[0], (time.time() - 31 * 86400,) * 2)
+    assert clear_staging(lake.spark, lake.warehouse) == 1
+    assert sorted(Path(lake.warehouse.staged).glob("*/*/*")) == attempts[1:]

@@ -21,7 +21,8 @@ from typing import Any, Literal
 
 from cep_core import PatternWarning, explain, load_pattern
 from cep_core.errors import PatternErrors, TrendlakeError
-from pipelines.contract import contract_of, load_document
+from pipelines.contract import contract_of
+from pipelines.contract_document import load_document
 from pipelines.pattern_tests import load_tests, table_of
 from pipelines.profile import read_profile
 from pipelines.project import Project, find_project

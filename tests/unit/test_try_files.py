@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from jobs.cli import app
+from tests.own_source import FALLING, start, told
 
 ROWS = """\
 id,at,company,price
@@ -20,21 +19,6 @@ t4,2026-01-05T09:01:03,B,7
 t4,2026-01-05T09:01:05,B,3
 ,2026-01-05T09:01:06,B,2
 """
-FALLING = """\
-name: falling
-source: trades
-pattern: Trade E+
-where: ["[company]", "E.price > NEXT(E).price"]
-return: {trends: COUNT(*), lowest: MIN(E.price)}
-group_by: [company]
-within: 1 minute
-"""
-
-
-def told(*arguments: str | Path, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 @pytest.fixture
@@ -42,10 +26,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project without a warehouse, where Spark could not start: Delta's jars are not there."""
     monkeypatch.setenv("TRENDLAKE_JARS", str(tmp_path / "no jars"))
     monkeypatch.setenv("TRENDLAKE_PROJECT", str(tmp_path))
-    told("init", tmp_path)
-    (tmp_path / "trades.csv").write_text(ROWS)
-    told("new", "source", "trades", "--from", tmp_path / "trades.csv", "--event-id", "id", "--event-time", "at",
-         "--type", "Trade")  # fmt: skip
+    start(tmp_path, tmp_path / "trades.csv", ROWS)
     (tmp_path / "conf" / "patterns" / "falling.yaml").write_text(FALLING)
     return tmp_path
 

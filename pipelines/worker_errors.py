@@ -1,0 +1,39 @@
+"""What a worker raised for the user, out of what Spark makes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PythonException
+
+from cep_core.errors import TrendlakeError
+from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
+
+
+@contextmanager
+def told_by_workers() -> Iterator[None]:
+    """Raises what a worker raised for the user as it was raised; any other error of Spark as it is. Spark gives that of
+    the first partition, which fails while it is written, as Java's own error."""
+    try:
+        yield
+    except (PythonException, Py4JJavaError) as error:
+        told = _told(str(error))
+        if told is None:
+            raise
+        raise told from error
+
+
+def _told(traceback: str) -> TrendlakeError | None:
+    codes = "SHARD_TOO_LARGE|OTHERWISE_WRITTEN|WINDOW_TOO_LARGE|TOO_MANY_MATCHES|NOT_SUPPORTED|BAD_EVENTS"
+    found = re.search(rf"\[({codes})\] (.*)", traceback)
+    if found is None:
+        return None
+    for known in (ShardTooLargeError, OtherwiseWrittenError):
+        if found[1] == known.code:
+            return known(found[2])
+    mine = TrendlakeError(found[2])
+    mine.code = found[1]
+    return mine

@@ -1,0 +1,34 @@
+"""A project of one's own made by the command's words: a source `trades` out of a file, a pattern over it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from jobs.cli import app
+
+FALLING = """\
+name: falling
+source: trades
+pattern: Trade E+
+where: ["[company]", "E.price > NEXT(E).price"]
+return: {trends: COUNT(*), lowest: MIN(E.price)}
+group_by: [company]
+within: 1 minute
+"""
+
+
+def told(*arguments: str | Path, code: int = 0) -> str:
+    """What the command prints, ending with the exit code `code`."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def start(folder: Path, file: Path, rows: str) -> None:
+    """A project in `folder` with the source `trades`, whose events are all of the type Trade: `rows`, put in `file`."""
+    file.write_text(rows)
+    told("init", folder)
+    columns = ["--event-id", "id", "--event-time", "at", "--type", "Trade"]
+    told("new", "source", "trades", "--from", file, *columns, "--project-dir", folder)
