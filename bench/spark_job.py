@@ -33,7 +33,7 @@ from pipelines.warehouse import read_at
 
 EVENTS = 10_000_000
 COMPANIES = 1_000
-ROUNDS = 6
+ROUNDS = 10
 STEPS = (compute, check_results, publish)
 
 

@@ -16,6 +16,8 @@ from cep_core import AnyPlan
 TASKS_PER_CORE = 3
 MIN_ROWS = 50_000
 """A worker's start costs more than this many rows: fewer are not spread further."""
+SHARE = 20
+"""Of a time shard's windows one in so many may be there for its neighbour's events, where each core has one."""
 SLACK = 2
 """Partitions made without counting may be this many times as full as the mean one."""
 
@@ -65,7 +67,9 @@ def few(rows: int, target: int, cores: int) -> int:
 def first(plan: AnyPlan, rows: int, windows: range, limit: int, cores: int) -> tuple[Cut, int]:
     """Time shards of a size that keeps every core busy and copies few events; and the rows a partition should have."""
     target = max(min(limit, -(-rows // (cores * TASKS_PER_CORE))), min(MIN_ROWS, limit))
-    most = max(1, len(windows) // _overlap(plan))
+    shared = _overlap(plan) - 1
+    most = len(windows) // (shared * SHARE) if shared else len(windows)
+    most = max(1, min(max(most, cores), len(windows) // (shared + 1)))
     return Cut(windows, -(-len(windows) // max(1, min(most, -(-rows // target))))), target
 
 

@@ -28,7 +28,7 @@ DERIVED = ("row", "multiple", "not_missing", "items", "distinct_items")
 """Kinds of rules that are judged on a column of truth values."""
 DERIVED_HERE = (*DERIVED, "in_set", "range", "length", "pattern")
 """Those of a table that is brought here."""
-FEW = 100_000
+FEW = 500_000
 """So many rows, of the columns that rules speak of, this process can hold."""
 
 

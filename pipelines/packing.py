@@ -2,7 +2,8 @@
 scan takes blocks of many rows, and for each partition that some of them go to makes one row: the partition's number and
 its events as an Arrow stream. A few hundred such rows are shuffled, and read where they arrive without being copied.
 
-Texts of the group travel as dictionaries. An event's type is one of the few the plan names, so its number travels, and
+The events of a time shard lie together there, and what lies where is told beside them, not in each row. Texts of the
+group travel as dictionaries. An event's type is one of the few the plan names, so its number travels, and
 nothing where there is only one.
 """
 
@@ -30,12 +31,14 @@ from pipelines.quarantine import column
 Array = Any
 Batches = Iterator[pa.RecordBatch]
 
-SHARD = "__trendlake_shard"
 PARTITION = "partition"
 SCHEMA = pa.schema({PARTITION: pa.int32(), "events": pa.binary()})
 BLOCK_ROWS = 1 << 19
 BLOCK_BYTES = 1 << 26
 """A block is at most one batch more than this: what a worker holds while it packs, some three times over."""
+SHARDS = b"trendlake_shards"
+"""Metadata of a stream of events: int32 pairs of a time shard and how many of the events, as they lie, are its own.
+Without it all are of shard 0."""
 
 
 def typed(plan: AnyPlan, events: DataFrame | Files) -> DataFrame | Files:
@@ -60,7 +63,7 @@ def packer(plan: AnyPlan, cut: Cut) -> Callable[[Batches], Batches]:
         for block in blocks(batches, max(1, BLOCK_ROWS // copies(plan, cut))):
             keyed = encoded(plan, block)
             placed = place(plan, cut, keyed)
-            for partition, events in parted(keyed, placed, tell_shard=cut.shards > 1):
+            for partition, events in parted(keyed, placed, cut.shards):
                 number = arrow(np.array([partition], np.int32))
                 yield pa.RecordBatch.from_arrays([number, _stream(events)], schema=SCHEMA)
 
@@ -96,11 +99,12 @@ def encoded(plan: AnyPlan, block: pa.Table) -> pa.Table:
     return block
 
 
-def parted(block: pa.Table, placed: Placed, *, tell_shard: bool) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The placed rows of each partition, in the block's order; with the column `SHARD` where that is asked for."""
+def parted(block: pa.Table, placed: Placed, shards: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The placed rows of each partition by time shard, else in the block's order; with `SHARDS` where there are
+    several."""
     if not len(placed.rows):
         return
-    order, starts = _by_partition(placed.partition, int(placed.partition.max()) + 1)
+    order, starts = _ordered(placed, shards)
     rows = placed.rows[order]
     taken: dict[str, Array] = {}
     dictionaries: dict[str, tuple[Array, Array]] = {}
@@ -111,15 +115,31 @@ def parted(block: pa.Table, placed: Placed, *, tell_shard: bool) -> Iterator[tup
             taken[name] = numbers(array.indices, -1)[rows]
         else:
             taken[name] = array.take(arrow(rows))
-    if tell_shard:
-        taken[SHARD] = arrow(placed.shard[order])
     for partition, (start, end) in enumerate(pairwise(starts)):
         if start < end:
             arrays = [
                 _compact(*dictionaries[name], values[start:end]) if name in dictionaries else values[start:end]
                 for name, values in taken.items()
             ]
-            yield partition, pa.RecordBatch.from_arrays(arrays, list(taken))
+            events = pa.RecordBatch.from_arrays(arrays, list(taken))
+            yield partition, events if shards == 1 else _telling(events, placed.shard[order[start:end]])
+
+
+def _ordered(placed: Placed, shards: int) -> tuple[Array, Array]:
+    """As `_by_key` of the partitions, each by shard."""
+    partitions = int(placed.partition.max()) + 1
+    if shards == 1:
+        return _by_key(placed.partition, partitions)
+    by_shard, _ = _by_key(placed.shard, shards)
+    order, starts = _by_key(placed.partition[by_shard], partitions)
+    return by_shard[order], starts
+
+
+def _telling(events: pa.RecordBatch, shard: Array) -> pa.RecordBatch:
+    """The events, which lie by `shard`, with `SHARDS`."""
+    starts = np.flatnonzero(np.diff(shard, prepend=shard[0] - 1))
+    runs = np.stack([shard[starts], np.diff(starts, append=len(shard))], axis=1).astype(np.int32)
+    return events.replace_schema_metadata({SHARDS: runs.tobytes()})
 
 
 def _compact(dictionary: Array, numbers: Array, codes: Array) -> Array:
@@ -141,11 +161,16 @@ def _stream(batch: pa.RecordBatch) -> Array:
     return pa.Array.from_buffers(pa.binary(), 1, [None, ends, written])
 
 
-def unpacked(plan: AnyPlan, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The events of a batch of `SCHEMA`, part by part, with their types named again."""
+def unpacked(plan: AnyPlan, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The events of a batch of `SCHEMA`, part by part, each with its time shard, with their types named again."""
     for value in batch.column("events"):
         for events in pa.ipc.open_stream(value.as_buffer()):
-            yield _named(plan, events)
+            told = (events.schema.metadata or {}).get(SHARDS)
+            runs = np.array([[0, events.num_rows]]) if told is None else np.frombuffer(told, np.int32).reshape(-1, 2)
+            named, start = _named(plan, events), 0
+            for shard, rows in runs.tolist():
+                yield shard, named.slice(start, rows)
+                start += rows
 
 
 def _named(plan: AnyPlan, events: pa.RecordBatch) -> pa.RecordBatch:
@@ -160,18 +185,18 @@ def _named(plan: AnyPlan, events: pa.RecordBatch) -> pa.RecordBatch:
 
 
 @njit(cache=True, nogil=True)
-def _by_partition(partition: Array, count: int) -> tuple[Array, Array]:
-    """Row numbers by partition, in their order; where each partition starts, and the end."""
+def _by_key(key: Array, count: int) -> tuple[Array, Array]:
+    """Row numbers by key (of `count`), in their order; where each key's start, and the end."""
     starts = np.zeros(count + 1, np.int64)
-    for i in range(partition.shape[0]):
-        starts[partition[i] + 1] += 1
-    for p in range(count):
-        starts[p + 1] += starts[p]
-    order = np.empty(partition.shape[0], np.int64)
+    for i in range(key.shape[0]):
+        starts[key[i] + 1] += 1
+    for k in range(count):
+        starts[k + 1] += starts[k]
+    order = np.empty(key.shape[0], np.int64)
     at = starts[:-1].copy()
-    for i in range(partition.shape[0]):
-        order[at[partition[i]]] = i
-        at[partition[i]] += 1
+    for i in range(key.shape[0]):
+        order[at[key[i]]] = i
+        at[key[i]] += 1
     return order, starts
 
 

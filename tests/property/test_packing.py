@@ -22,7 +22,7 @@ from cep_core.windows import Windows
 from pipelines import packing
 from pipelines.cut import Cut
 from pipelines.hashing import row_hashes
-from pipelines.packing import SHARD, packer, unpacked
+from pipelines.packing import packer, unpacked
 from pipelines.placing import place, time_shards
 
 TYPES = {
@@ -142,13 +142,13 @@ def test_events_arrive_as_they_were_sent(
     placed = place(plan, cut, events)
     arrived: dict[int, list[dict[str, Any]]] = {}
     for batch in packer(plan, cut)(iter(events.to_batches(max_chunksize=step))):
-        for part in unpacked(plan, batch):
-            arrived.setdefault(batch["partition"][0].as_py(), []).extend(part.to_pylist())
+        for shard, part in unpacked(plan, batch):
+            told = [row | {"shard": shard} for row in part.to_pylist()]
+            arrived.setdefault(batch["partition"][0].as_py(), []).extend(told)
     expected: dict[int, list[dict[str, Any]]] = {}
     values = kept.to_pylist()
     for row, shard, partition in zip(placed.rows, placed.shard, placed.partition, strict=True):
-        told = {SHARD: int(shard)} if cut.shards > 1 else {}
-        expected.setdefault(int(partition), []).append(values[row] | told)
+        expected.setdefault(int(partition), []).append(values[row] | {"shard": int(shard)})
     assert {p: written(found) for p, found in arrived.items()} == {p: written(found) for p, found in expected.items()}
 
 
