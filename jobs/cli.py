@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from jobs.options import AsOf, Limit, Pattern, ProfileName, ProjectDir
+from jobs.options import AsOf, Json, Limit, Pattern, ProfileName, ProjectDir
 from jobs.outcome import EXIT_CODES, MISTAKE, guarded
 from jobs.quarantine_words import quarantine
 from jobs.run_words import add_run_words
@@ -52,6 +52,7 @@ def validate(
         Optional[list[Path]],  # noqa: UP045
         typer.Argument(help="Pattern files or data contracts; all of the project when none is given."),
     ] = None,
+    as_json: Json = False,
     project_dir: ProjectDir = None,
 ) -> None:
     """Check pattern files and data contracts: every mistake of every file, with its place.
@@ -61,7 +62,7 @@ def validate(
     from jobs.showing import print_validation
     from pipelines.project import find_project
 
-    if not print_validation(find_project(project_dir), files or []):
+    if not print_validation(find_project(project_dir), files or [], as_json=as_json):
         raise typer.Exit(MISTAKE)
 
 
@@ -122,7 +123,7 @@ def explain(
 @app.command()
 @guarded
 def show(
-    pattern: Pattern, limit: Limit = 10, as_of: AsOf = None, profile: ProfileName = None,
+    pattern: Pattern, limit: Limit = 10, as_of: AsOf = None, as_json: Json = False, profile: ProfileName = None,
     project_dir: ProjectDir = None,
 ) -> None:  # fmt: skip
     """The busiest rows of a pattern's results: those with the most trends; now, or as they were.
@@ -136,14 +137,14 @@ def show(
     place = running.find_place(project_dir, profile)
     place.project.pattern_path(pattern)
     with running.session(place, f"trendlake show {pattern}") as spark:
-        showing.print_results(place, spark, pattern, limit, as_of)
+        showing.print_results(place, spark, pattern, limit, as_of, as_json=as_json)
 
 
 @app.command()
 @guarded
 def runs(
     pattern: Annotated[Optional[str], typer.Argument(help="Only runs of this pattern.")] = None,  # noqa: UP045
-    limit: Limit = 20, profile: ProfileName = None, project_dir: ProjectDir = None,
+    limit: Limit = 20, as_json: Json = False, profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> None:  # fmt: skip
     """The newest run records: what each stage read, wrote and took.
 
@@ -153,7 +154,7 @@ def runs(
 
     place = running.find_place(project_dir, profile)
     with running.session(place, "trendlake runs") as spark:
-        showing.print_runs(place, spark, pattern, limit)
+        showing.print_runs(place, spark, pattern, limit, as_json=as_json)
 
 
 app.command("try")(try_)

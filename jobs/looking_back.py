@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from cep_core import AnyPlan
+from jobs.as_json import print_json
 from jobs.running import Place, find_place, session
 from jobs.showing import console
 from jobs.times import micros_of
@@ -25,20 +26,29 @@ def _plan(place: Place, pattern: str) -> tuple[str, AnyPlan]:
     return loaded.name, plan
 
 
-def diff(pattern: str, since: str, until: str, limit: int, profile: str | None, folder: Path | None) -> None:
+def diff(
+    pattern: str, since: str, until: str, limit: int, as_json: bool, profile: str | None, folder: Path | None
+) -> None:  # fmt: skip
     """What changed in the results between two versions or times."""
     place = find_place(folder, profile)
     name, plan = _plan(place, pattern)
     with session(place, f"trendlake diff {name}") as spark:
-        print_diff(spark, place.warehouse.results(name), plan, (since, until), limit)
+        print_diff(spark, place.warehouse.results(name), plan, (since, until), limit, as_json=as_json)
 
 
-def print_diff(spark: SparkSession, path: str, plan: AnyPlan, asked: tuple[str, str], limit: int) -> None:
+def print_diff(
+    spark: SparkSession, path: str, plan: AnyPlan, asked: tuple[str, str], limit: int, *, as_json: bool = False
+) -> None:
     """Rows that differ, and which versions of the source made it so."""
     from pipelines.revision.past import between, reasons, version_of
 
     first, last = (version_of(spark, path, text) for text in asked)
     counts, rows = between(spark, path, plan, first, last)
+    if as_json:
+        found = [row.asDict(recursive=True) for row in rows.limit(limit).collect()]
+        commits = [{"version": item.version, **item.note} for item in reasons(spark, path, first, last)]
+        print_json({"from": first, "to": last, "counts": counts, "rows": found, "commits": commits})
+        return
     told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     table = Table(title=f"version {first} to {last}: {told}", title_justify="left")
     for heading in ("", *plan.key, "values"):
@@ -54,17 +64,21 @@ def print_diff(spark: SparkSession, path: str, plan: AnyPlan, asked: tuple[str, 
         console.print(_why(commit.version, commit.note), soft_wrap=True)
 
 
-def history(pattern: str, groups: list[str], window: str, profile: str | None, folder: Path | None) -> None:
+def history(
+    pattern: str, groups: list[str], window: str, as_json: bool, profile: str | None, folder: Path | None
+) -> None:  # fmt: skip
     """Every value that a group's rows have had in a window."""
     place = find_place(folder, profile)
     name, plan = _plan(place, pattern)
     asked = dict(_pair(item) for item in groups)
     micros = micros_of(window, "--window")
     with session(place, f"trendlake history {name}") as spark:
-        print_history(spark, place.warehouse.results(name), plan, asked, micros)
+        print_history(spark, place.warehouse.results(name), plan, asked, micros, as_json=as_json)
 
 
-def print_history(spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, str], time_us: int) -> None:
+def print_history(
+    spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, str], time_us: int, *, as_json: bool = False
+) -> None:
     """A line for each value, with the commit that gave it."""
     from pipelines.revision.past import values
     from pipelines.warehouse import exists
@@ -72,6 +86,10 @@ def print_history(spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping
     if not exists(spark, path):
         raise ProjectError(f"there are no results yet in {path}")
     found = values(spark, path, plan, groups, time_us)
+    if as_json:
+        told = [{"version": value.commit.version, **value.commit.note, "row": value.row} for value in found]
+        print_json({"values": told})
+        return
     if not found:
         console.print("no such row has been there")
     shown = [item for item in plan.result_schema.names if not item.endswith("_log10")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -13,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cep_core import AnyPlan, Plan, compile_plan, load_pattern
+from jobs.as_json import print_json
 from jobs.running import Place
 from pipelines.errors import ProjectError
 from pipelines.project import Project
@@ -31,12 +33,20 @@ if not console.is_terminal:
     console.width = NARROW
 
 
-def print_validation(project: Project, files: list[Path]) -> bool:
+def print_validation(project: Project, files: list[Path], *, as_json: bool = False) -> bool:
     """One line for each good file, every mistake of the others; whether all are good."""
     from pipelines.validate import check_files
 
+    found = check_files(project, files)
+    if as_json:
+        told = [
+            {"file": str(path), "good": error is None, "error": error and str(error), "notes": list(map(str, warnings))}
+            for path, error, warnings in found
+        ]
+        print_json({"files": told})
+        return all(item["good"] for item in told)
     good = True
-    for path, error, warnings in check_files(project, files):
+    for path, error, warnings in found:
         if error is None:
             console.print(f"ok    {path}")
         else:
@@ -70,7 +80,7 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> None
 
 
 def print_results(
-    place: Place, spark: SparkSession, pattern: str, limit: int, as_of: str | None = None
+    place: Place, spark: SparkSession, pattern: str, limit: int, as_of: str | None = None, *, as_json: bool = False
 ) -> None:  # fmt: skip
     """The rows with the most trends; of other kinds, the latest. Of the version or time `as_of`, where one is given."""
     from pyspark.sql.functions import lit
@@ -93,10 +103,14 @@ def print_results(
         message = f"the results of {loaded.name} are of an earlier form of the pattern, without {missing}"
         raise ProjectError(message, hint=f"run `trendlake run {loaded.name}`")
     ranked = results.orderBy(column(rank_of(plan)).desc_nulls_last(), *map(column, plan.key)).limit(limit)
-    rows = [row.asDict() for row in ranked.select(*map(column, plan.result_schema.names)).collect()]
+    rows = [row.asDict(recursive=as_json) for row in ranked.select(*map(column, plan.result_schema.names)).collect()]
     which = "busiest" if rank_of(plan).endswith("_log10") else "latest"
-    console.print(table_of(plan, f"{loaded.name}: the {which} of {results.count():,} rows", rows))
     stale = results.where(~column("plan_hash").eqNullSafe(lit(plan.hash))).count()
+    if as_json:
+        about: dict[str, Any] = {"pattern": loaded.name, "table": path, "which": which, "rows_in_all": results.count()}
+        print_json({**about, "stale_rows": stale, "rows": rows})
+        return
+    console.print(table_of(plan, f"{loaded.name}: the {which} of {results.count():,} rows", rows))
     if stale:
         told = f"{stale:,} rows are of an earlier form of the pattern; `trendlake revise {loaded.name}` says which"
         console.print(told, soft_wrap=True)
@@ -153,11 +167,16 @@ def _time(value: datetime | None) -> str:
     return "" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def print_runs(place: Place, spark: SparkSession, pattern: str | None, limit: int) -> None:
+def print_runs(
+    place: Place, spark: SparkSession, pattern: str | None, limit: int, *, as_json: bool = False
+) -> None:  # fmt: skip
     """The newest records of `trendlake_runs`."""
     from pipelines.runs import listed
 
     newest = listed(spark, place.warehouse, pattern, limit)
+    if as_json:
+        print_json({"records": [] if newest is None else [_record(row.asDict()) for row in newest.collect()]})
+        return
     if newest is None:
         console.print(f"no run yet in {place.warehouse.root}", soft_wrap=True)
         return
@@ -175,3 +194,9 @@ def print_runs(place: Place, spark: SparkSession, pattern: str | None, limit: in
     for row in rows:
         if row["error"]:
             console.print(f"{row['run_id']} {row['stage']}: {row['error']}", soft_wrap=True)
+
+
+def _record(row: dict[str, Any]) -> dict[str, Any]:
+    """A run record; what it holds as JSON is not told as text."""
+    held = {name: json.loads(row[name]) for name in ("checks", "note") if row.get(name)}
+    return row | held

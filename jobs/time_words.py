@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.options import AnyRunId, Limit, Pattern, ProfileName, ProjectDir
+from jobs.options import AnyRunId, Json, Limit, Pattern, ProfileName, ProjectDir
 from jobs.outcome import guarded
 
 
@@ -35,7 +35,7 @@ def diff(
     pattern: Pattern,
     since: Annotated[str, typer.Option("--from", help="A version of the results, or a time (ISO 8601).")],
     until: Annotated[str, typer.Option("--to", help="A later version or time.")],
-    limit: Limit = 20, profile: ProfileName = None, project_dir: ProjectDir = None,
+    limit: Limit = 20, as_json: Json = False, profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> None:  # fmt: skip
     """Rows that were added, changed or retracted between two versions of the results, and why.
 
@@ -43,7 +43,7 @@ def diff(
     """
     from jobs import looking_back
 
-    looking_back.diff(pattern, since, until, limit, profile, project_dir)
+    looking_back.diff(pattern, since, until, limit, as_json, profile, project_dir)
 
 
 @guarded
@@ -54,6 +54,7 @@ def history(
         list[str] | None,
         typer.Option("--group", help="COLUMN=VALUE, once for each column."),
     ] = None,
+    as_json: Json = False,
     profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> None:  # fmt: skip
     """Every value that a group's rows have had in a window, and which version of the source gave it.
@@ -62,7 +63,7 @@ def history(
     """
     from jobs import looking_back
 
-    looking_back.history(pattern, group or [], window, profile, project_dir)
+    looking_back.history(pattern, group or [], window, as_json, profile, project_dir)
 
 
 @guarded

@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 from pipelines.contract_rules import Rule
 from pipelines.names import column
 from pipelines.rule_text import reason_of
+from pipelines.twice import any_twice
 
 BROKEN = "__trendlake_broken"
 """Column of an annotated table: the rules a row breaks, array of (rule, reason); empty for a good row."""
@@ -34,14 +35,9 @@ def unique_rules(rules: Sequence[Rule]) -> list[Rule]:
     return list({rule.columns: rule for rule in reversed(found)}.values())[::-1]
 
 
-def annotate_duplicates(
-    frame: DataFrame, rules: Sequence[Rule], rest: DataFrame | None, *, look: bool = True
-) -> DataFrame:
+def annotate_duplicates(frame: DataFrame, rules: Sequence[Rule], rest: DataFrame | None) -> DataFrame:
     """`frame` with the rows that repeat a key marked. `rest`: the rows of the table that `frame` does not hold; both
-    with `BROKEN` by the rules of single rows. With `look`, whether any key is repeated is asked first: of many rows
-    that is cheaper than to order them all."""
-    if look and not any(_repeated(frame, rule) or (rest is not None and _shared(frame, rest, rule)) for rule in rules):
-        return frame
+    with `BROKEN` by the rules of single rows."""
     every = frame.withColumn(INSIDE, sf.lit(True))
     if rest is not None:
         # Backwards: the last rule judges a row by others, of whom the rules before it must have judged. A row of `rest`
@@ -55,25 +51,34 @@ def annotate_duplicates(
 
 def related(rest: DataFrame, rows: DataFrame, rule: Rule) -> DataFrame:
     """The rows of `rest` that share the rule's key with one of `rows`; both with `BROKEN`, good rows only."""
-    keys = _judged(rows, rule).select(*[column(name).alias(f"{KEY}{i}") for i, name in enumerate(rule.columns)])
+    good = sf.size(BROKEN) == 0
+    return _sharing(rest.where(good), rows.where(good), rule)
+
+
+def repeats(good: DataFrame, rest: DataFrame | None, rules: Sequence[Rule]) -> bool:
+    """Whether a row of `good` repeats a key of another of them, or of `rest`; both keep the rules of single rows. To
+    ask takes a fraction of the time that it takes to order many rows, as `annotate_duplicates` does."""
+    return any(_twice(good, rule) or (rest is not None and not _sharing(rest, good, rule).isEmpty()) for rule in rules)
+
+
+def _sharing(rest: DataFrame, rows: DataFrame, rule: Rule) -> DataFrame:
+    """The rows of `rest` that share the rule's key with one of `rows`."""
+    keys = rows.where(_has_key(rule)).select(*[column(name).alias(f"{KEY}{i}") for i, name in enumerate(rule.columns)])
     same = [column(name).eqNullSafe(sf.col(f"{KEY}{i}")) for i, name in enumerate(rule.columns)]
-    return _judged(rest, rule).join(keys, same, "left_semi")
+    return rest.where(_has_key(rule)).join(keys, same, "left_semi")
 
 
-def _judged(frame: DataFrame, rule: Rule) -> DataFrame:
-    """The rows a rule speaks of: good so far, and with a key. A single column's NULL is no value, in a key of several
-    it is one."""
-    has_key = column(rule.columns[0]).isNotNull() if len(rule.columns) == 1 else sf.lit(True)
-    return frame.where((sf.size(BROKEN) == 0) & has_key)
+def _has_key(rule: Rule) -> Column:
+    """Whether the rule speaks of a row: a single column's NULL is no value, in a key of several it is one."""
+    return column(rule.columns[0]).isNotNull() if len(rule.columns) == 1 else sf.lit(True)
 
 
-def _repeated(frame: DataFrame, rule: Rule) -> bool:
-    """Whether a key is in `frame` twice: counting keys is cheap, ordering whole rows is not."""
-    return not _judged(frame, rule).groupBy(*map(column, rule.columns)).count().where(sf.col("count") > 1).isEmpty()
-
-
-def _shared(frame: DataFrame, rest: DataFrame, rule: Rule) -> bool:
-    return not related(rest, frame, rule).isEmpty()
+def _twice(frame: DataFrame, rule: Rule) -> bool:
+    """Whether a key is in `frame` twice. The keys' hashes first: those that are all different are of different keys."""
+    keyed, key = frame.where(_has_key(rule)), [column(name) for name in rule.columns]
+    if not any_twice(keyed.select(sf.xxhash64(*key))):
+        return False
+    return not keyed.groupBy(*key).count().where(sf.col("count") > 1).isEmpty()
 
 
 def _marked(frame: DataFrame, rule: Rule) -> DataFrame:
@@ -82,6 +87,5 @@ def _marked(frame: DataFrame, rule: Rule) -> DataFrame:
     good = sf.size(BROKEN) == 0
     order = [column(name).asc_nulls_first() for name in frame.columns if name not in (BROKEN, INSIDE)]
     number = sf.row_number().over(Window.partitionBy(*key, good).orderBy(*order))
-    has_key = column(rule.columns[0]).isNotNull() if len(rule.columns) == 1 else sf.lit(True)
-    repeated = good & has_key & (number > 1)
+    repeated = good & _has_key(rule) & (number > 1)
     return frame.withColumn(BROKEN, sf.when(repeated, sf.array(entry(rule))).otherwise(sf.col(BROKEN)))

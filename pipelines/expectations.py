@@ -4,7 +4,8 @@ A rule that Great Expectations has no expectation for (a condition over several 
 holds whether each row keeps it. Nothing is sent anywhere, nothing is stored: the context is ephemeral.
 
 On Spark the judge asks for some ten jobs, however few the rows. A small table is brought here by one: with a column of
-truth values for each rule of single rows, so that Spark's own comparisons say who keeps it, as in the split.
+truth values for each rule of single rows, so that Spark's own comparisons say who keeps it, as in the split. A large
+one of which the split has set nothing apart is judged on such columns too, which are small enough to be held.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ DERIVED = ("row", "multiple", "not_missing", "items", "distinct_items")
 """Kinds of rules that are judged on a column of truth values."""
 DERIVED_HERE = (*DERIVED, "in_set", "range", "length", "pattern")
 """Those of a table that is brought here."""
+DERIVED_ALONE = (*DERIVED_HERE, "not_null", "unique")
+"""Those of a table of which it is known that no row repeats a key."""
 FEW = 500_000
 """So many rows, of the columns that rules speak of, this process can hold."""
 
@@ -37,15 +40,27 @@ def verdicts(frame: DataFrame, rules: Sequence[Rule], suite_name: str, rows: int
     return judge_here(frame, rules, suite_name)[0] if rows <= FEW else judge(frame, rules, suite_name)
 
 
+def flags_of(frame: DataFrame, rules: Sequence[Rule], others: Sequence[Column]) -> tuple[DataFrame, dict[str, str]]:
+    """As `renamed`: the truth values of a table without a repeated key, for `judge_flags`."""
+    return renamed(frame, rules, DERIVED_ALONE, others)
+
+
+def judge_flags(
+    flags: DataFrame, names: Mapping[str, str], rules: Sequence[Rule], suite_name: str, rows: int
+) -> list[dict[str, Any]]:
+    """As `judge`, of what `flags_of` has made."""
+    if rows > FEW:
+        return _on_spark(flags, rules, names, suite_name)
+    return _here(flags.toArrow(), rules, names, suite_name)
+
+
 def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[dict[str, Any]]:
     """The verdict on every rule: `{check, column, success, observed, expected}`, in the order of `rules`.
 
     `frame` is read several times: persist it. Raises RuntimeError when Great Expectations could not judge a rule.
     """
-    if not rules:
-        return []
     judged, names = renamed(frame, rules, DERIVED)
-    return _judged(lambda sources: sources.add_spark("spark", persist=False), judged, rules, names, suite_name)
+    return _on_spark(judged, rules, names, suite_name)
 
 
 def judge_here(
@@ -53,19 +68,29 @@ def judge_here(
 ) -> tuple[list[dict[str, Any]], pa.Table]:
     """As `judge`, for a table that this process can hold, which is read once; and that table: a row for each row, with
     the columns `others`."""
-    import pandas as pd
-
     judged, names = renamed(frame, rules, DERIVED_HERE, others)
     table = judged.toArrow()
-    if not rules:
-        return [], table
+    return _here(table, rules, names, suite_name), table
+
+
+def _on_spark(
+    judged: DataFrame, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str
+) -> list[dict[str, Any]]:
+    return _judged(lambda sources: sources.add_spark("spark", persist=False), judged, rules, names, suite_name)
+
+
+def _here(table: pa.Table, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str) -> list[dict[str, Any]]:
+    import pandas as pd
+
     here = table.to_pandas(types_mapper=pd.ArrowDtype)
-    return _judged(lambda sources: sources.add_pandas("here"), here, rules, names, suite_name), table
+    return _judged(lambda sources: sources.add_pandas("here"), here, rules, names, suite_name)
 
 
 def _judged(
     add_source: Callable[[Any], Any], data: Any, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str
 ) -> list[dict[str, Any]]:
+    if not rules:
+        return []
     context = quiet_context()
     import great_expectations as gx
 
@@ -95,13 +120,15 @@ def renamed(
     frame: DataFrame, rules: Sequence[Rule], derived: Sequence[str], others: Sequence[Column] = ()
 ) -> tuple[DataFrame, dict[str, str]]:
     """The columns the rules speak of, those of truth values for rules of the kinds `derived`, and `others`, under names
-    that need no quoting (Great Expectations quotes none), with the names by column and by rule."""
+    that need no quoting (Great Expectations quotes none), with the names by column and by rule. Where `unique` is among
+    `derived`, no row may repeat a key."""
     names: dict[str, str] = {}
     columns: list[Column] = [sf.lit(True).alias("row_there"), *others]
     for rule in rules:
         if rule.kind in derived:
             names[f"rule {rule.name}"] = f"rule_{len(names)}"
-            columns.append(is_good(rule).alias(names[f"rule {rule.name}"]))
+            kept = sf.lit(True) if rule.kind == "unique" else is_good(rule)
+            columns.append(kept.alias(names[f"rule {rule.name}"]))
         for name in () if rule.kind in derived else rule.columns:
             if f"column {name}" not in names:
                 plain = re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) and not name.startswith(

@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule, Scalar
-from pipelines.duplicates import BROKEN, annotate_duplicates, entry, unique_rules
+from pipelines.duplicates import BROKEN, annotate_duplicates, entry, repeats, unique_rules
 from pipelines.errors import ContractRuleError, SourceSchemaError
 from pipelines.names import column, quoted
 from pipelines.row_condition import as_column
@@ -101,11 +101,19 @@ def annotate(
     """`frame` with the column `BROKEN`. `rest`: the rows of the table that `frame` does not hold, among whom a key must
     not be repeated either. Without `unique`, rules of uniqueness are taken as kept: where they are known to be.
     Raises ContractRuleError for a condition that Spark refuses."""
-    flagged = _flagged(frame, rules)
-    keyed = unique_rules(rules) if unique else []
-    if not keyed:
-        return flagged
-    return annotate_duplicates(flagged, keyed, None if rest is None else _flagged(rest, rules))
+    return marked(frame, rules, rest) if unique and repeated(frame, rules, rest) else _flagged(frame, rules)
+
+
+def marked(frame: DataFrame, rules: Sequence[Rule], rest: DataFrame | None) -> DataFrame:
+    """As `annotate`, without asking first whether a key is repeated."""
+    others = None if rest is None else _flagged(rest, rules)
+    return annotate_duplicates(_flagged(frame, rules), unique_rules(rules), others)
+
+
+def repeated(frame: DataFrame, rules: Sequence[Rule], rest: DataFrame | None) -> bool:
+    """Whether a row of `frame` that keeps the rules of single rows repeats a key."""
+    keyed = unique_rules(rules)
+    return bool(keyed) and repeats(keeping(frame, rules), None if rest is None else keeping(rest, rules), keyed)
 
 
 def _flagged(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
@@ -136,8 +144,13 @@ def good_rows(annotated: DataFrame) -> DataFrame:
 def keeping(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     """The rows that keep every rule of single rows, by a plain filter: what `annotate` without `unique` leaves, but no
     row is given its list of reasons, which costs more than to read it."""
+    return frame.where(kept_by(rules))
+
+
+def kept_by(rules: Sequence[Rule]) -> Column:
+    """Whether a row keeps every rule of single rows that sets rows apart."""
     kept = [is_good(rule) for rule in rules if rule.quarantines and rule.kind != "unique"]
-    return frame.where(reduce(lambda a, b: a & b, kept)) if kept else frame
+    return reduce(lambda a, b: a & b, kept, sf.lit(True))
 
 
 def bad_rows(annotated: DataFrame, run_id: str, source_version: int) -> DataFrame:

@@ -197,7 +197,7 @@ def _refuse_broken(contract: Contract, fresh: DataFrame, rest: DataFrame) -> Non
     keyed = unique_rules(contract.rules)
     key = q.column(contract.roles["event_id"])
     why = sf.array_join(sf.col(q.BROKEN).getField("reason"), "; ")
-    told = annotate_duplicates(judged, keyed, None, look=False).where(sf.size(q.BROKEN) > 0).select(key, why)
+    told = annotate_duplicates(judged, keyed, None).where(sf.size(q.BROKEN) > 0).select(key, why)
     faults = [f"{row[0]}: {row[1]}" for row in told.collect()]
     for rule in keyed:
         taken = related(judged, others, rule).select(key)

@@ -150,7 +150,7 @@ def _meets(source: DataFrame, changed: DataFrame, rule: Rule) -> bool:
 def _judged(rows: DataFrame, contract: Contract) -> DataFrame:
     """Rows that hold all who decide about each other, with `BROKEN`."""
     flagged = q.annotate(rows, contract.rules, unique=False)
-    return annotate_duplicates(flagged, unique_rules(contract.rules), None, look=False)
+    return annotate_duplicates(flagged, unique_rules(contract.rules), None)
 
 
 def _judged_anew(source: DataFrame, net: DataFrame, contract: Contract) -> DataFrame:

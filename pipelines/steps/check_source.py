@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark import StorageLevel
@@ -10,8 +12,9 @@ from pyspark.sql import functions as sf
 
 from pipelines import quarantine as q
 from pipelines.contract import Contract
+from pipelines.contract_rules import Rule
 from pipelines.errors import SourceMissingError, ToleranceError
-from pipelines.expectations import verdicts
+from pipelines.expectations import flags_of, judge_flags, verdicts
 from pipelines.runs import Record, recorded
 from pipelines.steps.run import Run
 from pipelines.upstream import how_to_make
@@ -40,20 +43,57 @@ def check_source(run: Run) -> Record:
         source = read_at(run.spark, path, record.source_version)
         q.check_columns(source, run.contract)
         inside = q.in_range(run.contract, *run.span)
-        annotated = q.annotate(source.where(inside), run.contract.rules, rest=source.where(~inside))
-        annotated = annotated.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            _split_and_judge(run, annotated, record)
-        finally:
-            annotated.unpersist()
+        _split_and_judge(run, source.where(inside), source.where(~inside), record)
         _within_tolerance(run, record)
     return record
 
 
-def _split_and_judge(run: Run, annotated: DataFrame, record: Record) -> None:
-    counted = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
-    record.rows_in, record.rows_quarantined = counted[0], counted[1]
-    record.rows_out = counted[0] - counted[1]
+def _split_and_judge(run: Run, rows: DataFrame, rest: DataFrame, record: Record) -> None:
+    """`rest`: the rows of the table that are not `rows`."""
+    rules, name = run.contract.rules, run.contract.name
+    annotated = q.annotate(rows, rules, unique=False)
+    repeated = q.repeated(rows, rules, rest)
+    found, again = None if repeated else _judged_alone(rows, rules, name, record), 0
+    if found is None:
+        with _held(q.marked(rows, rules, rest) if repeated else annotated) as annotated:
+            counted = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
+            record.rows_in, record.rows_quarantined, again = counted
+            record.rows_out = counted[0] - counted[1]
+            _quarantine(run, annotated, record)
+            found = verdicts(annotated.drop(q.BROKEN), rules, name, counted[0])
+    record.checks = [
+        verdict("contract", True, f"{name} {run.contract.version}", run.contract.fingerprint),
+        verdict(REPEATED, again == 0, f"{again} rows", "0 rows"),
+        *found,
+    ]
+
+
+def _judged_alone(rows: DataFrame, rules: Sequence[Rule], name: str, record: Record) -> list[dict[str, Any]] | None:
+    """The verdicts on rows that repeat no key, where none is bad, as in a table of many rows it should be: then a few
+    bits of each row are all that is held. For whole rows there may be no room, and to write them down takes longer than
+    all else."""
+    if not all(rule.quarantines for rule in rules if rule.kind == "unique"):
+        return None
+    flags, names = flags_of(rows, rules, [(~q.kept_by(rules)).alias("row_bad")])
+    with _held(flags):
+        count, bad = flags.agg(sf.count(sf.lit(1)), sf.count_if("row_bad")).collect()[0]
+        if bad:
+            return None
+        record.rows_in = record.rows_out = count
+        record.rows_quarantined = 0
+        return judge_flags(flags, names, rules, name, count)
+
+
+@contextmanager
+def _held(frame: DataFrame) -> Iterator[DataFrame]:
+    """`frame` in memory, from when it is first asked for."""
+    try:
+        yield frame.persist(StorageLevel.MEMORY_AND_DISK)
+    finally:
+        frame.unpersist()
+
+
+def _quarantine(run: Run, annotated: DataFrame, record: Record) -> None:
     version = int(record.source_version or 0)
     if record.rows_quarantined:
         key = f"{run.span[0]} {run.span[1]} {run.contract.fingerprint}"
@@ -64,11 +104,6 @@ def _split_and_judge(run: Run, annotated: DataFrame, record: Record) -> None:
             ),
             "writing the quarantine",
         )  # fmt: skip
-    record.checks = [
-        verdict("contract", True, f"{run.contract.name} {run.contract.version}", run.contract.fingerprint),
-        verdict(REPEATED, counted[2] == 0, f"{counted[2]} rows", "0 rows"),
-        *verdicts(annotated.drop(q.BROKEN), run.contract.rules, run.contract.name, record.rows_in),
-    ]
 
 
 def broken_rows(contract: Contract) -> tuple[Column, Column]:

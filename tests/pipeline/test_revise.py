@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -64,7 +65,7 @@ def changed(record: Record) -> tuple[int | None, int | None, int | None]:
     return record.rows_inserted, record.rows_updated, record.rows_deleted
 
 
-def test_late_changed_and_deleted_events(lake: Lake) -> None:
+def test_late_changed_and_deleted_events(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """Inserts, updates and retractions in one commit; only the windows they touch are computed; then all is quiet."""
     lake.deliver([*snowballs(1, 3), *snowballs(2, 2), *snowballs(3, 2, "AA")], feed="first")
     run = lake.run(lake.pattern(), *WEEK, "r1")
@@ -94,10 +95,10 @@ def test_late_changed_and_deleted_events(lake: Lake) -> None:
     assert latest_version(lake.spark, path) == before + 2
     again = all_steps(renamed(run, "all of it"))
     assert changed(again) == (0, 0, 0)
-    what_was_published(lake, run, before)
+    what_was_published(lake, run, before, capsys)
 
 
-def what_was_published(lake: Lake, run: Run, before: int) -> None:
+def what_was_published(lake: Lake, run: Run, before: int, capsys: pytest.CaptureFixture[str]) -> None:
     """The two clocks: any version can be read, compared with another, and followed row by row."""
     path = lake.warehouse.results(run.name)
     made = {
@@ -127,6 +128,14 @@ def what_was_published(lake: Lake, run: Run, before: int) -> None:
     assert f"version {before} to {before + 2}: 1 added, 1 changed, 1 retracted" in lines
     assert "snowballs 7 -> 8" in lines
     assert f"version {before + 1}, revision v1 of the source's version 3: retracted" in lines
+    print_diff(lake.spark, path, run.plan, (str(before), str(before + 2)), 10, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["counts"] == {"added": 1, "changed": 1, "retracted": 1}
+    assert {row["kind"] for row in told["rows"]} == set(told["counts"])
+    assert [commit["source_version"] for commit in told["commits"]] == [3, 5]
+    print_history(lake.spark, path, run.plan, {"carrier": "AA"}, micros_of("2013-03-03", ""), as_json=True)
+    had = json.loads(capsys.readouterr().out)["values"]
+    assert [(value["row"] or {}).get("carrier") for value in had] == ["AA", None]
 
 
 def test_quarantined_rows_that_are_repaired(lake: Lake) -> None:

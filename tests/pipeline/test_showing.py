@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from jobs import running, showing
@@ -54,6 +56,23 @@ def test_runs_prints_every_stage_and_errors(place: tuple[Place, Run], capsys: py
     assert "refused check_source: [TOLERANCE] 9 of 24 rows of 'flights' break its contract" in told
     showing.print_runs(where, run.spark, "another", 10)
     assert "test_pattern" not in capsys.readouterr().out
+
+
+def test_as_json(place: tuple[Place, Run], capsys: pytest.CaptureFixture[str]) -> None:
+    """The same for programs: numbers with all their digits, times in UTC, checks as they are."""
+    where, run = place
+    pattern = str(where.project.state / "patterns" / "test_pattern.yaml")
+    showing.print_results(where, run.spark, pattern, 1, as_json=True)
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["rows_in_all"], shown["stale_rows"], shown["rows"][0]["snowballs"]) == (2, 0, 4095)
+    assert shown["rows"][0]["window_start"] == "2013-03-01T00:00:00Z"
+    showing.print_runs(where, run.spark, "test_pattern", 10, as_json=True)
+    records = json.loads(capsys.readouterr().out)["records"]
+    assert [record["status"] for record in records] == ["failed", *["succeeded"] * 4]
+    assert records[1]["note"]["source_version"] == records[-1]["source_version"]
+    assert {item["check"] for item in records[-1]["checks"]} > {"contract", "quarantine_tolerance"}
+    showing.print_runs(where, run.spark, "another", 10, as_json=True)
+    assert json.loads(capsys.readouterr().out) == {"records": []}
 
 
 def test_a_step_is_told_in_a_line(place: tuple[Place, Run], capsys: pytest.CaptureFixture[str]) -> None:
