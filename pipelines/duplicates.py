@@ -63,19 +63,19 @@ def repeats(good: DataFrame, rest: DataFrame | None, rules: Sequence[Rule]) -> b
 
 def _sharing(rest: DataFrame, rows: DataFrame, rule: Rule) -> DataFrame:
     """The rows of `rest` that share the rule's key with one of `rows`."""
-    keys = rows.where(_has_key(rule)).select(*[column(name).alias(f"{KEY}{i}") for i, name in enumerate(rule.columns)])
+    keys = rows.where(has_key(rule)).select(*[column(name).alias(f"{KEY}{i}") for i, name in enumerate(rule.columns)])
     same = [column(name).eqNullSafe(sf.col(f"{KEY}{i}")) for i, name in enumerate(rule.columns)]
-    return rest.where(_has_key(rule)).join(keys, same, "left_semi")
+    return rest.where(has_key(rule)).join(keys, same, "left_semi")
 
 
-def _has_key(rule: Rule) -> Column:
+def has_key(rule: Rule) -> Column:
     """Whether the rule speaks of a row: a single column's NULL is no value, in a key of several it is one."""
     return column(rule.columns[0]).isNotNull() if len(rule.columns) == 1 else sf.lit(True)
 
 
 def _twice(frame: DataFrame, rule: Rule) -> bool:
     """Whether a key is in `frame` twice. The keys' hashes first: those that are all different are of different keys."""
-    keyed, key = frame.where(_has_key(rule)), [column(name) for name in rule.columns]
+    keyed, key = frame.where(has_key(rule)), [column(name) for name in rule.columns]
     if not any_twice(keyed.select(sf.xxhash64(*key))):
         return False
     return not keyed.groupBy(*key).count().where(sf.col("count") > 1).isEmpty()
@@ -87,5 +87,5 @@ def _marked(frame: DataFrame, rule: Rule) -> DataFrame:
     good = sf.size(BROKEN) == 0
     order = [column(name).asc_nulls_first() for name in frame.columns if name not in (BROKEN, INSIDE)]
     number = sf.row_number().over(Window.partitionBy(*key, good).orderBy(*order))
-    repeated = good & _has_key(rule) & (number > 1)
+    repeated = good & has_key(rule) & (number > 1)
     return frame.withColumn(BROKEN, sf.when(repeated, sf.array(entry(rule))).otherwise(sf.col(BROKEN)))

@@ -32,7 +32,7 @@ from pyspark.sql import functions as sf
 from pipelines import quarantine as q
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
-from pipelines.duplicates import KEY, annotate_duplicates, related, unique_rules
+from pipelines.duplicates import KEY, annotate_duplicates, has_key, related, unique_rules
 from pipelines.names import column
 from pipelines.session import quiet
 from pipelines.warehouse import read_at
@@ -118,7 +118,9 @@ def changes(
     net, rows = told
     source = read_at(spark, path, upto)
     # By a later rule a row could be the first again because an earlier rule no longer sets another row apart.
-    alone = not keyed or (unique and len(keyed) == 1 and not (rows and _meets(source, net, keyed[0])))
+    alone = not keyed or (
+        unique and len(keyed) == 1 and not (rows and _meets(source, _fresh(net, contract, settled), keyed[0]))
+    )
     net = net.drop(CAME)
     if alone or not rows:
         flagged = q.annotate(net, contract.rules, unique=False)
@@ -136,12 +138,24 @@ def changes(
     return Changes(good, _repeated(bad, sf.col(NET)), rows, False, (net, touched))
 
 
-def _meets(source: DataFrame, changed: DataFrame, rule: Rule) -> bool:
-    """Whether a row that came shares its key with another row of `source`."""
+def _fresh(changed: DataFrame, contract: Contract, settled: bool) -> DataFrame:
+    """Of the rows that came those that may repeat a key where none was repeated: not a good row that comes for another
+    of its key and time, as when a price is corrected. Where some results speak of a version between, the sums do not
+    say what came since."""
+    came = changed.where(sf.col(CAME))
+    if not settled:
+        return came
+    (rule,) = unique_rules(contract.rules)
+    place = [column(name) for name in dict.fromkeys((*rule.columns, contract.event_time))]
+    return q.keeping(changed, contract.rules).groupBy(*place).agg(sf.sum(NET).alias(NET)).where(sf.col(NET) > 0)
+
+
+def _meets(source: DataFrame, came: DataFrame, rule: Rule) -> bool:
+    """Whether one of the rows that came shares its key with another row of `source`."""
     key = [column(name) for name in rule.columns]
-    has_key = key[0].isNotNull() if len(key) == 1 else sf.lit(True)  # as in `duplicates`
-    came = changed.where(sf.col(CAME) & has_key)
-    came = came.select(*[value.alias(f"{KEY}{i}") for i, value in enumerate(key)]).distinct()
+    came = came.where(has_key(rule)).select(*[value.alias(f"{KEY}{i}") for i, value in enumerate(key)]).distinct()
+    if came.isEmpty():
+        return False
     same = [value.eqNullSafe(sf.col(f"{KEY}{i}")) for i, value in enumerate(key)]
     found = source.select(*key).join(came, same, "left_semi")
     return not found.groupBy(*key).count().where(sf.col("count") > 1).isEmpty()

@@ -106,7 +106,8 @@ def read(files: Files) -> list[str]:
 
     def told(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield pa.RecordBatch.from_pydict({"row": [repr(tuple(found.values())) for found in batch.to_pylist()]})
+            rows = [repr(tuple(found.values())) for found in batch.to_pylist()]
+            yield pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], ["row"])  # of an empty one too
 
     return sorted(found[0] for found in files.mapInArrow(told, StructType.fromDDL("row string")).collect())
 

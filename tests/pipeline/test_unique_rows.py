@@ -128,6 +128,30 @@ def test_that_no_key_comes_twice_is_known_from_revision_to_revision(spark: Spark
     replayed(lake, run)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "event_time = event_time + INTERVAL 1 DAY WHERE price = 1",
+        pytest.param("price = 5 WHERE price = 99", marks=IN_CHAOS),
+    ],
+)
+def test_a_key_that_was_there_already_is_repeated_all_the_same(
+    spark: SparkSession, tmp_path: Path, change: str
+) -> None:
+    """No key comes that was not there: one of two rows before the windows moves in, a bad row of a good one's key is
+    repaired."""
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
+    inside = [row(n, 20 + n) for n in range(2, 8)]
+    lake.insert([*inside, row(20, 1, price=1), row(20, 2, price=2), row(3, 25, price=99)])
+    run = lake.run(*DAYS, "first")
+    all_steps(run)
+    lake.sql("UPDATE signals SET remark = 'seen' WHERE event_id = 'e5'")
+    assert known(run, "no other key")
+    lake.sql(f"UPDATE signals SET {change}")
+    assert not known(run, "repeated")
+    agree(lake, run)
+
+
 def known(run: Run, name: str) -> bool:
     record = revise(renamed(run, name))
     assert record.note is not None
