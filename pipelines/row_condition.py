@@ -13,6 +13,12 @@ from cep_core import syntax as s
 from cep_core.errors import TextError, did_you_mean
 from cep_core.parse import parse_condition
 
+
+def _negative(value: Column) -> Column:
+    """NULL where the type cannot hold it: `-value` would end the run at the least whole number."""
+    return sf.try_subtract(sf.lit(0), value)
+
+
 _OPERATORS: dict[str, Callable[[Column, Column], Column]] = {
     "+": sf.try_add,
     "-": sf.try_subtract,
@@ -29,7 +35,7 @@ _OPERATORS: dict[str, Callable[[Column, Column], Column]] = {
     "or": lambda a, b: a | b,
 }
 _FUNCTIONS: dict[str, Callable[..., Column]] = {
-    "abs": sf.abs,
+    "abs": lambda value: sf.when(value < 0, _negative(value)).otherwise(value),
     "lower": sf.lower,
     "upper": sf.upper,
     "hour": sf.hour,
@@ -81,7 +87,7 @@ def as_column(node: s.Expr) -> Column:
         case s.Unary(op="not", operand=operand):
             return ~as_column(operand)
         case s.Unary(operand=operand):
-            return -as_column(operand)
+            return _negative(as_column(operand))
         case s.Binary(op=op, left=left, right=right):
             return _OPERATORS[op](as_column(left), as_column(right))
         case s.In(operand=operand, choices=choices):

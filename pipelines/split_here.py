@@ -8,7 +8,7 @@ named: nobody is left to think it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,7 +130,27 @@ def _condition(condition: s.Expr, table: pa.Table, contract: Contract) -> Array 
     if any(pa.types.is_floating(table.column(name).type) and pc.any(pc.is_nan(table[name])).as_py() for name in names):
         return None
     columns = {name: normalise(table.column(name)) for name in names}
+    widths = [table.column(name).type.bit_width for name in names if pa.types.is_integer(table.column(name).type)]
+    if widths and _largest(condition, columns) >= 1 << (min(widths) - 1):
+        return None  # Spark's arithmetic may overflow the columns' type, and then it has no answer
     return true_rows(evaluate(condition, lambda attribute: columns[attribute.name], table.num_rows))
+
+
+def _largest(node: s.Expr, columns: Mapping[str, Array]) -> int:
+    """A bound on the magnitude of every whole number that the expression computes on its way."""
+    match node:
+        case s.Literal(value=int(value), kind=kind) if kind not in ("duration", "timestamp"):
+            return abs(value)
+        case s.Attribute(name=name) if pa.types.is_integer(columns[name].type):
+            ends: dict[str, int | None] = pc.min_max(columns[name]).as_py()
+            return max(abs(end or 0) for end in ends.values())
+    found = [_largest(child, columns) for child in s.children(node)]
+    match node:
+        case s.Binary(op="+" | "-"):
+            return sum(found)
+        case s.Binary(op="*"):
+            return max(*found, found[0] * found[1])
+    return max(found, default=0)
 
 
 def _nodes(node: s.Expr) -> Iterator[s.Expr]:
