@@ -1,6 +1,8 @@
 """How events travel to the workers. What Spark shuffles is rows, and 10 million are dear; so a worker right after the
 scan takes blocks of many rows, and for each partition that some of them go to makes one row: the partition's number and
 its events as an Arrow stream. A few hundred such rows are shuffled, and read where they arrive without being copied.
+Where all workers are on one machine the streams stay in files that both sides map, and the rows say where: Spark would
+copy each byte six times on its way.
 
 The events of a time shard lie together there, and what lies where is told beside them, not in each row. Texts of the
 group travel as dictionaries. An event's type is one of the few the plan names, so its number travels, and
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -30,9 +33,12 @@ from pipelines.quarantine import column
 
 Array = Any
 Batches = Iterator[pa.RecordBatch]
+Parts = Iterator[tuple[int, pa.RecordBatch]]
+"""A partition's number, and events that go there."""
 
 PARTITION = "partition"
-SCHEMA = pa.schema({PARTITION: pa.int32(), "events": pa.binary()})
+SCHEMA = pa.schema({PARTITION: pa.int32(), "events": pa.binary(), "file": pa.string(), "at": pa.int64()})
+"""`events` as an Arrow stream, or where it is NULL, the `file` that has the stream from byte `at`."""
 BLOCK_ROWS = 1 << 19
 BLOCK_BYTES = 1 << 26
 """A block is at most one batch more than this: what a worker holds while it packs, some three times over."""
@@ -55,17 +61,17 @@ def typed(plan: AnyPlan, events: DataFrame | Files) -> DataFrame | Files:
     return events.withColumn(name, number)
 
 
-def packer(plan: AnyPlan, cut: Cut) -> Callable[[Batches], Batches]:
-    """The function for `mapInArrow`: batches of typed events in, rows of `SCHEMA` out."""
+def packer(plan: AnyPlan, cut: Cut, folder: str | None = None) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow`: batches of typed events in, rows of `SCHEMA` out. The streams are in the rows, or
+    in files of `folder`, which those who read them reach as well."""
 
     def pack(batches: Batches) -> Batches:
         keep_imports("packing")
         for block in blocks(batches, max(1, BLOCK_ROWS // copies(plan, cut))):
             keyed = encoded(plan, block)
             placed = place(plan, cut, keyed)
-            for partition, events in parted(keyed, placed, cut.shards):
-                number = arrow(np.array([partition], np.int32))
-                yield pa.RecordBatch.from_arrays([number, _stream(events)], schema=SCHEMA)
+            parts = parted(keyed, placed, cut.shards)
+            yield from _sent(parts) if folder is None else _left(parts, folder)
 
     return pack
 
@@ -99,7 +105,7 @@ def encoded(plan: AnyPlan, block: pa.Table) -> pa.Table:
     return block
 
 
-def parted(block: pa.Table, placed: Placed, shards: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+def parted(block: pa.Table, placed: Placed, shards: int) -> Parts:
     """The placed rows of each partition by time shard, else in the block's order; with `SHARDS` where there are
     several."""
     if not len(placed.rows):
@@ -151,26 +157,52 @@ def _compact(dictionary: Array, numbers: Array, codes: Array) -> Array:
     return pa.DictionaryArray.from_arrays(arrow(fresh, codes < 0), dictionary.take(arrow(used)))
 
 
-def _stream(batch: pa.RecordBatch) -> Array:
-    """An Arrow stream of one batch as an array of one binary value, not copied."""
-    sink = pa.BufferOutputStream()
+def _sent(parts: Parts) -> Batches:
+    """A batch of `SCHEMA` for each part, its stream in the row."""
+    for partition, events in parts:
+        sink = pa.BufferOutputStream()
+        _write(sink, events)
+        written = sink.getvalue()
+        ends = pa.py_buffer(np.array([0, written.size], np.int32))
+        stream = pa.Array.from_buffers(pa.binary(), 1, [None, ends, written])  # not copied
+        rest = (pa.nulls(1, kind) for kind in SCHEMA.types[2:])
+        yield pa.RecordBatch.from_arrays([arrow(np.array([partition], np.int32)), stream, *rest], schema=SCHEMA)
+
+
+def _left(parts: Parts, folder: str) -> Batches:
+    """One batch of `SCHEMA` for all parts, their streams one after the other in one new file."""
+    path, partitions, at = f"{folder}/{uuid4().hex}", [], []
+    with pa.OSFile(path, "wb") as file:
+        for partition, events in parts:
+            partitions.append(partition)
+            at.append(file.tell())
+            _write(file, events)
+    columns = [partitions, [None] * len(at), [path] * len(at), at]
+    yield pa.RecordBatch.from_pydict(dict(zip(SCHEMA.names, columns, strict=True)), schema=SCHEMA)
+
+
+def _write(sink: Any, batch: pa.RecordBatch) -> None:
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    written = sink.getvalue()
-    ends = pa.py_buffer(np.array([0, written.size], np.int32))
-    return pa.Array.from_buffers(pa.binary(), 1, [None, ends, written])
 
 
 def unpacked(plan: AnyPlan, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The events of a batch of `SCHEMA`, part by part, each with its time shard, with their types named again."""
-    for value in batch.column("events"):
-        for events in pa.ipc.open_stream(value.as_buffer()):
+    for stream, path, at in zip(*(batch.column(name) for name in SCHEMA.names[1:]), strict=True):
+        for events in pa.ipc.open_stream(_mapped(path.as_py(), at.as_py()) if path.is_valid else stream.as_buffer()):
             told = (events.schema.metadata or {}).get(SHARDS)
             runs = np.array([[0, events.num_rows]]) if told is None else np.frombuffer(told, np.int32).reshape(-1, 2)
             named, start = _named(plan, events), 0
             for shard, rows in runs.tolist():
                 yield shard, named.slice(start, rows)
                 start += rows
+
+
+def _mapped(path: str, at: int) -> pa.MemoryMappedFile:
+    """The file from byte `at`: what is read of it is not copied."""
+    file = pa.memory_map(path)
+    file.seek(at)
+    return file
 
 
 def _named(plan: AnyPlan, events: pa.RecordBatch) -> pa.RecordBatch:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
@@ -24,12 +27,26 @@ from pipelines.runs import moment
 
 Batches = Iterator[pa.RecordBatch]
 
+LOCAL = re.compile(r"local(\[.*\])?")
+"""Spark's masters whose workers are children of the driver."""
 UNIT, GROUP, SHARD, ROWS = (f"__trendlake_{name}" for name in ("unit", "group", "shard", "rows"))
 
 
-def distribute(plan: AnyPlan, events: DataFrame | Files, cut: Cut) -> DataFrame:
-    """Rows of `packing.SCHEMA`: the events of the cut's windows, each unit whole in one of the cut's partitions."""
-    packed = typed(plan, events).mapInArrow(packer(plan, cut), from_arrow_schema(SCHEMA))
+@contextmanager
+def folder_here(spark: SparkSession) -> Iterator[str | None]:
+    """A folder for events on their way, where all workers are processes of this machine; None where they may not be.
+    It lies where Spark keeps its own shuffle files, and is removed at the end, or by Spark with those."""
+    if LOCAL.fullmatch(str(spark.sparkContext.master)) is None:
+        yield None
+        return
+    with TemporaryDirectory(prefix="events-", dir=spark.sparkContext._temp_dir, ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+def distribute(plan: AnyPlan, events: DataFrame | Files, cut: Cut, folder: str | None = None) -> DataFrame:
+    """Rows of `packing.SCHEMA`: the events of the cut's windows, each unit whole in one of the cut's partitions; the
+    events themselves in `folder`, where there is one (it must stay until they have been read)."""
+    packed = typed(plan, events).mapInArrow(packer(plan, cut, folder), from_arrow_schema(SCHEMA))
     return packed.repartitionById(cut.partitions, PARTITION)
 
 

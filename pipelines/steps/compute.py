@@ -17,7 +17,7 @@ from pipelines.files import Files, Span, plain_files
 from pipelines.revision.ledger import notes
 from pipelines.runs import Record, recorded
 from pipelines.session import quiet
-from pipelines.shards import choose, distribute
+from pipelines.shards import choose, distribute, folder_here
 from pipelines.staging import write_staged
 from pipelines.steps.check_source import REPEATED
 from pipelines.steps.run import Run
@@ -93,13 +93,14 @@ def cut_and_stage(
     cut = likely(run.plan, rows, run.windows, limit, cores)
     if cut is not None:
         try:
-            with quiet(run.spark):
-                return write_staged(run, only(computed(run, events, cut, watermark)), version)
+            with quiet(run.spark), folder_here(run.spark) as folder:
+                return write_staged(run, only(computed(run, events, cut, watermark, folder)), version)
         except ShardTooLargeError:
             pass
     with told_by_workers():
         cut = choose(run.plan, events, rows, run.windows, limit, cores)
-    return write_staged(run, only(computed(run, events, cut, watermark)), version)
+    with folder_here(run.spark) as folder:
+        return write_staged(run, only(computed(run, events, cut, watermark, folder)), version)
 
 
 def _verdict(checked: Mapping[str, Any], check: str) -> Mapping[str, Any]:
@@ -159,10 +160,12 @@ def reached(run: Run, checked: Mapping[str, Any]) -> int | None:
     return watermark(good, run.contract.event_time, run.span, run.lateness)
 
 
-def computed(run: Run, events: DataFrame | Files, cut: Cut, watermark: int | None = None) -> DataFrame:
-    """The result rows, columns of `plan.result_schema`."""
+def computed(
+    run: Run, events: DataFrame | Files, cut: Cut, watermark: int | None = None, folder: str | None = None
+) -> DataFrame:
+    """The result rows, columns of `plan.result_schema`. `folder`: as of `distribute`."""
     kernel = kernel_of(run.plan, cut, run.profile.limits.shard_rows, watermark)
-    return distribute(run.plan, events, cut).mapInArrow(kernel, from_arrow_schema(run.plan.result_schema))
+    return distribute(run.plan, events, cut, folder).mapInArrow(kernel, from_arrow_schema(run.plan.result_schema))
 
 
 def no_rows(run: Run) -> DataFrame:

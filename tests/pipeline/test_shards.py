@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from pipelines.cut import Cut, likely
 from pipelines.errors import ShardTooLargeError
 from pipelines.packing import packer, typed
 from pipelines.placing import place
-from pipelines.shards import ROWS, choose, counted, distribute
+from pipelines.shards import ROWS, choose, counted, distribute, folder_here
 from pipelines.staging import read_staged
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute, computed, read_events
@@ -70,6 +71,11 @@ def test_any_cut_gives_the_same_rows(run: Run) -> None:
     for size, partitions in ((len(run.windows), 1), (13, 3), (5, 7), (1, 4)):
         cut = Cut(run.windows, size, partitions)
         assert rows_of(computed(run, events, cut).toArrow()) == whole, cut
+        with folder_here(run.spark) as folder:
+            assert folder is not None
+            assert rows_of(computed(run, events, cut, folder=folder).toArrow()) == whole, cut
+            assert list(Path(folder).iterdir())
+        assert not Path(folder).exists()
 
 
 def test_a_unit_is_whole_in_one_partition(run: Run) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -126,11 +127,12 @@ def test_time_shards_are_those_of_the_windows(
     ids=lambda plan: " ".join(plan.unit_key) or "no key",
 )
 @settings(deadline=None)
-@given(rows=ROWS, size=st.integers(1, 6), partitions=st.integers(1, 5), step=st.integers(1, 15))
+@given(rows=ROWS, size=st.integers(1, 6), partitions=st.integers(1, 5), step=st.integers(1, 15), left=st.booleans())
 def test_events_arrive_as_they_were_sent(
-    plan: AnyPlan, rows: list[dict[str, Any]], size: int, partitions: int, step: int
+    plan: AnyPlan, rows: list[dict[str, Any]], size: int, partitions: int, step: int, left: bool
 ) -> None:
-    """Every row is in the partition of each of its units, once, with the values it had; none is made or lost."""
+    """Every row is in the partition of each of its units, once, with the values it had; none is made or lost. In the
+    rows that are sent, or left in files."""
     cut = Cut(range(-2, 4), size, partitions)
     whole = events_of(rows)
     events = sent(plan, whole)
@@ -141,10 +143,13 @@ def test_events_arrive_as_they_were_sent(
         )
     placed = place(plan, cut, events)
     arrived: dict[int, list[dict[str, Any]]] = {}
-    for batch in packer(plan, cut)(iter(events.to_batches(max_chunksize=step))):
-        for shard, part in unpacked(plan, batch):
-            told = [row | {"shard": shard} for row in part.to_pylist()]
-            arrived.setdefault(batch["partition"][0].as_py(), []).extend(told)
+    with TemporaryDirectory() as folder:
+        for batch in packer(plan, cut, folder if left else None)(iter(events.to_batches(max_chunksize=step))):
+            assert (batch["events"].null_count, batch["file"].null_count) == (len(batch), 0)[:: 1 if left else -1]
+            for number, partition in enumerate(batch["partition"].to_pylist()):
+                for shard, part in unpacked(plan, batch.slice(number, 1)):
+                    told = [row | {"shard": shard} for row in part.to_pylist()]
+                    arrived.setdefault(partition, []).extend(told)
     expected: dict[int, list[dict[str, Any]]] = {}
     values = kept.to_pylist()
     for row, shard, partition in zip(placed.rows, placed.shard, placed.partition, strict=True):
