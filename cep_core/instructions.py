@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 from cep_core import syntax as s
@@ -33,7 +34,7 @@ class Instructions(ABC):
     """
 
     def __init__(self, slots: int) -> None:
-        self.slots = slots
+        self.fields_end = self.slots = slots
         self.constants: dict[int, tuple[Any, str]] = {}
         self.leaves: list[tuple[Any, str, int]] = []
         self.code: list[tuple[int, int, int, int]] = []
@@ -92,6 +93,11 @@ class Instructions(ABC):
         to = self.fresh()
         self.code.append((operation, to, a, b))
         return to
+
+    def reads(self, low: int, high: int, slots: Iterable[int]) -> int:
+        """A bit for each field of the register among `slots` and the operands of code[low:high]."""
+        operands = {operand for row in self.code[low:high] for operand in row[2:]}
+        return sum(1 << slot for slot in {*operands, *slots} if 0 <= slot < self.fields_end)
 
     def as_real(self, slot: int, family: str) -> int:
         """The slot's value as a double."""

@@ -67,7 +67,9 @@ class Assembly(Instructions):
         condition = self.once(("local", arc.local), lambda: self._condition(arc.local))
         ignores = arc.how == IGNORE
         rests = ignores and arc.when is None and arc.source not in self.loose
-        return (arc.source, arc.target, condition, *when, *sets, int(ignores), int(rests))
+        moved = [slot for _, slot, _ in self.moves[sets[2] : sets[3]]]
+        reads = self.reads(when[0], when[1], [when[2]]) | self.reads(sets[0], sets[1], moved)
+        return (arc.source, arc.target, condition, *when, *sets, reads, int(ignores), int(rests))
 
     def _condition(self, local: tuple[s.Expr, ...]) -> int:
         if not local:

@@ -41,7 +41,7 @@ def drive(
     memory = np.zeros(17, np.int64)
     memory[[f.FREE, f.G]] = -1
     meta, registers, buckets = np.zeros((64, 7), np.int64), np.zeros((64, width), np.int64), np.full(128, -1, np.int64)
-    lists = np.full((4, states), -1, np.int64)
+    lists = np.full((5, states), -1, np.int64)
     lists[2:] = 0
     nodes, stack = np.zeros((1024, 5), np.int64), np.zeros(1026, np.int64)
     rows, log = np.zeros((1024, 3 + width), np.int64), np.zeros((1024 if keep else 1, 4 + width), np.int64)

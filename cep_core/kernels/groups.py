@@ -2,7 +2,7 @@
 
 A row's columns: state, two that the kind uses (kind automaton: firsts, a set, and the event since when it is what it
 is; kind matches: a link of the buffer, and the newest start behind it), the next of its list, the next of its hash
-chain, its hash, and the age of its list: groups of another age are not met.
+chain, its hash (-1: it is in no chain), and the age of its list: groups of another age are not met.
 """
 
 from __future__ import annotations
@@ -28,8 +28,18 @@ def lookup(meta: Array, registers: Array, buckets: Array, h: int, state: int, ag
 
 
 @njit(cache=True, nogil=True)
+def link(meta: Array, buckets: Array, g: int, h: int) -> None:
+    """Put a group into the hash chain of its hash."""
+    b = h & (buckets.shape[0] - 1)
+    meta[g, BUCKET], meta[g, CHAIN] = h, buckets[b]
+    buckets[b] = g
+
+
+@njit(cache=True, nogil=True)
 def unlink(meta: Array, buckets: Array, g: int) -> None:
-    """Take a group out of its hash chain."""
+    """Take a group out of its hash chain, if it is in one."""
+    if meta[g, BUCKET] < 0:
+        return
     b = meta[g, BUCKET] & (buckets.shape[0] - 1)
     if buckets[b] == g:
         buckets[b] = meta[g, CHAIN]
@@ -47,7 +57,6 @@ def rehash(meta: Array, buckets: Array, lists: Array) -> None:
         for q in range(lists.shape[1]):
             g = lists[row, q]
             while g >= 0:
-                b = meta[g, BUCKET] & (buckets.shape[0] - 1)
-                meta[g, CHAIN] = buckets[b]
-                buckets[b] = g
+                if meta[g, BUCKET] >= 0:
+                    link(meta, buckets, g, meta[g, BUCKET])
                 g = meta[g, NEXT]

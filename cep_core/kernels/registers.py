@@ -2,6 +2,7 @@
 
 A register is a row of int64: the fields, then a mask of those that are NULL (0 then). A row of `arcs` says where its
 programs lie: `when`, whose value decides, and `set`, with the moves (field, slot, bits) that store what it computed.
+READS has a bit for each field that these read.
 No function here gives an array another name inside a loop: numba would count references to it at every turn.
 """
 
@@ -17,9 +18,10 @@ from cep_core.kernels.machine import execute
 Array = Any
 
 # columns of the table of arcs
-SOURCE, TARGET, CONDITION, WHEN_LOW, WHEN_HIGH, WHEN_SLOT, SET_LOW, SET_HIGH, MOVE_LOW, MOVE_HIGH, IGNORES, RESTING = (
-    range(12)
-)
+(
+    SOURCE, TARGET, CONDITION, WHEN_LOW, WHEN_HIGH, WHEN_SLOT, SET_LOW, SET_HIGH, MOVE_LOW, MOVE_HIGH, READS,
+    IGNORES, RESTING,
+) = range(13)  # fmt: skip
 
 NO, YES, OVERFLOW = range(3)
 
@@ -36,10 +38,12 @@ def fire(
     fields = source.shape[1] - 1
     slot = arcs[arc, WHEN_SLOT]
     move_low, move_high = arcs[arc, MOVE_LOW], arcs[arc, MOVE_HIGH]
-    if slot >= 0 or move_low < move_high:
-        for k in range(fields):
+    reads, k = arcs[arc, READS], 0
+    while reads:
+        if reads & 1:
             values[k] = source[s, k]
             null[k] = (source[s, fields] >> k) & 1
+        reads, k = reads >> 1, k + 1
     if slot >= 0:
         if not execute(code, arcs[arc, WHEN_LOW], arcs[arc, WHEN_HIGH], values, reals, null, cases):
             return OVERFLOW
@@ -48,7 +52,8 @@ def fire(
     for k in range(fields + 1):
         target[t, k] = source[s, k]
     if move_low < move_high:
-        if not execute(code, arcs[arc, SET_LOW], arcs[arc, SET_HIGH], values, reals, null, cases):
+        low, high = arcs[arc, SET_LOW], arcs[arc, SET_HIGH]
+        if low < high and not execute(code, low, high, values, reals, null, cases):
             return OVERFLOW
         for m in range(move_low, move_high):
             field, slot, bits = moves[m, 0], moves[m, 1], moves[m, 2]

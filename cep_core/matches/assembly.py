@@ -116,7 +116,7 @@ class Assembly(Instructions):
             ]
         self.tables: tuple[Array, ...] = tuple(
             np.array(rows, np.int64).reshape(len(rows), width)
-            for rows, width in ((arcs, 12), (self.moves, 3), (self.code, 4))
+            for rows, width in ((arcs, 13), (self.moves, 3), (self.code, 4))
         )
 
     # --- what Instructions asks
@@ -153,7 +153,9 @@ class Assembly(Instructions):
             when = slot if when < 0 else self.op(m.AND, when, slot)
         middle, first = len(self.code), len(self.moves)
         sets()
-        return 0, 0, 0, low, middle, when, middle, len(self.code), first, len(self.moves), 0, 0
+        end, last = len(self.code), len(self.moves)
+        reads = self.reads(low, end, [when, *(slot for _, slot, _ in self.moves[first:])])
+        return 0, 0, 0, low, middle, when, middle, end, first, last, reads, 0, 0
 
     def _conditions(self, moment: str, part: int) -> list[int]:
         """The slots of what must hold at a moment of a part, beside what the event alone tells."""

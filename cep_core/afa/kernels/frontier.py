@@ -18,8 +18,8 @@ from numba import njit
 from cep_core.afa.kernels.arcs import ALARM, DIES, RESTS, ended, judge, settle
 from cep_core.afa.kernels.firsts import greatest, members, union
 from cep_core.kernels.borrowed import borrowed
-from cep_core.kernels.groups import AGE, BUCKET, CHAIN, FIRSTS, NEXT, SINCE, STATE, lookup, unlink
-from cep_core.kernels.registers import CONDITION, IGNORES, NO, OVERFLOW, TARGET, fire, hashed
+from cep_core.kernels.groups import AGE, BUCKET, FIRSTS, NEXT, SINCE, STATE, link, lookup, unlink
+from cep_core.kernels.registers import CONDITION, IGNORES, NO, OVERFLOW, TARGET, fire, hashed, same
 
 Array = Any
 
@@ -34,6 +34,8 @@ AT, PHASE, LOW, BEFORE, EPOCH, BEGINNING, Q, G, FREE, GROUPS, USED, LOGGED, UNIO
 ENTER, ENDING, BEGIN, STEP, EMIT, LEAVE = range(6)
 """Phases of an event."""
 
+FEW = 6
+"""Groups of a state that are looked through; more are found by their hash."""
 SWEEP = 4096
 """Events that a state may rest before its groups are looked through for those whose window is over."""
 
@@ -77,6 +79,7 @@ def _advance(
                         lists[0, q] = meta[g, NEXT]
                         unlink(meta, buckets, g)
                         meta[g, NEXT], free = free, g
+                    lists[4, q] = 0
                 low = e
                 unions = unions if keep else 0
             before = low
@@ -120,10 +123,10 @@ def _advance(
                 values[leaf_slots[x]], null[leaf_slots[x]] = leaves[e, x], leaf_null[e, x]
             # lists that do not rest are put aside; what comes now is of a new age and does not meet what was
             for q in range(states):
-                if verdicts[now, q] != RESTS or e - lists[3, q] >= SWEEP:
+                if lists[0, q] >= 0 and (verdicts[now, q] != RESTS or e - lists[3, q] >= SWEEP):
                     lists[1, q], lists[0, q] = lists[0, q], -1
                     lists[2, q] += 1
-                    lists[3, q] = e
+                    lists[3, q], lists[4, q] = e, 0
             phase = BEGIN
         live = sets[epoch]
         if phase == BEGIN:
@@ -200,8 +203,14 @@ def _advance(
                 if (over or verdicts[following, state] == DIES) and not (final[state] or ends[state] or keep):
                     continue
                 lasting = since if j == stays else e
-                h = hashed(state, goal, j)
-                x = lookup(meta, registers, buckets, h, state, lists[2, state], goal, j)
+                h = -1
+                if lists[4, state] < FEW:
+                    x = lists[0, state]
+                    while x >= 0 and not same(registers, x, goal, j):
+                        x = meta[x, NEXT]
+                else:
+                    h = hashed(state, goal, j)
+                    x = lookup(meta, registers, buckets, h, state, lists[2, state], goal, j)
                 if x >= 0:
                     merged = union(nodes, unions, meta[x, FIRSTS], firsts, low)
                     unions += int(merged == -2 - unions)
@@ -221,12 +230,18 @@ def _advance(
                 else:
                     x = groups
                     groups += 1
-                b = h & (buckets.shape[0] - 1)
                 meta[x, STATE], meta[x, FIRSTS], meta[x, SINCE], meta[x, AGE] = state, firsts, lasting, lists[2, state]
-                meta[x, NEXT], meta[x, CHAIN], meta[x, BUCKET] = lists[0, state], buckets[b], h
-                lists[0, state], buckets[b] = x, x
+                meta[x, NEXT], meta[x, BUCKET] = lists[0, state], -1
+                lists[0, state] = x
                 for k in range(width):
                     registers[x, k] = goal[j, k]
+                lists[4, state] += 1
+                if h >= 0:
+                    link(meta, buckets, x, h)
+                elif lists[4, state] == FEW:
+                    while x >= 0:
+                        link(meta, buckets, x, hashed(state, registers, x))
+                        x = meta[x, NEXT]
             if beginning > 0:
                 beginning -= 1
                 continue
@@ -308,8 +323,9 @@ def advance(
     """All runs over events in order of (partition, time, tie), until the end or until an array is too small.
 
     `init`: (1, fields + 1). `bits`: the conditions on events that hold, (n, words). `leaves`: (n, L) values of
-    `leaf_slots`. Runs begin at events with starts[0] <= time < starts[1]. `keep`: log all partial runs. `lists`: (4,
-    states), each state's groups, those put aside, the age of the list, the event at which it last stepped. `alarm`: the
+    `leaf_slots`. Runs begin at events with starts[0] <= time < starts[1]. `keep`: log all partial runs. `lists`: (5,
+    states), each state's groups, those put aside, the age of the list, the event at which it last stepped, how many
+    groups it has. `alarm`: the
     arc that overflowed and at which event.
     """
     return _advance(
