@@ -27,6 +27,7 @@ import psutil  # type: ignore[import-untyped]
 
 from cep_core import TrendlakeError
 from jobs.spark_settings import write_spark_settings
+from pipelines.lineage.settings import Lineage
 from pipelines.profile import SPARK_POOL, Profile, load_profile
 from pipelines.project import Project, find_project
 
@@ -123,6 +124,8 @@ class AirflowHome:
             "LOGGING__WORKER_LOG_SERVER_PORT": str(free_port(8793)),
             "USAGE_DATA_COLLECTION__ENABLED": "False",
         }
+        lineage = self.profile.lineage_of(self.project)
+        settings |= {"OPENLINEAGE__DISABLED": "True"} if lineage is None else lineage_settings(lineage)
         venv_bin = Path(sys.executable).parent
         inherited = {
             name: value
@@ -139,6 +142,9 @@ class AirflowHome:
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_CONF_DIR": str(self.home / "spark"),
         }
+        if lineage is not None:
+            # an address of the working directory's code may hold a password
+            own["OPENLINEAGE__FACETS__SOURCE_CODE_LOCATION__DISABLED"] = "true"
         if not self.profile.on_cluster:
             own["SPARK_LOCAL_IP"] = "127.0.0.1"
         return {**inherited, **{f"AIRFLOW__{name}": value for name, value in settings.items()}, **own}
@@ -153,6 +159,8 @@ class AirflowHome:
         """Makes or brings up to date the database, Spark's settings and the pool of the steps."""
         self.log("x").parent.mkdir(parents=True, exist_ok=True)
         write_spark_settings(Path(env["SPARK_CONF_DIR"]), self.project, self.profile)
+        if lineage := self.profile.lineage_of(self.project):
+            lineage.make_folder()
         self._set_up(env, "migrate", "db", "migrate")
         with closing(sqlite3.connect(self.database, timeout=LOCKED_SECONDS)) as database:
             # the file keeps the mode: who reads does not hold up who writes, and a commit waits for the disk once
@@ -209,6 +217,15 @@ class AirflowHome:
             time.sleep(0.5)
         logs = "\n\n".join(f"== {self.log(part)}\n{tail(self.log(part))}" for part in COMPONENTS)
         raise AirflowHomeError(f"Airflow is not up after {START_SECONDS:.0f} s\n{logs}")
+
+
+def lineage_settings(lineage: Lineage) -> dict[str, str]:
+    """Airflow's own events go where the steps' go; each step is told of which task's run it is a part."""
+    return {
+        "OPENLINEAGE__TRANSPORT": json.dumps(lineage.transport.client()),
+        "OPENLINEAGE__NAMESPACE": lineage.airflow_namespace,
+        "OPENLINEAGE__SPARK_INJECT_PARENT_JOB_INFO": "True",
+    }
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:

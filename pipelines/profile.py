@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from cep_core.errors import BadValueError, FileUnreadableError, Place, UnknownKeyError, YamlSyntaxError, did_you_mean
 from cep_core.yaml_source import plain, read_yaml
 from pipelines.errors import ProfileError
+from pipelines.lineage.settings import File, Http, Lineage
 from pipelines.project import Project
-from pipelines.secrets import HIDDEN, is_secret, keep_secret
+from pipelines.secrets import HIDDEN, is_secret, keep_secret, redacted
 
 SPARK_POOL = "spark"
 """Airflow's pool of all tasks that are Spark applications; set-up gives it as many slots as `limits.steps` says."""
@@ -38,7 +39,8 @@ IMAGE = "spark.kubernetes.container.image"
 
 class Profile(BaseModel):
     """`master`: Spark's, None to take what spark-submit gave; `warehouse`: URI, absolute path or path under the state
-    folder, which a cluster's machines do not share; `spark`: settings as Spark names them."""
+    folder, which a cluster's machines do not share; `spark`: settings as Spark names them; `lineage`: who is told of
+    runs, None for nobody."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
@@ -46,6 +48,7 @@ class Profile(BaseModel):
     warehouse: str = Field(default="warehouse", min_length=1)
     spark: dict[str, str] = Field(default_factory=dict)
     limits: Limits = Limits()
+    lineage: Lineage | None = None
 
     @field_validator("master")
     @classmethod
@@ -89,6 +92,20 @@ class Profile(BaseModel):
             return self.warehouse.rstrip("/")
         return str(project.state / self.warehouse)
 
+    def lineage_of(self, project: Project) -> Lineage | None:
+        """Where events go, a file under the project's state folder."""
+        return None if self.lineage is None else self.lineage.under(project.state)
+
+
+FIELDS: dict[tuple[str, ...], type[BaseModel]] = {
+    (): Profile,
+    ("limits",): Limits,
+    ("lineage",): Lineage,
+    ("lineage", "transport", "file"): File,
+    ("lineage", "transport", "http"): Http,
+}
+"""What may stand where; pydantic says of a transport also of which type it is."""
+
 
 def _cluster(master: str | None) -> bool:
     return master is not None and not master.startswith("local")
@@ -123,20 +140,22 @@ def read_profile(path: Path) -> Profile:
         return profile
     except ValidationError as failure:
         first = failure.errors()[0]
-        keys = tuple(first["loc"])
+        told = tuple(str(key) for key in first["loc"])
+        keys = (*told[:2], *told[3:]) if told[:2] == ("lineage", "transport") else told
         unknown = first["type"] == "extra_forbidden"
         kind = UnknownKeyError if unknown else BadValueError
-        known = Limits.model_fields if len(keys) > 1 else Profile.model_fields
+        known = FIELDS[told[:-1]].model_fields if unknown else ()
         said = "unknown key" if unknown else first["msg"].removeprefix("Value error, ")
         raise ProfileError(
-            f"[{kind.code}] {'.'.join(str(key) for key in keys)}: {said}",
+            f"[{kind.code}] {'.'.join(keys)}: {said}",
             place=_hidden(source.place(keys, key=unknown)),
-            hint=did_you_mean(str(keys[-1]), known) if unknown else None,
+            hint=did_you_mean(keys[-1], known) if unknown else None,
         ) from None
 
 
 def _hidden(place: Place | None) -> Place | None:
     """The place without its line where that names a secret."""
-    if place is None or not is_secret(place.text):
-        return place
-    return replace(place, text=f"{place.text.split(':')[0]}: {HIDDEN}", column=1, width=1)
+    if place is None:
+        return None
+    shown = f"{place.text.split(':')[0]}: {HIDDEN}" if is_secret(place.text) else redacted(place.text)
+    return place if shown == place.text else replace(place, text=shown, column=1, width=1)

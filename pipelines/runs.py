@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from pipelines.errors import StepOrderError
+from pipelines.lineage.telling import told
 from pipelines.telling import in_words
 from pipelines.warehouse import Warehouse, create, exists
 
@@ -73,6 +74,7 @@ class Record:
     rows_deleted: int | None = None
     checks: list[dict[str, Any]] = field(default_factory=list)
     note: dict[str, Any] | None = None
+    seconds: float | None = None
     succeeded: bool = False
     """Written down as such: what the table says is what a later step may rely on."""
 
@@ -110,21 +112,23 @@ def append(
 
 @contextmanager
 def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Iterator[Record]:
-    """Runs a stage and records how it ended; the body fills in `record`. An error is recorded and raised again."""
-    started_at, clock = datetime.now(UTC), time.perf_counter()
-    try:
-        yield record
-    except Exception as error:
-        seconds = time.perf_counter() - clock
-        with suppress(Exception):  # the stage's own error matters, not that it could not be recorded
-            append(
-                spark, warehouse, record, status="failed", seconds=seconds, started_at=started_at, error=in_words(error)
-            )
-        raise
-    append(
-        spark, warehouse, record, status="succeeded", seconds=time.perf_counter() - clock, started_at=started_at
-    )  # fmt: skip
-    record.succeeded = True
+    """Runs a stage, records how it ended and tells lineage; the body fills in `record`. An error is recorded and raised
+    again."""
+    with told(spark, warehouse, record):
+        started_at, clock = datetime.now(UTC), time.perf_counter()
+        try:
+            yield record
+        except Exception as error:
+            record.seconds = time.perf_counter() - clock
+            with suppress(Exception):  # the stage's own error matters, not that it could not be recorded
+                append(
+                    spark, warehouse, record, status="failed", seconds=record.seconds, started_at=started_at,
+                    error=in_words(error),
+                )  # fmt: skip
+            raise
+        record.seconds = time.perf_counter() - clock
+        append(spark, warehouse, record, status="succeeded", seconds=record.seconds, started_at=started_at)
+        record.succeeded = True
 
 
 def find(

@@ -25,6 +25,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.errors import BusyTableError
+from pipelines.lineage.settings import Lineage
 
 
 class OvertakenError(Exception):
@@ -61,9 +62,11 @@ PUBLISHED = "results/"
 
 @dataclass(frozen=True)
 class Warehouse:
-    """Paths of the tables under `root`, a path or URI without a slash at its end."""
+    """Paths of the tables under `root`, a path or URI without a slash at its end; `lineage`: who is told what runs
+    read and write there, None for nobody."""
 
     root: str
+    lineage: Lineage | None = None
 
     @property
     def runs(self) -> str:

@@ -15,6 +15,7 @@ from jobs.airflow_home import ROOT, AirflowHome, free_port
 from pipelines.profile import load_profile
 from pipelines.project import Project, find_project
 from pipelines.session import jars_folder
+from tests.lineage_events import LINEAGE
 
 AirflowCommand = Callable[..., str]
 Rows = list[dict[str, Any]]
@@ -22,15 +23,19 @@ Rows = list[dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowHome]:
-    """An Airflow home that serves a copy of the project's patterns; schedules start nothing."""
+    """An Airflow home that serves a copy of the project's patterns; schedules start nothing. Lineage goes to a file."""
     own = find_project(ROOT)
     folder = tmp_path_factory.mktemp("airflow")
     patterns = folder / "patterns"
     shutil.copytree(own.patterns, patterns)
-    project = Project(own.root, folder / "state")
+    project = Project(folder / "project", folder / "state")
+    shutil.copytree(own.root / "conf", project.root / "conf")
+    project.contracts.symlink_to(own.contracts)
+    with (project.root / "conf" / "profiles" / "local.yaml").open("a") as profile:
+        profile.write(f"lineage: {LINEAGE.model_dump_json()}\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRENDLAKE_JARS", str(jars_folder(own)))
-        home = AirflowHome(project, load_profile(own, "local"), free_port(), patterns, scheduled=False)
+        home = AirflowHome(project, load_profile(project, "local"), free_port(), patterns, scheduled=False)
         home.prepare(home.env())
         yield home
 

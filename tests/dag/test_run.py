@@ -13,15 +13,18 @@ from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from openlineage.client.event_v2 import RunState
+from pyspark.sql import Row, SparkSession
 
 from jobs.airflow_api import AirflowApi
 from jobs.airflow_home import ROOT, AirflowHome
 from pipelines.runs import STAGES
 from tests.conftest import IN_CHAOS
 from tests.dag.conftest import AirflowCommand
+from tests.lineage_events import events, read
 from tests.pipeline.flights import Lake, flight
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
@@ -107,6 +110,27 @@ def test_a_backfill_runs_each_day_once(lake: Lake, home: AirflowHome, airflow: A
     assert {row["run_id"] for row in records} == set(logs)
     assert sorted(row["stage"] for row in records) == sorted(2 * STEPS)
     assert len(list((home.project.state / "reports" / PATTERN / "runs").glob("*.html"))) == 2
+    lineage_links_up(events(home.project.state), records)
+
+
+def lineage_links_up(told: list[dict[str, Any]], records: list[Row]) -> None:
+    """Airflow told of each task's run, the steps of theirs: each is a part of the run of its task, whose DAG's run is
+    the root; and both have ended well."""
+    ends = [read(event, others=True) for event in told if event["eventType"] == "COMPLETE"]
+    assert all(read(event, others=True).eventType in RunState for event in told)
+    tasks = {end.run.runId: end.job.name for end in ends if end.job.namespace == "trendlake.airflow"}
+    names = sorted(name for name in tasks.values() if name.startswith(f"{PATTERN}."))
+    assert names == sorted(2 * [f"{PATTERN}.{step}" for step in (*STEPS, "report")])
+    steps = [end for end in ends if end.job.namespace == "trendlake" and end.job.name.startswith(f"{PATTERN}.")]
+    assert sorted(end.job.name for end in steps) == sorted(f"{PATTERN}.{row['stage']}" for row in records)
+    for end in steps:
+        parent = end.run.facets["parent"]
+        assert tasks[parent.run.runId] == parent.job.name == end.job.name
+        assert parent.root.job.name == PATTERN
+    assert len({end.run.facets["parent"].run.runId for end in steps}) == len(steps)
+    published = [end for end in told if end["job"]["name"] == f"{PATTERN}.publish" and end["outputs"]]
+    versions = {int(end["outputs"][0]["facets"]["version"]["datasetVersion"]) for end in published}
+    assert versions == {row["results_version"] for row in records if row["stage"] == "publish"}
 
 
 @IN_CHAOS

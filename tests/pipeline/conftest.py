@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pipelines.profile import Profile
 from pipelines.project import Project, find_project
 from tests.conftest import ROOT
+from tests.lineage_events import LINEAGE
 from tests.pipeline.flights import Lake, all_steps, flight, renamed, snowball
 from tests.pipeline.kills import TALLY
 from tests.pipeline.promises import HISTORIES
@@ -29,9 +30,9 @@ def shared_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="session")
 def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Day 1 as run `one`; day 2, with a row that breaks the contract, as `two`; day 2 again as `late`, after a flight
-    that came late."""
+    that came late. Lineage goes to a file."""
     project = replace(find_project(ROOT), state=tmp_path_factory.mktemp("report"))
-    lake = Lake(spark, project, Profile(master="local[2]"))
+    lake = Lake(spark, project, Profile(master="local[2]", lineage=LINEAGE))
     broken = flight(500, "2013-03-02T12:00:00", carrier="<b>&", tailnum="N9XX")
     lake.deliver([*snowball(1, 5), *snowball(2, 3), *snowball(2, 12, "EV"), *snowball(2, 6, "B6"), broken])
     all_steps(lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "one"))

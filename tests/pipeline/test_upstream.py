@@ -17,6 +17,7 @@ from pipelines.profile import Profile
 from pipelines.project import Project
 from pipelines.steps.revise import revise
 from pipelines.steps.run import Run, prepare
+from tests.lineage_events import LINEAGE, events, version
 from tests.pipeline.flights import Lake, all_steps, flight
 
 pytestmark = pytest.mark.spark
@@ -61,7 +62,7 @@ def lake(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
     (root / "data_contracts").symlink_to(project.contracts)
     for name, text in zip(NAMES, (DAYS, RISING, PAIRS), strict=True):
         (root / "conf" / "patterns" / f"{name}.yaml").write_text(text)
-    lake = Lake(spark, replace(project, root=root), Profile(warehouse=str(tmp_path / "kept")))
+    lake = Lake(spark, replace(project, root=root), Profile(warehouse=str(tmp_path / "kept"), lineage=LINEAGE))
     lake.deliver(leg(day, number, carrier) for day in range(1, 8) for carrier in ("UA", "AA") for number in range(3))
     return lake
 
@@ -110,6 +111,32 @@ def test_a_revision_flows_down(lake: Lake, tmp_path: Path) -> None:
         assert published(lake, name) != before[name]
     quiet = revise(run_of(lake, "pairs", "again"))
     assert (quiet.rows_inserted, quiet.rows_updated, quiet.rows_deleted) == (0, 0, 0)
+    lineage_links_up(lake)
+
+
+def lineage_links_up(lake: Lake) -> None:
+    """Runs and revisions told of the tables that they read and wrote, with the versions of the run record: what one
+    pattern writes the next one reads."""
+    ends = [event for event in events(lake.project.state) if event["eventType"] == "COMPLETE"]
+    ends = [event for event in ends if event["job"]["name"].endswith((".publish", ".revise"))]
+    told = {
+        (event["job"]["name"], event["run"]["facets"]["trendlake_run"]["run_id"]): (
+            *(event[side][0]["name"].removeprefix(f"{lake.warehouse.root}/") for side in ("inputs", "outputs")),
+            *(version(event[side][0]) for side in ("inputs", "outputs")),
+        )
+        for event in ends
+    }
+    tables = ("sources/flights", *(f"results/{name}" for name in NAMES))
+    table = lake.spark.read.format("delta").load(lake.warehouse.runs)
+    rows = table.where(table.stage.isin("publish", "revise")).collect()
+    assert told == {
+        (f"{row['pattern']}.{row['stage']}", row["run_id"]): (
+            tables[NAMES.index(row["pattern"])], tables[NAMES.index(row["pattern"]) + 1],
+            row["source_version"], row["results_version"],
+        )
+        for row in rows
+    }  # fmt: skip
+    assert len(told) == 2 * len(NAMES) + 1
 
 
 def correct(lake: Lake) -> None:
