@@ -6,16 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
+from cep_core import AnyPlan, EventSchema, compile_plan, load_pattern
 from pipelines.errors import ChecksFailedError
+from pipelines.expecting.cells import cells, found, missing_of
+from pipelines.expecting.judgement import Judged
 from pipelines.report.read_run import read_run
 from pipelines.report.verdict import verdict
-from pipelines.runs import Record
 from pipelines.steps.revise import revise
 from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
 from pipelines.warehouse import latest_version
+from tests.conftest import IN_CHAOS
 from tests.pipeline.flights import Lake, all_steps, snowball
 
 pytestmark = pytest.mark.spark
@@ -42,22 +47,29 @@ def told(checks: Sequence[dict[str, Any]]) -> list[tuple[bool | None, str]]:
     return [found[name] for name in NAMES]
 
 
-def test_warned_failed_and_revised(lake: Lake) -> None:
-    """A run that warns, one that publishes nothing, and a revision that makes a group vanish."""
-    legs = {"UA": (3, 3, 3, 3), "AA": (2, 2, 2, 5), "B6": (3, 3, 3, 0)}
-    lake.deliver([row for who, days in legs.items() for day, n in enumerate(days, 1) for row in snowball(day, n, who)])
-    first = expecting(lake, 1, 5, "warned")
-    all_steps(first)
-    few = "windows not judged: not all of the {} before are published in this form of the pattern"
+LEGS = {"UA": (3, 3, 3, 3), "AA": (2, 2, 2, 5), "B6": (3, 3, 3, 0)}
+FEW = "windows not judged: not all of the {} before are published in this form of the pattern"
+
+
+def four_days(lake: Lake) -> Run:
+    """Four days published in one run."""
+    lake.deliver([row for who, days in LEGS.items() for day, n in enumerate(days, 1) for row in snowball(day, n, who)])
+    run = expecting(lake, 1, 5, "first")
+    all_steps(run)
+    return run
+
+
+def test_a_run_that_warns_and_one_that_publishes_nothing(lake: Lake) -> None:
+    """Which groups, in which windows, beside what; windows of the run are history for its later ones."""
+    first = four_days(lake)
     fourth = "window_start 2013-03-04 00:00:00"
-    checked = first.need("check_results")["checks"]
-    assert told(checked) == [
+    assert told(first.need("check_results")["checks"]) == [
         (False, f"2 of 6 groups in windows break it: carrier=AA, {fourth}: 31, usually 3; "
-                f"carrier=B6, {fourth}: 0, usually 7; 2 of 4 {few.format(2)}"),
-        (True, f"none of 1 windows breaks it; 3 of 4 {few.format(3)}"),
-        (False, f"1 of 6 groups in windows break it: carrier=B6, {fourth}; 2 of 4 {few.format(2)}"),
+                f"carrier=B6, {fourth}: 0, usually 7; 2 of 4 {FEW.format(2)}"),
+        (True, f"none of 1 windows breaks it; 3 of 4 {FEW.format(3)}"),
+        (False, f"1 of 6 groups in windows break it: carrier=B6, {fourth}; 2 of 4 {FEW.format(2)}"),
     ]  # fmt: skip
-    page = read_run(lake.spark, lake.warehouse, first.name, "warned")
+    page = read_run(lake.spark, lake.warehouse, first.name, "first")
     assert verdict(page, 0).reason == "2 checks of the results gave a warning."
 
     path = lake.warehouse.results(first.name)
@@ -70,41 +82,83 @@ def test_warned_failed_and_revised(lake: Lake) -> None:
         STEPS["check_results"](stopped)
     assert latest_version(lake.spark, path) == before
     assert "none_vanish_of_last_2" in verdict(read_run(lake.spark, lake.warehouse, first.name, "stopped"), 0).reason
-    all_steps(expecting(lake, 5, 6, "allowed"))
-    revised(lake)
 
 
-def revised(lake: Lake) -> None:
-    """Of days 3 and 4: B6 is gone from the third, UA has more on the fourth. What AA and B6 broke on the fourth before
-    is not told again."""
+@IN_CHAOS
+def test_a_revision_tells_what_it_breaks(lake: Lake) -> None:
+    """B6 is gone from the third day, UA has more on the fourth. What AA and B6 broke there before is not told again."""
+    first = four_days(lake)
     table = f"delta.`{lake.warehouse.source('flights')}`"
     lake.spark.sql(f"DELETE FROM {table} WHERE event_id LIKE 'B6-3-%'")
     lake.deliver(snowball(4, 5)[3:], feed="more")
+    with pytest.raises(ChecksFailedError, match="carrier=B6, window_start 2013-03-03"):
+        revise(expecting(lake, 1, 5, "refused", EXPECT.replace("none_vanish, ", "none_vanish, on_break: fail, ")))
     record = revise(expecting(lake, 1, 5, "revised"))
     assert (record.rows_updated, record.rows_deleted) == (1, 1)
     third, fourth = (f"window_start 2013-03-{day:02d} 00:00:00" for day in (3, 4))
     assert told(record.checks) == [
         (False, f"2 of 6 groups in windows break it: carrier=B6, {third}: 0, usually 7; "
                 f"carrier=UA, {fourth}: 31, usually 7"),
-        (True, "none of 1 windows breaks it; 1 of 2 windows not judged: not all of the 3 before are published in this "
-               "form of the pattern"),
+        (True, f"none of 1 windows breaks it; 1 of 2 {FEW.format(3)}"),
         (False, f"1 of 5 groups in windows break it: carrier=B6, {third}"),
     ]  # fmt: skip
-    assert untold(revise(expecting(lake, 1, 5, "quiet")))
-    lonely = all_steps_of_another_form(lake)
-    assert told(lonely)[0] == (None, "not judged; 1 of 1 windows not judged: not all of the 2 before are published in "
-                                     "this form of the pattern")  # fmt: skip
+    assert not {check["check"] for check in revise(expecting(lake, 1, 5, "quiet")).checks} & set(NAMES)
 
-
-def untold(record: Record) -> bool:
-    return not {check["check"] for check in record.checks} & set(NAMES)
-
-
-def all_steps_of_another_form(lake: Lake) -> list[dict[str, Any]]:
-    """A pattern that has been edited has no windows before it yet, though the table holds some."""
-    path = Path(lake.pattern(group_by="carrier, origin"))
+    path = Path(lake.pattern(group_by="carrier, origin"))  # another form of the pattern has no windows before it yet
     path.write_text(path.read_text() + EXPECT)
-    run = lake.run(path, "2013-03-05", "2013-03-06", "edited")
+    edited = lake.run(path, "2013-03-04", "2013-03-05", "edited")
     for step in ("check_source", "compute", "check_results"):
-        STEPS[step](run)
-    return list(run.need("check_results")["checks"])
+        STEPS[step](edited)
+    assert edited.plan.hash != first.plan.hash
+    assert told(edited.need("check_results")["checks"])[0] == (None, f"not judged; 1 of 1 {FEW.format(2)}")
+
+
+HEAD = "name: watched\nsource: signals\nwithin: 1 day\n"
+PATTERNS = {
+    "trends": "pattern: A+\nreturn: {n: COUNT(*), mean: AVG(A.x)}\ngroup_by: [g]\n",
+    "matches": "kind: matches\npattern: SEQ(A a, A b)\n",
+    "automaton": "kind: automaton\nstart: p\nfinal: [q]\narcs: [{from: p, to: q}]\npartition_by: [g]\n",
+}
+SIGNALS = EventSchema(
+    {"event_id": "string", "event_time": "timestamp", "event_type": "string", "g": "string", "x": "double"},
+    types=("A",),
+)
+DAY = 86_400_000_000
+ASKED = {
+    ("trends", "n"): {("u", 3, "9", "2"), ("v", 3, "0", "1.5"), (None, 3, "10^41", "1")},
+    ("trends", "mean"): {("u", 3, "9", "2")},
+    ("trends", "rows"): {(3, "2", "3")},
+    ("matches", "rows"): {(3, "2", "3")},
+    ("automaton", "rows"): {("v", 3, "0", "1")},
+}
+
+
+@pytest.mark.parametrize(("kind", "measure"), ASKED)
+def test_what_is_counted_of_each_kind(spark: SparkSession, tmp_path: Path, kind: str, measure: str) -> None:
+    """Values by group and window; of rows how many there are, by partition or of all. Absent rows, NULL groups, NULL
+    values, counts beyond 38 digits; rows in many partitions."""
+    path = tmp_path / "watched.yaml"
+    path.write_text(
+        f"{HEAD}{PATTERNS[kind]}expect:\n  - {{measure: {measure}, between: [0.75, 2], of_last: 2 windows}}\n"
+    )
+    pattern = load_pattern(path)
+    plan = compile_plan(pattern, SIGNALS)
+    windows = {"u": (1, 2, 3), "v": (1, 2), None: (1, 2, 3)}
+    rows = [_row(kind, plan, who, day) for who, days in windows.items() for day in days]
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=plan.result_schema)).repartition(3)
+    (one,) = pattern.expect
+    judged = Judged(((3, 3),))
+    broken = found(cells(pattern, plan, one, [frame]), one, judged, missing_of(pattern, plan, one)).collect()
+    assert {(*row["group"], *row[1:4]) for row in broken if row["window"] is not None} == ASKED[kind, measure]
+
+
+def _row(kind: str, plan: AnyPlan, who: str | None, day: int) -> dict[str, Any]:
+    """A result row of a group on a day."""
+    at = plan.owned(range(day, day + 1))[1]
+    if kind != "trends":
+        named = {"g": who, "lifetime_end": at, "first": "x", "last": f"{day}", "match_id": f"{who}{day}", "end": at}
+        return {name: value for name, value in named.items() if name in plan.result_schema.names}
+    counts: dict[str | None, tuple[Any, ...]] = {"u": (2, 2, 9), "v": (1, 2), None: (1, 1, None)}
+    n = counts[who][day - 1]
+    mean = None if who is None else float(n)
+    return {"g": who, "window_start": at, "window_end": at + DAY, "n": n, "n_log10": 41.0, "mean": mean}
