@@ -28,6 +28,7 @@ from pipelines.revision.ledger import Ledger, read_ledger
 from pipelines.runs import moment
 from pipelines.steps.run import Run
 from pipelines.warehouse import read_at
+from pipelines.watermark import BEGINNING
 
 SHOWN = 10
 """Groups in windows that a verdict names; the others are counted."""
@@ -101,7 +102,7 @@ def _read(run: Run, ledger: Ledger, stretches: Sequence[Stretch]) -> DataFrame:
     """Published rows of the windows, and perhaps of some between them."""
     time = column(run.plan.owned(range(1))[0])
     slices = fewer([slice_of(run.plan, *stretch) for stretch in stretches], MOST)
-    near = [time.between(moment(low), moment(high - 1)) for low, high in slices]
+    near = [time.between(moment(max(low, BEGINNING)), moment(max(high - 1, BEGINNING))) for low, high in slices]
     path = run.warehouse.results(run.name)
     return read_at(run.spark, path, int(ledger.version or 0)).where(reduce(lambda a, b: a | b, near))
 

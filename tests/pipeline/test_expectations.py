@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan, EventSchema, compile_plan, load_pattern
+from jobs.running import broken
 from pipelines.errors import ChecksFailedError
 from pipelines.expecting.cells import cells, found, missing_of
 from pipelines.expecting.judgement import Judged
@@ -69,6 +70,8 @@ def test_a_run_that_warns_and_one_that_publishes_nothing(lake: Lake) -> None:
         (True, f"none of 1 windows breaks it; 3 of 4 {FEW.format(3)}"),
         (False, f"1 of 6 groups in windows break it: carrier=B6, {fourth}; 2 of 4 {FEW.format(2)}"),
     ]  # fmt: skip
+    said = [line.split(":")[0] for line in broken(first.records["check_results"])]
+    assert said == [NAMES[0], NAMES[2]]
     page = read_run(lake.spark, lake.warehouse, first.name, "first")
     assert verdict(page, 0).reason == "2 checks of the results gave a warning."
 
@@ -148,8 +151,8 @@ def test_what_is_counted_of_each_kind(spark: SparkSession, tmp_path: Path, kind:
     frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=plan.result_schema)).repartition(3)
     (one,) = pattern.expect
     judged = Judged(((3, 3),))
-    broken = found(cells(pattern, plan, one, [frame]), one, judged, missing_of(pattern, plan, one)).collect()
-    assert {(*row["group"], *row[1:4]) for row in broken if row["window"] is not None} == ASKED[kind, measure]
+    rows_found = found(cells(pattern, plan, one, [frame]), one, judged, missing_of(pattern, plan, one)).collect()
+    assert {(*row["group"], *row[1:4]) for row in rows_found if row["window"] is not None} == ASKED[kind, measure]
 
 
 def _row(kind: str, plan: AnyPlan, who: str | None, day: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from statistics import median
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cep_core.expect import ExpectationModel
@@ -75,6 +75,7 @@ measures = st.sampled_from([(counts, Fraction(0)), (doubles, None)])
 windows = st.integers(-12, 24)
 
 
+@settings(max_examples=500)
 @given(st.data(), expectations, measures, st.lists(windows, unique=True).map(sorted))
 def test_sliding_is_looking_back(
     data: st.DataObject, one: ExpectationModel, measure: tuple[st.SearchStrategy[Value], Value], judged: list[int]
@@ -87,7 +88,7 @@ def test_sliding_is_looking_back(
         assume(all(gap > 1e-6 for _, gap in wanted.values()))  # a logarithm does not tell a bound from what is at it
     rows = [Row(window, _held(value, missing)) for window, value in sorted(values.items())]
     found = judge(one, rows, Judged(tuple((j, j) for j in judged)), ZERO if missing is not None else None)
-    assert {outcome.window: outcome.word for outcome in found} == {j: word for j, (word, _) in wanted.items()}
+    assert [(outcome.window, outcome.word) for outcome in found] == [(j, word) for j, (word, _) in wanted.items()]
 
 
 def _held(value: Value, missing: Value) -> Number | None:

@@ -7,11 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from cep_core import PatternErrors, compile_query, load_pattern
 from cep_core.expect import ExpectationModel
-from pipelines.expecting.cells import number
+from pipelines.expecting.cells import FOUND, judging, number
 from pipelines.expecting.judgement import ZERO, Judged, Number, Row, judge, judged_of
 from tests.unit.test_pattern_errors import GOOD, SCHEMA, told
 
@@ -130,6 +131,24 @@ def test_windows_that_are_not_judged_are_history() -> None:
 def test_rows_out_of_order_are_an_error() -> None:
     with pytest.raises(RuntimeError, match="window 1 after 2"):
         list(judge(expected(), [Row(2, ZERO), Row(1, ZERO)], AGES, ZERO))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 100])
+def test_a_worker_reads_a_stream(rows: int) -> None:
+    """However a partition comes in batches, its groups are whole: what breaks it, and how many others there are."""
+    given = [(who, window, 10) for who in (None, "a", "b") for window in range(1, 6) if (who, window) != ("a", 5)]
+    cells = [{"group": [who], "window": window, "value": n, "log10": None} for who, window, n in given]
+    schema = pa.schema(
+        [("group", pa.list_(pa.string())), ("window", pa.int64()), ("value", pa.int64()), ("log10", pa.float64())]
+    )
+    batches = pa.Table.from_pylist(cells, schema=schema).to_batches(max_chunksize=rows)
+    made = list(judging(expected(), Judged(((4, 5),)), ZERO)(iter(batches)))
+    found = pa.Table.from_batches(made, schema=FOUND).to_pylist()
+    empty = {"kept": None, "unjudged": None}
+    assert found == [
+        {"group": ["a"], "window": 5, "value": "0", "usual": "10", **empty},
+        {"group": None, "window": None, "value": None, "usual": None, "kept": 5, "unjudged": 0},
+    ]
 
 
 @pytest.mark.parametrize(
