@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from fractions import Fraction
 from functools import reduce
 from itertools import groupby
 from operator import itemgetter
@@ -105,7 +104,9 @@ def number(value: Decimal | float | int | None, beyond: float | None) -> Number 
     """A measure's value; of one that is NULL its logarithm, where that is told. None for no finite number."""
     if value is None:
         return None if beyond is None else Number(True, beyond)
-    return Number(False, Fraction(value)) if math.isfinite(value) else None
+    if isinstance(value, float):
+        return Number(False, value) if math.isfinite(value) else None
+    return Number(False, int(value))
 
 
 def _found(broken: Iterable[tuple[list[str | None], Outcome]], kept: int = 0, unjudged: int = 0) -> pa.RecordBatch:

@@ -20,19 +20,19 @@ Stretch = tuple[int, int]
 
 
 class Number(NamedTuple):
-    """An exact value; or one `beyond` what a count's column holds, larger than any other, of which the decimal
-    logarithm is known. They are ordered as they should be."""
+    """An exact value (whole numbers as such: they are compared fast); or one `beyond` what a count's column holds,
+    larger than any other, of which the decimal logarithm is known. They are ordered as they should be."""
 
     beyond: bool
-    value: Fraction | float
+    value: int | float | Fraction
 
     @property
     def log10(self) -> float:
         if self.beyond:
             return float(self.value)
-        if not self.value:
-            return -math.inf
         exact = Fraction(self.value)
+        if not exact:
+            return -math.inf
         return math.log10(exact.numerator) - math.log10(exact.denominator)
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class Number(NamedTuple):
         return str(exact.numerator) if exact.denominator == 1 else f"{float(exact):.6g}"
 
 
-ZERO = Number(False, Fraction(0))
+ZERO = Number(False, 0)
 
 
 class Row(NamedTuple):
@@ -136,15 +136,16 @@ def mean(low: Number, high: Number) -> Number:
 
 def keeps(value: Number, usual: Number, low: Fraction | None, high: Fraction | None) -> bool:
     """Whether value / usual (which is not 0) lies in the bounds; where one is beyond, by the logarithms."""
-    ratio: Fraction | float
-    bounds: list[Fraction | float | None]
     if value.beyond or usual.beyond:
         ratio = value.log10 - usual.log10
-        bounds = [None if bound is None else Number(False, bound).log10 for bound in (low, high)]
-    else:
-        ratio, bounds = Fraction(value.value) / Fraction(usual.value), [low, high]
-    least, most = bounds
-    return (least is None or least <= ratio) and (most is None or ratio <= most)
+        least, most = (None if bound is None else Number(False, bound).log10 for bound in (low, high))
+        return (least is None or least <= ratio) and (most is None or ratio <= most)
+    # low <= a / b is low * b <= a where b > 0: no fraction is made of whole numbers
+    a, b = (x.value if isinstance(x.value, int) else Fraction(x.value) for x in (value, usual))
+    if b < 0:
+        a, b = -a, -b
+    above = low is None or low.numerator * b <= a * low.denominator
+    return above and (high is None or a * high.denominator <= high.numerator * b)
 
 
 def judge(expected: ExpectationModel, rows: Iterable[Row], judged: Judged, missing: Number | None) -> Iterator[Outcome]:

@@ -68,12 +68,15 @@ def of_revision(run: Run, ledger: Ledger, affected: Affected, staged: DataFrame)
         return []
     published = _published(run, ledger)
     back = _united((first - _longest(run), last) for first, last in affected.stretches)
-    then = _read(run, ledger, back)
-    beside = Beside(
-        affected.stretches, _united((*published, *affected.stretches)), (_left(run.plan, affected, then), staged),
-        ledger.version, then, published,
-    )  # fmt: skip
-    return [_verdict(run, expected, beside) for expected in run.pattern.expect]
+    then = _read(run, ledger, back).persist(StorageLevel.MEMORY_AND_DISK)
+    left = _left(run.plan, affected, then).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        known = _united((*published, *affected.stretches))
+        beside = Beside(affected.stretches, known, (left, staged), ledger.version, then, published)
+        return [_verdict(run, expected, beside) for expected in run.pattern.expect]
+    finally:
+        left.unpersist()
+        then.unpersist()
 
 
 def warned_only(run: Run) -> set[str]:
