@@ -23,6 +23,7 @@ from pipelines.steps.sequence import STEPS
 from pipelines.warehouse import latest_version
 from tests.conftest import IN_CHAOS
 from tests.pipeline.flights import Lake, all_steps, snowball
+from tests.pipeline.signals import START_US, signals
 
 pytestmark = pytest.mark.spark
 
@@ -165,3 +166,43 @@ def _row(kind: str, plan: AnyPlan, who: str | None, day: int) -> dict[str, Any]:
     n = counts[who][day - 1]
     mean = None if who is None else float(n)
     return {"g": who, "window_start": at, "window_end": at + DAY, "n": n, "n_log10": 41.0, "mean": mean}
+
+
+OTHERS = {
+    "automaton": "kind: automaton\nstart: p\nfinal: [q]\npartition_by: [place]\n"
+    "arcs: [{from: p, to: q, when: \"e.event_type = 'A'\"}]\n",
+    "matches": 'kind: matches\npattern: SEQ(A a, B b)\nwhere: ["[place]"]\n',
+}
+QUARTERS = "within: 6 hours\nexpect:\n  - {measure: rows, between: [0.6, 2], of_last: 3 windows}\n"
+VANISH = "  - {groups: none_vanish, of_last: 3 windows}\n"
+
+
+@IN_CHAOS
+@pytest.mark.parametrize("kind", OTHERS)
+def test_runs_of_other_kinds(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """Two days in quarters, a result a quarter and place: `s` ends with the third quarter, `n` with the seventh."""
+    lake = signals(spark, tmp_path / "project", OTHERS[kind] + QUARTERS + (VANISH if kind == "automaton" else ""))
+    quarters = [("n", k) for k in range(7)] + [("s", k) for k in range(3)]
+    rows = [
+        {"event_id": f"{name}{place}{k}", "event_time": START_US + (6 * k + later) * DAY // 24, "event_type": name,
+         "place": place, "price": 1, "remark": ""}
+        for place, k in quarters for name, later in (("A", 1), ("B", 2))
+    ]  # fmt: skip
+    lake.insert(rows)
+    all_steps(lake.run(0, 1, "first"))
+    second = lake.run(1, 2, "second")
+    all_steps(second)
+    checks = second.need("check_results")["checks"]
+    said = [(item["success"], item["observed"]) for item in checks if item["check"].endswith("of_last_3")]
+    if kind == "matches":
+        assert said == [
+            (False, "2 of 4 windows break it: end from 2026-01-02 00:00:00: 1, usually 2; "
+                    "end from 2026-01-02 18:00:00: 0, usually 1"),
+        ]  # fmt: skip
+    else:
+        gone, still = (f"place=s, lifetime_end from 2026-01-02 {hour}:00:00" for hour in ("00", "06"))
+        assert said == [
+            (False, f"2 of 6 groups in windows break it: {gone}: 0, usually 1; {still}: 0, usually 1; "
+                    "1 groups in windows not judged: no value, or none that is usual"),
+            (False, f"1 of 5 groups in windows break it: {gone}"),
+        ]  # fmt: skip
