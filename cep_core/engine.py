@@ -19,6 +19,7 @@ from cep_core.drawing.matches import draw as draw_matches
 from cep_core.drawing.trends import draw as draw_trends
 from cep_core.errors import NotSupportedError, PatternErrors
 from cep_core.evaluate import run_plan as run_trends
+from cep_core.expect import type_mistakes
 from cep_core.explain import explain as explain_trends
 from cep_core.matches.check import compile_matches
 from cep_core.matches.explain import explain_matches
@@ -80,7 +81,11 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> AnyPlan:
     if pattern.kind not in KINDS:
         message = f"kind '{pattern.kind}' is not built yet; {' and '.join(KINDS)} is"
         raise PatternErrors([NotSupportedError(message, place=pattern.document.place(("kind",)))])
-    return KINDS[pattern.kind].compile(pattern, schema)
+    plan = KINDS[pattern.kind].compile(pattern, schema)
+    errors = type_mistakes(pattern.expect, pattern.measures, plan.result_schema, pattern.document)
+    if errors:
+        raise PatternErrors(errors)
+    return plan
 
 
 def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None, watermark: int | None = None) -> pa.Table:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 
 from cep_core.building import timestamp_us
 from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.expect import ExpectationModel, mistakes
 from cep_core.parse import parse_duration
 from cep_core.yaml_source import Source
 
@@ -78,6 +79,8 @@ class Pattern(BaseModel):
     consistency: Consistency = "middle"
     """What is published before lateness has passed: nothing (strong), what is known, corrected later (middle), what is
     known, never corrected (weak)."""
+    expect: tuple[ExpectationModel, ...] = ()
+    """What is expected of each window, beside the windows before it: judged before results are published."""
 
     _source: Source = PrivateAttr()
 
@@ -86,9 +89,19 @@ class Pattern(BaseModel):
         """The document the pattern came from, for places in errors."""
         return self._source
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The result columns that tell groups apart."""
+        return ()
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The result columns of which a group has one value in a window."""
+        return ()
+
     def mistakes(self) -> list[TrendlakeError]:
         """What is wrong between keys that are each right by themselves, before any schema is known."""
-        return []
+        return mistakes(self.expect, self.groups, self.measures, self.document)
 
 
 class TrendsPattern(Pattern):
@@ -112,10 +125,18 @@ class TrendsPattern(Pattern):
     empty_windows: bool = False
     """Rows for groups that have events but no trend."""
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.group_by
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return tuple(self.returns)
+
     def mistakes(self) -> list[TrendlakeError]:
         """Columns that would share a name; too many windows."""
         source = self.document
-        errors: list[TrendlakeError] = []
+        errors = super().mistakes()
         taken: dict[str, str] = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table")
         for index, name in enumerate(self.group_by):
             if name.lower() in taken:

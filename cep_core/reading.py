@@ -22,6 +22,7 @@ from cep_core.errors import (
     YamlSyntaxError,
     did_you_mean,
 )
+from cep_core.expect import ExpectationModel
 from cep_core.matches.model import MatchesPattern
 from cep_core.model import Pattern, TrendsPattern
 from cep_core.yaml_source import Source, from_data, plain, read_yaml
@@ -35,7 +36,10 @@ class Shape:
     model: type[Pattern]
     instead: Mapping[str, Any] = field(default_factory=dict)
     nested: Mapping[str, type[BaseModel]] = field(default_factory=dict)
-    """The models of what stands under a key of the file, for the keys there."""
+    """The models of what stands under a key of the file, for the keys there; those of all kinds are in `NESTED`."""
+
+
+NESTED: Mapping[str, type[BaseModel]] = {"expect": ExpectationModel}
 
 
 SHAPES: Mapping[str, Shape] = {
@@ -132,7 +136,8 @@ def _unknown_key(source: Source, kind: str, path: tuple[str | int, ...]) -> Tren
     if others:
         message = f"'{word}' is a key of kind {' and '.join(others)}, not of kind {kind}"
         return UnknownKeyError(message, place=place)
-    within = SHAPES[kind].model if len(path) == 1 else SHAPES[kind].nested.get(str(path[0]))
+    nested = {**NESTED, **SHAPES[kind].nested}
+    within = SHAPES[kind].model if len(path) == 1 else nested.get(str(path[0]))
     known = _keys(within) if within else []
     return UnknownKeyError(f"unknown key '{word}'", place=place, hint=did_you_mean(word, known))
 

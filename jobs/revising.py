@@ -35,6 +35,8 @@ def revise_pattern(
         for item in record.checks:
             if item["check"] in ("revision", "stale_rows"):
                 typer.echo(f"{item['check'].replace('_', ' '):<14} {item['observed']}")
+            elif item["success"] is False:
+                typer.echo(f"{'':<14} {item['check']}: {item['observed']}")
         changes = (
             f"{record.rows_inserted:,} inserted, {record.rows_updated:,} updated, {record.rows_deleted:,} retracted"
         )

@@ -81,7 +81,15 @@ def run_step(step: str, run: Run) -> Record:
     began = time.monotonic()
     record = STEPS[step](run)
     typer.echo(f"{step.replace('_', '-'):<14} {summary(record):<70} {time.monotonic() - began:6.1f} s")
+    if record.stage == "check_results":
+        for line in broken(record):
+            typer.echo(f"{'':<14} {line}")
     return record
+
+
+def broken(record: Record) -> list[str]:
+    """What was not as it should be, though the stage went on."""
+    return [f"{item['check']}: {item['observed']}" for item in record.checks if item["success"] is False]
 
 
 def summary(record: Record) -> str:

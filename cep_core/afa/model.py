@@ -86,9 +86,14 @@ class AutomatonPattern(Pattern):
     partition_by: tuple[Identifier, ...] = ()
     """Columns that part the stream: a run sees the events of one partition."""
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.partition_by
+
     def mistakes(self) -> list[TrendlakeError]:
         """Columns that would share a name, states that no arc knows, arcs that contradict themselves."""
-        return [*self._names(), *self._states(), *(e for i, arc in enumerate(self.arcs) for e in self._arc(i, arc))]
+        of_arcs = (error for i, arc in enumerate(self.arcs) for error in self._arc(i, arc))
+        return [*super().mistakes(), *self._names(), *self._states(), *of_arcs]
 
     @property
     def declared(self) -> frozenset[str]:

@@ -35,7 +35,7 @@ class MatchesPattern(Pattern):
     def mistakes(self) -> list[TrendlakeError]:
         """Columns that would share a name."""
         taken = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table of kind matches")
-        errors: list[TrendlakeError] = []
+        errors = super().mistakes()
         for name in self.returns:
             if name.lower() in taken:
                 place = self.document.place(("return", name), key=True)

@@ -37,12 +37,12 @@ class PatternFacts:
 
 @dataclass(frozen=True)
 class CheckFacts:
-    """One verdict of a contract's expectation."""
+    """One verdict of a contract's expectation, or of a pattern's; `success` is None where nothing could be judged."""
 
     stage: str
     check: str
     column: str | None
-    success: bool
+    success: bool | None
     observed: str
     expected: str
 

@@ -92,7 +92,7 @@ def checks_of(stage: str, checks: str | None) -> tuple[CheckFacts, ...]:
             stage=stage,
             check=str(item.get("check", "")),
             column=None if item.get("column") is None else _json_text(item["column"]),
-            success=item.get("success") is True,
+            success=None if item.get("success", False) is None else item.get("success") is True,
             observed=_json_text(item.get("observed")),
             expected=_json_text(item.get("expected")),
         )

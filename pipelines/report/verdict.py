@@ -19,7 +19,7 @@ STAGE_NAMES = {
 
 
 SOURCE_STAGES = ("ingest", "check_source")
-State = Literal["good", "warn", "bad"]
+State = Literal["good", "warn", "bad", "none"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ def outcome(check: CheckFacts, run: RunFacts) -> tuple[State, str]:
     """How a check ended. In a stage that went on, rows that break a rule of the source are set aside or tolerated, and
     a broken rule of the results is of severity warning; only where the stage stopped has a check failed it.
     """
+    if check.success is None:
+        return "none", "Not judged"
     if check.success:
         return "good", "Passed"
     stage = run.stage(check.stage)
@@ -57,14 +59,17 @@ def verdict(run: RunFacts, quarantined: int) -> Verdict:
     missing = [stage_name(name).lower() for name in NEEDED if run.stage(name) is None]
     if missing:
         return Verdict("warn", "Not finished", f"Still to run: {', '.join(missing)}.")
-    broken = [check for check in run.checks if not check.success]
+    broken = [check for check in run.checks if check.success is False]
+    judged = [check for check in run.checks if check.success is not None]
     aside = f" {plural(quarantined, 'row')} went to quarantine, within the contract's tolerance." if quarantined else ""
     warnings = [check for check in broken if check.stage not in SOURCE_STAGES]
+    if len(judged) < len(run.checks):
+        aside = f" {plural(len(run.checks) - len(judged), 'check')} could not be judged.{aside}"
     if warnings:
         said = f"{plural(len(warnings), 'check')} of the results gave a warning.{aside}"
         return Verdict("warn", "Published with warnings", said)
     if broken:
-        said = f"{len(run.checks) - len(broken)} of {plural(len(run.checks), 'check')} passed; some rows of the source "
+        said = f"{len(judged) - len(broken)} of {plural(len(judged), 'check')} passed; some rows of the source "
         return Verdict("good", "Published", f"{said}break the {'other' if len(broken) == 1 else 'others'}.{aside}")
-    passed = f"All {plural(len(run.checks), 'check')} passed." if len(run.checks) > 1 else "No check failed."
+    passed = f"All {plural(len(judged), 'check')} passed." if len(judged) > 1 else "No check failed."
     return Verdict("good", "Published", passed + aside)

@@ -57,7 +57,7 @@ class CheckRow:
     @property
     def kept(self) -> bool:
         """Whether no run has found it broken."""
-        return all(cell is None or cell[0] == "good" for cell in self.cells)
+        return all(cell is None or cell[0] in ("good", "none") for cell in self.cells)
 
 
 @dataclass(frozen=True)

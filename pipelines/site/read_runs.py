@@ -10,10 +10,13 @@ from pyspark.sql import functions as sf
 from pipelines.report.facts import RunFacts
 from pipelines.report.read_run import run_facts
 from pipelines.report.verdict import Verdict, verdict
+from pipelines.report.words import plural
 from pipelines.runs import SCHEMA
 from pipelines.site.facts import RunsFacts
 from pipelines.warehouse import Warehouse, exists
 
+STALE = "stale_rows"
+"""The check that tells of windows of an earlier form of the pattern, which a revision leaves alone."""
 RUNS_SHOWN = 60
 RUNS_JUDGED = 10
 """Of so many the verdicts on each check are read too."""
@@ -51,5 +54,8 @@ def verdict_of(run: RunFacts) -> Verdict:
     if revision.status != "succeeded":
         return Verdict("bad", "Failed: revise", revision.error or "No reason was recorded.")
     said = next((check.observed for check in run.checks if check.check == "revision"), "")
+    warnings = [check for check in run.checks if check.success is False and check.check != STALE]
+    if warnings:
+        return Verdict("warn", "Revised with warnings", f"{plural(len(warnings), 'check')} gave a warning. {said}")
     changed = any((revision.rows_inserted, revision.rows_updated, revision.rows_deleted))
     return Verdict("good", "Revised" if changed else "Nothing to change", said)

@@ -1,4 +1,5 @@
-"""Step 3: the staged rows before the results contract. What fails here is not published."""
+"""Step 3: the staged rows before the results contract, and what the pattern expects of them. What fails here is not
+published."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from pyspark.sql import functions as sf
 from pipelines.contract_rules import Rule
 from pipelines.errors import ChecksFailedError
 from pipelines.expectations import FEW, judge, judge_here
+from pipelines.expecting import verdicts
 from pipelines.quarantine import column
 from pipelines.results_contract import contract_name, results_contract
 from pipelines.runs import Record, moment, recorded
@@ -23,9 +25,11 @@ from pipelines.stretches import narrowed
 
 
 def check_results(run: Run) -> Record:
-    """Judge the staged rows by `data_contracts/results_<kind>.yaml` filled in for the pattern.
+    """Judge the staged rows by `data_contracts/results_<kind>.yaml` filled in for the pattern, and, where they keep it,
+    by what the pattern expects beside the windows before (`expect`).
 
-    Raises ChecksFailedError naming the checks that fail; rules of severity warning are recorded only.
+    Raises ChecksFailedError naming the checks that fail; rules of severity warning, and expectations that warn, are
+    recorded only.
     """
     record = run.record("check_results")
     with recorded(run.spark, run.warehouse, record):
@@ -44,6 +48,9 @@ def check_results(run: Run) -> Record:
         record.checks.append(verdict("windows_of_the_run", outside == 0, f"{outside} rows outside", asked))
         record.checks += left_alone
         refuse_failed(run, record, record.checks, rules)
+        expected = verdicts.of_run(run, staged, int(computed["source_version"]))
+        record.checks += expected
+        refuse_unexpected(run, record, expected)
     return record
 
 
@@ -52,24 +59,39 @@ def judged(
 ) -> tuple[list[dict[str, Any]], int, int]:  # fmt: skip
     """The verdict on each rule, the number of staged rows (some `rows` are expected), and of those not `inside`."""
     if rows <= FEW:
-        verdicts, table = judge_here(staged, rules, name, [inside.alias("row_inside")])
-        return verdicts, table.num_rows, pc.sum(pc.invert(table["row_inside"])).as_py() or 0
+        found, table = judge_here(staged, rules, name, [inside.alias("row_inside")])
+        return found, table.num_rows, pc.sum(pc.invert(table["row_inside"])).as_py() or 0
     staged = staged.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        verdicts = judge(staged, rules, name)
+        found = judge(staged, rules, name)
         counted, outside = staged.agg(sf.count(sf.lit(1)), sf.count_if(~inside)).collect()[0]
-        return verdicts, counted, outside
+        return found, counted, outside
     finally:
         staged.unpersist()
 
 
-def refuse_failed(run: Run, record: Record, verdicts: Sequence[Mapping[str, Any]], rules: Sequence[Rule]) -> None:
+def refuse_failed(run: Run, record: Record, found: Sequence[Mapping[str, Any]], rules: Sequence[Rule]) -> None:
     """Raises ChecksFailedError when a verdict on the staged rows is bad, and its rule more than a warning."""
     warnings = {rule.name for rule in rules if rule.warning}
-    failed = [item["check"] for item in verdicts if not item["success"] and item["check"] not in warnings]
+    failed = [item["check"] for item in found if not item["success"] and item["check"] not in warnings]
     if failed:
-        path = run.warehouse.staging(run.name, run.run_id)
         raise ChecksFailedError(
             f"staged results of {run.name} break the results contract: {', '.join(failed)}",
-            hint=f"the rows are in {path}/{record.staged_version}; nothing was published",
+            hint=f"{_where(run, record)}; nothing was published",
         )
+
+
+def refuse_unexpected(run: Run, record: Record, found: Sequence[Mapping[str, Any]]) -> None:
+    """Raises ChecksFailedError when staged rows break an expectation that does not only warn."""
+    warnings = verdicts.warned_only(run)
+    failed = [item for item in found if item["success"] is False and item["check"] not in warnings]
+    if failed:
+        told = ", ".join(f"{item['check']} ({item['observed']})" for item in failed)
+        raise ChecksFailedError(
+            f"staged results of {run.name} are not as it expects: {told}",
+            hint=f"{_where(run, record)}; nothing was published. Where they are right: on_break: warn",
+        )
+
+
+def _where(run: Run, record: Record) -> str:
+    return f"the rows are in {run.warehouse.staging(run.name, run.run_id)}/{record.staged_version}"

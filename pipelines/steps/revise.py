@@ -20,6 +20,7 @@ from pipelines import quarantine as q
 from pipelines.commits import told_late
 from pipelines.consistency import time_of
 from pipelines.errors import BusyTableError, ToleranceError
+from pipelines.expecting import verdicts
 from pipelines.results_contract import contract_name, results_contract
 from pipelines.revision.affected import Affected, Stretch, touched_by
 from pipelines.revision.changes import Changes, changes, lost
@@ -29,7 +30,7 @@ from pipelines.revision.ledger import Ledger, read_ledger
 from pipelines.revision.task import Task, stale_windows, task_of
 from pipelines.runs import Record, recorded
 from pipelines.staging import read_staged, write_staged
-from pipelines.steps.check_results import judged, refuse_failed
+from pipelines.steps.check_results import judged, refuse_failed, refuse_unexpected
 from pipelines.steps.check_source import broken_rows, verdict
 from pipelines.steps.compute import cut_and_stage, needed, no_rows
 from pipelines.steps.run import Run
@@ -79,6 +80,9 @@ def _revised(run: Run, record: Record) -> bool:
         if not found.stretches:
             return _quiet(run, ledger, task, record, unique)
         staged, unique = _computed(run, found, unique, task, record)
+        expected = verdicts.of_revision(run, ledger, found, staged)
+        record.checks += expected
+        refuse_unexpected(run, record, expected)
         return _published(run, ledger, found, staged, task, record, unique)
     finally:
         for frame in kept:
@@ -189,9 +193,9 @@ def _computed(
         alone = not again and (unique or found.stretches == task.windows)
     staged = read_staged(run, record.staged_version)
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
-    verdicts, _, _ = judged(staged, contract.rules, f"results_{run.name}", record.rows_out, sf.lit(True))
-    record.checks += verdicts
-    refuse_failed(run, record, verdicts, contract.rules)
+    kept, _, _ = judged(staged, contract.rules, f"results_{run.name}", record.rows_out, sf.lit(True))
+    record.checks += kept
+    refuse_failed(run, record, kept, contract.rules)
     return staged, alone
 
 

@@ -262,6 +262,20 @@ def test_rows_set_aside_are_no_failure_of_the_run() -> None:
     assert page(report(run=run(checks=(warned,)))).verdict.word == "Published with warnings"
 
 
+def test_what_could_not_be_judged_has_not_passed() -> None:
+    """Nor is it a warning: it has words and a mark of its own, and is counted."""
+    unjudged = CheckFacts("check_results", "none_vanish_of_last_7", "carrier", None, "not judged: why", "a row")
+    passed = replace(unjudged, check="other", success=True)
+    fine = run(checks=(unjudged, passed))
+    assert outcome(unjudged, fine) == ("none", "Not judged")
+    said = page(report(run=fine)).verdict
+    assert (said.state, said.word) == ("good", "Published")
+    assert said.reason == "No check failed. 1 check could not be judged."
+    text = Markup(render(page(report(run=fine)))).text
+    assert "1 check passed, none failed, 1 could not be judged" in text
+    assert "not judged: why" in text
+
+
 def test_what_a_limit_leaves_out_is_counted() -> None:
     """Groups, reasons and rows of another state of the pattern."""
     facts = replace(results({(f"G{i}",): [Amount.of_count(1)] for i in range(14)}), older_rows=3)

@@ -61,12 +61,14 @@ def test_every_file_of_tests_is_of_the_schema(path: Path) -> None:
         ({"kind": "trend"}, "'trend' is not one of"),
         ({"kind": "matches"}, "'empty_windows' was unexpected"),
         ({"within": 5}, "5 is not of type 'string'"),
+        ({"expect": [{"measure": "n", "between": [1, 2]}]}, "'of_last' is a required property"),
+        ({"expect": [{"measure": "n", "between": [1], "of_last": "1 window"}]}, "[1] is too short"),
     ],
 )
 def test_a_mistake_is_seen(change: dict[str, Any], told: str) -> None:
     good = {
         "name": "a", "source": "b", "pattern": "A+", "return": {"n": "COUNT(*)"}, "within": "1 day",
-        "empty_windows": True,
+        "empty_windows": True, "expect": [{"measure": "n", "between": [0.5, None], "of_last": "7 windows"}],
     }  # fmt: skip
     assert mistakes("pattern", good) == []
     assert told in " | ".join(mistakes("pattern", good | change))

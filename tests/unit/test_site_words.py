@@ -1,4 +1,4 @@
-"""What the site says of a pattern's freshness, from facts alone."""
+"""What the site says of a pattern's freshness, and of a revision, from facts alone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from pipelines.report.facts import CheckFacts, RunFacts, StageFacts
+from pipelines.report.verdict import Verdict
 from pipelines.site.cards import freshness_words
 from pipelines.site.facts import FreshFacts, SourceFacts
+from pipelines.site.read_runs import verdict_of
 
 NIGHT = datetime(2013, 3, 3, tzinfo=UTC)
 SOURCE = SourceFacts("flights", 7, NIGHT + timedelta(hours=5))
@@ -45,3 +48,15 @@ def test_freshness_in_full() -> None:
         "Published windows show versions 5 to 7 of flights and reach to 3 Mar 2013, 00:00; flights is at version 7, "
         "its newest event is of 3 Mar 2013, 05:00. Some windows are held back until late events can no longer come."
     )
+
+
+def test_a_revision_that_broke_an_expectation() -> None:
+    """It is a warning, as of a run; windows of an earlier form of the pattern are told elsewhere."""
+    stage = StageFacts("revise", "succeeded", 1.0, NIGHT, None, None, None, None, None, 1, 0, 0, 1)
+    told = CheckFacts("revise", "revision", None, True, "7 rows changed", "change feed")
+    broken = replace(told, check="none_vanish_of_last_7", success=False)
+    checks = (told, replace(broken, check="stale_rows"))
+    run = RunFacts("r", "p", None, None, None, "flights", 1, None, 1, NIGHT, NIGHT, (stage,), checks)
+    assert verdict_of(run) == Verdict("good", "Revised", "7 rows changed")
+    warned = verdict_of(replace(run, checks=(told, broken)))
+    assert warned == Verdict("warn", "Revised with warnings", "1 check gave a warning. 7 rows changed")
