@@ -91,9 +91,9 @@ def report(
     from jobs import running
 
     place = running.find_place(project_dir, profile)
-    place.project.pattern_path(pattern)
+    name = place.project.pattern_path(pattern).stem
     with running.session(place, f"trendlake report {pattern}") as spark:
-        about: dict[str, Any] = {"pattern": pattern, "run_id": run_id}
+        about: dict[str, Any] = {"pattern": name, "run_id": run_id}
         return about | running.report(place, spark, pattern, run_id)
 
 
