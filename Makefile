@@ -38,9 +38,9 @@ chaos: setup ## SIGKILL of drivers and executors, and random histories, revised 
 	@TRENDLAKE_KILLS=$(or $(KILLS),200) TRENDLAKE_CHAOS=$(or $(HISTORIES),20) $(RUN) python -m pytest \
 	  tests/pipeline/test_kill.py tests/pipeline/test_revisions_agree.py tests/pipeline/test_edited_patterns.py \
 	  tests/pipeline/test_unique_rows.py tests/pipeline/test_faults.py tests/pipeline/test_revise.py \
-	  tests/pipeline/test_repair.py tests/pipeline/test_kinds.py tests/pipeline/test_expectations.py \
-	  tests/pipeline/test_standalone.py \
-	  tests/end_to_end/test_tutorial.py tests/dag/test_run.py
+	  tests/pipeline/test_repair.py tests/pipeline/test_kill_replay.py tests/pipeline/test_kinds.py \
+	  tests/pipeline/test_expectations.py tests/pipeline/test_standalone.py \
+	  tests/end_to_end/test_tutorial.py tests/end_to_end/test_json.py tests/dag/test_run.py
 
 bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, and JSON in the state folder
 	@$(RUN) $(LIKE_A_WORKER) python -m bench

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cep_core.errors import TextError
 from cep_core.parse import parse_duration
+from jobs.as_json import of_record
 from jobs.running import Place
 from jobs.times import micros_of
 from pipelines.errors import BadNumberError
@@ -31,16 +34,20 @@ def length_of(chunk: str | None) -> int | None:
 def run_backfill(
     place: Place, spark: SparkSession, pattern: str, since: str, until: str, length: int | None, newest_first: bool,
     dry_run: bool,
-) -> None:  # fmt: skip
-    """All chunks of the interval; `dry_run`: only what they would read."""
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """All chunks of the interval, a document for each as it is done, then one of them all; `dry_run`: one of what they
+    would read."""
     from pipelines.backfill import backfill, chunks, size
+    from pipelines.runs import moment
     from pipelines.steps.run import prepare
 
     start, end = micros_of(since, "--from"), micros_of(until, "--to")
     whole = prepare(spark, place.project, place.profile, pattern, "backfill", start, end)
     todo = chunks(whole.plan.windows, start, end, length, newest_first=newest_first)
     if dry_run:
-        typer.echo(told(whole.name, size(spark, whole, len(todo))))
+        found = size(spark, whole, len(todo))
+        typer.echo(told(whole.name, found))
+        yield {"pattern": whole.name, **asdict(found)}
         return
 
     def prepared(chunk: Chunk) -> Run:
@@ -52,8 +59,13 @@ def run_backfill(
         spent = time.monotonic() - began
         left = spent / worked * (len(todo) - number) if worked else None
         typer.echo(f"chunk {number:>3}/{len(todo)}  {_days(chunk)}  {_done(record)}{_left(left, number == len(todo))}")
+        yield {
+            "chunk": number, "of": len(todo), "from": moment(chunk.start_us), "to": moment(chunk.end_us),
+            "run_id": chunk.run_id, "publication": record and of_record(record),
+        }  # fmt: skip
     seconds = time.monotonic() - began
     typer.echo(f"{whole.name}: {worked} chunks computed, {skipped} done before, in {seconds:.0f} s")
+    yield {"pattern": whole.name, "chunks": len(todo), "computed": worked, "done_before": skipped, "seconds": seconds}
 
 
 def told(name: str, found: Size) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
 from jobs.options import AsOf, Json, Limit, Pattern, ProfileName, ProjectDir
-from jobs.outcome import EXIT_CODES, MISTAKE, guarded
+from jobs.outcome import EXIT_CODES, Verdict, guarded
 from jobs.quarantine_words import quarantine
 from jobs.run_words import add_run_words
 from jobs.source_words import add_source_words
@@ -52,9 +52,8 @@ def validate(
         Optional[list[Path]],  # noqa: UP045
         typer.Argument(help="Pattern files or data contracts; all of the project when none is given."),
     ] = None,
-    as_json: Json = False,
     project_dir: ProjectDir = None,
-) -> None:
+) -> Verdict:
     """Check pattern files and data contracts: every mistake of every file, with its place.
 
     Example: trendlake validate conf/patterns/my_pattern.yaml
@@ -62,8 +61,7 @@ def validate(
     from jobs.showing import print_validation
     from pipelines.project import find_project
 
-    if not print_validation(find_project(project_dir), files or [], as_json=as_json):
-        raise typer.Exit(MISTAKE)
+    return print_validation(find_project(project_dir), files or [])
 
 
 @app.command("test")
@@ -74,7 +72,7 @@ def run_pattern_tests(
         typer.Argument(help="Names of patterns; all that have tests when none is given."),
     ] = None,
     project_dir: ProjectDir = None,
-) -> None:
+) -> Verdict:
     """Run the tests beside the patterns (conf/patterns/tests): events in, rows expected, without Spark.
 
     Example: trendlake test delay_snowball
@@ -82,22 +80,22 @@ def run_pattern_tests(
     from jobs.testing import print_tests
     from pipelines.project import find_project
 
-    if not print_tests(find_project(project_dir), patterns or []):
-        raise typer.Exit(MISTAKE)
+    return print_tests(find_project(project_dir), patterns or [])
 
 
 @app.command()
 @guarded
-def schema(of: Annotated[str, typer.Argument(help="pattern, contract or tests.", metavar="OF")]) -> None:
+def schema(of: Annotated[str, typer.Argument(help="pattern, contract or tests.", metavar="OF")]) -> dict[str, Any]:
     """The JSON Schema of a kind of file, by which an editor completes and checks it.
 
     Those of this version are in docs/schemas.
 
     Example: trendlake schema pattern > pattern.json
     """
-    from jobs.schemas import schema_text
+    from jobs.schemas import schema_of, schema_text
 
     typer.echo(schema_text(of), nl=False)
+    return schema_of(of)
 
 
 @app.command()
@@ -109,7 +107,7 @@ def explain(
         typer.Option("--svg", help="A file for a picture of the automaton."),
     ] = None,
     project_dir: ProjectDir = None,
-) -> None:
+) -> dict[str, Any]:
     """How a pattern is computed: what is read, how it is cut into shards, how predecessors are found.
 
     Example: trendlake explain delay_snowball --svg delay_snowball.svg
@@ -117,7 +115,7 @@ def explain(
     from jobs.showing import print_plan
     from pipelines.project import find_project
 
-    print_plan(find_project(project_dir), pattern, svg)
+    return print_plan(find_project(project_dir), pattern, svg)
 
 
 @app.command()
@@ -125,7 +123,7 @@ def explain(
 def show(
     pattern: Pattern, limit: Limit = 10, as_of: AsOf = None, as_json: Json = False, profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any] | None:  # fmt: skip
     """The busiest rows of a pattern's results: those with the most trends; now, or as they were.
 
     Example: trendlake show delay_snowball --limit 5
@@ -137,7 +135,7 @@ def show(
     place = running.find_place(project_dir, profile)
     place.project.pattern_path(pattern)
     with running.session(place, f"trendlake show {pattern}") as spark:
-        showing.print_results(place, spark, pattern, limit, as_of, as_json=as_json)
+        return showing.print_results(place, spark, pattern, limit, as_of, as_json=as_json)
 
 
 @app.command()
@@ -145,7 +143,7 @@ def show(
 def runs(
     pattern: Annotated[Optional[str], typer.Argument(help="Only runs of this pattern.")] = None,  # noqa: UP045
     limit: Limit = 20, as_json: Json = False, profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any] | None:  # fmt: skip
     """The newest run records: what each stage read, wrote and took.
 
     Example: trendlake runs delay_snowball
@@ -154,7 +152,7 @@ def runs(
 
     place = running.find_place(project_dir, profile)
     with running.session(place, "trendlake runs") as spark:
-        showing.print_runs(place, spark, pattern, limit, as_json=as_json)
+        return showing.print_runs(place, spark, pattern, limit, as_json=as_json)
 
 
 app.command("try")(try_)

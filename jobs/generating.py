@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from cep_core.errors import did_you_mean
+from jobs.as_json import of_record
 from jobs.running import find_place, session
 from jobs.times import manual_run_id, micros_of
 from pipelines.errors import BadNumberError, ProjectError
@@ -41,16 +44,17 @@ def asked(
     return Asked(stream, count, pace, seed, START_US if start is None else micros_of(start, "--start"))
 
 
-def generate_file(stream: Asked, out: Path) -> None:
+def generate_file(stream: Asked, out: Path) -> dict[str, Any]:
     """The stream as a Parquet file; no Spark is started. Raises ProjectError where it cannot be written."""
     try:
         write_file(stream.table(), out)
     except OSError as error:
         raise ProjectError(f"{out} cannot be written: {error.strerror or error}") from None
     typer.echo(f"{stream.stream.name}: {stream.events:,} events in {out}")
+    return {**_document(stream), "file": out}
 
 
-def generate_source(stream: Asked, profile: str | None, project_dir: Path | None) -> None:
+def generate_source(stream: Asked, profile: str | None, project_dir: Path | None) -> dict[str, Any]:
     """The stream in its source's table, by its contract, as `trendlake ingest` brings any source: the same stream again
     changes nothing. Raises ProjectError when the table holds another stream."""
     name = stream.stream.name
@@ -76,3 +80,10 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
         f"{name}: {record.rows_out:,} rows in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"
     )
+    about = {"source": name, "version": record.source_version, "rows": record.rows_out}
+    return {**_document(stream), **about, "ingested": [{"file": None, **of_record(record)}]}
+
+
+def _document(stream: Asked) -> dict[str, Any]:
+    about = {"stream": stream.stream.name, "events": stream.events, "rate": stream.rate, "seed": stream.seed}
+    return {**about, "start": datetime.fromtimestamp(0, UTC) + timedelta(microseconds=stream.start_us)}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from cep_core.errors import did_you_mean
+from jobs.as_json import of_record
 from jobs.running import find_place, session
 from jobs.times import manual_run_id
 from pipelines.errors import ProjectError
@@ -15,7 +17,7 @@ SOURCES = ("flights",)
 """Sources that bring their own data."""
 
 
-def ingest_files(source: str, files: list[Path], profile: str | None, project_dir: Path | None) -> None:
+def ingest_files(source: str, files: list[Path], profile: str | None, project_dir: Path | None) -> dict[str, Any]:
     """Bring files into the table of `source`, one delivery each; a file that is there already is passed over.
 
     Raises SourceFileError before anything is written.
@@ -28,17 +30,20 @@ def ingest_files(source: str, files: list[Path], profile: str | None, project_di
 
     contract = load_contract(place.project.contract_path(source))
     tables = [(path, read_file(path, contract)) for path in files]
+    records = []
     with session(place, f"trendlake ingest {source}") as spark:
         for path, table in tables:
             record = ingest(
                 spark, place.warehouse, contract, [table], feed=feed_of(path), run_id=manual_run_id("ingest"),
             )  # fmt: skip
+            records.append({"file": path, **of_record(record)})
             told = "" if record.rows_inserted else "  (there already)"
             typer.echo(f"  {path}  {table.num_rows:,} rows{told}")
     typer.echo(f"{source}: {record.rows_out:,} rows in the table, version {record.source_version}")
+    return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}
 
 
-def ingest_source(source: str, profile: str | None, project_dir: Path | None) -> None:
+def ingest_source(source: str, profile: str | None, project_dir: Path | None) -> dict[str, Any]:
     """Bring every delivery of `source` into its table, with a line for each."""
     if source not in SOURCES:
         raise ProjectError(f"there is no source '{source}' to ingest", hint=did_you_mean(source, SOURCES))
@@ -66,3 +71,5 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
         f"{source}: {record.rows_out:,} rows in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"
     )
+    records = [{"file": None, **of_record(record)}]
+    return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}

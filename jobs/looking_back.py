@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from cep_core import AnyPlan
-from jobs.as_json import print_json
 from jobs.running import Place, find_place, session
 from jobs.showing import console
 from jobs.times import micros_of
@@ -28,18 +27,18 @@ def _plan(place: Place, pattern: str) -> tuple[str, AnyPlan]:
 
 def diff(
     pattern: str, since: str, until: str, limit: int, as_json: bool, profile: str | None, folder: Path | None
-) -> None:  # fmt: skip
+) -> dict[str, Any] | None:  # fmt: skip
     """What changed in the results between two versions or times."""
     place = find_place(folder, profile)
     name, plan = _plan(place, pattern)
     with session(place, f"trendlake diff {name}") as spark:
-        print_diff(spark, place.warehouse.results(name), plan, (since, until), limit, as_json=as_json)
+        return print_diff(spark, place.warehouse.results(name), plan, (since, until), limit, as_json=as_json)
 
 
 def print_diff(
     spark: SparkSession, path: str, plan: AnyPlan, asked: tuple[str, str], limit: int, *, as_json: bool = False
-) -> None:
-    """Rows that differ, and which versions of the source made it so."""
+) -> dict[str, Any] | None:
+    """Rows that differ, and which versions of the source made it so; `as_json`: as a document, printed nowhere."""
     from pipelines.revision.past import between, reasons, version_of
 
     first, last = (version_of(spark, path, text) for text in asked)
@@ -47,8 +46,7 @@ def print_diff(
     if as_json:
         found = [row.asDict(recursive=True) for row in rows.limit(limit).collect()]
         commits = [{"version": item.version, **item.note} for item in reasons(spark, path, first, last)]
-        print_json({"from": first, "to": last, "counts": counts, "rows": found, "commits": commits})
-        return
+        return {"from": first, "to": last, "counts": counts, "rows": found, "commits": commits}
     told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     table = Table(title=f"version {first} to {last}: {told}", title_justify="left")
     for heading in ("", *plan.key, "values"):
@@ -62,24 +60,25 @@ def print_diff(
     console.print(table)
     for commit in reasons(spark, path, first, last):
         console.print(_why(commit.version, commit.note), soft_wrap=True)
+    return None
 
 
 def history(
     pattern: str, groups: list[str], window: str, as_json: bool, profile: str | None, folder: Path | None
-) -> None:  # fmt: skip
+) -> dict[str, Any] | None:  # fmt: skip
     """Every value that a group's rows have had in a window."""
     place = find_place(folder, profile)
     name, plan = _plan(place, pattern)
     asked = dict(_pair(item) for item in groups)
     micros = micros_of(window, "--window")
     with session(place, f"trendlake history {name}") as spark:
-        print_history(spark, place.warehouse.results(name), plan, asked, micros, as_json=as_json)
+        return print_history(spark, place.warehouse.results(name), plan, asked, micros, as_json=as_json)
 
 
 def print_history(
     spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, str], time_us: int, *, as_json: bool = False
-) -> None:
-    """A line for each value, with the commit that gave it."""
+) -> dict[str, Any] | None:
+    """A line for each value, with the commit that gave it; `as_json`: as a document, printed nowhere."""
     from pipelines.revision.past import values
     from pipelines.warehouse import exists
 
@@ -88,14 +87,14 @@ def print_history(
     found = values(spark, path, plan, groups, time_us)
     if as_json:
         told = [{"version": value.commit.version, **value.commit.note, "row": value.row} for value in found]
-        print_json({"values": told})
-        return
+        return {"values": told}
     if not found:
         console.print("no such row has been there")
     shown = [item for item in plan.result_schema.names if not item.endswith("_log10")]
     for value in found:
         text = "retracted" if value.row is None else _change(shown, None, value.row)
         console.print(f"{_why(value.commit.version, value.commit.note)}: {text}", soft_wrap=True)
+    return None
 
 
 def _pair(text: str) -> tuple[str, str]:

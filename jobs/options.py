@@ -39,4 +39,4 @@ AsOf = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--as-of", help="A version of the results, or a time (ISO 8601): as they were then."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document, for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="For programs: JSON on stdout, all else on stderr.")]

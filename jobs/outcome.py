@@ -1,47 +1,100 @@
-"""How a command ends: exit codes, and a mistake told without a traceback."""
+"""How a command ends: its document for `--json`, exit codes, and a mistake told without a traceback.
+
+A word of the command prints what a person reads and returns what it did. With `--json` the return value is printed on
+stdout as one JSON document, and what the word prints goes to stderr; a word that is a generator tells its parts as they
+come, a line of JSON each. An error is a document too: `{"error": {"code", "message", "place", "hint"}}`.
+"""
 
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 import traceback
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import dataclass
+from typing import Any
 
 import typer
+
+from jobs.options import Json
 
 MISTAKE, FAULT = 1, 3
 EXIT_CODES = (
     "Exit codes: 0 done; 1 a mistake of the user's, or of the data; 2 wrong usage; "
-    "3 a fault of Trendlake or of what it runs on."
+    "3 a fault of Trendlake or of what it runs on. "
+    'With --json, stdout is one JSON document (of backfill: a line each), {"error": ...} where it ends with 1 or 3 '
+    "before it has one; the rest goes to stderr."
 )
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+Word = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The document of a word that judges; where it is not `good`, the command ends as with a mistake."""
+
+    document: Any
+    good: bool
 
 
 def tell(message: str) -> None:
     typer.echo(message, err=True)
 
 
-def guarded(command: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Turns an error into a message and an exit code; only a fault of Trendlake's shows a traceback."""
+def guarded(word: Word) -> Word:
+    """Gives a word the option `--json` (it takes `as_json` itself where it must know), and turns its errors into
+    messages and exit codes; only a fault of Trendlake's shows a traceback."""
+    knows = "as_json" in inspect.signature(word).parameters
 
-    @functools.wraps(command)
-    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    @functools.wraps(word)
+    def run(*args: Any, as_json: bool = False, **named: Any) -> None:
         from cep_core.errors import TrendlakeError
+        from jobs.as_json import json_text, of_error
         from pipelines.secrets import redacted
         from pipelines.telling import in_words
 
-        try:
-            return command(*args, **kwargs)
-        except TrendlakeError as error:
-            tell(redacted(str(error)))
-            raise typer.Exit(MISTAKE) from None
-        except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
-            raise
-        except Exception as error:
-            tell(redacted(traceback.format_exc().rstrip()))
-            tell(f"[FAULT] {in_words(error)}")
-            raise typer.Exit(FAULT) from None
+        out, indent = sys.stdout, None if inspect.isgeneratorfunction(word) else 2
 
+        def show(document: Any) -> None:
+            if as_json:
+                typer.echo(json_text(document, indent), file=out)
+
+        with redirect_stdout(sys.stderr) if as_json else nullcontext():
+            try:
+                for told in _told(word, args, named | ({"as_json": as_json} if knows else {})):
+                    verdict = told if isinstance(told, Verdict) else Verdict(told, good=True)
+                    show(verdict.document)
+                    if not verdict.good:
+                        raise typer.Exit(MISTAKE)
+            except TrendlakeError as error:
+                tell(redacted(str(error)))
+                show({"error": of_error(error)})
+                raise typer.Exit(MISTAKE) from None
+            except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
+                raise
+            except Exception as error:
+                tell(redacted(traceback.format_exc().rstrip()))
+                tell(f"[FAULT] {in_words(error)}")
+                show({"error": {"code": "FAULT", "message": in_words(error), "place": None, "hint": None}})
+                raise typer.Exit(FAULT) from None
+
+    return run if knows else _with_option(run)
+
+
+def _told(word: Word, args: tuple[Any, ...], named: dict[str, Any]) -> Iterator[Any]:
+    told = word(*args, **named)
+    if inspect.isgeneratorfunction(word):
+        yield from told
+    else:
+        yield told
+
+
+def _with_option(run: Word) -> Word:
+    """Typer reads a word's options from its signature and annotations."""
+    own = inspect.signature(run, eval_str=True)
+    option = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
+    run.__signature__ = own.replace(parameters=[*own.parameters.values(), option])  # type: ignore[attr-defined]
+    run.__annotations__ = run.__annotations__ | {"as_json": Json}
     return run

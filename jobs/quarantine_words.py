@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -29,7 +29,7 @@ def show_quarantine(
         typer.Option("--out", help="A CSV or Parquet file for all of them, to be mended and replayed."),
     ] = None,
     profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any] | None:  # fmt: skip
     """The rows that runs have set apart and that are still broken: why, how many, which.
 
     Example: trendlake quarantine show flights --rule flight_has_landed
@@ -38,7 +38,7 @@ def show_quarantine(
     """
     from jobs import quarantining
 
-    quarantining.show(source, rule, run, limit, as_json, out, profile, project_dir)
+    return quarantining.show(source, rule, run, limit, as_json, out, profile, project_dir)
 
 
 @quarantine.command("replay")
@@ -47,7 +47,7 @@ def replay_quarantine(
     source: Source,
     file: Annotated[Path, typer.Argument(help="The repaired rows: CSV, Parquet or JSON.", metavar="FILE")],
     profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """Put repaired rows into the source, each in the place of its broken one, in one commit. Doing so again is safe.
 
     A row replaces the one that its quarantine_id names, else the one with its event id. Rows of the file that are as
@@ -57,4 +57,4 @@ def replay_quarantine(
     """
     from jobs import quarantining
 
-    quarantining.replay(source, file, profile, project_dir)
+    return quarantining.replay(source, file, profile, project_dir)

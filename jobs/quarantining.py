@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 from rich.table import Table
 
-from jobs.as_json import print_json
 from jobs.running import Place, find_place, session
 from jobs.showing import console, frame
 from jobs.times import manual_run_id
@@ -24,7 +24,7 @@ ABOUT = ("rule", "reason", RUNS, SINCE)
 def show(
     source: str, rule: str | None, run_id: str | None, limit: int, as_json: bool, out: Path | None,
     profile: str | None, folder: Path | None,
-) -> None:  # fmt: skip
+) -> dict[str, Any] | None:  # fmt: skip
     """The open rows of a source: reasons with counts, then rows."""
     from pyspark.sql import functions as sf
 
@@ -45,9 +45,9 @@ def show(
     if out is not None:
         _write(rows, out)
     if as_json:
-        print_json({"source": source, "version": version, "open": dict(counts), "rows": rows.to_pylist()})
-    else:
-        _print(contract, version, counts, rows.slice(0, limit).to_pylist(), out)
+        return {"source": source, "version": version, "open": dict(counts), "rows": rows.to_pylist(), "out": out}
+    _print(contract, version, counts, rows.slice(0, limit).to_pylist(), out)
+    return None
 
 
 def _print(
@@ -78,7 +78,7 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value).removesuffix("+00:00")
 
 
-def replay(source: str, file: Path, profile: str | None, folder: Path | None) -> None:
+def replay(source: str, file: Path, profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Put the repaired rows of a file back, and say what is to be done then."""
     from pipelines import repair
     from pipelines.sources.files import read_file
@@ -86,16 +86,19 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
     place, contract = _source(source, profile, folder)
     table = read_file(file, contract)
     with session(place, f"trendlake quarantine replay {source}") as spark:
-        done = repair.replay(spark, place.warehouse, contract, table, manual_run_id("replay"))
+        run_id = manual_run_id("replay")
+        done = repair.replay(spark, place.warehouse, contract, table, run_id)
         left = repair.open_rows(spark, place.warehouse, contract, done.version).count()
     console.print(f"{source} at version {done.version}: {done.repaired:,} rows repaired", soft_wrap=True)
     for count, words in ((done.there, "were there already"), (done.unchanged, "are as they were: still open")):
         if count:
             console.print(f"{count:>9,}  {words}")
     console.print(f"{left:>9,}  quarantined rows are open")
-    for name in _patterns_of(place, source):
+    patterns = _patterns_of(place, source)
+    for name in patterns:
         console.print(f"next: trendlake revise {name}", soft_wrap=True)
     console.print(f"in Airflow: an event of the asset source_{source} starts the revisions", soft_wrap=True)
+    return {"source": source, "run_id": run_id, **dataclasses.asdict(done), "open": left, "to_revise": patterns}
 
 
 def _source(source: str, profile: str | None, folder: Path | None) -> tuple[Place, Contract]:

@@ -4,45 +4,60 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobs.running import find_place, session
+from jobs.as_json import of_record
+from jobs.running import Place, find_place, refresh_site, session
 from jobs.times import manual_run_id
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def revise_pattern(
     pattern: str, run_id: str | None, profile: str | None, folder: Path | None, *, if_published: bool
-) -> None:  # fmt: skip
-    """Bring a pattern's published windows to its source's newest version, and say what that changed. With
-    `if_published`, none published is no mistake."""
-    from pipelines.revision.ledger import read_ledger
-    from pipelines.steps.revise import revise
-    from pipelines.steps.run import prepare
+) -> dict[str, Any]:  # fmt: skip
+    """`revise_here` in a session of its own."""
     from pipelines.validate import check_pattern
 
     place = find_place(folder, profile)
     name = check_pattern(place.project, place.project.pattern_path(pattern)).name
     with session(place, f"trendlake revise {name}") as spark:
-        began = time.monotonic()
-        run = prepare(spark, place.project, place.profile, pattern, run_id or manual_run_id("revise"), 0, 1)
-        shown = {segment.plan_hash for segment in read_ledger(spark, run.warehouse, run.name, run.plan).segments}
-        if if_published and run.plan.hash not in shown:
-            typer.echo(f"{'revise':<14} nothing is published that could be revised")
-            return
-        record = revise(run)
-        seconds = time.monotonic() - began
-        for item in record.checks:
-            if item["check"] in ("revision", "stale_rows"):
-                typer.echo(f"{item['check'].replace('_', ' '):<14} {item['observed']}")
-            elif item["success"] is False:
-                typer.echo(f"{'':<14} {item['check']}: {item['observed']}")
-        changes = (
-            f"{record.rows_inserted:,} inserted, {record.rows_updated:,} updated, {record.rows_deleted:,} retracted"
-        )
-        done = (
-            f"version {record.results_version}: {changes}"
-            if any((record.rows_inserted, record.rows_updated, record.rows_deleted))
-            else f"nothing to change, version {record.results_version} stays"
-        )
-        typer.echo(f"{'revise':<14} {done:<70} {seconds:6.1f} s")
+        return revise_here(place, spark, pattern, run_id or manual_run_id("revise"), if_published=if_published)
+
+
+def revise_here(
+    place: Place, spark: SparkSession, pattern: str, run_id: str, *, if_published: bool
+) -> dict[str, Any]:  # fmt: skip
+    """Bring a pattern's published windows to its source's newest version, say what that changed, and have the site show
+    it. With `if_published`, none published is no mistake."""
+    from pipelines.revision.ledger import read_ledger
+    from pipelines.steps.revise import revise
+    from pipelines.steps.run import prepare
+
+    began = time.monotonic()
+    run = prepare(spark, place.project, place.profile, pattern, run_id, 0, 1)
+    shown = {segment.plan_hash for segment in read_ledger(spark, run.warehouse, run.name, run.plan).segments}
+    if if_published and run.plan.hash not in shown:
+        typer.echo(f"{'revise':<14} nothing is published that could be revised")
+        return {"pattern": run.name, "run_id": run_id, "revision": None, "site": None}
+    record = revise(run)
+    seconds = time.monotonic() - began
+    for item in record.checks:
+        if item["check"] in ("revision", "stale_rows"):
+            typer.echo(f"{item['check'].replace('_', ' '):<14} {item['observed']}")
+        elif item["success"] is False:
+            typer.echo(f"{'':<14} {item['check']}: {item['observed']}")
+    changes = f"{record.rows_inserted:,} inserted, {record.rows_updated:,} updated, {record.rows_deleted:,} retracted"
+    done = (
+        f"version {record.results_version}: {changes}"
+        if any((record.rows_inserted, record.rows_updated, record.rows_deleted))
+        else f"nothing to change, version {record.results_version} stays"
+    )
+    typer.echo(f"{'revise':<14} {done:<70} {seconds:6.1f} s")
+    # Also where nothing has changed: the results are known to be as new as the source, and an attempt before this one
+    # may have published and not come to the site.
+    page = refresh_site(place, spark, place.project.pattern_path(pattern))
+    return {"pattern": run.name, "run_id": run_id, "revision": of_record(record), "site": page}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -18,61 +19,62 @@ def add_run_words(app: typer.Typer) -> None:
 
 def _step(
     step: str, pattern: str, since: str, until: str, run_id: str, profile: str | None, folder: Path | None
-) -> None:
+) -> dict[str, Any]:
     from jobs import running
+    from jobs.as_json import of_record
 
     place = running.find_place(folder, profile)
     name = running.check_early(place, pattern, since, until)
     with running.session(place, f"trendlake {step} {name}") as spark:
-        running.run_step(step, running.prepared(place, spark, pattern, since, until, run_id))
+        return of_record(running.run_step(step, running.prepared(place, spark, pattern, since, until, run_id)))
 
 
 @guarded
 def check_source(
     pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """Step 1: pin the source's version, quarantine rows that break its contract, judge it.
 
     Example: trendlake check-source delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
     """
-    _step("check_source", pattern, since, until, run_id, profile, project_dir)
+    return _step("check_source", pattern, since, until, run_id, profile, project_dir)
 
 
 @guarded
 def compute(
     pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """Step 2: compute the run's windows at the pinned version and stage the results.
 
     Example: trendlake compute delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
     """
-    _step("compute", pattern, since, until, run_id, profile, project_dir)
+    return _step("compute", pattern, since, until, run_id, profile, project_dir)
 
 
 @guarded
 def check_results(
     pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """Step 3: judge the staged results by the results contract.
 
     Example: trendlake check-results delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
     """
-    _step("check_results", pattern, since, until, run_id, profile, project_dir)
+    return _step("check_results", pattern, since, until, run_id, profile, project_dir)
 
 
 @guarded
 def publish(
     pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """Step 4: bring the staged results into the results table, in one commit.
 
     Example: trendlake publish delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
     """
-    _step("publish", pattern, since, until, run_id, profile, project_dir)
+    return _step("publish", pattern, since, until, run_id, profile, project_dir)
 
 
 @guarded
@@ -81,7 +83,7 @@ def report(
     since: Annotated[Optional[str], typer.Option("--from", help="Not needed: the run knows it.")] = None,  # noqa: UP045
     until: Annotated[Optional[str], typer.Option("--to", help="Not needed: the run knows it.")] = None,  # noqa: UP045
     profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """Step 5: write the run's report, one HTML page and a picture.
 
     Example: trendlake report delay_snowball --run-id r1
@@ -89,9 +91,10 @@ def report(
     from jobs import running
 
     place = running.find_place(project_dir, profile)
-    place.project.pattern_path(pattern)
+    name = place.project.pattern_path(pattern).stem
     with running.session(place, f"trendlake report {pattern}") as spark:
-        running.report(place, spark, pattern, run_id)
+        about: dict[str, Any] = {"pattern": name, "run_id": run_id}
+        return about | running.report(place, spark, pattern, run_id)
 
 
 @guarded
@@ -102,26 +105,27 @@ def site(
     ] = None,
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> None:
+) -> dict[str, Any]:
     """Write the reports as a static site: a page of all patterns, one of each, Great Expectations' of its last check.
 
     Example: trendlake site
     """
     from jobs import running
 
-    running.build_site(running.find_place(project_dir, profile), patterns or [])
+    return running.build_site(running.find_place(project_dir, profile), patterns or [])
 
 
 @guarded
 def run(
     pattern: Pattern, since: Since, until: Until, run_id: AnyRunId = None, profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """All steps of a run, in one Spark session.
 
     Example: trendlake run delay_snowball --from 2013-01-01 --to 2014-01-02
     """
     from jobs import running
+    from jobs.as_json import of_record
     from jobs.times import manual_run_id
 
     place = running.find_place(project_dir, profile)
@@ -129,9 +133,10 @@ def run(
     with running.session(place, f"trendlake run {name}") as spark:
         prepared = running.prepared(place, spark, pattern, since, until, run_id or manual_run_id("manual"))
         typer.echo(f"run {prepared.run_id} of {name}")
-        for step in ("check_source", "compute", "check_results", "publish"):
-            running.run_step(step, prepared)
-        running.report(place, spark, pattern, prepared.run_id)
+        steps = ("check_source", "compute", "check_results", "publish")
+        records = [of_record(running.run_step(step, prepared)) for step in steps]
+        about: dict[str, Any] = {"pattern": name, "run_id": prepared.run_id, "stages": records}
+        return about | running.report(place, spark, pattern, prepared.run_id)
 
 
 @guarded
@@ -146,7 +151,7 @@ def backfill(
         bool, typer.Option("--dry-run", help="Only say how many windows, events and bytes it would be.")
     ] = False,
     profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Compute a long stretch of history in chunks, in one Spark session. Begun again, it goes on where it stopped.
 
     Example: trendlake backfill delay_snowball --from 2013-01-01 --to 2014-01-02 --chunk "30 days"
@@ -157,4 +162,4 @@ def backfill(
     name = running.check_early(place, pattern, since, until)
     length = backfilling.length_of(chunk)
     with running.session(place, f"trendlake backfill {name}") as spark:
-        backfilling.run_backfill(place, spark, pattern, since, until, length, newest_first, dry_run)
+        yield from backfilling.run_backfill(place, spark, pattern, since, until, length, newest_first, dry_run)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -110,21 +110,29 @@ def summary(record: Record) -> str:
     )
 
 
-def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> None:
+def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> dict[str, Path]:
     """Write the run's report, the pattern's page that links to it, and say where they lie."""
     try:
         from pipelines.report import build_report
-        from pipelines.site import plan_of, refresh_pattern
+        from pipelines.site import plan_of
     except ImportError as error:
         raise TrendlakeError(f"the report cannot be built: {error}") from error
     began = time.monotonic()
     path = place.project.pattern_path(pattern)
-    site = site_of(place, spark)
-    paths = build_report(spark, place.warehouse, path, run_id, site.places.root, plan_of(place.project, path)[0])
+    root = site_of(place, spark).places.root
+    paths = build_report(spark, place.warehouse, path, run_id, root, plan_of(place.project, path)[0])
     typer.echo(f"{'report':<14} {paths.html!s:<70} {time.monotonic() - began:6.1f} s")
+    return {"report": paths.html, "picture": paths.png, "site": refresh_site(place, spark, path)}
+
+
+def refresh_site(place: Place, spark: SparkSession, file: Path) -> Path:
+    """Bring the pattern's page and the page of all up to date; the former."""
+    from pipelines.site import refresh_pattern
+
     began = time.monotonic()
-    page = refresh_pattern(site, path)
+    page = refresh_pattern(site_of(place, spark), file)
     typer.echo(f"{'site':<14} {page!s:<70} {time.monotonic() - began:6.1f} s")
+    return page
 
 
 def site_of(place: Place, spark: SparkSession) -> Site:
@@ -135,14 +143,20 @@ def site_of(place: Place, spark: SparkSession) -> Site:
     return Site(spark, place.project, place.warehouse, Places(place.project.state / "reports"))
 
 
-def build_site(place: Place, patterns: list[str]) -> None:
+def build_site(place: Place, patterns: list[str]) -> dict[str, Any]:
     """The pages of `patterns`, of all where none is named, and the page of all. Raises ProjectError."""
     from pipelines.site import build_site as build
 
     project = place.project
     files = [project.pattern_path(name) for name in patterns] or project.pattern_files()
+    pages, index = [], None
     with session(place, "trendlake site") as spark:
         for built in build(site_of(place, spark), files):
             card = built.card
+            if card is None:
+                index = built.page
+            else:
+                pages.append({"pattern": built.name, "page": built.page, "card": card})
             said = f"{card.word}; {card.fresh}; {card.rows or 0:,} rows" if card else "all patterns"
             typer.echo(f"{built.name:<30} {said:<50} {built.page}")
+    return {"index": index, "pages": pages}

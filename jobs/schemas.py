@@ -32,10 +32,15 @@ def _tests() -> dict[str, Any]:
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {"pattern": _pattern, "contract": _contract, "tests": _tests}
 
 
-def schema_text(name: str) -> str:
-    """The schema as a JSON document. Raises TrendlakeError for a name there is not."""
+def schema_of(name: str) -> dict[str, Any]:
+    """Raises TrendlakeError for a name there is not."""
     from cep_core.errors import TrendlakeError, did_you_mean
 
     if name not in SCHEMAS:
         raise TrendlakeError(f"there is no schema '{name}': {', '.join(SCHEMAS)}", hint=did_you_mean(name, SCHEMAS))
-    return json.dumps(SCHEMAS[name](), indent=2) + "\n"
+    return SCHEMAS[name]()
+
+
+def schema_text(name: str) -> str:
+    """The schema as a file of its own. Raises as `schema_of`."""
+    return json.dumps(schema_of(name), indent=2) + "\n"

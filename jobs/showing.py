@@ -14,7 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from cep_core import AnyPlan, Plan, compile_plan, load_pattern
-from jobs.as_json import print_json
+from cep_core.errors import TrendlakeError
+from jobs.as_json import of_error
+from jobs.outcome import Verdict
 from jobs.running import Place
 from pipelines.errors import ProjectError
 from pipelines.project import Project
@@ -33,32 +35,35 @@ if not console.is_terminal:
     console.width = NARROW
 
 
-def print_validation(project: Project, files: list[Path], *, as_json: bool = False) -> bool:
-    """One line for each good file, every mistake of the others; whether all are good."""
+def print_validation(project: Project, files: list[Path]) -> Verdict:
+    """One line for each good file, every mistake of the others."""
     from pipelines.validate import check_files
 
-    found = check_files(project, files)
-    if as_json:
-        told = [
-            {"file": str(path), "good": error is None, "error": error and str(error), "notes": list(map(str, warnings))}
-            for path, error, warnings in found
-        ]
-        print_json({"files": told})
-        return all(item["good"] for item in told)
-    good = True
-    for path, error, warnings in found:
+    told = []
+    for path, error, warnings in check_files(project, files):
         if error is None:
             console.print(f"ok    {path}")
         else:
-            good = False
             console.print(f"wrong {path}")
             console.print(str(error), soft_wrap=True)
         for warning in warnings:
             console.print(f"note  {warning}", soft_wrap=True)
-    return good
+        mistake = error and str(error)
+        told.append(
+            {"file": path, "good": error is None, "error": mistake, "mistakes": _each(error), "notes": warnings}
+        )
+    return Verdict({"files": told}, good=all(item["good"] for item in told))
 
 
-def print_plan(project: Project, name: str, picture: Path | None = None) -> None:
+def _each(error: TrendlakeError | None) -> list[dict[str, Any]]:
+    if error is None:
+        return []
+    found = of_error(error)
+    several: list[dict[str, Any]] = found.get("errors", [found])
+    return several
+
+
+def print_plan(project: Project, name: str, picture: Path | None = None) -> dict[str, Any]:
     """The compiled plan, and how the pipelines cut its events; its automaton as SVG in `picture`.
 
     Raises ProjectError where that cannot be written.
@@ -68,7 +73,8 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> None
     from pipelines.validate import compiled
 
     pattern, plan = compiled(project, project.pattern_path(name))
-    console.print(explain(plan), soft_wrap=True)
+    told = explain(plan)
+    console.print(told, soft_wrap=True)
     console.print(f"on Spark  cut by {', '.join(group_key(plan)) or 'nothing'} and by time, from {pattern.source}")
     if picture is not None:
         drawn = draw(plan, pattern.name)
@@ -77,12 +83,19 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> None
         except OSError as error:
             raise ProjectError(f"{picture} cannot be written: {error.strerror or error}") from None
         console.print(f"picture   {picture}", soft_wrap=True)
+    return {
+        "pattern": pattern.name, "kind": plan.kind, "source": pattern.source, "plan_hash": plan.hash,
+        "columns": plan.columns, "cut_by": group_key(plan), "key": plan.key,
+        "result_columns": {field.name: str(field.type) for field in plan.result_schema},
+        "warnings": plan.warnings, "explained": told.splitlines(), "picture": picture,
+    }  # fmt: skip
 
 
 def print_results(
     place: Place, spark: SparkSession, pattern: str, limit: int, as_of: str | None = None, *, as_json: bool = False
-) -> None:  # fmt: skip
-    """The rows with the most trends; of other kinds, the latest. Of the version or time `as_of`, where one is given."""
+) -> dict[str, Any] | None:  # fmt: skip
+    """The rows with the most trends; of other kinds, the latest. Of the version or time `as_of`, where one is given.
+    `as_json`: as a document, printed nowhere."""
     from pyspark.sql.functions import lit
 
     from pipelines.quarantine import column
@@ -108,13 +121,13 @@ def print_results(
     stale = results.where(~column("plan_hash").eqNullSafe(lit(plan.hash))).count()
     if as_json:
         about: dict[str, Any] = {"pattern": loaded.name, "table": path, "which": which, "rows_in_all": results.count()}
-        print_json({**about, "stale_rows": stale, "rows": rows})
-        return
+        return {**about, "stale_rows": stale, "rows": rows}
     console.print(table_of(plan, f"{loaded.name}: the {which} of {results.count():,} rows", rows))
     if stale:
         told = f"{stale:,} rows are of an earlier form of the pattern; `trendlake revise {loaded.name}` says which"
         console.print(told, soft_wrap=True)
     console.print(path, soft_wrap=True)
+    return None
 
 
 def rank_of(plan: AnyPlan) -> str:
@@ -169,17 +182,16 @@ def _time(value: datetime | None) -> str:
 
 def print_runs(
     place: Place, spark: SparkSession, pattern: str | None, limit: int, *, as_json: bool = False
-) -> None:  # fmt: skip
-    """The newest records of `trendlake_runs`."""
+) -> dict[str, Any] | None:  # fmt: skip
+    """The newest records of `trendlake_runs`; `as_json`: as a document, printed nowhere."""
     from pipelines.runs import listed
 
     newest = listed(spark, place.warehouse, pattern, limit)
     if as_json:
-        print_json({"records": [] if newest is None else [_record(row.asDict()) for row in newest.collect()]})
-        return
+        return {"records": [] if newest is None else [_record(row.asDict()) for row in newest.collect()]}
     if newest is None:
         console.print(f"no run yet in {place.warehouse.root}", soft_wrap=True)
-        return
+        return None
     names = ("run_id", "pattern", "stage", "status", "rows_in", "rows_quarantined", "rows_out")
     changes = ("rows_inserted", "rows_updated", "rows_deleted")
     table = Table(title="Run records, newest first", title_justify="left")
@@ -194,6 +206,7 @@ def print_runs(
     for row in rows:
         if row["error"]:
             console.print(f"{row['run_id']} {row['stage']}: {row['error']}", soft_wrap=True)
+    return None
 
 
 def _record(row: dict[str, Any]) -> dict[str, Any]:

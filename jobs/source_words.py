@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -20,14 +20,14 @@ def add_source_words(app: typer.Typer) -> None:
 
 
 @guarded
-def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path()) -> None:
+def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path()) -> dict[str, Any]:
     """Make a project: folders for patterns, contracts and profiles. What is there already is left alone.
 
     Example: trendlake init my_project
     """
     from jobs.starting import init_here
 
-    init_here(folder)
+    return init_here(folder)
 
 
 @new.command("source")
@@ -46,14 +46,14 @@ def new_source(
         typer.Option("--type", help="The type of all events, where no column tells it."),
     ] = None,
     project_dir: ProjectDir = None,
-) -> None:
+) -> dict[str, Any]:
     """Write the data contract of a new source, with a file's columns.
 
     Example: trendlake new source trades --from trades.csv --event-id id --event-time at --type Trade
     """
     from jobs.starting import write_source
 
-    write_source(name, sample, event_id, event_time, event_type, constant, project_dir)
+    return write_source(name, sample, event_id, event_time, event_type, constant, project_dir)
 
 
 @new.command("pattern")
@@ -62,14 +62,14 @@ def new_pattern(
     name: Annotated[str, typer.Argument(help="The pattern's name, in snake_case.")],
     source: Annotated[str, typer.Option("--source", help="The source it asks about.")],
     project_dir: ProjectDir = None,
-) -> None:
+) -> dict[str, Any]:
     """Write a pattern file to begin with.
 
     Example: trendlake new pattern rising_trades --source trades
     """
     from jobs.starting import write_pattern
 
-    write_pattern(name, source, project_dir)
+    return write_pattern(name, source, project_dir)
 
 
 @guarded
@@ -81,7 +81,7 @@ def ingest(
     ] = None,
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> None:
+) -> dict[str, Any]:
     """Load a source into its Delta table, delivery by delivery; what is there already is passed over.
 
     Example: trendlake ingest flights
@@ -91,9 +91,8 @@ def ingest(
     from jobs.ingesting import ingest_files, ingest_source
 
     if files:
-        ingest_files(source, files, profile, project_dir)
-    else:
-        ingest_source(source, profile, project_dir)
+        return ingest_files(source, files, profile, project_dir)
+    return ingest_source(source, profile, project_dir)
 
 
 @guarded
@@ -123,7 +122,7 @@ def generate(
     ] = None,
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> None:
+) -> dict[str, Any]:
     """Make a stream by a seed and load it as the source of its name.
 
     The patterns under examples ask about these sources.
@@ -134,6 +133,5 @@ def generate(
 
     asked = generating.asked(stream, events, seconds, rate, seed, start)
     if out is not None:
-        generating.generate_file(asked, out)
-    else:
-        generating.generate_source(asked, profile, project_dir)
+        return generating.generate_file(asked, out)
+    return generating.generate_source(asked, profile, project_dir)

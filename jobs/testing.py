@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jobs.outcome import Verdict
 from jobs.showing import console
 from pipelines.pattern_tests import files_of_tests, run_tests
 from pipelines.project import Project
 
 
-def print_tests(project: Project, patterns: list[str]) -> bool:
-    """Run the tests of the patterns named, else of all; whether every one holds. Raises ProjectError where a pattern
-    that is named has none, PatternErrors for mistakes of a file."""
-    held = failed = 0
+def print_tests(project: Project, patterns: list[str]) -> Verdict:
+    """Run the tests of the patterns named, else of all. Raises ProjectError where a pattern that is named has none,
+    PatternErrors for mistakes of a file."""
+    found = []
     for file in _files(project, patterns):
         for verdict in run_tests(project, file):
             console.print(f"{'ok    ' if not verdict.differences else 'failed'} {verdict.pattern}: {verdict.test}")
             for line in verdict.differences:
                 console.print(f"         {line}", soft_wrap=True)
-            held, failed = held + (not verdict.differences), failed + bool(verdict.differences)
-    console.print(f"{held} passed, {failed} failed")
-    return failed == 0
+            found.append(verdict)
+    failed = sum(bool(verdict.differences) for verdict in found)
+    console.print(f"{len(found) - failed} passed, {failed} failed")
+    return Verdict({"passed": len(found) - failed, "failed": failed, "tests": found}, good=failed == 0)
 
 
 def _files(project: Project, patterns: list[str]) -> list[Path]:

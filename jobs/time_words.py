@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,14 +20,14 @@ def revise(
     pattern: Pattern, run_id: AnyRunId = None,
     if_published: Annotated[bool, typer.Option("--if-published", help="Be content where nothing is.")] = False,
     profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """Bring what a pattern has published to its source's newest version: late, changed and deleted events.
 
     Example: trendlake revise delay_snowball
     """
     from jobs.revising import revise_pattern
 
-    revise_pattern(pattern, run_id, profile, project_dir, if_published=if_published)
+    return revise_pattern(pattern, run_id, profile, project_dir, if_published=if_published)
 
 
 @guarded
@@ -36,14 +36,14 @@ def diff(
     since: Annotated[str, typer.Option("--from", help="A version of the results, or a time (ISO 8601).")],
     until: Annotated[str, typer.Option("--to", help="A later version or time.")],
     limit: Limit = 20, as_json: Json = False, profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any] | None:  # fmt: skip
     """Rows that were added, changed or retracted between two versions of the results, and why.
 
     Example: trendlake diff delay_snowball --from 3 --to 5
     """
     from jobs import looking_back
 
-    looking_back.diff(pattern, since, until, limit, as_json, profile, project_dir)
+    return looking_back.diff(pattern, since, until, limit, as_json, profile, project_dir)
 
 
 @guarded
@@ -56,22 +56,22 @@ def history(
     ] = None,
     as_json: Json = False,
     profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any] | None:  # fmt: skip
     """Every value that a group's rows have had in a window, and which version of the source gave it.
 
     Example: trendlake history delay_snowball --group carrier=UA --window 2013-02-08T09:00
     """
     from jobs import looking_back
 
-    looking_back.history(pattern, group or [], window, as_json, profile, project_dir)
+    return looking_back.history(pattern, group or [], window, as_json, profile, project_dir)
 
 
 @guarded
-def maintain(profile: ProfileName = None, project_dir: ProjectDir = None) -> None:
+def maintain(profile: ProfileName = None, project_dir: ProjectDir = None) -> dict[str, Any]:
     """Put small files of every table together, and remove what is older than revisions and past answers need (a year).
 
     Example: trendlake maintain
     """
     from jobs.maintaining import maintain_all
 
-    maintain_all(profile, project_dir)
+    return maintain_all(profile, project_dir)

@@ -46,7 +46,7 @@ class Asked:
         return start, end
 
 
-def try_pattern(asked: Asked, profile: str | None, folder: Path | None) -> None:
+def try_pattern(asked: Asked, profile: str | None, folder: Path | None) -> dict[str, Any] | None:
     """Raises what a run raises for mistakes of pattern, contract and source; SampleTooLargeError."""
     from cep_core import PatternWarning
     from pipelines.upstream import source_contract
@@ -63,9 +63,9 @@ def try_pattern(asked: Asked, profile: str | None, folder: Path | None) -> None:
     else:
         found, where = _of_table(asked, place, interval)
     if asked.as_json:
-        _print_json(pattern, plan, found, where)
-    else:
-        _print(asked, pattern, plan, found, where, time.monotonic() - began)
+        return _document(pattern, plan, found, where)
+    _print(asked, pattern, plan, found, where, time.monotonic() - began)
+    return None
 
 
 def _of_file(
@@ -141,20 +141,16 @@ def _words(plan: AnyPlan, found: Sample) -> list[tuple[str, str]]:
     return told
 
 
-def _print_json(pattern: Pattern, plan: AnyPlan, found: Sample, where: str) -> None:
-    from jobs.as_json import print_json
-
+def _document(pattern: Pattern, plan: AnyPlan, found: Sample, where: str) -> dict[str, Any]:
     start, end = plan.windows.span(found.windows) if found.windows else (None, None)
-    print_json(
-        {
-            "pattern": pattern.name, "source": where, "windows": len(found.windows),
-            "from": None if start is None or plan.windows.endless else _moment(start),
-            "to": None if end is None else _moment(end),
-            "windows_of_source": len(found.every), "open_windows": found.open, "rows_taken": found.taken,
-            "rows_of_source": found.there, "events": found.good, "broken": dict(found.broken),
-            "unjudged": list(found.unjudged), "rows": _ranked(plan, found),
-        }
-    )  # fmt: skip
+    return {
+        "pattern": pattern.name, "source": where, "windows": len(found.windows),
+        "from": None if start is None or plan.windows.endless else _moment(start),
+        "to": None if end is None else _moment(end),
+        "windows_of_source": len(found.every), "open_windows": found.open, "rows_taken": found.taken,
+        "rows_of_source": found.there, "events": found.good, "broken": dict(found.broken),
+        "unjudged": list(found.unjudged), "rows": _ranked(plan, found),
+    }  # fmt: skip
 
 
 def _moment(micros: int) -> datetime:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -30,7 +30,7 @@ def try_(
         int, typer.Option("--max-events", min=1, help="As many of the newest windows as hold no more events.")
     ] = 50_000,
     limit: Limit = 20, as_json: Json = False, profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> None:  # fmt: skip
+) -> dict[str, Any] | None:  # fmt: skip
     """Try a pattern on a slice of its source: in this process, without Airflow, written nowhere.
 
     A slice is whole windows, never a part of one, so each row is what a run would publish of the same events.
@@ -45,4 +45,4 @@ def try_(
 
     if sample and (since or until or events):
         raise typer.BadParameter("--sample is the newest windows of the table: leave out --from, --to and --events")
-    try_pattern(Asked(pattern, since, until, events, most, limit, as_json), profile, project_dir)
+    return try_pattern(Asked(pattern, since, until, events, most, limit, as_json), profile, project_dir)

@@ -72,9 +72,9 @@ class Record:
     rows_inserted: int | None = None
     rows_updated: int | None = None
     rows_deleted: int | None = None
+    seconds: float | None = None
     checks: list[dict[str, Any]] = field(default_factory=list)
     note: dict[str, Any] | None = None
-    seconds: float | None = None
     succeeded: bool = False
     """Written down as such: what the table says is what a later step may rely on."""
 
@@ -88,15 +88,14 @@ def create_runs(spark: SparkSession, warehouse: Warehouse) -> None:
 
 
 def append(
-    spark: SparkSession, warehouse: Warehouse, record: Record, *, status: str, seconds: float,
-    started_at: datetime, error: str | None = None,
+    spark: SparkSession, warehouse: Warehouse, record: Record, *, status: str, started_at: datetime,
+    error: str | None = None,
 ) -> None:  # fmt: skip
     """Write one row; appends of several runs never conflict."""
     create_runs(spark, warehouse)
     values: dict[str, Any] = {item.name: getattr(record, item.name) for item in fields(record)}
     values |= {
         "status": status,
-        "seconds": seconds,
         "checks": json.dumps(record.checks, ensure_ascii=False, default=str),
         NOTED: None if record.note is None else json.dumps(record.note),
         "error": error,
@@ -121,13 +120,10 @@ def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Itera
         except Exception as error:
             record.seconds = time.perf_counter() - clock
             with suppress(Exception):  # the stage's own error matters, not that it could not be recorded
-                append(
-                    spark, warehouse, record, status="failed", seconds=record.seconds, started_at=started_at,
-                    error=in_words(error),
-                )  # fmt: skip
+                append(spark, warehouse, record, status="failed", started_at=started_at, error=in_words(error))
             raise
         record.seconds = time.perf_counter() - clock
-        append(spark, warehouse, record, status="succeeded", seconds=record.seconds, started_at=started_at)
+        append(spark, warehouse, record, status="succeeded", started_at=started_at)
         record.succeeded = True
 
 

@@ -46,6 +46,8 @@ class Hunt:
     rng: random.Random
     java: str = ""
     """More options for the victims' JVMs."""
+    file: str | None = None
+    """The repaired rows that are replayed, where that is the work."""
     before: list[dict[str, Any]] = field(default_factory=list)
     wanted: list[dict[str, Any]] = field(default_factory=list)
     seen: int = 0
@@ -88,8 +90,9 @@ class Hunt:
         run = self.run
         victim = self.victim()
         try:
+            bounds = run.start_us, run.end_us
             victim.order(
-                Order(self.lake.pattern, steps, run_id, run.start_us, run.end_us, str(places), kill_at)
+                Order(self.lake.pattern, steps, run_id, *bounds, str(places), kill_at, file=self.file)
             )  # fmt: skip
             self.spare = Victim(self.folder, next(self.numbers), self.java)  # comes up while this one works
             if killer is not None:
@@ -102,7 +105,7 @@ class Hunt:
         if not survived:
             self.kills += 1
             last = passed[-1] if passed else "the beginning"
-            what = "revise" if steps == REVISE else "run"
+            what = "run" if steps[-1] in STEPS else steps[-1]
             TALLY[f"driver, {what}: {last}" if kill_at else f"driver, {what}: {killer.name if killer else ''}"] += 1
         self.look(steps, run_id)
         return survived

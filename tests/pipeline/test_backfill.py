@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 import pytest
 
 from cep_core.windows import Windows
+from jobs.as_json import json_text
+from jobs.backfilling import run_backfill
+from jobs.running import Place
 from pipelines.backfill import Chunk, backfill, chunks, size
 from pipelines.errors import BadNumberError
 from pipelines.steps.run import Run
@@ -56,13 +62,20 @@ def test_a_backfill_that_was_cut_short(lake: Lake) -> None:
     def prepared(chunk: Chunk) -> Run:
         return lake.run(pattern, _iso(chunk.start_us), _iso(chunk.end_us), chunk.run_id)
 
+    place, words = Place(lake.project, lake.profile), (pattern, SINCE, UNTIL, 3 * DAY, True)
+    assert list(run_backfill(place, lake.spark, *words, True)) == [{"pattern": whole.name, **asdict(found)}]
     cut = backfill(lake.spark, prepared, todo)
     first = next(cut)
     assert first[0].end_us == whole.end_us
     assert first[1] is not None
     cut.close()
-    again = list(backfill(lake.spark, prepared, todo))
-    assert [record is None for _, record in again] == [True, False]
+    *again, total = json.loads(json_text(list(run_backfill(place, lake.spark, *words, False)), None))
+    assert [part["publication"] is None for part in again] == [True, False]
+    assert [(part["chunk"], part["of"], part["from"], part["to"]) for part in again] == [
+        (1, 2, "2013-01-04T00:00:00Z", "2013-01-07T00:00:00Z"), (2, 2, "2013-01-01T00:00:00Z", "2013-01-04T00:00:00Z"),
+    ]  # fmt: skip
+    assert again[1]["publication"]["run_id"] == again[1]["run_id"]
+    assert (total["computed"], total["done_before"]) == (1, 1)
     published = answers(lake.results(whole), whole)
     assert len(published) == 5
     record = all_steps(whole)

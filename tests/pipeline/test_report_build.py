@@ -97,7 +97,8 @@ def test_an_unknown_run_is_an_error_of_its_own(lake: Lake, tmp_path: Path) -> No
     with pytest.raises(RunNotFoundError, match="no run 'x' of pattern 'test_pattern'"):
         build_report(lake.spark, lake.warehouse, pattern, "x", tmp_path)
     record = Record(run_id="y", pattern="test_pattern", stage="compute")
-    append(lake.spark, lake.warehouse, record, status="succeeded", seconds=1.0, started_at=DAY)
+    record.seconds = 1.0
+    append(lake.spark, lake.warehouse, record, status="succeeded", started_at=DAY)
     with pytest.raises(RunNotFoundError) as error:
         build_report(lake.spark, lake.warehouse, pattern, "x", tmp_path)
     assert error.value.code == "RUN_NOT_FOUND"
@@ -108,7 +109,8 @@ def test_the_last_attempt_of_a_stage_counts(lake: Lake, tmp_path: Path) -> None:
     for status, error in (("failed", "[X] <b>boom</b>"), ("succeeded", None)):
         record = Record(run_id="r", pattern="test_pattern", stage="compute", source="flights", windows=3)
         record.interval_from, record.interval_to = _micros(DAY), _micros(DAY + timedelta(days=1))
-        append(lake.spark, lake.warehouse, record, status=status, seconds=1.5, started_at=DAY, error=error)
+        record.seconds = 1.5
+        append(lake.spark, lake.warehouse, record, status=status, started_at=DAY, error=error)
     run = read_run(lake.spark, lake.warehouse, "test_pattern", "r")
     assert [(stage.status, stage.attempts, stage.error) for stage in run.stages] == [("succeeded", 2, None)]
     assert (run.interval_from, run.interval_to, run.windows) == (DAY, DAY + timedelta(days=1), 3)

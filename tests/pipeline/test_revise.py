@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from delta.tables import DeltaTable
 
+from jobs.as_json import json_text
 from jobs.looking_back import print_diff, print_history
 from jobs.showing import console
 from jobs.times import micros_of
@@ -128,14 +129,15 @@ def what_was_published(lake: Lake, run: Run, before: int, capsys: pytest.Capture
     assert f"version {before} to {before + 2}: 1 added, 1 changed, 1 retracted" in lines
     assert "snowballs 7 -> 8" in lines
     assert f"version {before + 1}, revision v1 of the source's version 3: retracted" in lines
-    print_diff(lake.spark, path, run.plan, (str(before), str(before + 2)), 10, as_json=True)
-    told = json.loads(capsys.readouterr().out)
+    told = print_diff(lake.spark, path, run.plan, (str(before), str(before + 2)), 10, as_json=True)
+    told = json.loads(json_text(told, None))
     assert told["counts"] == {"added": 1, "changed": 1, "retracted": 1}
     assert {row["kind"] for row in told["rows"]} == set(told["counts"])
     assert [commit["source_version"] for commit in told["commits"]] == [3, 5]
-    print_history(lake.spark, path, run.plan, {"carrier": "AA"}, micros_of("2013-03-03", ""), as_json=True)
-    had = json.loads(capsys.readouterr().out)["values"]
+    told = print_history(lake.spark, path, run.plan, {"carrier": "AA"}, micros_of("2013-03-03", ""), as_json=True)
+    had = json.loads(json_text(told, None))["values"]
     assert [(value["row"] or {}).get("carrier") for value in had] == ["AA", None]
+    assert capsys.readouterr().out == ""
 
 
 def test_quarantined_rows_that_are_repaired(lake: Lake) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from jobs import running, showing
+from jobs.as_json import json_text, of_record
 from jobs.running import Place
 from pipelines.errors import ProjectError, ToleranceError
 from pipelines.steps.run import Run
@@ -62,17 +64,21 @@ def test_as_json(place: tuple[Place, Run], capsys: pytest.CaptureFixture[str]) -
     """The same for programs: numbers with all their digits, times in UTC, checks as they are."""
     where, run = place
     pattern = str(where.project.state / "patterns" / "test_pattern.yaml")
-    showing.print_results(where, run.spark, pattern, 1, as_json=True)
-    shown = json.loads(capsys.readouterr().out)
+    shown = parsed(showing.print_results(where, run.spark, pattern, 1, as_json=True))
     assert (shown["rows_in_all"], shown["stale_rows"], shown["rows"][0]["snowballs"]) == (2, 0, 4095)
     assert shown["rows"][0]["window_start"] == "2013-03-01T00:00:00Z"
-    showing.print_runs(where, run.spark, "test_pattern", 10, as_json=True)
-    records = json.loads(capsys.readouterr().out)["records"]
+    records = parsed(showing.print_runs(where, run.spark, "test_pattern", 10, as_json=True))["records"]
     assert [record["status"] for record in records] == ["failed", *["succeeded"] * 4]
     assert records[1]["note"]["source_version"] == records[-1]["source_version"]
     assert {item["check"] for item in records[-1]["checks"]} > {"contract", "quarantine_tolerance"}
-    showing.print_runs(where, run.spark, "another", 10, as_json=True)
-    assert json.loads(capsys.readouterr().out) == {"records": []}
+    mine = parsed(of_record(run.records["check_source"]))
+    assert mine == {name: records[-1][name] for name in mine}  # a stage tells of itself what its record does
+    assert showing.print_runs(where, run.spark, "another", 10, as_json=True) == {"records": []}
+    assert capsys.readouterr().out == ""
+
+
+def parsed(document: Any) -> Any:
+    return json.loads(json_text(document, None))
 
 
 def test_a_step_is_told_in_a_line(place: tuple[Place, Run], capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,8 @@ from playwright.sync_api import Browser
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from jobs.revising import revise_here
+from jobs.running import Place
 from pipelines.report import build_report
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import PatternFacts
@@ -27,7 +29,6 @@ from pipelines.site.facts import OverviewFacts, PatternPageFacts
 from pipelines.site.pages import pattern_page
 from pipelines.site.read_overview import GROUPS_SHOWN, HEAT_COLUMNS, read_overview
 from pipelines.site.totals import totals
-from pipelines.steps.revise import revise
 from tests.browser import DESK, PHONE, browser, opened
 from tests.pipeline.flights import Lake, flight, snowball
 
@@ -81,7 +82,7 @@ def site(story: Lake, tmp_path_factory: pytest.TempPathFactory) -> Site:
     root = tmp_path_factory.mktemp("reports")
     late = flight(998, "2013-03-01T20:00:00", tailnum="N1UA", dep_delay=90.0)
     story.deliver([late, *snowball(1, 2, "YV")], feed="later")
-    revise(story.run(story.pattern(), "2013-03-01", "2013-03-02", "mended"))
+    revise_here(Place(story.project, story.profile), story.spark, story.pattern(), "mended", if_published=True)
     pattern = Path(story.pattern())
     for name, text in (("never_run", NEVER_RUN), ("wrong_file", WRONG)):
         (pattern.parent / f"{name}.yaml").write_text(text)
@@ -209,6 +210,16 @@ def test_a_run_brings_its_pattern_s_page_up_to_date(site: Site, story: Lake) -> 
     assert "Data Docs of Great Expectations: what was found" in words(page)
     index = words(site.places.index)
     assert all(name in index for name in ("test_pattern", "never_run", "wrong_file"))
+
+
+def test_a_revision_brings_its_pattern_s_page_up_to_date(site: Site, story: Lake) -> None:
+    """As `trendlake revise` leaves it, before anybody asks for the site."""
+    places = Places(story.project.state / "reports")
+    told, index = words(places.pattern("test_pattern")), words(places.index)
+    assert "snowballs 31 → 63" in told
+    assert "mended" in told
+    assert "Published windows show version 3 of flights" in index
+    assert "never_run" not in index  # it had no page yet
 
 
 def test_results_of_any_size_make_a_page_of_the_same_size(

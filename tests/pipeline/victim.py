@@ -28,15 +28,18 @@ from pyspark.sql import DataFrameWriter
 
 from pipelines.profile import Profile
 from pipelines.project import Project, find_project
+from pipelines.repair import replay
 from pipelines.session import DRIVER, EXECUTOR, find_jars, start_session
+from pipelines.sources.files import read_file
 from pipelines.steps import compute as compute_step
 from pipelines.steps.revise import revise
-from pipelines.steps.run import prepare
+from pipelines.steps.run import Run, prepare
 from pipelines.steps.sequence import STEPS
 from tests.conftest import FEW_ROWS, ROOT, SETTINGS
 
 JAVA = "TRENDLAKE_VICTIM_JAVA"
 """Variable: more options for the victim's JVM."""
+REPLAY = ("replay",)
 HELD = 60.0
 """Seconds that a held kernel waits for its killer."""
 
@@ -46,7 +49,7 @@ class Order:
     """What to do, and when to die: at boundary `kill_at`, its number (from 1) or its name; None: not by one's own hand.
 
     `places`: a file that gets a line for each boundary. `held`: a file that the first kernel makes, with its process's
-    number, before it waits to be killed.
+    number, before it waits to be killed. `file`: the repaired rows of the step `replay`.
     """
 
     pattern: str
@@ -57,6 +60,7 @@ class Order:
     places: str
     kill_at: int | str | None = None
     held: str | None = None
+    file: str | None = None
 
     def text(self) -> str:
         return json.dumps(asdict(self))
@@ -72,10 +76,12 @@ class Boundaries:
 
     def __init__(self) -> None:
         self.file, self.kill_at, self.number = -1, cast("int | str | None", None), 0
+        self.merged = ""
 
     def begin(self, order: Order) -> None:
         self.file = os.open(order.places, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.kill_at, self.number = order.kill_at, 0
+        self.merged = "source" if order.steps == REPLAY else "results"
 
     def reached(self, name: str) -> None:
         self.number += 1
@@ -122,7 +128,7 @@ def watch(boundaries: Boundaries) -> None:
     DeltaTableBuilder.location = location  # type: ignore[method-assign]
     boundaries.around(DataFrameWriter, "save", lambda writer, path: f"writing {table_of(path)}")
     boundaries.around(DeltaTableBuilder, "execute", lambda builder: f"creating {table_of(builder.place)}")
-    boundaries.around(DeltaMergeBuilder, "execute", lambda builder: "merging results")
+    boundaries.around(DeltaMergeBuilder, "execute", lambda builder: f"merging {boundaries.merged}")
 
 
 @contextmanager
@@ -177,11 +183,18 @@ def main(folder: Path, master: str) -> None:
         run = prepare(spark, project, profile, order.pattern, order.run_id, order.start_us, order.end_us)
         with holding(order.held):
             for step in order.steps:
-                (revise if step == "revise" else STEPS[step])(run)
+                do(step, run, order)
         print("survived", flush=True)
     if "ArchiveClassesAtExit" in os.environ.get(JAVA, ""):
         leave_archive()
     die()
+
+
+def do(step: str, run: Run, order: Order) -> None:
+    if step == "replay":
+        replay(run.spark, run.warehouse, run.contract, read_file(Path(str(order.file)), run.contract), run.run_id)
+    else:
+        (revise if step == "revise" else STEPS[step])(run)
 
 
 def leave_archive() -> None:
