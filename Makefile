@@ -48,7 +48,7 @@ bench-flink: setup ## Flink CEP on the same queries, beside the engine (fetches 
 	@$(RUN) python -m bench.flink
 
 airflow: setup ## start Airflow with its page on localhost; Ctrl-C stops it
-	@$(RUN) python -m jobs.airflow_home
+	@$(RUN) trendlake airflow
 
 lint: setup ## check style and format, and the contracts with datacontract-cli
 	@$(RUN) ruff check $(PATHS)

@@ -9,7 +9,7 @@ import typer
 
 from cep_core.errors import TextError
 from cep_core.parse import parse_duration
-from jobs.running import Place
+from jobs.running import Place, changed
 from jobs.times import micros_of
 from pipelines.errors import BadNumberError
 
@@ -31,8 +31,8 @@ def length_of(chunk: str | None) -> int | None:
 def run_backfill(
     place: Place, spark: SparkSession, pattern: str, since: str, until: str, length: int | None, newest_first: bool,
     dry_run: bool,
-) -> None:  # fmt: skip
-    """All chunks of the interval; `dry_run`: only what they would read."""
+) -> bool:  # fmt: skip
+    """All chunks of the interval; `dry_run`: only what they would read. Whether the results have changed."""
     from pipelines.backfill import backfill, chunks, size
     from pipelines.steps.run import prepare
 
@@ -41,19 +41,21 @@ def run_backfill(
     todo = chunks(whole.plan.windows, start, end, length, newest_first=newest_first)
     if dry_run:
         typer.echo(told(whole.name, size(spark, whole, len(todo))))
-        return
+        return False
 
     def prepared(chunk: Chunk) -> Run:
         return prepare(spark, place.project, place.profile, pattern, chunk.run_id, chunk.start_us, chunk.end_us)
 
-    began, worked, skipped = time.monotonic(), 0, 0
+    began, worked, skipped, new = time.monotonic(), 0, 0, False
     for number, (chunk, record) in enumerate(backfill(spark, prepared, todo), start=1):
+        new = new or (record is not None and changed(record))
         worked, skipped = worked + (record is not None), skipped + (record is None)
         spent = time.monotonic() - began
         left = spent / worked * (len(todo) - number) if worked else None
         typer.echo(f"chunk {number:>3}/{len(todo)}  {_days(chunk)}  {_done(record)}{_left(left, number == len(todo))}")
     seconds = time.monotonic() - began
     typer.echo(f"{whole.name}: {worked} chunks computed, {skipped} done before, in {seconds:.0f} s")
+    return new
 
 
 def told(name: str, found: Size) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from cep_core.errors import did_you_mean
+from jobs.new_version import tell_of
 from jobs.running import find_place, session
 from jobs.times import manual_run_id, micros_of
 from pipelines.errors import BadNumberError, ProjectError
@@ -76,3 +77,5 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
         f"{name}: {record.rows_out:,} rows in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"
     )
+    if record.rows_inserted:
+        tell_of(place.project, name)

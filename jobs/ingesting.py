@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from cep_core.errors import did_you_mean
+from jobs.new_version import tell_of
 from jobs.running import find_place, session
 from jobs.times import manual_run_id
 from pipelines.errors import ProjectError
@@ -28,14 +29,18 @@ def ingest_files(source: str, files: list[Path], profile: str | None, project_di
 
     contract = load_contract(place.project.contract_path(source))
     tables = [(path, read_file(path, contract)) for path in files]
+    new = 0
     with session(place, f"trendlake ingest {source}") as spark:
         for path, table in tables:
             record = ingest(
                 spark, place.warehouse, contract, [table], feed=feed_of(path), run_id=manual_run_id("ingest"),
             )  # fmt: skip
+            new += record.rows_inserted or 0
             told = "" if record.rows_inserted else "  (there already)"
             typer.echo(f"  {path}  {table.num_rows:,} rows{told}")
     typer.echo(f"{source}: {record.rows_out:,} rows in the table, version {record.source_version}")
+    if new:
+        tell_of(place.project, source)
 
 
 def ingest_source(source: str, profile: str | None, project_dir: Path | None) -> None:
@@ -66,3 +71,5 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
         f"{source}: {record.rows_out:,} rows in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"
     )
+    if record.rows_inserted:
+        tell_of(place.project, source)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from rich.table import Table
 
 from jobs.as_json import print_json
+from jobs.new_version import tell_of
 from jobs.running import Place, find_place, session
 from jobs.showing import console, frame
 from jobs.times import manual_run_id
@@ -95,7 +96,8 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
     console.print(f"{left:>9,}  quarantined rows are open")
     for name in _patterns_of(place, source):
         console.print(f"next: trendlake revise {name}", soft_wrap=True)
-    console.print(f"in Airflow: an event of the asset source_{source} starts the revisions", soft_wrap=True)
+    if done.repaired:
+        tell_of(place.project, source)
 
 
 def _source(source: str, profile: str | None, folder: Path | None) -> tuple[Place, Contract]:

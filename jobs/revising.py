@@ -7,7 +7,8 @@ from pathlib import Path
 
 import typer
 
-from jobs.running import find_place, session
+from jobs.new_version import tell_of_results
+from jobs.running import changed, find_place, session
 from jobs.times import manual_run_id
 
 
@@ -40,7 +41,9 @@ def revise_pattern(
         )
         done = (
             f"version {record.results_version}: {changes}"
-            if any((record.rows_inserted, record.rows_updated, record.rows_deleted))
+            if changed(record)
             else f"nothing to change, version {record.results_version} stays"
         )
         typer.echo(f"{'revise':<14} {done:<70} {seconds:6.1f} s")
+    if changed(record):
+        tell_of_results(place.project, name)

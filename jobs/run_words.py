@@ -122,6 +122,7 @@ def run(
     Example: trendlake run delay_snowball --from 2013-01-01 --to 2014-01-02
     """
     from jobs import running
+    from jobs.new_version import tell_of_results
     from jobs.times import manual_run_id
 
     place = running.find_place(project_dir, profile)
@@ -130,8 +131,10 @@ def run(
         prepared = running.prepared(place, spark, pattern, since, until, run_id or manual_run_id("manual"))
         typer.echo(f"run {prepared.run_id} of {name}")
         for step in ("check_source", "compute", "check_results", "publish"):
-            running.run_step(step, prepared)
+            record = running.run_step(step, prepared)
         running.report(place, spark, pattern, prepared.run_id)
+    if running.changed(record):
+        tell_of_results(place.project, name)
 
 
 @guarded
@@ -152,9 +155,12 @@ def backfill(
     Example: trendlake backfill delay_snowball --from 2013-01-01 --to 2014-01-02 --chunk "30 days"
     """
     from jobs import backfilling, running
+    from jobs.new_version import tell_of_results
 
     place = running.find_place(project_dir, profile)
     name = running.check_early(place, pattern, since, until)
     length = backfilling.length_of(chunk)
     with running.session(place, f"trendlake backfill {name}") as spark:
-        backfilling.run_backfill(place, spark, pattern, since, until, length, newest_first, dry_run)
+        changed = backfilling.run_backfill(place, spark, pattern, since, until, length, newest_first, dry_run)
+    if changed:
+        tell_of_results(place.project, name)

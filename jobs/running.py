@@ -84,6 +84,11 @@ def run_step(step: str, run: Run) -> Record:
     return record
 
 
+def changed(record: Record) -> bool:
+    """Whether a publication or a revision has made a new version of the results."""
+    return any((record.rows_inserted, record.rows_updated, record.rows_deleted))
+
+
 def summary(record: Record) -> str:
     """What a stage did, in a few words."""
     if record.stage == "check_source":
