@@ -28,7 +28,7 @@ def claimed(project: Project) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         if not _locked(file.fileno(), fcntl.LOCK_EX):
-            raise ProjectError(f"the project's Airflow runs already: {path.read_text() or 'it is starting'}")
+            raise ProjectError(f"the project's Airflow runs already: {path.read_text() or 'in another process'}")
         path.write_text("")
         yield path
 
