@@ -29,17 +29,18 @@ def tell_of_results(project: Project, pattern: str) -> None:
     tell_of(project, f"{PUBLISHED}{pattern}")
 
 
-def tell_of(project: Project, source: str) -> None:
-    """Has the project's Airflow, where `trendlake airflow` serves it now, revise what reads the source. That it cannot
-    be told is no failure of what was done: the next event catches up with it."""
+def tell_of(project: Project, source: str) -> bool:
+    """Has the project's Airflow, where `trendlake airflow` serves it now, revise what reads the source; whether it was
+    told. That it cannot be is no failure of what was done: the next event catches up with it."""
     url = None if IN_A_TASK in os.environ else address(project)
     if url is None:
-        return
+        return False
     name, uri = asset_of(source)
     try:
         told = AirflowApi(url).new_version(uri)
     except (AirflowApiError, OSError) as error:
         typer.echo(f"{url} could not be told that {source} has a new version: {error}", err=True)
-        return
+        return False
     if told:
         typer.echo(f"told Airflow: {name} has a new version")
+    return told

@@ -94,10 +94,10 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
         if count:
             console.print(f"{count:>9,}  {words}")
     console.print(f"{left:>9,}  quarantined rows are open")
+    if done.repaired and tell_of(place.project, source):
+        return
     for name in _patterns_of(place, source):
         console.print(f"next: trendlake revise {name}", soft_wrap=True)
-    if done.repaired:
-        tell_of(place.project, source)
 
 
 def _source(source: str, profile: str | None, folder: Path | None) -> tuple[Place, Contract]:

@@ -280,6 +280,7 @@ def test_the_walk(tmp_path: Path) -> None:
         told = user.types(commands("trendlake quarantine replay"))
         assert "1 rows repaired" in told
         assert "told Airflow: source_readings" in told
+        assert "next: trendlake revise" not in told
         mended = every[days[-3], "m2"]
         mended[12] = (mended[12][0], MENDED)
         wait_for_runs(user, api, "rising_revise", 2)

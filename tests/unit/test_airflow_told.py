@@ -63,15 +63,15 @@ def test_an_airflow_that_does_not_answer(
 ) -> None:
     """It is told of, and is no failure of the command. In a task the outlet tells."""
     monkeypatch.delenv(IN_A_TASK, raising=False)
-    tell_of(project, "readings")
+    assert not tell_of(project, "readings")
     assert capsys.readouterr() == ("", "")
     with claimed(project) as file:
         url = f"http://localhost:{free_port()}"
         file.write_text(url)
-        tell_of(project, "readings")
+        assert not tell_of(project, "readings")
         assert f"{url} could not be told that readings has a new version" in capsys.readouterr().err
         monkeypatch.setenv(IN_A_TASK, "ingest_readings")
-        tell_of(project, "readings")
+        assert not tell_of(project, "readings")
         assert capsys.readouterr() == ("", "")
 
 
