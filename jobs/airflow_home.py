@@ -225,11 +225,12 @@ def quietly(act: Callable[[], object]) -> None:
 
 
 def stop_on_signals() -> None:
-    """Has a termination unwind this process as Ctrl-C does, so that what it started is stopped."""
+    """Has Ctrl-C, a termination and a closed terminal unwind this process, so that what it started is stopped."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
+    signal.signal(signal.SIGINT, interrupt)  # who is started in the background inherits that it is ignored
     signal.signal(signal.SIGTERM, interrupt)
     signal.signal(signal.SIGHUP, interrupt)
 
