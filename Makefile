@@ -40,7 +40,8 @@ chaos: setup ## SIGKILL of drivers and executors, and random histories, revised 
 	  tests/pipeline/test_unique_rows.py tests/pipeline/test_faults.py tests/pipeline/test_revise.py \
 	  tests/pipeline/test_repair.py tests/pipeline/test_kill_replay.py tests/pipeline/test_kinds.py \
 	  tests/pipeline/test_expectations.py tests/pipeline/test_standalone.py \
-	  tests/end_to_end/test_tutorial.py tests/end_to_end/test_json.py tests/dag/test_run.py
+	  tests/end_to_end/test_tutorial.py tests/end_to_end/test_json.py tests/dag/test_run.py \
+	  tests/dag/test_walk.py tests/dag/test_chain.py
 
 bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, and JSON in the state folder
 	@$(RUN) $(LIKE_A_WORKER) python -m bench
@@ -49,7 +50,7 @@ bench-flink: setup ## Flink CEP on the same queries, beside the engine (fetches 
 	@$(RUN) python -m bench.flink
 
 airflow: setup ## start Airflow with its page on localhost; Ctrl-C stops it
-	@$(RUN) python -m jobs.airflow_home
+	@$(RUN) trendlake airflow
 
 lint: setup ## check style and format, and the contracts with datacontract-cli
 	@$(RUN) ruff check $(PATHS)

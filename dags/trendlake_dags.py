@@ -15,12 +15,14 @@ from trendlake_alerts import failed, late, tried
 
 from cep_core import AnyPlan, Pattern, PatternErrors
 from cep_core.errors import BadValueError
+from jobs.new_version import asset_of
 from pipelines.contract_values import TABLE_NAME
 from pipelines.pattern_page import pattern_page
 from pipelines.profile import SPARK_POOL
 from pipelines.project import Project, find_project
-from pipelines.upstream import source_contract, upstream
+from pipelines.upstream import source_contract
 from pipelines.validate import compiled_quietly
+from pipelines.warehouse import PUBLISHED
 
 SUBMIT = Path(__file__).resolve().parents[1] / "jobs" / "submit.py"
 SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is
@@ -82,6 +84,7 @@ def revise_dag(pattern: Pattern, path: str) -> DAG:
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,  # a second would find nothing left to do
+        is_paused_upon_creation=False,  # it touches nothing but what the pattern has published
         tags=["trendlake", "revise", pattern.kind, str(pattern.source), *pattern.tags],
         default_args=defaults(pattern.owner),
     ) as dag:
@@ -105,6 +108,7 @@ def ingest_dag(source: str) -> DAG:
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,
+        is_paused_upon_creation=False,  # runs only when asked to
         tags=["trendlake", "ingest", source],
         default_args=defaults(""),
         render_template_as_native_obj=True,
@@ -124,15 +128,13 @@ def source_contracts() -> list[Path]:
 
 def source_asset(source: str) -> Asset:
     """A source's table: an event of it says that there is a new version."""
-    name = upstream(source)
-    if name is not None:
-        return results_asset(name)
-    return Asset(name=f"source_{source}", uri=f"trendlake://sources/{source}")
+    name, uri = asset_of(source)
+    return Asset(name=name, uri=uri)
 
 
 def results_asset(pattern: str) -> Asset:
     """A pattern's results, which another pattern may read as its source."""
-    return Asset(name=f"results_{pattern}", uri=f"trendlake://results/{pattern}")
+    return source_asset(f"{PUBLISHED}{pattern}")
 
 
 def defaults(owner: str) -> dict[str, Any]:

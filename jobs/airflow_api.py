@@ -46,9 +46,32 @@ class AirflowApi:
         body = {"dag_run_id": run_id, "logical_date": None, "conf": params}
         self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)
 
+    def clear(self, dag_id: str, run_id: str, task_id: str) -> None:
+        """Has a run's task done again, and all that follow it, whatever became of them."""
+        body = {"dag_run_id": run_id, "task_ids": [task_id], "include_downstream": True, "only_failed": False,
+                "dry_run": False}  # fmt: skip
+        self._call("POST", f"/api/v2/dags/{dag_id}/clearTaskInstances", body)
+
+    def new_version(self, uri: str) -> bool:
+        """An event of the asset, which starts what is scheduled on it; whether there is such an asset."""
+        path = f"/api/v2/assets?uri_prefix_pattern={quote(uri, safe='')}&limit=1000"
+        found = [asset["id"] for asset in self._call("GET", path)["assets"] if asset["uri"] == uri]
+        for asset in found:
+            self._call("POST", "/api/v2/assets/events", {"asset_id": asset, "extra": {}})
+        return bool(found)
+
     def give_up(self, dag_id: str, run_id: str) -> None:
         """Marks a run as failed, with the tasks that are not done."""
         self._call("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}", {"state": "failed"})
+
+    def waiting(self, dag_id: str) -> int:
+        """How many assets have had an event from which the DAG has no run yet."""
+        try:
+            return len(self._call("GET", f"/api/v2/dags/{dag_id}/assets/queuedEvents")["queued_events"])
+        except AirflowApiError as error:
+            if ": 404 " not in str(error):  # Airflow's answer where there are none
+                raise
+            return 0
 
     def run_state(self, dag_id: str, run_id: str) -> str:
         return str(self._call("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}")["state"])

@@ -1,12 +1,7 @@
-"""Airflow on one machine: its settings in one place, its processes started and stopped together.
-
-python -m jobs.airflow_home                            the page, until Ctrl-C
-python -m jobs.airflow_home run dags list-import-errors     any airflow command, with the same settings
-"""
+"""Airflow on one machine: its settings in one place, its processes started and stopped together."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import secrets
@@ -25,7 +20,6 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from cep_core import TrendlakeError
 from jobs.spark_settings import write_spark_settings
 from pipelines.lineage.settings import Lineage
 from pipelines.profile import SPARK_POOL, Profile, load_profile
@@ -248,11 +242,12 @@ def quietly(act: Callable[[], object]) -> None:
 
 
 def stop_on_signals() -> None:
-    """Has a termination unwind this process as Ctrl-C does, so that what it started is stopped."""
+    """Has Ctrl-C, a termination and a closed terminal unwind this process, so that what it started is stopped."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
+    signal.signal(signal.SIGINT, interrupt)  # who is started in the background inherits that it is ignored
     signal.signal(signal.SIGTERM, interrupt)
     signal.signal(signal.SIGHUP, interrupt)
 
@@ -261,43 +256,3 @@ def own_home(port: int = USUAL_PORT, *, scheduled: bool = True) -> AirflowHome:
     """The Airflow of this project. Raises ProjectError or ProfileError."""
     project = find_project(os.environ.get("TRENDLAKE_PROJECT", ROOT))
     return AirflowHome(project, load_profile(project), port, scheduled=scheduled)
-
-
-def serve() -> int:
-    """Runs Airflow with its page until Ctrl-C."""
-    home = own_home(free_port(USUAL_PORT))
-    print("Airflow is starting ...", flush=True)
-    with home.running() as processes:
-        home.wait_until_up(processes)
-        print(
-            f"Airflow's page: {home.url}   (no login; logs in {home.home / 'logs'}; Ctrl-C stops it)",
-            flush=True,
-        )
-        signal.pause()
-    return 0
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m jobs.airflow_home")
-    parser.add_argument("command", nargs=argparse.REMAINDER, help="run ARGS ...: an airflow command; none: the page")
-    command = parser.parse_args().command
-    stop_on_signals()
-    try:
-        if not command:
-            return serve()
-        if command[0] != "run":
-            parser.error("expected: run ARGS ...")
-        home = own_home()
-        env = home.env()
-        home.prepare(env)
-        return subprocess.run(home.airflow(*command[1:]), env=env, check=False).returncode
-    except (AirflowHomeError, TrendlakeError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nstopped")
-        return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -12,7 +12,7 @@ import typer
 from cep_core.errors import TextError
 from cep_core.parse import parse_duration
 from jobs.as_json import of_record
-from jobs.running import Place
+from jobs.running import Place, changed
 from jobs.times import micros_of
 from pipelines.errors import BadNumberError
 
@@ -53,8 +53,9 @@ def run_backfill(
     def prepared(chunk: Chunk) -> Run:
         return prepare(spark, place.project, place.profile, pattern, chunk.run_id, chunk.start_us, chunk.end_us)
 
-    began, worked, skipped = time.monotonic(), 0, 0
+    began, worked, skipped, new = time.monotonic(), 0, 0, False
     for number, (chunk, record) in enumerate(backfill(spark, prepared, todo), start=1):
+        new = new or (record is not None and changed(record))
         worked, skipped = worked + (record is not None), skipped + (record is None)
         spent = time.monotonic() - began
         left = spent / worked * (len(todo) - number) if worked else None
@@ -65,7 +66,8 @@ def run_backfill(
         }  # fmt: skip
     seconds = time.monotonic() - began
     typer.echo(f"{whole.name}: {worked} chunks computed, {skipped} done before, in {seconds:.0f} s")
-    yield {"pattern": whole.name, "chunks": len(todo), "computed": worked, "done_before": skipped, "seconds": seconds}
+    about = {"pattern": whole.name, "chunks": len(todo), "computed": worked, "done_before": skipped}
+    yield {**about, "seconds": seconds, "changed": new}
 
 
 def told(name: str, found: Size) -> str:

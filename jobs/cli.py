@@ -7,6 +7,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from jobs.airflow_words import add_airflow_word
 from jobs.options import AsOf, Json, Limit, Pattern, ProfileName, ProjectDir
 from jobs.outcome import EXIT_CODES, Verdict, guarded
 from jobs.quarantine_words import quarantine
@@ -157,6 +158,7 @@ def runs(
 
 app.command("try")(try_)
 add_time_words(app)
+add_airflow_word(app)
 
 if __name__ == "__main__":
     app(prog_name="trendlake")

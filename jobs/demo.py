@@ -18,6 +18,7 @@ from rich.markup import escape
 
 from cep_core import TrendlakeError
 from jobs.airflow_api import AirflowApi, AirflowApiError
+from jobs.airflow_claim import claimed
 from jobs.airflow_home import AirflowHome, AirflowHomeError, Processes, free_port, own_home, stop_on_signals
 from jobs.running import Place, session
 from jobs.showing import print_results
@@ -164,7 +165,7 @@ def demo() -> None:
     began = time.monotonic()
     home = own_home(free_port(), scheduled=False)
     run_id = f"{RUN_PREFIX}{datetime.now(UTC):%Y%m%dT%H%M%S}"
-    with home.running() as processes:  # comes up while the flights are read
+    with claimed(home.project), home.running() as processes:  # comes up while the flights are read
         step(1, "Read 336,776 flights of 2013 into a Delta table, through their data contract")
         trendlake(home, "ingest", "flights")
         step(2, "Airflow runs the DAG of each pattern over the year, every step a Spark application")

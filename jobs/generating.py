@@ -10,6 +10,7 @@ import typer
 
 from cep_core.errors import did_you_mean
 from jobs.as_json import of_record
+from jobs.new_version import tell_of
 from jobs.running import find_place, session
 from jobs.times import manual_run_id, micros_of
 from pipelines.errors import BadNumberError, ProjectError
@@ -80,6 +81,8 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
         f"{name}: {record.rows_out:,} rows in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"
     )
+    if record.rows_inserted:
+        tell_of(place.project, name)
     about = {"source": name, "version": record.source_version, "rows": record.rows_out}
     return {**_document(stream), **about, "ingested": [{"file": None, **of_record(record)}]}
 

@@ -9,6 +9,7 @@ import typer
 
 from cep_core.errors import did_you_mean
 from jobs.as_json import of_record
+from jobs.new_version import tell_of
 from jobs.running import find_place, session
 from jobs.times import manual_run_id
 from pipelines.errors import ProjectError
@@ -31,15 +32,19 @@ def ingest_files(source: str, files: list[Path], profile: str | None, project_di
     contract = load_contract(place.project.contract_path(source))
     tables = [(path, read_file(path, contract)) for path in files]
     records = []
+    new = 0
     with session(place, f"trendlake ingest {source}") as spark:
         for path, table in tables:
             record = ingest(
                 spark, place.warehouse, contract, [table], feed=feed_of(path), run_id=manual_run_id("ingest"),
             )  # fmt: skip
             records.append({"file": path, **of_record(record)})
+            new += record.rows_inserted or 0
             told = "" if record.rows_inserted else "  (there already)"
             typer.echo(f"  {path}  {table.num_rows:,} rows{told}")
     typer.echo(f"{source}: {record.rows_out:,} rows in the table, version {record.source_version}")
+    if new:
+        tell_of(place.project, source)
     return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}
 
 
@@ -71,5 +76,7 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
         f"{source}: {record.rows_out:,} rows in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"
     )
+    if record.rows_inserted:
+        tell_of(place.project, source)
     records = [{"file": None, **of_record(record)}]
     return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}

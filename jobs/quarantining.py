@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from rich.table import Table
 
+from jobs.new_version import tell_of
 from jobs.running import Place, find_place, session
 from jobs.showing import console, frame
 from jobs.times import manual_run_id
@@ -95,9 +96,9 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
             console.print(f"{count:>9,}  {words}")
     console.print(f"{left:>9,}  quarantined rows are open")
     patterns = _patterns_of(place, source)
-    for name in patterns:
-        console.print(f"next: trendlake revise {name}", soft_wrap=True)
-    console.print(f"in Airflow: an event of the asset source_{source} starts the revisions", soft_wrap=True)
+    if not (done.repaired and tell_of(place.project, source)):
+        for name in patterns:
+            console.print(f"next: trendlake revise {name}", soft_wrap=True)
     return {"source": source, "run_id": run_id, **dataclasses.asdict(done), "open": left, "to_revise": patterns}
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from jobs.as_json import of_record
-from jobs.running import Place, find_place, refresh_site, session
+from jobs.new_version import tell_of_results
+from jobs.running import Place, changed, find_place, refresh_site, session
 from jobs.times import manual_run_id
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ def revise_pattern(
     place = find_place(folder, profile)
     name = check_pattern(place.project, place.project.pattern_path(pattern)).name
     with session(place, f"trendlake revise {name}") as spark:
-        return revise_here(place, spark, pattern, run_id or manual_run_id("revise"), if_published=if_published)
+        told = revise_here(place, spark, pattern, run_id or manual_run_id("revise"), if_published=if_published)
+    if told["changed"]:
+        tell_of_results(place.project, name)
+    return told
 
 
 def revise_here(
@@ -42,7 +46,7 @@ def revise_here(
     shown = {segment.plan_hash for segment in read_ledger(spark, run.warehouse, run.name, run.plan).segments}
     if if_published and run.plan.hash not in shown:
         typer.echo(f"{'revise':<14} nothing is published that could be revised")
-        return {"pattern": run.name, "run_id": run_id, "revision": None, "site": None}
+        return {"pattern": run.name, "run_id": run_id, "changed": False, "revision": None, "site": None}
     record = revise(run)
     seconds = time.monotonic() - began
     for item in record.checks:
@@ -53,11 +57,12 @@ def revise_here(
     changes = f"{record.rows_inserted:,} inserted, {record.rows_updated:,} updated, {record.rows_deleted:,} retracted"
     done = (
         f"version {record.results_version}: {changes}"
-        if any((record.rows_inserted, record.rows_updated, record.rows_deleted))
+        if changed(record)
         else f"nothing to change, version {record.results_version} stays"
     )
     typer.echo(f"{'revise':<14} {done:<70} {seconds:6.1f} s")
     # Also where nothing has changed: the results are known to be as new as the source, and an attempt before this one
     # may have published and not come to the site.
     page = refresh_site(place, spark, place.project.pattern_path(pattern))
-    return {"pattern": run.name, "run_id": run_id, "revision": of_record(record), "site": page}
+    about = {"pattern": run.name, "run_id": run_id, "changed": changed(record)}
+    return {**about, "revision": of_record(record), "site": page}

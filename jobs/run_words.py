@@ -126,6 +126,7 @@ def run(
     """
     from jobs import running
     from jobs.as_json import of_record
+    from jobs.new_version import tell_of_results
     from jobs.times import manual_run_id
 
     place = running.find_place(project_dir, profile)
@@ -134,9 +135,12 @@ def run(
         prepared = running.prepared(place, spark, pattern, since, until, run_id or manual_run_id("manual"))
         typer.echo(f"run {prepared.run_id} of {name}")
         steps = ("check_source", "compute", "check_results", "publish")
-        records = [of_record(running.run_step(step, prepared)) for step in steps]
-        about: dict[str, Any] = {"pattern": name, "run_id": prepared.run_id, "stages": records}
-        return about | running.report(place, spark, pattern, prepared.run_id)
+        records = [running.run_step(step, prepared) for step in steps]
+        about: dict[str, Any] = {"pattern": name, "run_id": prepared.run_id, "stages": [*map(of_record, records)]}
+        done = about | running.report(place, spark, pattern, prepared.run_id)
+    if running.changed(records[-1]):
+        tell_of_results(place.project, name)
+    return done
 
 
 @guarded
@@ -157,9 +161,13 @@ def backfill(
     Example: trendlake backfill delay_snowball --from 2013-01-01 --to 2014-01-02 --chunk "30 days"
     """
     from jobs import backfilling, running
+    from jobs.new_version import tell_of_results
 
     place = running.find_place(project_dir, profile)
     name = running.check_early(place, pattern, since, until)
     length = backfilling.length_of(chunk)
     with running.session(place, f"trendlake backfill {name}") as spark:
-        yield from backfilling.run_backfill(place, spark, pattern, since, until, length, newest_first, dry_run)
+        for told in backfilling.run_backfill(place, spark, pattern, since, until, length, newest_first, dry_run):
+            yield told
+    if told.get("changed"):
+        tell_of_results(place.project, name)

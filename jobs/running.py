@@ -92,6 +92,11 @@ def broken(record: Record) -> list[str]:
     return [f"{item['check']}: {item['observed']}" for item in record.checks if item["success"] is False]
 
 
+def changed(record: Record) -> bool:
+    """Whether a publication or a revision has made a new version of the results."""
+    return any((record.rows_inserted, record.rows_updated, record.rows_deleted))
+
+
 def summary(record: Record) -> str:
     """What a stage did, in a few words."""
     if record.stage == "check_source":

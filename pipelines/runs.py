@@ -1,4 +1,4 @@
-"""`trendlake_runs`: one row per run and stage, appended when the stage ends. Steps find each other's facts here."""
+"""`trendlake_runs`: a row for each time that a stage of a run ends. Steps find each other's facts here."""
 
 from __future__ import annotations
 

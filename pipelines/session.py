@@ -83,7 +83,7 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
     """
     os.environ["PYSPARK_PYTHON"] = profile.spark.get(PYTHON, sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    _choose_java(project)
+    choose_java(project)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     builder = SparkSession.builder.appName(app)
     if profile.master and not submitted:
@@ -125,7 +125,7 @@ def _logging(project: Project) -> str:
     return path.resolve().as_uri()
 
 
-def _choose_java(project: Project) -> None:
+def choose_java(project: Project) -> None:
     """The Java that set-up found, where the environment names none."""
     noted = _set_up(project, "java_home")
     if "JAVA_HOME" not in os.environ and noted.is_file():

@@ -48,6 +48,7 @@ print("DAGS" + json.dumps({
             "schedule": [asset.name for asset in getattr(dag.timetable, "asset_condition", None).objects]
             if getattr(dag.timetable, "asset_condition", None) else None,
             "outlets": [outlet.name for task in dag.tasks for outlet in task.outlets],
+            "paused": dag.is_paused_upon_creation,
             "max_active_runs": dag.max_active_runs, "doc_md": dag.doc_md, "params": sorted(dag.params),
             "pools": sorted({task.pool for task in dag.tasks}),
             "callbacks": sorted({
@@ -108,13 +109,17 @@ def test_every_pattern_is_a_dag(home: AirflowHome, described: dict[str, Any]) ->
 
 
 def test_a_new_version_starts_the_revisions(home: AirflowHome, described: dict[str, Any]) -> None:
-    """Ingestion says that its source has a new version; every pattern that reads the source is revised then."""
+    """Ingestion says that its source has a new version; every pattern that reads the source is revised then. Both are
+    switched on from the start, a pattern's own schedule is not."""
     assert described["dags"]["ingest_flights"]["outlets"] == ["source_flights"]
+    assert described["dags"]["ingest_flights"]["paused"] is False
     for name in names(home):
         revision = described["dags"][f"{name}_revise"]
         assert revision["schedule"] == ["source_flights"]
         assert revision["edges"] == [["revise", []]]
         assert revision["max_active_runs"] == 1
+        assert revision["paused"] is False
+        assert described["dags"][name]["paused"] is None  # as this Airflow has it: paused
 
 
 def test_results_start_the_revisions_of_who_reads_them(described: dict[str, Any]) -> None:

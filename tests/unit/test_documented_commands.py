@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ def unknown(command: str) -> str | None:
         if not words or words[0] not in node.commands:
             return None if not words else words[0]
         node = node.commands[words.pop(0)]
+    if not node.context_settings.get("allow_interspersed_args", True):  # from its first word on they are Airflow's
+        words = list(takewhile(lambda word: word.startswith("-"), words))
     options = {name for parameter in node.params for name in parameter.opts} | {"--help"}
     return next((word for word in words if word.startswith("--") and word not in options), None)
 
@@ -52,3 +55,5 @@ def test_they_are_looked_for() -> None:
     assert unknown("run x --form 2013-01-01") == "--form"
     assert unknown("quarantine shoe flights") == "shoe"
     assert unknown("ru") == "ru"
+    assert unknown("airflow --prt") == "--prt"
+    assert unknown("airflow dags list --output json") is None
