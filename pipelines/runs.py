@@ -19,6 +19,7 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 
 from pipelines.errors import StepOrderError
 from pipelines.lineage.telling import told
+from pipelines.session import uncompiled
 from pipelines.telling import in_words
 from pipelines.warehouse import Warehouse, create, exists
 
@@ -92,7 +93,14 @@ def append(
     error: str | None = None,
 ) -> None:  # fmt: skip
     """Write one row; appends of several runs never conflict."""
-    create_runs(spark, warehouse)
+    with uncompiled(spark):
+        create_runs(spark, warehouse)
+        _write(spark, warehouse, record, status=status, started_at=started_at, error=error)
+
+
+def _write(
+    spark: SparkSession, warehouse: Warehouse, record: Record, *, status: str, started_at: datetime, error: str | None
+) -> None:  # fmt: skip
     values: dict[str, Any] = {item.name: getattr(record, item.name) for item in fields(record)}
     values |= {
         "status": status,

@@ -35,6 +35,7 @@ DRIVER, EXECUTOR = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOpt
 ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 """Arrow does not check the bounds of each value again in Java, as Spark has made room for it: a fifth of what it
 takes to hand rows to Python."""
+WHOLE_STAGE = "spark.sql.codegen.wholeStage"
 CLONE = Path(__file__).resolve().parents[1] / ".trendlake"
 """The state folder of the clone, which `make setup` fills: projects that `trendlake init` made elsewhere use it."""
 LOG4J = f"""\
@@ -114,6 +115,18 @@ def quiet(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.sparkContext.setLogLevel("ERROR")
+
+
+@contextmanager
+def uncompiled(spark: SparkSession) -> Iterator[None]:
+    """Spark's plans are run as they are, not compiled to Java each: of few rows that takes less time than to compile
+    them and to warm up."""
+    usual = spark.conf.get(WHOLE_STAGE, "true")
+    spark.conf.set(WHOLE_STAGE, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(WHOLE_STAGE, str(usual))
 
 
 def _logging(project: Project) -> str:

@@ -18,6 +18,7 @@ from pipelines.expecting import verdicts
 from pipelines.quarantine import column
 from pipelines.results_contract import contract_name, results_contract
 from pipelines.runs import Record, moment, recorded
+from pipelines.session import uncompiled
 from pipelines.staging import read_staged
 from pipelines.steps.check_source import verdict
 from pipelines.steps.run import Run
@@ -59,7 +60,8 @@ def judged(
 ) -> tuple[list[dict[str, Any]], int, int]:  # fmt: skip
     """The verdict on each rule, the number of staged rows (some `rows` are expected), and of those not `inside`."""
     if rows <= FEW:
-        found, table = judge_here(staged, rules, name, [inside.alias("row_inside")])
+        with uncompiled(staged.sparkSession):
+            found, table = judge_here(staged, rules, name, [inside.alias("row_inside")])
         return found, table.num_rows, pc.sum(pc.invert(table["row_inside"])).as_py() or 0
     staged = staged.persist(StorageLevel.MEMORY_AND_DISK)
     try:

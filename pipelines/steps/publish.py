@@ -8,6 +8,7 @@ are no longer results are deleted. Doing it again changes nothing.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import reduce
 
 from delta.tables import DeltaTable
@@ -18,10 +19,12 @@ from pyspark.sql.types import StructType
 from pipelines.commits import Commit, commit_token, find_commit, in_line, recent_commits, told_late
 from pipelines.consistency import last_ready, ready
 from pipelines.errors import StaleRunError, StepOrderError
+from pipelines.expectations import FEW
 from pipelines.quarantine import quoted
 from pipelines.revision.difference import PROVENANCE
 from pipelines.revision.ledger import Ledger, notes, read_ledger
 from pipelines.runs import Record, recorded
+from pipelines.session import uncompiled
 from pipelines.staging import read_staged
 from pipelines.steps.check_source import REPEATED
 from pipelines.steps.run import Run
@@ -45,8 +48,9 @@ def publish(run: Run) -> Record:
         spark = run.spark.newSession()
         staged = read_staged(run, int(checked["staged_version"]), spark)
         path = run.warehouse.results(run.name)
-        create_results(spark, path, staged.schema, run.owned[0])
-        commit = with_retries(lambda: _commit(run, asked, spark, path, staged, record), f"publishing {run.name}")
+        with uncompiled(spark) if (checked["rows_out"] or 0) <= FEW else nullcontext():
+            create_results(spark, path, staged.schema, run.owned[0])
+            commit = with_retries(lambda: _commit(run, asked, spark, path, staged, record), f"publishing {run.name}")
         record.results_version = commit.version
         record.rows_in = checked["rows_out"]
         record.rows_inserted, record.rows_updated, record.rows_deleted = commit.changed
