@@ -107,8 +107,9 @@ def summary(record: Record) -> str:
     if record.stage == "compute":
         return f"{record.windows:,} windows, {record.rows_out:,} result rows staged"
     if record.stage == "check_results":
-        kept = sum(bool(item["success"]) for item in record.checks)
-        return f"{kept} of {len(record.checks)} checks hold"
+        judged = [item["success"] for item in record.checks if item["success"] is not None]
+        left = len(record.checks) - len(judged)
+        return f"{sum(judged)} of {len(judged)} checks hold{f', {left} not judged' if left else ''}"
     return (
         f"version {record.results_version}: {record.rows_inserted:,} inserted, {record.rows_updated:,} updated, "
         f"{record.rows_deleted:,} deleted"

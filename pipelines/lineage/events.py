@@ -160,7 +160,7 @@ def named(path: str) -> tuple[str, str]:
 
 
 def assertions(checks: list[dict[str, Any]]) -> list[quality.Assertion]:
-    """The verdicts of a run record."""
+    """The verdicts of a run record; what could not be judged has none, and OpenLineage knows no third answer."""
     return [
         quality.Assertion(
             assertion=item["check"],
@@ -170,6 +170,7 @@ def assertions(checks: list[dict[str, Any]]) -> list[quality.Assertion]:
             actual=_text(item["observed"]),
         )
         for item in checks
+        if item["success"] is not None
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.airflow_home import AirflowHome
 from pipelines.errors import ProfileError
-from pipelines.lineage.events import named, parent_of
+from pipelines.lineage.events import assertions, named, parent_of
 from pipelines.profile import Profile, read_profile
 from pipelines.project import Project
 
@@ -114,3 +114,9 @@ def test_the_parent_is_what_airflow_says() -> None:
     assert (parent.run.runId, parent.job.name) == (TASK["spark.openlineage.parentRunId"], "rising.publish")
     assert parent.root is None
     assert parent_of({"spark.openlineage.parentRunId": "x"}) is None
+
+
+def test_what_could_not_be_judged_has_not_failed() -> None:
+    about = {"column": None, "observed": "", "expected": ""}
+    checks = [{"check": str(success), "success": success, **about} for success in (True, False, None)]
+    assert [(one.assertion, one.success) for one in assertions(checks)] == [("True", True), ("False", False)]
