@@ -245,3 +245,19 @@ def test_an_arc_replaced_at_every_event() -> None:
     table = to_table([{"id": f"e{second}", "type": "T", "time": second, "kind": "A"} for second in range(3_000)])
     plan = compile_query(automaton(*arcs), schema_of(table))
     assert run_plan(plan, table).num_rows == 1_500
+
+
+@pytest.mark.parametrize("values", [1, 5, 6, 7, 20])
+def test_runs_that_meet_are_one_however_many_others_there_are(values: int) -> None:
+    """Two arcs make the same of each run, at each event: were they not found to meet, rows would double each time."""
+    rows = [{"id": i, "type": "T", "time": 0.1 * i, "kind": "A", "n": i % values} for i in range(24)]
+    rows.append({"id": 24, "type": "T", "time": 3, "kind": "E", "n": 0})
+    query = automaton(
+        {"from": "q0", "to": "a", "set": {"k": "e.n"}},
+        {"from": "a", "to": "a"},
+        {"from": "a", "to": "a", "set": {"k": "k"}},
+        on("E", "a", "done"),
+        register={"k": {"type": "bigint", "init": None}},
+    )
+    found = evaluate(query, to_table(rows)).to_pylist()
+    assert sorted((row["first"], row["k"]) for row in found) == [(i, i % values) for i in range(24)]
