@@ -27,9 +27,9 @@ from pipelines.rule_text import expected_of
 
 DERIVED = ("row", "multiple", "not_missing", "items", "distinct_items")
 """Kinds of rules that are judged on a column of truth values."""
-DERIVED_HERE = (*DERIVED, "in_set", "range", "length", "pattern")
-"""Those of a table that is brought here."""
-DERIVED_ALONE = (*DERIVED_HERE, "not_null", "unique")
+DERIVED_HERE = (*DERIVED, "not_null", "in_set", "range", "length", "pattern")
+"""Those of a table that is brought here. Great Expectations hashes each table it is given, every column, twice."""
+DERIVED_ALONE = (*DERIVED_HERE, "unique")
 """Those of a table of which it is known that no row repeats a key."""
 FEW = 500_000
 """So many rows, of the columns that rules speak of, this process can hold."""

@@ -83,13 +83,17 @@ def narrowed(run: Run, record: Mapping[str, Any]) -> tuple[Run, list[dict[str, A
     return run, found
 
 
+def hashes(run: Run) -> tuple[tuple[int, str], ...]:
+    """By which hash each result row is known: that of the first pair whose moment (microseconds) its owner, the column
+    of `plan.owned`, is before; of the last pair where it is before none."""
+    stretches = run.plan.stretches(run.windows) if run.windows else ()
+    return tuple((run.plan.owned(windows)[2], known) for windows, known in stretches) or ((0, run.plan.hash),)
+
+
 def hash_column(run: Run) -> Column:
     """The hash by which each result row is known."""
-    stretches = run.plan.stretches(run.windows) if run.windows else ()
-    if len(stretches) < 2:
-        return sf.lit(stretches[0][1] if stretches else run.plan.hash)
-    found = sf.lit(stretches[-1][1])
-    for windows, known in reversed(stretches[:-1]):
-        owner, _, high = run.plan.owned(windows)
-        found = sf.when(column(owner) < sf.timestamp_micros(sf.lit(high)), sf.lit(known)).otherwise(found)
+    *before, (_, found) = ((high, sf.lit(known)) for high, known in hashes(run))
+    owner = column(run.plan.owned(range(1))[0])
+    for high, known in reversed(before):
+        found = sf.when(owner < sf.timestamp_micros(sf.lit(high)), known).otherwise(found)
     return found

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from delta.exceptions import (
@@ -97,6 +98,15 @@ def folder_name(run_id: str) -> str:
     if plain == run_id and len(plain) <= 100 and plain.strip(".") and not plain.startswith(("_", ".")):
         return plain
     return f"{plain[:100].lstrip('._') or 'run'}-{hashlib.sha256(run_id.encode()).hexdigest()[:8]}"
+
+
+def on_disk(spark: SparkSession, path: str) -> Path | None:
+    """Where Spark's `path` lies in this machine's file system; None where it lies in another."""
+    java: Any = spark.sparkContext._jvm
+    hadoop = java.org.apache.hadoop.fs.Path(path)
+    system = hadoop.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    uri = system.makeQualified(hadoop).toUri()
+    return Path(uri.getPath()) if uri.getScheme() == "file" else None
 
 
 def exists(spark: SparkSession, path: str) -> bool:

@@ -18,14 +18,14 @@ from pipelines.revision.ledger import notes
 from pipelines.runs import Record, recorded
 from pipelines.session import quiet
 from pipelines.shards import choose, distribute, folder_here
-from pipelines.staging import write_staged
+from pipelines.staging import leave_staged, write_staged
 from pipelines.steps.check_source import REPEATED
 from pipelines.steps.run import Run
 from pipelines.stretches import changed, told
 from pipelines.upstream import event_id
 from pipelines.warehouse import exists, read_at
 from pipelines.watermark import watermark
-from pipelines.worker import kernel_of
+from pipelines.worker import Batches, kernel_of
 from pipelines.worker_errors import told_by_workers
 
 
@@ -84,23 +84,37 @@ def _read_and_stage(run: Run, checked: Mapping[str, Any], rows: int, version: in
 
 def cut_and_stage(
     run: Run, events: DataFrame | Files, rows: int, version: int, watermark: int | None,
-    only: Callable[[DataFrame], DataFrame] = lambda rows: rows,
+    only: Callable[[DataFrame], DataFrame] | None = None,
 ) -> tuple[int, int]:  # fmt: skip
-    """As `write_staged`, of the result rows those that `only` keeps, with the cut that is likely to do; where a worker
-    says that it does not, with one made by counting: that would read every event once more, and is hardly ever
+    """As `write_staged`, of the result rows (those that `only` keeps), with the cut that is likely to do; where a
+    worker says that it does not, with one made by counting: that would read every event once more, and is hardly ever
     needed."""
     limit, cores = run.profile.limits.shard_rows, run.spark.sparkContext.defaultParallelism
     cut = likely(run.plan, rows, run.windows, limit, cores)
     if cut is not None:
         try:
-            with quiet(run.spark), folder_here(run.spark) as folder:
-                return write_staged(run, only(computed(run, events, cut, watermark, folder)), version)
+            with quiet(run.spark):
+                return _staged(run, events, cut, version, watermark, only)
         except ShardTooLargeError:
             pass
     with told_by_workers():
         cut = choose(run.plan, events, rows, run.windows, limit, cores)
+    return _staged(run, events, cut, version, watermark, only)
+
+
+def _staged(
+    run: Run, events: DataFrame | Files, cut: Cut, version: int, watermark: int | None,
+    only: Callable[[DataFrame], DataFrame] | None,
+) -> tuple[int, int]:  # fmt: skip
+    """As `cut_and_stage`, with this cut. Raises ShardTooLargeError."""
     with folder_here(run.spark) as folder:
-        return write_staged(run, only(computed(run, events, cut, watermark, folder)), version)
+        if folder is not None and only is None:
+            packed = distribute(run.plan, events, cut, folder)
+            staged = leave_staged(run, packed, _kernel(run, cut, watermark), version)
+            if staged is not None:
+                return staged
+        found = computed(run, events, cut, watermark, folder)
+        return write_staged(run, found if only is None else only(found), version)
 
 
 def _verdict(checked: Mapping[str, Any], check: str) -> Mapping[str, Any]:
@@ -164,8 +178,12 @@ def computed(
     run: Run, events: DataFrame | Files, cut: Cut, watermark: int | None = None, folder: str | None = None
 ) -> DataFrame:
     """The result rows, columns of `plan.result_schema`. `folder`: as of `distribute`."""
-    kernel = kernel_of(run.plan, cut, run.profile.limits.shard_rows, watermark)
-    return distribute(run.plan, events, cut, folder).mapInArrow(kernel, from_arrow_schema(run.plan.result_schema))
+    schema = from_arrow_schema(run.plan.result_schema)
+    return distribute(run.plan, events, cut, folder).mapInArrow(_kernel(run, cut, watermark), schema)
+
+
+def _kernel(run: Run, cut: Cut, watermark: int | None) -> Callable[[Batches], Batches]:
+    return kernel_of(run.plan, cut, run.profile.limits.shard_rows, watermark)
 
 
 def no_rows(run: Run) -> DataFrame:

@@ -89,7 +89,7 @@ class Boundaries:
         if self.kill_at in (self.number, name):
             die()
 
-    def around(self, kind: type, method: str, name_of: Callable[..., str]) -> None:
+    def around(self, kind: Any, method: str, name_of: Callable[..., str]) -> None:
         """Put a boundary before and after each call of `kind.method`."""
         real = getattr(kind, method)
 
@@ -127,6 +127,7 @@ def watch(boundaries: Boundaries) -> None:
 
     DeltaTableBuilder.location = location  # type: ignore[method-assign]
     boundaries.around(DataFrameWriter, "save", lambda writer, path: f"writing {table_of(path)}")
+    boundaries.around(compute_step, "leave_staged", lambda *_: "writing staging")
     boundaries.around(DeltaTableBuilder, "execute", lambda builder: f"creating {table_of(builder.place)}")
     boundaries.around(DeltaMergeBuilder, "execute", lambda builder: f"merging {boundaries.merged}")
 
