@@ -101,6 +101,20 @@ def schema(of: Annotated[str, typer.Argument(help="pattern, contract or tests.",
 
 @app.command()
 @guarded
+def docs(
+    page: Annotated[Optional[str], typer.Argument(help="A page's name; all names when none is given.")] = None,  # noqa: UP045
+) -> dict[str, Any]:
+    """The documentation: what pages there are, and each of them.
+
+    Example: trendlake docs tutorial
+    """
+    from jobs.documentation import print_page, print_pages
+
+    return print_pages() if page is None else print_page(page)
+
+
+@app.command()
+@guarded
 def explain(
     pattern: Pattern,
     svg: Annotated[
