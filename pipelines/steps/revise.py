@@ -171,9 +171,13 @@ def _computed(
     inside = found.events()
     alone = unique and not task.due
     if alone:
-        good = q.keeping(source.where(inside), run.contract.rules)
         _refuse_lost(run, record, record.rows_quarantined or 0, source)
-        record.staged_version, record.rows_out = _stage(run, hull, found, good, good.count(), task)
+        events = needed(run, found.of_units(q.keeping(source.where(inside), run.contract.rules)))
+        events = events.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            record.staged_version, record.rows_out = _stage(run, hull, found, events, events.count(), task)
+        finally:
+            events.unpersist()
     else:
         annotated = q.annotate(source.where(inside), run.contract.rules, rest=source.where(~inside))
         annotated = annotated.persist(StorageLevel.MEMORY_AND_DISK)
@@ -186,8 +190,8 @@ def _computed(
                 _refuse_lost(run, record, broken, annotated)
                 record.rows_in = rows
                 record.rows_quarantined = _quarantine(run, annotated.where(sf.size(q.BROKEN) > 0), task)
-            good = q.good_rows(annotated)
-            record.staged_version, record.rows_out = _stage(run, hull, found, good, rows, task)
+            events = needed(run, found.of_units(q.good_rows(annotated)))
+            record.staged_version, record.rows_out = _stage(run, hull, found, events, rows, task)
         finally:
             annotated.unpersist()
         alone = not again and (unique or found.stretches == task.windows)
@@ -199,12 +203,12 @@ def _computed(
     return staged, alone
 
 
-def _stage(run: Run, hull: Run, found: Affected, good: DataFrame, rows: int, task: Task) -> tuple[int, int]:
-    """As `write_staged`, of the good events of the affected windows."""
+def _stage(run: Run, hull: Run, found: Affected, events: DataFrame, rows: int, task: Task) -> tuple[int, int]:
+    """As `write_staged`, of the affected windows' events, of which there are `rows` at most."""
     if not rows:
         return write_staged(hull, no_rows(hull), task.version)
     time = min(hull.end_us, time_of(run, task.version)) if run.plan.waits else None
-    return cut_and_stage(hull, needed(run, found.of_units(good)), rows, task.version, time, found.rows)
+    return cut_and_stage(hull, events, rows, task.version, time, found.rows)
 
 
 def _refuse_lost(run: Run, record: Record, lost_rows: int, of: DataFrame) -> None:
