@@ -18,7 +18,7 @@ from cep_core.errors import BadValueError
 from jobs.new_version import asset_of
 from pipelines.contract_values import TABLE_NAME
 from pipelines.pattern_page import pattern_page
-from pipelines.profile import SPARK_POOL
+from pipelines.profile import SPARK_POOL, load_profile
 from pipelines.project import Project, find_project
 from pipelines.upstream import source_contract
 from pipelines.validate import compiled_quietly
@@ -96,8 +96,11 @@ def revise_dag(pattern: Pattern, path: str) -> DAG:
 
 
 def ingest_dags() -> dict[str, DAG]:
-    """For each source a DAG that ingests files into it and tells Airflow that it has a new version."""
-    return {f"ingest_{path.stem}": ingest_dag(path.stem) for path in source_contracts()}
+    """For each source, but those whose tables other programs write, a DAG that ingests files into it and tells Airflow
+    that it has a new version."""
+    others = load_profile(find_project()).sources
+    names = [path.stem for path in source_contracts() if path.stem not in others]
+    return {f"ingest_{name}": ingest_dag(name) for name in names}
 
 
 def ingest_dag(source: str) -> DAG:

@@ -36,7 +36,7 @@ class Place:
     def warehouse(self) -> Warehouse:
         from pipelines.warehouse import Warehouse
 
-        return Warehouse(self.profile.warehouse_of(self.project), self.profile.lineage_of(self.project))
+        return Warehouse.of(self.profile, self.project)
 
 
 def find_place(project_dir: Path | None, profile: str | None) -> Place:

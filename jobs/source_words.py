@@ -34,7 +34,6 @@ def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] =
 @guarded
 def new_source(
     name: Annotated[str, typer.Argument(help="The source's name.")],
-    sample: Annotated[Path, typer.Option("--from", help="A file with its columns: CSV, Parquet or JSON.")],
     event_id: Annotated[str, typer.Option("--event-id", help="The column that tells events apart.")],
     event_time: Annotated[str, typer.Option("--event-time", help="The column of the event's time.")],
     event_type: Annotated[
@@ -45,15 +44,31 @@ def new_source(
         Optional[str],  # noqa: UP045
         typer.Option("--type", help="The type of all events, where no column tells it."),
     ] = None,
-    project_dir: ProjectDir = None,
-) -> dict[str, Any]:
-    """Write the data contract of a new source, with a file's columns.
+    sample: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--from", help="A file with its columns: CSV, Parquet or JSON."),
+    ] = None,
+    table: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--table", help="A Delta table of other programs, a path or URI: read where it lies."),
+    ] = None,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Write the data contract of a new source, with the columns of a file or of a Delta table that is there.
 
     Example: trendlake new source trades --from trades.csv --event-id id --event-time at --type Trade
-    """
-    from jobs.starting import write_source
 
-    return write_source(name, sample, event_id, event_time, event_type, constant, project_dir)
+    Example: trendlake new source trades --table /lake/trades --event-id id --event-time at --event-type kind
+    """
+    from jobs.starting import write_source, write_source_of_table
+    from pipelines.scaffold import Roles
+
+    roles = Roles(event_id, event_time, event_type, constant)
+    if (sample is None) == (table is None):
+        raise typer.BadParameter("say where its columns are: --from FILE or --table PLACE")
+    if table is not None:
+        return write_source_of_table(name, table, roles, profile, project_dir)
+    return write_source(name, Path(str(sample)), roles, project_dir)
 
 
 @new.command("pattern")

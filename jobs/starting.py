@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pipelines.errors import ProjectError
+from pipelines.errors import ProjectError, SourceMissingError
 from pipelines.project import find_project
+
+if TYPE_CHECKING:
+    from pipelines.scaffold import Roles
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -25,26 +28,51 @@ def init_here(folder: Path) -> dict[str, Any]:
     for path in written:
         typer.echo(f"wrote {path}")
     typer.echo("next: trendlake new source NAME --from FILE --event-id COLUMN --event-time COLUMN --type NAME")
+    typer.echo("or, beside a Delta table that is there, --table PLACE in place of --from FILE")
     return {"wrote": written}
 
 
-def write_source(
-    name: str, sample: Path, event_id: str, event_time: str, event_type: str | None, constant: str | None,
-    project_dir: Path | None,
-) -> dict[str, Any]:  # fmt: skip
+def write_source(name: str, sample: Path, roles: Roles, project_dir: Path | None) -> dict[str, Any]:
     """The contract of a new source. Raises ProjectError, SourceFileError, ContractErrors."""
     from pipelines.contract import load_contract
-    from pipelines.scaffold import Roles, new_source
+    from pipelines.scaffold import new_source
     from pipelines.sources.files import read_file
 
     project = find_project(project_dir)
     _named(name)
-    columns = read_file(sample).schema
-    path = new_source(project, name, columns, Roles(event_id, event_time, event_type, constant))
+    path = new_source(project, name, read_file(sample).schema, roles)
     load_contract(path)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
     typer.echo(f"next: trendlake ingest {name} {sample}")
     return {"wrote": [path]}
+
+
+def write_source_of_table(
+    name: str, place: str, roles: Roles, profile: str | None, project_dir: Path | None
+) -> dict[str, Any]:  # fmt: skip
+    """The contract of a source whose table other programs write, and where it lies in the profile. Raises ProjectError,
+    SourceMissingError, ProfileError, ContractErrors."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    from jobs.running import find_place, session
+    from pipelines.contract import load_contract
+    from pipelines.scaffold import new_source, note_source
+    from pipelines.warehouse import exists
+
+    where = find_place(project_dir, profile)
+    _named(name)
+    place = place if "://" in place else str(Path(place).resolve())
+    with session(where, f"trendlake new source {name}") as spark:
+        if not exists(spark, place):
+            raise SourceMissingError(f"there is no Delta table at {place}", hint="events in files: --from FILE")
+        columns = to_arrow_schema(spark.read.format("delta").load(place).schema, timezone="UTC")
+    path = new_source(where.project, name, columns, roles)
+    load_contract(path)
+    noted = note_source(where.project, profile, name, place)
+    typer.echo(f"wrote {path}: read it, say what the columns promise")
+    typer.echo(f"wrote {noted}: {name} is read at {place}, and never changed")
+    typer.echo(f"next: trendlake new pattern NAME --source {name}")
+    return {"wrote": [path, noted]}
 
 
 def write_pattern(name: str, source: str, project_dir: Path | None) -> dict[str, Any]:

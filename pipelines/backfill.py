@@ -16,13 +16,13 @@ from pyspark.sql import SparkSession
 
 from cep_core.windows import Windows
 from pipelines import quarantine as q
-from pipelines.errors import BadNumberError, SourceMissingError
+from pipelines.errors import BadNumberError
 from pipelines.revision.affected import united
 from pipelines.revision.ledger import read_ledger
 from pipelines.runs import Record, moment
 from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
-from pipelines.upstream import how_to_make
+from pipelines.upstream import missing
 from pipelines.warehouse import exists, latest_version, read_at
 
 CHUNKS = 12
@@ -76,8 +76,7 @@ def size(spark: SparkSession, run: Run, count: int) -> Size:
 def _newest(spark: SparkSession, run: Run) -> int:
     path = run.warehouse.source(run.contract.name)
     if not exists(spark, path):
-        hint = how_to_make(run.contract.name)
-        raise SourceMissingError(f"the source '{run.contract.name}' is not in the warehouse: {path}", hint=hint)
+        raise missing(run.warehouse, run.contract.name)
     return latest_version(spark, path)
 
 

@@ -29,6 +29,12 @@ class SourceMissingError(TrendlakeError):
     code = "SOURCE_MISSING"
 
 
+class NotOursError(TrendlakeError):
+    """A table that other programs write, which Trendlake reads and never changes."""
+
+    code = "NOT_OURS"
+
+
 class SourceFileError(TrendlakeError):
     """A file of events that cannot be read, or does not have the columns and types its contract promises."""
 

@@ -43,7 +43,9 @@ def ingest(
 
     `feed` names the sequence of deliveries: number n of a feed is written once, whatever becomes of the process that
     writes it (Delta keeps the last number with the commit). `feed` must change when the deliveries do.
+    Raises SourceSchemaError; NotOursError for a table that other programs write.
     """
+    warehouse.refuse_foreign(contract.name)
     path = warehouse.source(contract.name)
     record = Record(run_id, None, "ingest", source=contract.name)
     with recorded(spark, warehouse, record):

@@ -42,9 +42,9 @@ class Kept:
 
 
 def tables(spark: SparkSession, warehouse: Warehouse, sources: list[str], patterns: list[str]) -> dict[str, str]:
-    """Names and paths of the tables of sources and of patterns, those that are there."""
+    """Names and paths of the tables of sources and of patterns, those that are there and not others'."""
     wanted = {
-        **{f"sources/{name}": warehouse.source(name) for name in sources},
+        **{f"sources/{name}": warehouse.source(name) for name in sources if name not in warehouse.elsewhere},
         **{f"sources/{name}_quarantine": warehouse.quarantine(name) for name in sources},
         **{f"results/{name}": warehouse.results(name) for name in patterns},
         "trendlake_runs": warehouse.runs,

@@ -1,4 +1,4 @@
-"""A profile: where Spark runs and the warehouse lies, from `conf/profiles/<name>.yaml`."""
+"""A profile: where Spark runs and the tables lie, from `conf/profiles/<name>.yaml`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from cep_core.errors import BadValueError, FileUnreadableError, Place, UnknownKeyError, YamlSyntaxError, did_you_mean
 from cep_core.yaml_source import plain, read_yaml
+from pipelines.contract_values import TABLE_NAME
 from pipelines.errors import ProfileError
 from pipelines.lineage.settings import File, Http, Lineage
 from pipelines.project import Project
@@ -39,13 +40,15 @@ IMAGE = "spark.kubernetes.container.image"
 
 class Profile(BaseModel):
     """`master`: Spark's, None to take what spark-submit gave; `warehouse`: URI, absolute path or path under the state
-    folder, which a cluster's machines do not share; `spark`: settings as Spark names them; `lineage`: who is told of
-    runs, None for nobody."""
+    folder, which a cluster's machines do not share; `sources`: where the tables of sources lie that other programs
+    write, by the sources' names: URIs, absolute paths or paths under the project's folder; `spark`: settings as Spark
+    names them; `lineage`: who is told of runs, None for nobody."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     master: str | None = None
     warehouse: str = Field(default="warehouse", min_length=1)
+    sources: dict[str, str] = Field(default_factory=dict)
     spark: dict[str, str] = Field(default_factory=dict)
     limits: Limits = Limits()
     lineage: Lineage | None = None
@@ -62,6 +65,18 @@ class Profile(BaseModel):
     def _shared(cls, value: str, info: ValidationInfo) -> str:
         if _cluster(info.data.get("master")) and not _absolute(value):
             raise ValueError("with a cluster, a URI or an absolute path that all its machines reach")
+        return value
+
+    @field_validator("sources")
+    @classmethod
+    def _tables(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        for name, place in value.items():
+            if not TABLE_NAME.fullmatch(name):
+                raise ValueError(f"'{name}' is no name of a source: a lower case letter, then those, digits and _")
+            if not place:
+                raise ValueError(f"where the table of '{name}' lies: a URI or a path")
+            if _cluster(info.data.get("master")) and not _absolute(place):
+                raise ValueError(f"'{name}': with a cluster, a URI or an absolute path that all its machines reach")
         return value
 
     @field_validator("spark", mode="before")
@@ -92,6 +107,13 @@ class Profile(BaseModel):
             return self.warehouse.rstrip("/")
         return str(project.state / self.warehouse)
 
+    def sources_of(self, project: Project) -> dict[str, str]:
+        """Where the tables lie that other programs write, as paths or URIs Spark takes, by the sources' names."""
+        return {
+            name: place.rstrip("/") if _absolute(place) else str(project.root / place)
+            for name, place in self.sources.items()
+        }
+
     def lineage_of(self, project: Project) -> Lineage | None:
         """Where events go, a file under the project's state folder."""
         return None if self.lineage is None else self.lineage.under(project.state)
@@ -117,13 +139,18 @@ def _absolute(place: str) -> bool:
 
 def load_profile(project: Project, name: str | None = None) -> Profile:
     """The profile `name`, else of `TRENDLAKE_PROFILE`, else `local`. Raises ProfileError."""
+    return read_profile(profile_path(project, name))
+
+
+def profile_path(project: Project, name: str | None = None) -> Path:
+    """The file of `load_profile`. Raises ProfileError where there is none."""
     name = name or os.environ.get("TRENDLAKE_PROFILE") or "local"
     folder = project.root / "conf" / "profiles"
     path = folder / f"{name}.yaml"
     if not path.is_file():
         known = [file.stem for file in sorted(folder.glob("*.yaml"))]
         raise ProfileError(f"there is no profile '{name}' in {folder}", hint=did_you_mean(name, known))
-    return read_profile(path)
+    return path
 
 
 def read_profile(path: Path) -> Profile:

@@ -27,9 +27,10 @@ from pipelines import quarantine as q
 from pipelines.commits import commit_token, find_commit
 from pipelines.contract import Contract
 from pipelines.duplicates import annotate_duplicates, related, unique_rules
-from pipelines.errors import RepairError, SourceMissingError
+from pipelines.errors import RepairError
 from pipelines.ingest import typed
 from pipelines.runs import Record, recorded
+from pipelines.upstream import missing
 from pipelines.warehouse import OvertakenError, Warehouse, exists, latest_version, read_at, with_retries
 
 ID = "quarantine_id"
@@ -86,8 +87,7 @@ def newest(spark: SparkSession, warehouse: Warehouse, contract: Contract) -> int
     """The source's newest version. Raises SourceMissingError."""
     path = warehouse.source(contract.name)
     if not exists(spark, path):
-        hint = f"run `trendlake ingest {contract.name}`"
-        raise SourceMissingError(f"the source '{contract.name}' is not in the warehouse: {path}", hint=hint)
+        raise missing(warehouse, contract.name)
     return latest_version(spark, path)
 
 
@@ -97,8 +97,10 @@ def replay(
     """Put the rows of a file in the place of open rows: of the row that their `ID` names, where the file has that
     column, else of the one with the event's id. All of the file or nothing of it.
 
-    Raises RepairError, with the rows, where one replaces no open row, or breaks the contract still.
+    Raises RepairError, with the rows, where one replaces no open row, or breaks the contract still; NotOursError for a
+    table that other programs write.
     """
+    warehouse.refuse_foreign(contract.name)
     session = spark.newSession()  # the commit's note is the session's
     record = Record(run_id, None, "ingest", source=contract.name, rows_in=file.num_rows, rows_updated=0)
     with recorded(spark, warehouse, record):

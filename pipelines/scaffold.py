@@ -1,4 +1,4 @@
-"""First files: a project's folders, a contract made from a table's columns, a pattern to begin with."""
+"""First files: a project's folders, a contract made from a table's columns, where that lies, a first pattern."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import pyarrow as pa
 from ruamel.yaml import YAML
 
 from cep_core.errors import did_you_mean
+from cep_core.yaml_source import read_yaml
 from pipelines.contract import TYPE_COLUMN, Contract
-from pipelines.errors import ProjectError
+from pipelines.errors import ProfileError, ProjectError
+from pipelines.profile import profile_path, read_profile
 from pipelines.project import Project
 
 PATTERN = """\
@@ -79,6 +81,22 @@ def new_pattern(project: Project, name: str, contract: Contract) -> Path:
     kind = contract.types[0] if contract.types else "TODO"
     if not _write_new(path, PATTERN.format(name=name, source=contract.name, type=kind)):
         raise ProjectError(f"{path} is there already")
+    return path
+
+
+def note_source(project: Project, name: str | None, source: str, place: str) -> Path:
+    """Write down in the profile (see `load_profile`) where the table of a source lies; the file. Raises ProfileError
+    where it says so of another place already."""
+    path = profile_path(project, name)
+    known = read_profile(path).sources.get(source, place)
+    if known != place:
+        raise ProfileError(f"{path} says that the table of '{source}' lies at {known}", hint="change it there")
+    yaml = YAML()
+    yaml.preserve_quotes, yaml.width = True, 4096
+    document = read_yaml(path).data
+    document.setdefault("sources", {})[source] = place
+    with path.open("w", encoding="utf-8") as file:
+        yaml.dump(document, file)
     return path
 
 

@@ -17,11 +17,11 @@ from cep_core import AnyPlan, compile_plan, load_pattern
 from cep_core.model import PROVENANCE_COLUMNS
 from cep_core.schema import family
 from pipelines.contract import ID_COLUMN, TYPE_COLUMN, Contract, load_contract
-from pipelines.errors import CycleError, ProjectError
+from pipelines.errors import CycleError, ProjectError, SourceMissingError
 from pipelines.names import column
 from pipelines.project import Project
 from pipelines.results_contract import contract_name, results_contract
-from pipelines.warehouse import PUBLISHED
+from pipelines.warehouse import PUBLISHED, Warehouse
 
 KNOWN_AT = {"trends": "window_end", "matches": "end", "automaton": "lifetime_start"}
 """The column of time, by kind: the window's end; the match's end; the last event of an automaton's run."""
@@ -51,10 +51,14 @@ def upstream(source: str) -> str | None:
     return source.removeprefix(PUBLISHED) if source.startswith(PUBLISHED) else None
 
 
-def how_to_make(source: str) -> str:
-    """What brings a source that is not there."""
-    name = upstream(source)
-    return f"run `trendlake ingest {source}`" if name is None else f"run `trendlake run {name}` first"
+def missing(warehouse: Warehouse, source: str) -> SourceMissingError:
+    """What is said of a source whose table is not there, and how to bring it."""
+    name, path = upstream(source), warehouse.source(source)
+    if source in warehouse.elsewhere:
+        hint = "so says `sources` of the profile: is it a Delta table, and can it be reached?"
+        return SourceMissingError(f"the table of the source '{source}' is not at {path}", hint=hint)
+    hint = f"run `trendlake ingest {source}`" if name is None else f"run `trendlake run {name}` first"
+    return SourceMissingError(f"the source '{source}' is not in the warehouse: {path}", hint=hint)
 
 
 def resubscribed(results: Contract, plan: AnyPlan, lateness_us: int | None) -> Contract:

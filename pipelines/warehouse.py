@@ -6,8 +6,8 @@ import hashlib
 import random
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,8 +25,10 @@ from delta.tables import DeltaTable, DeltaTableBuilder
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.errors import BusyTableError
+from pipelines.errors import BusyTableError, NotOursError
 from pipelines.lineage.settings import Lineage
+from pipelines.profile import Profile
+from pipelines.project import Project
 
 
 class OvertakenError(Exception):
@@ -64,17 +66,32 @@ PUBLISHED = "results/"
 @dataclass(frozen=True)
 class Warehouse:
     """Paths of the tables under `root`, a path or URI without a slash at its end; `lineage`: who is told what runs
-    read and write there, None for nobody."""
+    read and write there, None for nobody; `elsewhere`: where the tables of sources lie that other programs write."""
 
     root: str
     lineage: Lineage | None = None
+    elsewhere: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def of(cls, profile: Profile, project: Project) -> Warehouse:
+        return cls(profile.warehouse_of(project), profile.lineage_of(project), profile.sources_of(project))
 
     @property
     def runs(self) -> str:
         return f"{self.root}/trendlake_runs"
 
     def source(self, name: str) -> str:
+        if name in self.elsewhere:
+            return self.elsewhere[name]
         return f"{self.root}/{name}" if name.startswith(PUBLISHED) else f"{self.root}/sources/{name}"
+
+    def refuse_foreign(self, name: str) -> None:
+        """Raises NotOursError for a source whose table other programs write."""
+        if name in self.elsewhere:
+            raise NotOursError(
+                f"the table of '{name}' is written by other programs, says the profile: {self.elsewhere[name]}",
+                hint="change it as it is always changed, then `trendlake revise` the patterns that read it",
+            )
 
     def quarantine(self, name: str) -> str:
         return f"{self.root}/sources/{name}_quarantine"

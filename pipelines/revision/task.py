@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from pipelines import quarantine as q
 from pipelines.consistency import last_ready, ready
-from pipelines.errors import SourceMissingError, StepOrderError
+from pipelines.errors import StepOrderError
 from pipelines.revision.affected import Stretch, united
 from pipelines.revision.coverage import spans
 from pipelines.revision.ledger import Ledger
 from pipelines.runs import moment
 from pipelines.steps.run import Run
+from pipelines.upstream import missing
 from pipelines.warehouse import exists, latest_version, read_at
 
 
@@ -39,7 +40,7 @@ def task_of(run: Run, ledger: Ledger) -> Task:
     """As of now. Raises SourceMissingError, SourceSchemaError, StepOrderError (nothing is published)."""
     path = run.warehouse.source(run.contract.name)
     if not exists(run.spark, path):
-        raise SourceMissingError(f"the source '{run.contract.name}' is not in the warehouse: {path}")
+        raise missing(run.warehouse, run.contract.name)
     mine = [segment for segment in ledger.segments if segment.plan_hash == run.plan.hash]
     if not mine:
         form = "in this form " if ledger.segments else ""

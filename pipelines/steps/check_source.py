@@ -13,11 +13,11 @@ from pyspark.sql import functions as sf
 from pipelines import quarantine as q
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
-from pipelines.errors import SourceMissingError, ToleranceError
+from pipelines.errors import ToleranceError
 from pipelines.expectations import flags_of, judge_flags, verdicts
 from pipelines.runs import Record, recorded
 from pipelines.steps.run import Run
-from pipelines.upstream import how_to_make
+from pipelines.upstream import missing
 from pipelines.warehouse import exists, latest_version, read_at, with_retries
 
 REPEATED = "repeated_rows"
@@ -35,10 +35,7 @@ def check_source(run: Run) -> Record:
     with recorded(run.spark, run.warehouse, record):
         path = run.warehouse.source(run.contract.name)
         if not exists(run.spark, path):
-            raise SourceMissingError(
-                f"the source '{run.contract.name}' is not in the warehouse: {path}",
-                hint=how_to_make(run.contract.name),
-            )
+            raise missing(run.warehouse, run.contract.name)
         record.source_version = latest_version(run.spark, path)
         source = read_at(run.spark, path, record.source_version)
         q.check_columns(source, run.contract)

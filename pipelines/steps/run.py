@@ -119,5 +119,5 @@ def prepare(
     loaded = load_pattern(project.pattern_path(pattern))
     contract = source_contract(project, str(loaded.source), (loaded.name,))
     plan = compile_plan(loaded, contract.event_schema())
-    warehouse = Warehouse(profile.warehouse_of(project), profile.lineage_of(project))
+    warehouse = Warehouse.of(profile, project)
     return Run(spark, project, profile, warehouse, loaded, contract, plan, run_id, start_us, end_us)

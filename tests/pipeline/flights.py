@@ -74,7 +74,7 @@ class Lake:
 
     @property
     def warehouse(self) -> Warehouse:
-        return Warehouse(self.profile.warehouse_of(self.project), self.profile.lineage_of(self.project))
+        return Warehouse.of(self.profile, self.project)
 
     @property
     def contract(self) -> Contract:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import ProfileError
-from pipelines.profile import read_profile
+from pipelines.profile import Profile, load_profile, read_profile
+from pipelines.project import Project
+from pipelines.scaffold import note_source
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = sorted((ROOT / "conf" / "profiles").glob("*.yaml"))
@@ -41,6 +43,10 @@ def test_masters_of_spark(tmp_path: Path, master: str) -> None:
         (f"{POD}spark:\n  spark.pyspark.python: /p\n", 4, "Kubernetes needs spark.kubernetes.container.image"),
         (POD, 1, "Kubernetes needs spark.kubernetes.container.image and spark.pyspark.python"),
         ("limits:\n  steps: 0\n", 2, "greater than or equal to 1"),
+        ("sources:\n  ../x: /lake\n", 2, "'../x' is no name of a source"),
+        ("sources:\n  x: ''\n", 2, "where the table of 'x' lies"),
+        ("sources:\n  x: 3\n", 2, "a valid string"),
+        ("master: yarn\nwarehouse: /w\nsources:\n  x: lake/x\n", 4, "an absolute path that all its machines reach"),
     ],
 )
 def test_mistakes_are_told(tmp_path: Path, text: str, line: int, told: str) -> None:
@@ -50,3 +56,25 @@ def test_mistakes_are_told(tmp_path: Path, text: str, line: int, told: str) -> N
         read_profile(path)
     assert told in str(caught.value)
     assert f"p.yaml:{line}:" in str(caught.value)
+
+
+def test_where_tables_of_others_lie(tmp_path: Path) -> None:
+    """Relative to the project's folder, like the files that name them."""
+    profile = Profile(sources={"a": "/lake/a/", "b": "s3a://bucket/b", "c": "../lake/c"})
+    project = Project(tmp_path / "project", tmp_path / "state")
+    assert profile.sources_of(project) == {"a": "/lake/a", "b": "s3a://bucket/b", "c": f"{tmp_path}/project/../lake/c"}
+
+
+def test_a_table_is_noted_in_the_profile(tmp_path: Path) -> None:
+    """What else the file says stays, its comments too; a place that is there is not replaced."""
+    folder = tmp_path / "conf" / "profiles"
+    folder.mkdir(parents=True)
+    text = (ROOT / "conf" / "profiles" / "local.yaml").read_text()
+    (folder / "local.yaml").write_text(text)
+    project = Project(tmp_path, tmp_path / "state")
+    for name, place in (("a", "/lake/a b"), ("b", "s3a://bucket/b"), ("a", "/lake/a b")):
+        assert note_source(project, None, name, place) == folder / "local.yaml"
+    assert load_profile(project).sources == {"a": "/lake/a b", "b": "s3a://bucket/b"}
+    assert (folder / "local.yaml").read_text().startswith(text)
+    with pytest.raises(ProfileError, match=r"the table of 'a' lies at /lake/a b"):
+        note_source(project, None, "a", "/other")

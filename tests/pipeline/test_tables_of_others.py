@@ -1,0 +1,101 @@
+"""A source whose table other programs write, wherever it lies: read, revised, never changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from pipelines.commits import recent_commits
+from pipelines.errors import NotOursError, SourceMissingError
+from pipelines.maintain import tables
+from pipelines.profile import Profile
+from pipelines.project import Project
+from pipelines.repair import replay
+from pipelines.steps.check_source import check_source
+from pipelines.steps.revise import revise
+from pipelines.steps.run import Run
+from pipelines.warehouse import exists, latest_version
+from tests.pipeline.flights import Lake, all_steps, answers, flight, snowball, table
+
+pytestmark = pytest.mark.spark
+
+WEEK = ("2013-03-01", "2013-03-08")
+ROWS = [
+    *snowball(1, 4),
+    *snowball(3, 3, "AA"),
+    *snowball(5, 13, "B6"),
+    flight(900, "2013-03-02T12:00:00", tailnum="broken"),
+]
+LATE = snowball(3, 5, "AA")[3:]
+THEIRS = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}
+
+
+@pytest.fixture
+def others(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
+    """A lake beside a table that somebody else has made in their own way: in partitions, with a column that the
+    contract does not know, columns in another order, and deletion vectors."""
+    place = tmp_path / "their lake" / "flights"
+    builder = DeltaTable.create(spark).location(str(place)).addColumn("loaded_by", "STRING")
+    frame = spark.createDataFrame(table(ROWS))
+    for field in reversed(frame.schema.fields):
+        builder = builder.addColumn(field.name, field.dataType)
+    for key, value in THEIRS.items():
+        builder = builder.property(key, value)
+    builder.partitionedBy("carrier").execute()
+    lake = Lake(spark, project, Profile(master="local[2]", sources={"flights": str(place)}))
+    write(lake, ROWS)
+    return lake
+
+
+def write(lake: Lake, rows: list[dict[str, object]]) -> None:
+    frame = lake.spark.createDataFrame(table(rows)).withColumn("loaded_by", sf.lit("them"))
+    frame.write.format("delta").mode("append").save(lake.warehouse.source("flights"))
+
+
+def counts(lake: Lake, run: Run) -> dict[str, int]:
+    return {row["carrier"]: int(row["snowballs"]) for row in answers(lake.results(run), run)}
+
+
+def test_it_is_read_and_revised_where_it_lies(others: Lake) -> None:
+    """n flights in a row make 2^n - 1 snowballs; then some come late, one leaves the row and one is gone. Their table's
+    history is all theirs."""
+    theirs = others.warehouse.source("flights")
+    assert "their lake" in theirs
+    run = others.run(others.pattern(), *WEEK, "first")
+    all_steps(run)
+    assert counts(others, run) == {"UA": 15, "AA": 7, "B6": 8191}
+    assert [row["event_id"] for row in others.quarantined().collect()] == ["UA-900"]
+
+    write(others, LATE)
+    flights = DeltaTable.forPath(others.spark, theirs)
+    flights.update("event_id = 'UA-1-3'", {"dep_delay": sf.lit(-5.0)})
+    flights.delete("event_id = 'UA-1-0'")
+    record = revise(others.run(others.pattern(), *WEEK, "revision"))
+    assert "changed from version 1 to 4" in record.checks[0]["observed"]
+    assert (record.rows_updated, record.source_version) == (2, 4)
+    assert counts(others, run) == {"UA": 4, "AA": 31, "B6": 8191}
+    commits = recent_commits(others.spark, theirs)
+    assert [commit.operation for commit in commits] == ["DELETE", "UPDATE", "WRITE", "WRITE", "CREATE TABLE"]
+    assert not any(commit.note for commit in commits)
+
+
+def test_nothing_is_written_to_it(others: Lake) -> None:
+    """Not by an ingestion, a replay or the daily maintenance; nor is a table made where theirs is not."""
+    before = latest_version(others.spark, others.warehouse.source("flights"))
+    with pytest.raises(NotOursError, match=r"'flights' is written by other programs.*their lake"):
+        others.deliver(LATE)
+    with pytest.raises(NotOursError):
+        replay(others.spark, others.warehouse, others.contract, table(LATE), "replay")
+    check_source(others.run(others.pattern(), *WEEK, "first"))
+    kept = tables(others.spark, others.warehouse, ["flights"], [])
+    assert set(kept) == {"sources/flights_quarantine", "trendlake_runs"}
+    assert latest_version(others.spark, others.warehouse.source("flights")) == before
+    gone = replace(others, profile=Profile(master="local[2]", sources={"flights": "not/there"}))
+    with pytest.raises(SourceMissingError, match=r"the table of the source 'flights' is not at .*/not/there"):
+        check_source(gone.run(gone.pattern(), *WEEK, "first"))
+    assert not exists(gone.spark, gone.warehouse.source("flights"))
