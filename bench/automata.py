@@ -97,7 +97,7 @@ def dynamic() -> Measured:
     compiled = time.process_time() - start
     still = plan_of(line(None), events)
     times: dict[str, list[float]] = {"still": [], "changing": []}
-    for _ in range(9):
+    for _ in range(60):
         for name, plan in (("still", still), ("changing", changing)):
             times[name].append(best(lambda plan=plan: run_plan(plan, events), 1)[0])  # type: ignore[misc]
     slower = min(times["changing"]) / min(times["still"]) - 1
