@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
+from cep_core.errors import TrendlakeError, did_you_mean
+from jobs.showing import console
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-WIDE = 150
-"""Columns of a line where no terminal says: a page is a line."""
 
 
 def pages() -> dict[str, Path]:
@@ -20,7 +20,9 @@ def pages() -> dict[str, Path]:
 
 
 def titles() -> dict[str, str]:
-    return {name: path.read_text().partition("\n")[0].removeprefix("# ") for name, path in pages().items()}
+    return {
+        name: path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for name, path in pages().items()
+    }
 
 
 def print_pages() -> dict[str, Any]:
@@ -31,24 +33,19 @@ def print_pages() -> dict[str, Any]:
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, title in found.items():
         table.add_row(name, title)
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = WIDE
     console.print(table)
     return {"pages": [{"page": name, "title": title} for name, title in found.items()]}
 
 
 def print_page(name: str) -> dict[str, Any]:
     """One page: set on a terminal, as it is elsewhere. Raises TrendlakeError for a name there is not."""
-    from cep_core.errors import TrendlakeError, did_you_mean
-
     found = pages()
     if not found:
         raise _missing()
     if name not in found:
         hint = did_you_mean(name, found) or "`trendlake docs` lists them"
         raise TrendlakeError(f"there is no page '{name}'", hint=hint)
-    text, console = found[name].read_text(), Console()
+    text = found[name].read_text(encoding="utf-8")
     if console.is_terminal:
         console.print(Markdown(text))
     else:
@@ -56,9 +53,7 @@ def print_page(name: str) -> dict[str, Any]:
     return {"page": name, "title": titles()[name], "text": text}
 
 
-def _missing() -> Exception:
-    from cep_core.errors import TrendlakeError
-
+def _missing() -> TrendlakeError:
     return TrendlakeError(
         f"there are no pages in {DOCS}", hint="they come with the repository: is only the package installed here?"
     )

@@ -64,11 +64,11 @@ def new_source(
     from pipelines.scaffold import Roles
 
     roles = Roles(event_id, event_time, event_type, constant)
-    if (sample is None) == (table is None):
-        raise typer.BadParameter("say where its columns are: --from FILE or --table PLACE")
-    if table is not None:
+    if sample is not None and table is None:
+        return write_source(name, sample, roles, project_dir)
+    if table is not None and sample is None:
         return write_source_of_table(name, table, roles, profile, project_dir)
-    return write_source(name, Path(str(sample)), roles, project_dir)
+    raise typer.BadParameter("say where its columns are: --from FILE or --table PLACE")
 
 
 @new.command("pattern")

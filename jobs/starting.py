@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from cep_core.errors import TrendlakeError
 from pipelines.errors import ProjectError, SourceMissingError
 from pipelines.project import find_project
 
@@ -51,12 +52,14 @@ def write_source_of_table(
     name: str, place: str, roles: Roles, profile: str | None, project_dir: Path | None
 ) -> dict[str, Any]:  # fmt: skip
     """The contract of a source whose table other programs write, and where it lies in the profile. Raises ProjectError,
-    SourceMissingError, ProfileError, ContractErrors."""
+    SourceMissingError, SourceSchemaError (an id that is no text, a time that is no timestamp), ProfileError,
+    ContractErrors."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     from jobs.running import find_place, session
     from pipelines.contract import load_contract
-    from pipelines.scaffold import new_source, note_source
+    from pipelines.quarantine import check_columns
+    from pipelines.scaffold import known, new_source, note_source
     from pipelines.warehouse import exists
 
     where = find_place(project_dir, profile)
@@ -65,14 +68,21 @@ def write_source_of_table(
     with session(where, f"trendlake new source {name}") as spark:
         if not exists(spark, place):
             raise SourceMissingError(f"there is no Delta table at {place}", hint="events in files: --from FILE")
-        columns = to_arrow_schema(spark.read.format("delta").load(place).schema, timezone="UTC")
-    path = new_source(where.project, name, columns, roles)
-    load_contract(path)
+        table = spark.read.format("delta").load(place)
+        columns, left_out = known(to_arrow_schema(table.schema, timezone="UTC"))
+        path = new_source(where.project, name, columns, roles)
+        try:
+            check_columns(table, load_contract(path))
+        except TrendlakeError:
+            path.unlink()
+            raise
     noted = note_source(where.project, profile, name, place)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
+    if left_out:
+        typer.echo(f"left out, of types that contracts do not know: {', '.join(left_out)}")
     typer.echo(f"wrote {noted}: {name} is read at {place}, and never changed")
     typer.echo(f"next: trendlake new pattern NAME --source {name}")
-    return {"wrote": [path, noted]}
+    return {"wrote": [path, noted], "left_out": left_out}
 
 
 def write_pattern(name: str, source: str, project_dir: Path | None) -> dict[str, Any]:

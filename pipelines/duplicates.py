@@ -7,6 +7,7 @@ rows would depend on how runs were cut, and a revision could not tell what a rec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Window
@@ -81,11 +82,18 @@ def _twice(frame: DataFrame, rule: Rule) -> bool:
     return not keyed.groupBy(*key).count().where(sf.col("count") > 1).isEmpty()
 
 
+def _in_order(frame: DataFrame) -> list[str]:
+    """The columns whose values have an order. Those that have none, maps and variants, are no column of a contract: of
+    rows that differ in them only, it makes no difference to a result which one is kept."""
+    kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    return [name for name, kind in kinds.items() if not re.search(r"\b(map<|variant\b)", kind)]
+
+
 def _marked(frame: DataFrame, rule: Rule) -> DataFrame:
     """Every row but the first of those that share the key and break nothing else gets the rule's reason."""
     key = [column(name) for name in rule.columns]
     good = sf.size(BROKEN) == 0
-    order = [column(name).asc_nulls_first() for name in frame.columns if name not in (BROKEN, INSIDE)]
+    order = [column(name).asc_nulls_first() for name in _in_order(frame) if name not in (BROKEN, INSIDE)]
     number = sf.row_number().over(Window.partitionBy(*key, good).orderBy(*order))
     repeated = good & has_key(rule) & (number > 1)
     return frame.withColumn(BROKEN, sf.when(repeated, sf.array(entry(rule))).otherwise(sf.col(BROKEN)))

@@ -60,6 +60,20 @@ def init_project(folder: Path, results: Path) -> list[Path]:
     return [path for path, text in texts.items() if _write_new(path, text)]
 
 
+def known(columns: pa.Schema) -> tuple[pa.Schema, list[str]]:
+    """The columns of types that contracts know, and the names of the others."""
+
+    def is_known(field: pa.Field) -> bool:
+        try:
+            _types(field, None)
+        except ProjectError:
+            return False
+        return True
+
+    kept = pa.schema([field for field in columns if is_known(field)])
+    return kept, [name for name in columns.names if name not in kept.names]
+
+
 def new_source(project: Project, name: str, columns: pa.Schema, roles: Roles) -> Path:
     """A contract for the source `name`, with a table's columns; the file. Raises ProjectError."""
     path = project.contracts / f"{name}.yaml"
@@ -95,8 +109,9 @@ def note_source(project: Project, name: str | None, source: str, place: str) -> 
     yaml.preserve_quotes, yaml.width = True, 4096
     document = read_yaml(path).data
     document.setdefault("sources", {})[source] = place
-    with path.open("w", encoding="utf-8") as file:
-        yaml.dump(document, file)
+    text = StringIO()
+    yaml.dump(document, text)
+    path.write_text(text.getvalue(), encoding="utf-8")
     return path
 
 

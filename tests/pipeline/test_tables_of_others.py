@@ -32,15 +32,18 @@ ROWS = [
     flight(900, "2013-03-02T12:00:00", tailnum="broken"),
 ]
 LATE = snowball(3, 5, "AA")[3:]
+TWICE = snowball(3, 1, "AA")[0] | {"dep_delay": 500.0}
+"""Of the key of a row that is there, and behind it in the order of all columns: it is set apart."""
 THEIRS = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}
 
 
 @pytest.fixture
 def others(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
-    """A lake beside a table that somebody else has made in their own way: in partitions, with a column that the
-    contract does not know, columns in another order, and deletion vectors."""
+    """A lake beside a table that somebody else has made in their own way: in partitions, with columns that the
+    contract does not know, one of them a map, which has no order, the others in another order, and deletion vectors."""
     place = tmp_path / "their lake" / "flights"
     builder = DeltaTable.create(spark).location(str(place)).addColumn("loaded_by", "STRING")
+    builder = builder.addColumn("tags", "MAP<STRING, STRING>")
     frame = spark.createDataFrame(table(ROWS))
     for field in reversed(frame.schema.fields):
         builder = builder.addColumn(field.name, field.dataType)
@@ -54,6 +57,7 @@ def others(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
 
 def write(lake: Lake, rows: list[dict[str, object]]) -> None:
     frame = lake.spark.createDataFrame(table(rows)).withColumn("loaded_by", sf.lit("them"))
+    frame = frame.withColumn("tags", sf.create_map(sf.lit("row"), "event_id"))
     frame.write.format("delta").mode("append").save(lake.warehouse.source("flights"))
 
 
@@ -71,13 +75,13 @@ def test_it_is_read_and_revised_where_it_lies(others: Lake) -> None:
     assert counts(others, run) == {"UA": 15, "AA": 7, "B6": 8191}
     assert [row["event_id"] for row in others.quarantined().collect()] == ["UA-900"]
 
-    write(others, LATE)
+    write(others, [*LATE, TWICE])
     flights = DeltaTable.forPath(others.spark, theirs)
     flights.update("event_id = 'UA-1-3'", {"dep_delay": sf.lit(-5.0)})
     flights.delete("event_id = 'UA-1-0'")
     record = revise(others.run(others.pattern(), *WEEK, "revision"))
     assert "changed from version 1 to 4" in record.checks[0]["observed"]
-    assert (record.rows_updated, record.source_version) == (2, 4)
+    assert (record.rows_updated, record.rows_quarantined, record.source_version) == (2, 1, 4)
     assert counts(others, run) == {"UA": 4, "AA": 31, "B6": 8191}
     commits = recent_commits(others.spark, theirs)
     assert [commit.operation for commit in commits] == ["DELETE", "UPDATE", "WRITE", "WRITE", "CREATE TABLE"]
