@@ -26,6 +26,7 @@ from pipelines.profile import SPARK_POOL, Profile, load_profile
 from pipelines.project import Project, find_project
 
 ROOT = Path(__file__).resolve().parents[1]
+LOCAL_SETTINGS = ROOT / "dags" / "sqlite"
 COMPONENTS = ("api-server", "scheduler", "dag-processor")
 USUAL_PORT = 8080
 STOP_SECONDS = 20.0
@@ -132,7 +133,9 @@ class AirflowHome:
             "TRENDLAKE_PROJECT": str(self.project.root),
             "TRENDLAKE_STATE": str(self.project.state),
             "PATH": os.pathsep.join([str(venv_bin), os.environ.get("PATH", "")]),
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "dags"), str(ROOT)]),  # the code that this process runs
+            "PYTHONPATH": os.pathsep.join(
+                map(str, (ROOT / "dags", LOCAL_SETTINGS, ROOT))
+            ),  # the code that this process runs
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_CONF_DIR": str(self.home / "spark"),
         }

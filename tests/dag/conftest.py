@@ -19,6 +19,8 @@ from tests.lineage_events import LINEAGE
 
 AirflowCommand = Callable[..., str]
 Rows = list[dict[str, Any]]
+FOREIGN = "stock"
+"""The source whose table other programs write."""
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowHome]:
     shutil.copytree(own.root / "conf", project.root / "conf")
     project.contracts.symlink_to(own.contracts)
     with (project.root / "conf" / "profiles" / "local.yaml").open("a") as profile:
-        profile.write(f"lineage: {LINEAGE.model_dump_json()}\n")
+        profile.write(f"lineage: {LINEAGE.model_dump_json()}\nsources: {{{FOREIGN}: /their/table}}\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRENDLAKE_JARS", str(jars_folder(own)))
         home = AirflowHome(project, load_profile(project, "local"), free_port(), patterns, scheduled=False)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from jobs.airflow_home import AirflowHome
-from tests.dag.conftest import AirflowCommand, parse, rows
+from tests.dag.conftest import FOREIGN, AirflowCommand, parse, rows
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 
@@ -32,12 +32,16 @@ schedule: "@daily"
 """
 DESCRIBE = """
 import json, sys
+import airflow_local_settings
+from airflow import settings
+from sqlalchemy import event
 from airflow.dag_processing.dagbag import BundleDagBag
 from pathlib import Path
 folder = Path(sys.argv[1])
 bag = BundleDagBag(dag_folder=folder, bundle_path=folder, bundle_name="patterns")
 print("DAGS" + json.dumps({
     "errors": bag.import_errors,
+    "takes_turns": event.contains(settings.engine, "savepoint", airflow_local_settings.will_write),
     "dags": {
         dag.dag_id: {
             "edges": [[task.task_id, sorted(task.downstream_task_ids)] for task in dag.topological_sort()],
@@ -101,11 +105,17 @@ def scheduled(home: AirflowHome, described: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_every_pattern_is_a_dag(home: AirflowHome, described: dict[str, Any]) -> None:
-    """One DAG a pattern file, one for its revisions, one for each source, and no import error."""
+    """One DAG a pattern file, one for its revisions, one for each source that is ingested, and no import error."""
     sources = {path.stem for path in home.project.contracts.glob("*.yaml") if not path.stem.startswith("results_")}
+    sources.remove(FOREIGN)
     assert described["errors"] == {}
     wanted = names(home) | {f"{name}_revise" for name in names(home)} | {f"ingest_{source}" for source in sources}
     assert set(described["dags"]) == wanted | {READER, f"{READER}_revise"}
+
+
+def test_its_savepoints_wait_for_their_turn(described: dict[str, Any]) -> None:
+    """Airflow has taken the local settings (tests/unit/test_sqlite_turns.py says what they are for)."""
+    assert described["takes_turns"] is True
 
 
 def test_a_new_version_starts_the_revisions(home: AirflowHome, described: dict[str, Any]) -> None:
