@@ -35,13 +35,19 @@ def init_here(folder: Path) -> dict[str, Any]:
 
 def write_source(name: str, sample: Path, roles: Roles, project_dir: Path | None) -> dict[str, Any]:
     """The contract of a new source. Raises ProjectError, SourceFileError, ContractErrors."""
+    import pyarrow as pa
+
     from pipelines.contract import load_contract
     from pipelines.scaffold import new_source
     from pipelines.sources.files import read_file
 
     project = find_project(project_dir)
     _named(name)
-    path = new_source(project, name, read_file(sample).schema, roles)
+    columns = read_file(sample).schema
+    ident = columns.get_field_index(roles.event_id)
+    if ident >= 0:  # as it is written: an id 007 is not 7
+        columns = columns.set(ident, columns.field(ident).with_type(pa.string()))
+    path = new_source(project, name, columns, roles)
     load_contract(path)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
     typer.echo(f"next: trendlake ingest {name} {sample}")
@@ -52,8 +58,8 @@ def write_source_of_table(
     name: str, place: str, roles: Roles, profile: str | None, project_dir: Path | None
 ) -> dict[str, Any]:  # fmt: skip
     """The contract of a source whose table other programs write, and where it lies in the profile. Raises ProjectError,
-    SourceMissingError, SourceSchemaError (an id that is no text, a time that is no timestamp), ProfileError,
-    ContractErrors."""
+    SourceMissingError, SourceSchemaError (an id that is neither text nor a whole number, a time that is no timestamp),
+    ProfileError, ContractErrors."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     from jobs.running import find_place, session

@@ -23,6 +23,7 @@ from pipelines.errors import ContractErrors
 from pipelines.odcs import Document, Property
 
 ROLES = ("event_id", "event_time", "event_type", "sequence")
+_TYPES_OF_ROLES = {"event_id": ("string", "integer"), "event_time": ("timestamp",), "event_type": ("string",)}
 TYPE_COLUMN = "event_type"
 """What events of one constant type are given, to tell it."""
 ID_COLUMN = "event_id"
@@ -217,9 +218,9 @@ def _roles(document: Document, source: Source, constant: str | None, errors: lis
 def _check_role(
     role: str, item: Property, source: Source, path: tuple[str | int, ...], errors: list[TrendlakeError]
 ) -> None:
-    wanted = {"event_id": "string", "event_time": "timestamp", "event_type": "string"}.get(role)
-    if wanted and item.logical_type != wanted:
-        message = f"{role} is a {wanted}; column '{item.name}' is a {item.logical_type}"
+    wanted = _TYPES_OF_ROLES.get(role, ())
+    if wanted and item.logical_type not in wanted:
+        message = f"{role} has type {' or '.join(wanted)}; column '{item.name}' has type {item.logical_type}"
         errors.append(BadValueError(message, place=source.place(path)))
     if role != "sequence" and not item.required:
         message = f"column '{item.name}' is {role} and must say required: true"

@@ -130,10 +130,16 @@ def table_of(events: Sequence[Row], schema: EventSchema) -> pa.Table:
     for name, kind in schema.columns:
         shown = arrow_type(kind)
         cells = [_cell(row.get(name), shown) for row in rows]
-        if name == schema.event_id and pa.types.is_string(shown):
-            cells = [f"event {n:06}" if cell is None else cell for n, cell in enumerate(cells, 1)]
-        columns[name] = pa.array(cells, shown)
+        columns[name] = pa.array(_named(cells, shown) if name == schema.event_id else cells, shown)
     return pa.table(columns)
+
+
+def _named(ids: list[Any], kind: pa.DataType) -> list[Any]:
+    """The ids, each that is missing named by its place; where they are numbers, behind all that are given."""
+    if pa.types.is_string(kind):
+        return [f"event {n:06}" if given is None else given for n, given in enumerate(ids, 1)]
+    last = max((given for given in ids if given is not None), default=0)
+    return [last + n if given is None else given for n, given in enumerate(ids, 1)]
 
 
 def _cell(value: Any, kind: pa.DataType) -> Any:

@@ -174,7 +174,7 @@ def _types(field: pa.Field, role: str | None) -> tuple[str, str | None]:
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     if role == "event_time":
         return "timestamp", None
-    if role is not None:
+    if role == "event_type" or (role == "event_id" and not pa.types.is_integer(kind)):
         return "string", None
     if pa.types.is_integer(kind):
         return "integer", _WIDTHS[kind.bit_width]

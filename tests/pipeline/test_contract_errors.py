@@ -100,7 +100,7 @@ def test_roles_have_their_types(tmp_path: Path) -> None:
     """The event's time is a timestamp that is always there."""
     text = HEAD + EVENTS.replace("logicalType: timestamp, required: true", "logicalType: string")
     errors = told(tmp_path, text)
-    assert any("event_time is a timestamp; column 'at' is a string" in error for error in errors)
+    assert any("event_time has type timestamp; column 'at' has type string" in error for error in errors)
     assert any("must say required: true" in error for error in errors)
 
 

@@ -7,13 +7,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from cep_core.errors import PatternErrors
+from cep_core.schema import EventSchema
 from jobs.cli import app
-from pipelines.pattern_tests import differences, files_of_tests, run_tests
+from pipelines.pattern_tests import differences, files_of_tests, run_tests, table_of
 from pipelines.project import Project, find_project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,3 +100,17 @@ def test_pytest_runs_them_too(mine: Project) -> None:
     assert done.returncode == 1
     assert "1 failed, 6 passed" in done.stdout
     assert "missing    {carrier: UA" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "wanted"),
+    [
+        ("string", [None, "x", None], ["event 000001", "x", "event 000003"]),
+        ("bigint", [None, 7, None], [8, 7, 10]),
+        ("bigint", [None, None, None], [1, 2, 3]),
+    ],
+)
+def test_an_event_without_an_id_is_named_by_its_place(kind: str, given: list[Any], wanted: list[Any]) -> None:
+    schema = EventSchema({"event_id": kind, "event_time": "timestamp", "event_type": "string"})
+    events = [{} if name is None else {"event_id": name} for name in given]
+    assert table_of(events, schema).column("event_id").to_pylist() == wanted
