@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cep_core.errors import TrendlakeError
-from pipelines.errors import ProjectError, SourceMissingError
+from pipelines.errors import ProjectError
 from pipelines.project import find_project
 
 if TYPE_CHECKING:
@@ -57,31 +56,17 @@ def write_source(name: str, sample: Path, roles: Roles, project_dir: Path | None
 def write_source_of_table(
     name: str, place: str, roles: Roles, profile: str | None, project_dir: Path | None
 ) -> dict[str, Any]:  # fmt: skip
-    """The contract of a source whose table other programs write, and where it lies in the profile. Raises ProjectError,
-    SourceMissingError, SourceSchemaError (an id that is neither text nor a whole number, a time that is no timestamp),
-    ProfileError, ContractErrors."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
+    """The contract of a source whose table other programs write, and where it lies in the profile. Raises as
+    `pipelines.adopting.adopt`, and ProfileError."""
     from jobs.running import find_place, session
-    from pipelines.contract import load_contract
-    from pipelines.quarantine import check_columns
-    from pipelines.scaffold import known, new_source, note_source
-    from pipelines.warehouse import exists
+    from pipelines.adopting import adopt
+    from pipelines.scaffold import note_source
 
     where = find_place(project_dir, profile)
     _named(name)
     place = place if "://" in place else str(Path(place).resolve())
     with session(where, f"trendlake new source {name}") as spark:
-        if not exists(spark, place):
-            raise SourceMissingError(f"there is no Delta table at {place}", hint="events in files: --from FILE")
-        table = spark.read.format("delta").load(place)
-        columns, left_out = known(to_arrow_schema(table.schema, timezone="UTC"))
-        path = new_source(where.project, name, columns, roles)
-        try:
-            check_columns(table, load_contract(path))
-        except TrendlakeError:
-            path.unlink()
-            raise
+        path, left_out = adopt(spark, where.project, name, place, roles)
     noted = note_source(where.project, profile, name, place)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
     if left_out:

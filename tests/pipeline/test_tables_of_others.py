@@ -10,12 +10,15 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from pipelines.adopting import adopt
 from pipelines.commits import recent_commits
-from pipelines.errors import NotOursError, SourceMissingError
+from pipelines.contract import load_contract
+from pipelines.errors import NotOursError, SourceMissingError, SourceSchemaError
 from pipelines.maintain import tables
 from pipelines.profile import Profile
 from pipelines.project import Project
 from pipelines.repair import replay
+from pipelines.scaffold import Roles
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
 from pipelines.steps.run import Run
@@ -103,3 +106,44 @@ def test_nothing_is_written_to_it(others: Lake) -> None:
     with pytest.raises(SourceMissingError, match=r"the table of the source 'flights' is not at .*/not/there"):
         check_source(gone.run(gone.pattern(), *WEEK, "first"))
     assert not exists(gone.spark, gone.warehouse.source("flights"))
+
+
+@pytest.mark.parametrize("kind", ["STRING", "BIGINT"])
+def test_a_contract_is_written_from_a_table(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """With its columns, but those of types that no contract has; it is one that the table keeps."""
+    project = Project(tmp_path / "mine", tmp_path / "state")
+    place = orders(
+        spark, tmp_path, f"number {kind}, at TIMESTAMP, paid DOUBLE, notes ARRAY<STRING>, `a b` DECIMAL(9,2)"
+    )
+    path, left_out = adopt(spark, project, "orders", place, Roles("number", "at", constant="Order"))
+    contract = load_contract(path)
+    assert left_out == ["notes"]
+    assert [item.name for item in contract.columns] == ["number", "at", "paid", "a b"]
+    assert [item.type for item in contract.columns] == [kind.lower(), "timestamp", "double", "decimal(9,2)"]
+    assert (contract.key, contract.roles["event_id"], contract.types) == (("number",), "number", ("Order",))
+
+
+@pytest.mark.parametrize(
+    ("columns", "fault"),
+    [
+        ("number DOUBLE, at TIMESTAMP", "number is double, not string"),
+        ("number STRING, at DATE", "at is date, not timestamp"),
+        ("number STRING, at TIMESTAMP_NTZ", "at is timestamp_ntz, not timestamp"),
+    ],
+)
+def test_a_table_that_cannot_be_a_source(spark: SparkSession, tmp_path: Path, columns: str, fault: str) -> None:
+    """Says why at once, and leaves no contract behind."""
+    project = Project(tmp_path / "mine", tmp_path / "state")
+    place = orders(spark, tmp_path, columns)
+    with pytest.raises(SourceSchemaError, match=fault):
+        adopt(spark, project, "orders", place, Roles("number", "at", constant="Order"))
+    assert not list(project.contracts.iterdir())
+    with pytest.raises(SourceMissingError, match="there is no Delta table at"):
+        adopt(spark, project, "orders", f"{place}/none", Roles("number", "at", constant="Order"))
+
+
+def orders(spark: SparkSession, folder: Path, columns: str) -> str:
+    """An empty table of somebody else's."""
+    place = folder / "theirs"
+    spark.createDataFrame([], columns).write.format("delta").option("delta.columnMapping.mode", "name").save(str(place))
+    return str(place)
