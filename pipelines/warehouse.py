@@ -119,15 +119,16 @@ def folder_name(run_id: str) -> str:
 
 def on_disk(spark: SparkSession, path: str) -> Path | None:
     """Where Spark's `path` lies in this machine's file system; None where it lies in another."""
-    java: Any = spark.sparkContext._jvm
-    hadoop = java.org.apache.hadoop.fs.Path(path)
-    system = hadoop.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    uri = system.makeQualified(hadoop).toUri()
+    files, folder = folder_of(spark, path)
+    uri = files.makeQualified(folder).toUri()
     return Path(uri.getPath()) if uri.getScheme() == "file" else None
 
 
 def exists(spark: SparkSession, path: str) -> bool:
-    return bool(DeltaTable.isDeltaTable(spark, path))
+    """Whether a Delta table lies at `path`. To Delta a folder of a table is that table too, in some of its answers, and
+    a part of it in others."""
+    files, folder = folder_of(spark, path)
+    return bool(files.exists(folder.suffix("/_delta_log"))) and bool(DeltaTable.isDeltaTable(spark, path))
 
 
 def latest_version(spark: SparkSession, path: str) -> int:
@@ -197,4 +198,4 @@ def folder_of(spark: SparkSession, path: str) -> tuple[Any, Any]:
     """The file system of `path`, and it as Hadoop's path."""
     java: Any = spark.sparkContext._jvm
     folder = java.org.apache.hadoop.fs.Path(path)
-    return folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), folder
+    return folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()), folder
