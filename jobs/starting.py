@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from pipelines.contract_values import TABLE_NAME
 from pipelines.errors import ProjectError
 from pipelines.project import find_project
 
 if TYPE_CHECKING:
     from pipelines.scaffold import Roles
-
-NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 def init_here(folder: Path) -> dict[str, Any]:
@@ -90,5 +88,5 @@ def write_pattern(name: str, source: str, project_dir: Path | None) -> dict[str,
 
 
 def _named(name: str) -> None:
-    if not NAME.fullmatch(name):
+    if not TABLE_NAME.fullmatch(name):
         raise ProjectError(f"'{name}' is no name: lower case letters, digits and _, beginning with a letter")
