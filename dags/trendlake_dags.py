@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, chain
+from airflow.sdk import (
+    DAG,
+    Asset,
+    AssetOrTimeSchedule,
+    CronDataIntervalTimetable,
+    CronTriggerTimetable,
+    Param,
+    chain,
+)
 from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 from airflow.sdk.exceptions import AirflowTimetableInvalid
@@ -41,7 +49,7 @@ def pattern_dags(path: str) -> dict[str, DAG]:
     pattern, plan = compiled_quietly(project, Path(path))
     made = [runs_dag(pattern, path, page(project, pattern, plan, path))]
     if pattern.consistency != "weak":
-        made.append(revise_dag(pattern, path))
+        made.append(revise_dag(pattern, path, told=str(pattern.source) not in load_profile(project).sources))
     return {dag.dag_id: dag for dag in made}
 
 
@@ -75,12 +83,15 @@ def runs_dag(pattern: Pattern, path: str, doc_md: str) -> DAG:
     return dag
 
 
-def revise_dag(pattern: Pattern, path: str) -> DAG:
-    """Keeps what a pattern has published true to its source: a run for each new version."""
+def revise_dag(pattern: Pattern, path: str, *, told: bool) -> DAG:
+    """Keeps what a pattern has published true to its source: a run for each new version. Of a table that other programs
+    write Airflow may not be `told`: there is a run at each time of the pattern's schedule too."""
+    assets = [source_asset(str(pattern.source))]
+    times = None if told or pattern.schedule is None else CronTriggerTimetable(pattern.schedule, timezone="UTC")
     with DAG(
         dag_id=f"{pattern.name}_revise",
         description=f"Late, changed and deleted events of {pattern.source} in the results of {pattern.name}",
-        schedule=[source_asset(str(pattern.source))],
+        schedule=assets if times is None else AssetOrTimeSchedule(timetable=times, assets=assets),
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,  # a second would find nothing left to do

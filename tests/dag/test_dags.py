@@ -30,6 +30,17 @@ return: {{n: COUNT(*)}}
 within: 7 days
 schedule: "@daily"
 """
+BESIDE = "falling_stock"
+"""A pattern over a table that other programs write."""
+OVER_OTHERS = f"""\
+name: {BESIDE}
+source: {FOREIGN}
+pattern: Stock S+
+where: ["[company]", S.price > NEXT(S).price]
+return: {{n: COUNT(*)}}
+within: 1 day
+schedule: "30 6 * * *"
+"""
 DESCRIBE = """
 import json, sys
 import airflow_local_settings
@@ -51,6 +62,7 @@ print("DAGS" + json.dumps({
             "owner": dag.owner, "tags": sorted(dag.tags), "catchup": dag.catchup,
             "schedule": [asset.name for asset in getattr(dag.timetable, "asset_condition", None).objects]
             if getattr(dag.timetable, "asset_condition", None) else None,
+            "times": getattr(getattr(dag.timetable, "timetable", None), "expression", None),
             "outlets": [outlet.name for task in dag.tasks for outlet in task.outlets],
             "paused": dag.is_paused_upon_creation,
             "max_active_runs": dag.max_active_runs, "doc_md": dag.doc_md, "params": sorted(dag.params),
@@ -76,6 +88,8 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, 
     added.write_text(f"{text}deadline: 2 hours\n")
     reader = home.patterns / f"{READER}.yaml"
     reader.write_text(READS)
+    others = home.patterns / f"{BESIDE}.yaml"
+    others.write_text(OVER_OTHERS)
     parse(airflow)
     folder = home.home / "bundles" / "patterns" / "dags"
     done = subprocess.run(
@@ -88,14 +102,14 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, 
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.split("DAGS", 1)[1])
     yield found
-    added.unlink()
-    reader.unlink()
+    for path in (added, reader, others):
+        path.unlink()
 
 
 def names(home: AirflowHome) -> set[str]:
     """The patterns over flights."""
     assert home.patterns is not None
-    return {path.stem for path in home.patterns.glob("*.yaml")} - {READER}
+    return {path.stem for path in home.patterns.glob("*.yaml")} - {READER, BESIDE}
 
 
 @pytest.fixture
@@ -110,7 +124,7 @@ def test_every_pattern_is_a_dag(home: AirflowHome, described: dict[str, Any]) ->
     sources.remove(FOREIGN)
     assert described["errors"] == {}
     wanted = names(home) | {f"{name}_revise" for name in names(home)} | {f"ingest_{source}" for source in sources}
-    assert set(described["dags"]) == wanted | {READER, f"{READER}_revise"}
+    assert set(described["dags"]) == wanted | {READER, f"{READER}_revise", BESIDE, f"{BESIDE}_revise"}
 
 
 def test_its_savepoints_wait_for_their_turn(described: dict[str, Any]) -> None:
@@ -130,6 +144,13 @@ def test_a_new_version_starts_the_revisions(home: AirflowHome, described: dict[s
         assert revision["max_active_runs"] == 1
         assert revision["paused"] is False
         assert described["dags"][name]["paused"] is None  # as this Airflow has it: paused
+
+
+def test_a_table_of_others_is_looked_at_by_time_too(described: dict[str, Any]) -> None:
+    """Nobody may tell Airflow that it has a new version."""
+    assert described["dags"]["delay_snowball_revise"]["times"] is None
+    revision = described["dags"][f"{BESIDE}_revise"]
+    assert (revision["schedule"], revision["times"]) == ([f"source_{FOREIGN}"], "30 6 * * *")
 
 
 def test_results_start_the_revisions_of_who_reads_them(described: dict[str, Any]) -> None:
