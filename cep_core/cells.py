@@ -31,16 +31,22 @@ Found = dict[tuple[int, int], tuple[tuple[Number, ...], tuple[Any, ...]]]
 
 
 class RunSums:
-    """One run over all its partitions and windows. `whole`: the automaton the run is a part of."""
+    """One run over all its partitions and windows. `of`: the automata whose trends, all of them, the run's are; which
+    event is the next that may follow is a matter of each."""
 
-    def __init__(self, run: Run, whole: Automaton, groups: Array, wanted: Carried, windows: range | None) -> None:
+    def __init__(
+        self, run: Run, of: tuple[Automaton, ...], groups: Array, wanted: Carried, windows: range | None
+    ) -> None:
         plan = run.events.plan
-        self.slice = make_slice(run.events, whole.variables, run.partition)
+        variables = tuple(dict.fromkeys(v for automaton in of for v in automaton.variables))
+        self.slice = make_slice(run.events, variables, run.partition)
         guards = Guards(run.events, run.automaton, run.open_scopes).at(self.slice)
         self.tasks = window_tasks(self.slice, plan.windows, windows)
         self.contributions = Contributions(self.slice, wanted)
         self.group = groups[self.slice.rows[self.tasks.lo]] if len(self.tasks.lo) else np.zeros(0, np.int64)
-        self.kernel = Pass(self.slice, run.automaton, guards, whole.follows)
+        # first of all that may follow by one or the other: where they differ, no event is the next by both
+        follows = frozenset(pair for automaton in of for pair in automaton.follows)
+        self.kernel = Pass(self.slice, run.automaton, guards, follows)
 
     def cells(self) -> Cells | None:
         """Sums by (group, window), where there is a trend; None when there is none."""

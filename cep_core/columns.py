@@ -40,9 +40,10 @@ class Events:
         return self._columns[name]
 
     def group_value(self, name: str) -> Array:
-        """A column as results show it: doubles normalised, all else as it came."""
+        """A column as results show it: doubles and decimals normalised, all else as it came."""
         column = self.table.column(name)
-        return self.column(name) if pa.types.is_floating(column.type) else column
+        real = pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+        return self.column(name) if real else column
 
     def value(self, node: s.Expr, rows: Array) -> Array:
         """An expression over attributes of one event, for `rows` (ascending indices where they are all rows)."""

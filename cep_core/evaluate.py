@@ -37,7 +37,8 @@ def run_plan(plan: Plan, events: pa.Table, windows: range | None = None) -> pa.T
     if events.num_rows == 0:
         return plan.result_schema.empty_table()
     if plan.window_by_window and (windows is None or len(windows) > 1):
-        return pa.concat_tables(run_plan(plan, events, range(j, j + 1)) for j in _windows_of(plan, events, windows))
+        tables = [run_plan(plan, events, range(j, j + 1)) for j in _windows_of(plan, events, windows)]
+        return pa.concat_tables([plan.result_schema.empty_table(), *tables])
     return _Answer(plan, Events(plan, events), windows).table()
 
 
@@ -51,7 +52,8 @@ class _Answer:
 
     def table(self) -> pa.Table:
         plan = self.plan
-        found = [self._cells(automaton) for automaton in plan.automata]
+        found = [self._cells(automaton, (automaton,)) for automaton in plan.automata[:2]]
+        found += [self._cells(both, plan.automata[:2]) for both in plan.automata[2:]]
         if len(found) == 1 and len(found[0]) == 1 and not plan.empty_windows:
             (cells,) = found[0]
             plain = cells.plain()
@@ -63,11 +65,12 @@ class _Answer:
             rows = _with_empty(plan, self.events, self.groups, rows, self.wanted, self.windows)
         return self._rows(rows)
 
-    def _cells(self, automaton: Automaton) -> list[Cells]:
-        """Of each of the runs that make up an automaton's trends and have any."""
+    def _cells(self, automaton: Automaton, of: tuple[Automaton, ...]) -> list[Cells]:
+        """Of each of the runs that make up an automaton's trends and have any. `of`: as of `RunSums`."""
         found = []
-        for run in runs(self.events, automaton, self.plan.scoped):
-            cells = RunSums(run, automaton, self.groups, self.wanted, self.windows).cells()
+        variables = frozenset(v for one in of for v in one.variables)
+        for run in runs(self.events, automaton, self.plan.scoped, variables):
+            cells = RunSums(run, of, self.groups, self.wanted, self.windows).cells()
             if cells is not None:
                 found.append(cells)
         return found

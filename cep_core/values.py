@@ -37,11 +37,11 @@ def normalise(column: Any) -> Array:
         if pa.types.is_integer(kind):
             return array.cast(pa.int64())
         if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            doubles = array.cast(pa.float64(), safe=False)
-            if not doubles.null_count and _plain(numbers(doubles)):
-                return doubles
-            doubles = pc.add(doubles, 0.0)  # -0.0 is 0.0
-            return pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
+            reals = doubles(array)
+            if not reals.null_count and _plain(numbers(reals)):
+                return reals
+            reals = pc.add(reals, 0.0)  # -0.0 is 0.0
+            return pc.if_else(pc.is_nan(reals), pa.scalar(None, pa.float64()), reals)
         if pa.types.is_timestamp(kind):
             return array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
         if pa.types.is_date(kind):
@@ -51,6 +51,12 @@ def normalise(column: Any) -> Array:
     except pa.ArrowInvalid as error:
         raise BadEventsError(f"a value does not fit: {error}") from None
     return array
+
+
+def doubles(array: Any) -> Any:
+    """Floats and decimals as float64: of a decimal the nearest one, as a literal of a pattern is read. Arrow's own cast
+    multiplies by a power of ten that is rounded itself: -3.30 would be -3.3000000000000003."""
+    return (array.cast(pa.string()) if pa.types.is_decimal(array.type) else array).cast(pa.float64(), safe=False)
 
 
 @njit(cache=True, nogil=True)

@@ -22,7 +22,7 @@ from cep_core.codes import group_codes
 from cep_core.errors import TrendlakeError
 from cep_core.schema import family
 from cep_core.typing_rules import infer
-from cep_core.values import evaluate, normalise, true_rows
+from cep_core.values import doubles, evaluate, normalise, true_rows
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
 from pipelines.duplicates import unique_rules
@@ -91,7 +91,7 @@ def _of_column(rule: Rule, column: Array) -> Array | None:
     if rule.kind == "length":
         return _within(pc.utf8_length(column), rule)
     if rule.kind == "range":
-        return _within(column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column, rule)
+        return _within(doubles(column) if pa.types.is_decimal(column.type) else column, rule)
     if rule.kind == "multiple" and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         divisor: Any = rule.high
         with np.errstate(invalid="ignore"):  # an infinite value is a multiple of nothing

@@ -14,6 +14,7 @@ from cep_core.afa.plan import AutomatonPlan
 from cep_core.afa.stream import Stream, Values
 from cep_core.errors import BadEventsError
 from cep_core.plan import TIME_TYPE
+from cep_core.values import doubles
 
 Array = Any
 
@@ -102,7 +103,7 @@ def _table(ran: Ran) -> pa.Table:
     plan, stream, rows = ran.stream.plan, ran.stream, ran.rows
     first, last = stream.rows[rows[:, 0]], stream.rows[rows[:, 1]]
     schema = plan.result_schema
-    columns = [stream.table.column(name).take(first) for name in plan.partition_by]
+    columns = [_shown(stream.table.column(name).take(first)) for name in plan.partition_by]
     ids = stream.table.column(plan.schema.event_id)
     columns += [ids.take(first), ids.take(last)]
     columns.append(pa.DictionaryArray.from_arrays(rows[:, 2].astype(np.int32), list(plan.states)).cast(pa.string()))
@@ -112,3 +113,7 @@ def _table(ran: Ran) -> pa.Table:
     columns.append(pa.array(stream.time[rows[:, 1]]).cast(TIME_TYPE))
     columns.append(pa.array(stream.time[rows[:, 0]] + plan.within).cast(TIME_TYPE))
     return pa.table([column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
+
+
+def _shown(column: Any) -> Any:
+    return doubles(column) if pa.types.is_decimal(column.type) else column

@@ -105,6 +105,38 @@ SHORT = (
 )
 """Patterns of a few events: even 50 events have few enough trends to enumerate."""
 
+SIDES = (
+    "A+",
+    "SEQ(A, C)",
+    "SEQ(A, B?, C)",
+    "SEQ(A+, C)",
+    "SEQ(A, B*, C?)",
+    "SEQ(A, NOT C, B)",
+    "(A OR B)+",
+    "(A OR B OR C)+",
+    "SEQ(A?, B, C?)",
+    "(SEQ(A, B?))+",
+)
+"""Patterns that have trends in common, but not what may come between their events."""
+
+
+@st.composite
+def pairs_of_patterns(draw: st.DrawFn) -> Question:
+    """`P AND Q` over the same variables, by any selection: a trend of both is one that each selects."""
+    sides = [draw(st.sampled_from(SIDES)) for _ in range(2)]
+    pattern = drawn(" AND ".join(f"({side})" for side in sides))
+    query: dict[str, Any] = {"kind": "trends", "pattern": pattern.text, "return": {"trends": "COUNT(*)"}}
+    lines = draw(st.sampled_from(([], [], ["[g]"], ["equivalence"], ["adjacent"])))
+    if lines == ["equivalence"]:
+        lines = [draw(conditions.equivalence(pattern))]
+    elif lines == ["adjacent"]:
+        lines = draw(conditions.adjacent(pattern))
+    if lines:
+        query["where"] = lines
+    query["select"] = draw(st.sampled_from((*SELECTIONS, "skip_till_next_match", "skip_till_any_match")))
+    return query | ONE_WINDOW, draw(streams(pattern, most=8))
+
+
 _wide = {"x": st.integers(-30, 30), "n": st.integers(-30, 30), "y": st.integers(-99, 99).map(lambda n: n / 4)}
 
 

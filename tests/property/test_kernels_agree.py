@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from tests.engines import kernels
 from tests.property.agreement import TALLIES, Tally, disagreement
 from tests.property.profile import CI
-from tests.property.strategies import long_questions, questions
+from tests.property.strategies import long_questions, pairs_of_patterns, questions
 from tests.reference.measures import counted
 
 THEMES: dict[str, tuple[int, dict[str, Any]]] = {
@@ -41,6 +41,18 @@ def test_kernels_agree_on_longer_streams() -> None:
 
     @settings(CI, max_examples=80)
     @given(long_questions())
+    def agree(question: Any) -> None:
+        assert disagreement(question, tally) == []
+
+    agree()
+
+
+def test_kernels_agree_on_trends_of_two_patterns() -> None:
+    """Which event is the next that may follow is a matter of each pattern; a trend of both is what both select."""
+    tally = TALLIES.setdefault("two patterns", Tally())
+
+    @settings(CI, max_examples=300)
+    @given(pairs_of_patterns())
     def agree(question: Any) -> None:
         assert disagreement(question, tally) == []
 

@@ -45,3 +45,47 @@ def test_equal_neighbours(kind: str) -> None:
 def test_rising_neighbours(kind: str) -> None:
     """Six events alone, and each low one before each later high one."""
     assert trends(VALUES[kind], "S.x < NEXT(S).x") == 6 + 2 + 1
+
+
+CENTS = [110, 220, -330, 435, 1999, 10010, 115]
+PRICES = pa.array([Decimal(cents).scaleb(-2) for cents in CENTS], pa.decimal128(10, 2))
+
+
+def of_prices(**query: Any) -> list[dict[str, Any]]:
+    stamps = pa.array([i * 1_000_000 for i in range(len(CENTS))], pa.timestamp("us", "UTC"))
+    ids = [f"e{number}" for number in range(len(CENTS))]
+    events = pa.table(
+        {"event_id": ids, "event_time": stamps, "event_type": ["S"] * len(CENTS), "price": PRICES}
+    )  # fmt: skip
+    return evaluate({"within": "1 day", **query}, events).to_pylist()
+
+
+@pytest.mark.parametrize("cents", CENTS)
+def test_a_decimal_is_the_number_it_is_written_as(cents: int) -> None:
+    """In a condition, as a measure, as a group and in what a match or an automaton shows of it."""
+    price = cents / 100
+    same = f"S.price = {price!r} AND S.price IN ({price!r}, 1e9) AND S.price BETWEEN {price!r} AND {price!r}"
+    measures = {"n": "COUNT(*)", "least": "MIN(S.price)", "total": "SUM(S.price)"}
+    (row,) = of_prices(pattern="S", where=[same], **{"return": measures})
+    assert (row["n"], row["least"], row["total"]) == (1, price, price)
+    groups = of_prices(pattern="S", group_by=["price"], **{"return": {"n": "COUNT(*)"}})
+    assert price in [row["price"] for row in groups]
+    (match,) = of_prices(
+        kind="matches", pattern="SEQ(S a)", where=[f"a.price = {price!r}"], **{"return": {"p": "a.price"}}
+    )
+    assert match["p"] == price
+    arcs = [{"from": "p", "to": "q", "when": f"e.price = {price!r}", "set": {"p": "e.price"}}]
+    register = {"p": {"type": "double", "init": 0}}
+    (found,) = of_prices(
+        kind="automaton", register=register, start="p", final=["q"], arcs=arcs, partition_by=["price"]
+    )  # fmt: skip
+    assert (found["p"], found["price"]) == (price, price)
+
+
+def test_events_between_the_windows_only() -> None:
+    """Where a NOT ends with a NOT, windows are gone through one by one: here there is none."""
+    stamps = pa.array([3_000_000], pa.timestamp("us", "UTC"))
+    events = pa.table({"event_id": ["a"], "event_time": stamps, "event_type": ["A"]})
+    pattern = "SEQ(A, NOT SEQ(B b1, NOT D, B b3?), C)"
+    query = {"pattern": pattern, "return": {"n": "COUNT(*)"}, "within": "2 seconds", "slide": "7 seconds"}
+    assert evaluate(query, events).num_rows == 0
