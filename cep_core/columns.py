@@ -14,7 +14,7 @@ from cep_core.buffers import arrow, numbers
 from cep_core.codes import group_codes, ordered_codes
 from cep_core.plan import Plan
 from cep_core.schema import check_events
-from cep_core.values import evaluate, normalise, true_rows
+from cep_core.values import evaluate, normalise, true_where
 
 Array = Any
 
@@ -93,7 +93,7 @@ class Events:
         matches = np.take(of_type, numbers(column.indices))
         for name, condition in self.plan.local:
             bit = np.uint64(1 << self.plan.variables.index(name))
-            value = true_rows(evaluate(condition, lambda attribute: self.column(attribute.name), self.length))
+            value = true_where((matches & bit) != 0, condition, lambda attribute: self.column(attribute.name))
             matches[~value] &= ~bit
         return matches
 

@@ -85,6 +85,19 @@ def constant(node: s.Expr) -> Any:
     return evaluate(node, none, 1)[0].as_py()
 
 
+def true_where(asked: Array, node: s.Expr, column: Callable[[s.Attribute], Array]) -> Array:
+    """Which of the rows `asked` (bool) a condition is true of. It is computed of them only: a number of an event that
+    can't be bound need not fit in it."""
+    rows = np.flatnonzero(asked)
+    if len(rows) == len(asked):
+        return true_rows(evaluate(node, column, len(rows)))
+    found = np.zeros(len(asked), bool)
+    if len(rows):
+        index = arrow(rows)
+        found[rows] = true_rows(evaluate(node, lambda attribute: column(attribute).take(index), len(rows)))
+    return found
+
+
 def true_rows(condition: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Rows where a condition is true (not false, not NULL)."""
     if pa.types.is_null(condition.type):

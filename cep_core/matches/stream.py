@@ -15,7 +15,7 @@ from cep_core.matches.plan import MatchesPlan
 from cep_core.matches.registers import is_local, moments
 from cep_core.matches.scalars import Value
 from cep_core.schema import check_events
-from cep_core.values import evaluate, normalise, true_rows
+from cep_core.values import normalise, true_where
 
 Array = Any
 
@@ -75,16 +75,16 @@ class Stream:
             for moment in moments(plan, condition):
                 if moment != "leave" and is_local(plan, index, moment):
                     masks = begins if moment == "begin" else takes
-                    masks[condition.part] = masks[condition.part] & self._true(condition.expression)
+                    masks[condition.part] = self._true(condition.expression, masks[condition.part])
         negated = [of_type.get(negation.type_name, nothing) for negation in plan.negations]
         for k, negation in enumerate(plan.negations):
             for one in negation.conditions:
                 if {read.variable for read in s.attributes(one)} == {negation.variable}:
-                    negated[k] = negated[k] & self._true(one)
+                    negated[k] = self._true(one, negated[k])
         self.begins, self.takes, self.negated = _bits(begins), _bits(takes), _bits(negated)
 
-    def _true(self, condition: s.Expr) -> Array:
-        return true_rows(evaluate(condition, lambda read: self.array(read.name), self.length))
+    def _true(self, condition: s.Expr, asked: Array) -> Array:
+        return true_where(asked, condition, lambda read: self.array(read.name))
 
     # --- partitions
     def _partitions(self) -> tuple[Array, Array]:

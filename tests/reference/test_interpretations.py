@@ -135,6 +135,20 @@ def test_and_counts_unordered_pairs_of_different_trends(count: Count) -> None:
     assert count("A AND A x", "A1") == 1  # other variables: another trend
 
 
+def test_a_trend_of_both_is_one_that_both_select(count: Count) -> None:
+    """B could have followed A in the second pattern alone, so (A, C) is a trend of the first only: 1 x 1 pairs. Of the
+    6 trends of `(B OR A)+`, which all have their next event, those of B alone are two; `B+` has 3 of its own."""
+    selected = {"select": "skip_till_next_match"}
+    assert count("SEQ(A, C) AND SEQ(A, B?, C)", "A0 B1 C2", **selected) == 1
+    assert count("(B OR A)+ AND B+", "B0 A1 B2", **selected) == 6 * 3 - 2 - 1
+
+
+def test_between_is_two_conditions(count: Count) -> None:
+    """Its first half is one of a single event, which an event without a successor must meet too."""
+    for line in ("A.x BETWEEN 2 AND NEXT(A).x", "A.x >= 2 AND A.x <= NEXT(A).x"):
+        assert count("A+", "A0:x=1 A1:x=2 A2:x=3", where=[line]) == 3
+
+
 def test_next_match_compares_times_strictly(count: Count) -> None:
     """B of the same time as w is no event in between."""
     assert count("SEQ(A, B)", "A1 B2 B2 B3", select="skip_till_next_match") == 2

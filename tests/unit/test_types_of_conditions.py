@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from cep_core import evaluate
+from cep_core.errors import BadEventsError
 
 VALUES: dict[str, pa.Array] = {
     "boolean": pa.array([True, False, True, None, False, True]),
@@ -89,3 +90,16 @@ def test_events_between_the_windows_only() -> None:
     pattern = "SEQ(A, NOT SEQ(B b1, NOT D, B b3?), C)"
     query = {"pattern": pattern, "return": {"n": "COUNT(*)"}, "within": "2 seconds", "slide": "7 seconds"}
     assert evaluate(query, events).num_rows == 0
+
+
+@pytest.mark.parametrize("condition", ["a.x > 0.5", "a.x * 16 > 0"])
+@pytest.mark.parametrize("kind", ["trends", "matches"])
+def test_a_condition_is_asked_of_events_that_can_be_bound(kind: str, condition: str) -> None:
+    """The number of an event of another type need not fit in it; that of an event of its own type must."""
+    stamps = pa.array([0, 1_000_000], pa.timestamp("us", "UTC"))
+    events = pa.table({"event_id": ["a", "b"], "event_time": stamps, "event_type": ["A", "B"], "x": [2, 2**60]})
+    asked: dict[str, Any] = {"where": [condition], "within": "1 minute", "kind": kind}
+    asked |= {"pattern": "A a", "return": {"n": "COUNT(*)"}} if kind == "trends" else {"pattern": "SEQ(A a)"}
+    assert evaluate(asked, events).num_rows == 1
+    with pytest.raises(BadEventsError):
+        evaluate(asked, events.set_column(2, "event_type", pa.array(["A", "A"])))
