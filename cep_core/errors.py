@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 MAX_ERRORS = 100
 """Mistakes of one file that are told; then, that there are more."""
@@ -210,6 +211,18 @@ class PatternErrors(TrendlakeError):  # noqa: N818 - it is several
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self.errors,))
+
+
+def in_words_of_yaml(error: Mapping[str, Any]) -> str:
+    """What is wrong with a value, of an error as pydantic tells it."""
+    cause = error.get("ctx", {}).get("error")
+    if cause is not None:
+        return str(cause)
+    if error["type"] in ("tuple_type", "list_type"):
+        return f"expected a list, found {error['input']!r}"
+    if error["type"] == "too_short" and error["ctx"]["actual_length"] == 0:
+        return "the list is empty"
+    return str(error["msg"])
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:

@@ -21,6 +21,7 @@ from cep_core.errors import (
     UnknownKeyError,
     YamlSyntaxError,
     did_you_mean,
+    in_words_of_yaml,
 )
 from cep_core.expect import ExpectationModel
 from cep_core.matches.model import MatchesPattern
@@ -153,7 +154,7 @@ def _explain(source: Source, kind: str, error: Any) -> TrendlakeError:
     if isinstance(cause, TextError):
         place = source.place(path, offset=cause.offset, width=cause.width)
         return BadValueError(cause.message, place=place, hint=cause.hint)
-    message = str(cause) if cause is not None else str(error["msg"])
+    message = in_words_of_yaml(error)
     name = ".".join(str(part) for part in path)
     if error["type"] == "string_pattern_mismatch":
         message = "only letters, digits and _ (name and source: lower case), beginning with a letter"

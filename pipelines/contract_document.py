@@ -16,6 +16,7 @@ from cep_core.errors import (
     UnknownKeyError,
     YamlSyntaxError,
     did_you_mean,
+    in_words_of_yaml,
 )
 from cep_core.yaml_source import Source, plain, read_yaml
 from pipelines.contract_values import TABLE_NAME
@@ -71,8 +72,7 @@ def _explain(source: Source, error: Any) -> TrendlakeError:
     name = ".".join(str(part) for part in path)
     if error["type"] == "missing":
         return BadValueError(f"'{path[-1]}' is missing", place=source.place(path[:-1]))
-    cause = error.get("ctx", {}).get("error")
-    message = str(cause) if cause is not None else str(error["msg"])
+    message = in_words_of_yaml(error)
     return BadValueError(f"{name}: {message}" if name else message, place=source.place(path))
 
 

@@ -19,7 +19,15 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from cep_core import AnyPlan, PatternWarning, run_plan
-from cep_core.errors import MAX_ERRORS, BadValueError, PatternErrors, TrendlakeError, UnknownKeyError, did_you_mean
+from cep_core.errors import (
+    MAX_ERRORS,
+    BadValueError,
+    PatternErrors,
+    TrendlakeError,
+    UnknownKeyError,
+    did_you_mean,
+    in_words_of_yaml,
+)
 from cep_core.plan import arrow_type
 from cep_core.schema import EventSchema
 from cep_core.yaml_source import Source, plain, read_yaml
@@ -85,7 +93,7 @@ def _explained(source: Source, error: Any) -> TrendlakeError:
         place = source.place(error["loc"], key=True)
         return UnknownKeyError(f"unknown key '{error['loc'][-1]}'", place=place, hint=hint)
     hint = "a file of tests is a list of {name, events, expect}"
-    return BadValueError(str(error["msg"]), place=source.place(error["loc"]), hint=hint)
+    return BadValueError(in_words_of_yaml(error), place=source.place(error["loc"]), hint=hint)
 
 
 def _unknown_columns(source: Source, tests: Sequence[PatternTest], plan: AnyPlan) -> Iterator[TrendlakeError]:

@@ -38,6 +38,9 @@ class _Checker(MeasureChecker):
             hint = did_you_mean(self.schema.event_id, self.families)
             message = f"a match lists its events' ids, and the source has no column '{self.schema.event_id}'"
             self.report(UnknownAttributeError(message, hint=hint), PATTERN)
+        elif self.families[self.schema.event_id] == "other":
+            message = f"a match lists its events' ids, and '{self.schema.event_id}' is neither text nor a number"
+            self.report(NotSupportedError(message), PATTERN)
         plan = MatchesPlan(
             parts=tuple(self.parts),
             negations=tuple(

@@ -30,7 +30,7 @@ class MatchesPattern(Pattern):
     output: Output = "all"
     """A row a match, those that do not overlap, or one row for all that end with one event."""
     limit_per_partition: Annotated[int | None, Field(ge=1)] = None
-    """More matches than this in a partition are an error."""
+    """So many matches of one partition, in a stretch of time as long as `within` (a day at most), are an error."""
 
     def mistakes(self) -> list[TrendlakeError]:
         """Columns that would share a name."""

@@ -173,3 +173,11 @@ def test_the_hash_follows_results_only() -> None:
     ]
     hashes = {compile_query(query | change, SCHEMA).hash for change in changed}
     assert len(hashes | {plan.hash}) == len(changed) + 1
+
+
+def test_ids_that_no_match_can_list(tmp_path: Path) -> None:
+    file = tmp_path / "drop.yaml"
+    file.write_text(GOOD)
+    columns = dict(SCHEMA.columns) | {"event_id": "binary"}
+    with pytest.raises(PatternErrors, match="'event_id' is neither text nor a number"):
+        compile_query(file, EventSchema(columns, types=SCHEMA.types))

@@ -154,3 +154,8 @@ def test_a_key_of_another_kind_is_named_as_such(tmp_path: Path) -> None:
 def test_kinds_to_come_are_refused_by_name(tmp_path: Path) -> None:
     (shown,) = told(tmp_path, GOOD.replace("source: trades", "kind: xml_join\nsource: trades"))
     assert shown.startswith("falling.yaml:2:7: [NOT_SUPPORTED] kind 'xml_join' is not built yet")
+
+
+def test_a_list_is_asked_for_in_words(tmp_path: Path) -> None:
+    text = GOOD.replace('where:\n  - "[sector]"\n  - S.price > NEXT(S).price\n', "where: S.price > 3\n")
+    assert "[BAD_VALUE] where: expected a list, found 'S.price > 3'" in told(tmp_path, text)[0]
