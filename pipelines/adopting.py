@@ -29,7 +29,7 @@ def adopt(spark: SparkSession, project: Project, name: str, place: str, roles: R
     columns, left_out = known(to_arrow_schema(table.schema, timezone="UTC"))
     path = new_source(project, name, columns, roles)
     try:
-        check_columns(table, load_contract(path))
+        check_columns(table.schema, load_contract(path))
     except TrendlakeError:
         path.unlink()
         raise

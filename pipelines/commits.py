@@ -13,6 +13,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from pipelines.delta_here import NotHereError, commit_infos
+
 HISTORY = 100
 """Commits looked back; a token is looked for right after its commit."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,9 +62,22 @@ def recent_commits(spark: SparkSession, path: str, limit: int | None = HISTORY) 
     ]
 
 
+def known_commits(spark: SparkSession, path: str, limit: int | None = None) -> list[Commit]:
+    """As `recent_commits`, without the time (`at`), which Delta takes from the files and not from what they say: read
+    in this process, where it can be."""
+    try:
+        told = commit_infos(spark, path, limit)
+    except NotHereError:
+        return recent_commits(spark, path, limit)
+    return [
+        Commit(version, info.get("operation", ""), info.get("operationMetrics") or {}, _note(info.get("userMetadata")))
+        for version, info in told
+    ]
+
+
 def find_commit(spark: SparkSession, path: str, token: str) -> Commit:
     """The commit that carries `token`; where there is none, the newest one, without metrics and not `found`."""
-    commits = recent_commits(spark, path)
+    commits = known_commits(spark, path, HISTORY)
     mine = json.loads(token)
     found = next((commit for commit in commits if commit.note == mine), None)
     return found or Commit(commits[0].version, "", {}, mine, found=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,20 @@ from pipelines.odcs import Document, Node
 
 
 def load_document(path: str | Path) -> tuple[Document, Source]:
-    """The file as the standard has it. Raises ContractErrors."""
+    """The file as the standard has it; read once, for as long as it is not changed. Raises ContractErrors."""
+    try:
+        state = Path(path).stat()
+    except OSError:
+        return _read(path)  # which tells why
+    return _loaded(str(path), state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=100)
+def _loaded(path: str, changed_ns: int, size: int) -> tuple[Document, Source]:
+    return _read(path)
+
+
+def _read(path: str | Path) -> tuple[Document, Source]:
     try:
         source = read_yaml(path)
     except (FileUnreadableError, YamlSyntaxError) as error:

@@ -12,18 +12,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from cep_core.buffers import arrow, repeated
+from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
+from pipelines.frames import frame_of
 from pipelines.quarantine import column as column_of
 from pipelines.quarantine import is_good
 from pipelines.rule_text import expected_of
+from pipelines.split_here import kept_rows
 
 DERIVED = ("row", "multiple", "not_missing", "items", "distinct_items")
 """Kinds of rules that are judged on a column of truth values."""
@@ -116,26 +120,60 @@ def quiet_context() -> Any:
     return context
 
 
-def renamed(
-    frame: DataFrame, rules: Sequence[Rule], derived: Sequence[str], others: Sequence[Column] = ()
-) -> tuple[DataFrame, dict[str, str]]:
-    """The columns the rules speak of, those of truth values for rules of the kinds `derived`, and `others`, under names
-    that need no quoting (Great Expectations quotes none), with the names by column and by rule. Where `unique` is among
-    `derived`, no row may repeat a key."""
+def judge_table(
+    spark: SparkSession, table: pa.Table, contract: Contract, suite_name: str
+) -> list[dict[str, Any]]:  # fmt: skip
+    """As `judge_here`, of a table that is here already: Spark is asked for the truth of those rules only that mean
+    something of its own to it."""
     names: dict[str, str] = {}
-    columns: list[Column] = [sf.lit(True).alias("row_there"), *others]
+    columns: dict[str, Any] = {"row_there": repeated(True, table.num_rows)}
+    sparks: dict[str, Rule] = {}
+    for kind, what, alias in _aliases(contract.rules, DERIVED_HERE):
+        names[f"{kind} {what if isinstance(what, str) else what.name}"] = alias
+        if isinstance(what, str):
+            columns[alias] = table[what]
+        elif (kept := kept_rows(what, table, contract)) is not None:
+            columns[alias] = arrow(kept)
+        else:
+            sparks[alias] = what
+    if sparks:
+        told = frame_of(spark, table).select(*[is_good(rule).alias(alias) for alias, rule in sparks.items()])
+        columns |= dict(zip(sparks, told.toArrow().columns, strict=True))
+    return _here(pa.table(columns), contract.rules, names, suite_name)
+
+
+def _aliases(rules: Sequence[Rule], derived: Sequence[str]) -> Iterator[tuple[str, Rule | str, str]]:
+    """What a judge of `rules` is given, under names that need no quoting (Great Expectations quotes none): `rule`, the
+    rule whose truth values are a column, or `column` and its name; and the alias."""
+    told: set[str] = set()
     for rule in rules:
         if rule.kind in derived:
-            names[f"rule {rule.name}"] = f"rule_{len(names)}"
-            kept = sf.lit(True) if rule.kind == "unique" else is_good(rule)
-            columns.append(kept.alias(names[f"rule {rule.name}"]))
-        for name in () if rule.kind in derived else rule.columns:
-            if f"column {name}" not in names:
+            yield "rule", rule, f"rule_{len(told)}"
+            told.add(f"rule {rule.name}")
+            continue
+        for name in rule.columns:
+            if f"column {name}" not in told:
                 plain = re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) and not name.startswith(
                     ("rule_", "column_", "row_")
                 )
-                names[f"column {name}"] = name if plain else f"column_{len(names)}"
-                columns.append(column_of(name).alias(names[f"column {name}"]))
+                yield "column", name, name if plain else f"column_{len(told)}"
+                told.add(f"column {name}")
+
+
+def renamed(
+    frame: DataFrame, rules: Sequence[Rule], derived: Sequence[str], others: Sequence[Column] = ()
+) -> tuple[DataFrame, dict[str, str]]:
+    """The columns the rules speak of, those of truth values for rules of the kinds `derived`, and `others`, under
+    aliases, with those by column and by rule. Where `unique` is among `derived`, no row may repeat a key."""
+    names: dict[str, str] = {}
+    columns: list[Column] = [sf.lit(True).alias("row_there"), *others]
+    for kind, what, alias in _aliases(rules, derived):
+        if isinstance(what, str):
+            names[f"{kind} {what}"], value = alias, column_of(what)
+        else:
+            names[f"{kind} {what.name}"] = alias
+            value = sf.lit(True) if what.kind == "unique" else is_good(what)
+        columns.append(value.alias(alias))
     return frame.select(*columns), names
 
 

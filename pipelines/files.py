@@ -152,9 +152,19 @@ def reader(files: Files) -> Callable[[Sequence[Part]], Batches]:
 
 
 def _batches(part: Part, schema: pa.Schema, encoded: Sequence[str], constant: tuple[str, str] | None) -> Batches:
+    path, share, shares = part
+    return plain_batches(path, schema, lambda file: range(share, file.num_row_groups, shares), encoded, constant)
+
+
+def plain_batches(
+    path: str, schema: pa.Schema, wanted: Callable[[Any], Sequence[int]], encoded: Sequence[str] = (),
+    constant: tuple[str, str] | None = None, *, threads: bool = False,
+) -> Batches:  # fmt: skip
+    """The rows of the row groups that are `wanted` of a file (its `ParquetFile` says which there are), columns of
+    `schema`; with `threads` read by all cores. Raises OtherwiseWrittenError where to read them takes Spark, and as
+    pyarrow does."""
     from pyarrow.parquet import ParquetFile  # 50 ms of a worker's start, for those that read only
 
-    path, share, shares = part
     with ParquetFile(
         path, memory_map=True, read_dictionary=list(encoded), coerce_int96_timestamp_unit="us"
     ) as file:  # fmt: skip
@@ -165,9 +175,9 @@ def _batches(part: Part, schema: pa.Schema, encoded: Sequence[str], constant: tu
         if {name.lower() for name in set(schema.names) - set(there)} & {name.lower() for name in found}:
             raise OtherwiseWrittenError(f"{path}: a column's name is written otherwise")
         for name in there:
-            _refuse_other_type(path, found[name], schema.field(name).type, stored[name])
-        groups = list(range(share, file.num_row_groups, shares))
-        for batch in file.iter_batches(BATCH_ROWS, groups, there, use_threads=False) if groups else ():
+            _refuse_other_type(path, found[name], schema.field(name).type, stored.get(name, ""))
+        groups = list(wanted(file))
+        for batch in file.iter_batches(BATCH_ROWS, groups, there, use_threads=threads) if groups else ():
             yield _as(batch, schema, constant)
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from pipelines.contract import Contract
+from pipelines.frames import frame_of
 from pipelines.quarantine import check_columns, column
 from pipelines.runs import Record, recorded
 from pipelines.warehouse import FED, Warehouse, create, exists, latest_version
@@ -50,13 +51,13 @@ def ingest(
     record = Record(run_id, None, "ingest", source=contract.name)
     with recorded(spark, warehouse, record):
         create_source(spark, path, contract)
-        check_columns(spark.read.format("delta").load(path), contract)
+        check_columns(spark.read.format("delta").load(path).schema, contract)
         there = delivered(spark, path, feed)
         rows = written = 0
         for number, delivery in enumerate(deliveries, start=1):
             new = number not in there
             if new:
-                _append(typed(spark.createDataFrame(delivery), contract), path, feed, number)
+                _append(typed(frame_of(spark, delivery), contract), path, feed, number)
             rows += delivery.num_rows
             written += delivery.num_rows if new else 0
             if progress:

@@ -15,6 +15,7 @@ from functools import reduce
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule, Scalar
@@ -30,9 +31,9 @@ ADDED = ("reason", "rule", "run_id", "source_version", "quarantined_at")
 """Columns the quarantine table has beside those of the source."""
 
 
-def check_columns(frame: DataFrame, contract: Contract) -> None:
+def check_columns(schema: StructType, contract: Contract) -> None:
     """Raises SourceSchemaError when the table lacks a column of the contract or has it in another type."""
-    have = {field.name.lower(): field for field in frame.schema.fields}
+    have = {field.name.lower(): field for field in schema.fields}
     faults = []
     for wanted in contract.columns:
         field = have.get(wanted.name.lower())

@@ -28,6 +28,7 @@ from pipelines.commits import commit_token, find_commit
 from pipelines.contract import Contract
 from pipelines.duplicates import annotate_duplicates, related, unique_rules
 from pipelines.errors import RepairError
+from pipelines.frames import frame_of
 from pipelines.ingest import typed
 from pipelines.runs import Record, recorded
 from pipelines.upstream import missing
@@ -57,7 +58,7 @@ def open_rows(
     is: the contract's columns, `ID`, `rule` (the first broken), `reason` (all), `RUNS` (how many have set it apart),
     `SINCE` (when the first did). Raises SourceSchemaError, ContractRuleError."""
     source = read_at(spark, warehouse.source(contract.name), version)
-    q.check_columns(source, contract)
+    q.check_columns(source.schema, contract)
     names = [item.name for item in contract.columns]
     source = source.select(*map(q.column, names))
     if not exists(spark, warehouse.quarantine(contract.name)):
@@ -125,8 +126,8 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     old = {row.pop(ID): row for row in broken.to_pylist()}
     new = {row[ID]: row for row in given.to_pylist()}
     pairs = [(old[before], new[after]) for before, after in repairs]
-    fresh = spark.createDataFrame(_table(given, names, [after for _, after in repairs]))
-    gone = spark.createDataFrame(_table(broken, names, [before for before, _ in repairs]))
+    fresh = frame_of(spark, _table(given, names, [after for _, after in repairs]))
+    gone = frame_of(spark, _table(broken, names, [before for before, _ in repairs]))
     _refuse_broken(contract, fresh, _without(source, gone, names))
     token = commit_token(record.run_id, "replay")
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
@@ -142,7 +143,7 @@ def _given(spark: SparkSession, contract: Contract, file: pa.Table) -> pa.Table:
     """The file's rows in the source's types: the contract's columns, `ID` as they are now, `replaces` as the file says
     (NULL where it does not)."""
     names = [item.name for item in contract.columns]
-    frame = typed(spark.createDataFrame(file), contract)
+    frame = typed(frame_of(spark, file), contract)
     replaces = sf.col(ID) if ID in file.column_names else sf.lit(None)
     rows = frame.select(*map(q.column, names), replaces.cast("string").alias("replaces"))
     return rows.withColumn(ID, _identity(names)).toArrow()
@@ -150,7 +151,7 @@ def _given(spark: SparkSession, contract: Contract, file: pa.Table) -> pa.Table:
 
 def _there(source: DataFrame, given: pa.Table, names: Sequence[str]) -> set[str]:
     """Which of the rows of a file are in the source as they are."""
-    rows = source.sparkSession.createDataFrame(given.select([*names, ID]))
+    rows = frame_of(source.sparkSession, given.select([*names, ID]))
     same = _all([q.column(name).eqNullSafe(sf.col(f"old_{i}")) for i, name in enumerate(names)])
     found = source.join(sf.broadcast(rows.select(*_renamed(names), ID)), same).select(ID).distinct()
     return {row[0] for row in found.collect()}
@@ -220,7 +221,7 @@ def _swap(
                for i, name in enumerate(names)}  # fmt: skip
     columns |= {f"new_{i}": pa.array([new[name] for _, new in pairs], schema.field(name).type)
                 for i, name in enumerate(names)}  # fmt: skip
-    repairs = spark.createDataFrame(pa.table(columns))
+    repairs = frame_of(spark, pa.table(columns))
     target = DeltaTable.forPath(spark, path)
     same = [sf.col(f"t.{q.quoted(name)}").eqNullSafe(sf.col(f"s.old_{i}")) for i, name in enumerate(names)]
     values: dict[str, str | Column] = {q.quoted(name): sf.col(f"s.new_{i}") for i, name in enumerate(names)}

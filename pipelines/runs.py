@@ -17,7 +17,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
+from pipelines.delta_here import NotHereError, append_here
 from pipelines.errors import StepOrderError
+from pipelines.frames import frame_of
 from pipelines.lineage.telling import told
 from pipelines.session import uncompiled
 from pipelines.telling import in_words
@@ -93,14 +95,17 @@ def append(
     error: str | None = None,
 ) -> None:  # fmt: skip
     """Write one row; appends of several runs never conflict."""
-    with uncompiled(spark):
-        create_runs(spark, warehouse)
-        _write(spark, warehouse, record, status=status, started_at=started_at, error=error)
+    row = _row(record, status=status, started_at=started_at, error=error)
+    try:
+        append_here(spark, warehouse.runs, row)
+    except NotHereError:
+        with uncompiled(spark):
+            create_runs(spark, warehouse)
+            writer = frame_of(spark, row).coalesce(1).write.format("delta").mode("append")
+            writer.option("mergeSchema", "true").save(warehouse.runs)
 
 
-def _write(
-    spark: SparkSession, warehouse: Warehouse, record: Record, *, status: str, started_at: datetime, error: str | None
-) -> None:  # fmt: skip
+def _row(record: Record, *, status: str, started_at: datetime, error: str | None) -> pa.Table:
     values: dict[str, Any] = {item.name: getattr(record, item.name) for item in fields(record)}
     values |= {
         "status": status,
@@ -112,9 +117,7 @@ def _write(
     }
     for name in ("interval_from", "interval_to"):
         values[name] = None if values[name] is None else moment(values[name])
-    row = pa.Table.from_pylist([values], schema=to_arrow_schema(SCHEMA, timezone="UTC"))
-    writer = spark.createDataFrame(row).coalesce(1).write.format("delta").mode("append")
-    writer.option("mergeSchema", "true").save(warehouse.runs)
+    return pa.Table.from_pylist([values], schema=to_arrow_schema(SCHEMA, timezone="UTC"))
 
 
 @contextmanager

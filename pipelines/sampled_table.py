@@ -33,7 +33,7 @@ class TableOfEvents:
             error = missing(run.warehouse, run.contract.name)
             raise SourceMissingError(error.message, hint=f"{error.hint}; or try the pattern on a file: --events FILE")
         self.version = latest_version(run.spark, self.path)
-        q.check_columns(self._source, run.contract)
+        q.check_columns(self._source.schema, run.contract)
 
     @cached_property
     def _source(self) -> DataFrame:

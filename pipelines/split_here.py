@@ -44,22 +44,29 @@ class Split:
 
 def split(table: pa.Table, contract: Contract) -> Split:
     """`table` has the contract's columns in its types; others are behind them, as ingestion puts them."""
+    found = split_alone(table, contract)
+    for rule in unique_rules(contract.rules):
+        rows = np.flatnonzero(found.broken < 0)
+        found.broken[_repeated(table, rule, rows)] = contract.rules.index(rule)
+    return found
+
+
+def split_alone(table: pa.Table, contract: Contract) -> Split:
+    """As `split`, by the rules of single rows."""
     broken = np.full(table.num_rows, -1)
     unjudged = []
     for number, rule in enumerate(contract.rules):
         if not rule.quarantines or rule.kind == "unique":
             continue
-        kept = _kept(rule, table, contract)
+        kept = kept_rows(rule, table, contract)
         if kept is None:
             unjudged.append(rule.name)
         else:
             broken[(broken < 0) & ~kept] = number
-    for rule in unique_rules(contract.rules):
-        broken[_repeated(table, rule, np.flatnonzero(broken < 0))] = contract.rules.index(rule)
     return Split(broken, tuple(unjudged))
 
 
-def _kept(rule: Rule, table: pa.Table, contract: Contract) -> Array | None:
+def kept_rows(rule: Rule, table: pa.Table, contract: Contract) -> Array | None:
     """Which rows keep a rule of single rows; None where that cannot be said here. NULLs as `quarantine.is_good`."""
     if rule.condition is not None:
         return _condition(rule.condition, table, contract)

@@ -84,10 +84,7 @@ def _leaver(
     run: Run, kernel: Callable[[Batches], Batches], folder: Path, source_version: int
 ) -> Callable[[Batches], Batches]:  # fmt: skip
     """The function for `mapInArrow`: a row of `LEFT` for the rows of each partition."""
-    origin = to_arrow_schema(StructType(list(ORIGIN)), timezone="UTC")
-    schema = pa.schema([*run.plan.result_schema, *origin])
-    owner, known = run.plan.owned(range(1))[0], hashes(run)
-    run_id, moment = run.run_id, time.time_ns() // 1000
+    originated, schema = _originator(run, source_version)
 
     def leave(batches: Batches) -> Batches:
         from pyarrow.parquet import ParquetWriter  # 50 ms of a worker's start, for those that write only
@@ -96,15 +93,34 @@ def _leaver(
         # no statistics: to pyarrow a NaN is in no range, to Spark it is greater than all
         with ParquetWriter(f"{folder}/{name}", schema, write_statistics=False) as file:
             for batch in kernel(batches):
-                count = batch.num_rows
-                rest = (repeated(value, count) for value in (source_version, run_id, moment))
-                values = (_known(batch.column(owner), known), *rest)
-                told = (array.cast(field.type) for array, field in zip(values, origin, strict=True))
-                file.write_batch(pa.RecordBatch.from_arrays([*batch.columns, *told], schema=schema))
-                rows += count
+                file.write_batch(originated(batch))
+                rows += batch.num_rows
         yield pa.RecordBatch.from_arrays([repeated(name, 1), arrow(np.array([rows]))], schema=LEFT)
 
     return leave
+
+
+def with_origin(run: Run, results: pa.Table, source_version: int) -> pa.Table:
+    """The rows with their origin, as `write_staged` leaves them."""
+    originated, schema = _originator(run, source_version)
+    return pa.Table.from_batches([originated(batch) for batch in results.to_batches()], schema)
+
+
+def _originator(run: Run, source_version: int) -> tuple[Callable[[pa.RecordBatch], pa.RecordBatch], pa.Schema]:
+    """The function that puts the origin beside result rows of the run, and the schema it gives. It can be sent to
+    workers."""
+    origin = to_arrow_schema(StructType(list(ORIGIN)), timezone="UTC")
+    schema = pa.schema([*run.plan.result_schema, *origin])
+    owner, known = run.plan.owned(range(1))[0], hashes(run)
+    run_id, moment = run.run_id, time.time_ns() // 1000
+
+    def originated(batch: pa.RecordBatch) -> pa.RecordBatch:
+        rest = (repeated(value, batch.num_rows) for value in (source_version, run_id, moment))
+        values = (_known(batch.column(owner), known), *rest)
+        told = (array.cast(field.type) for array, field in zip(values, origin, strict=True))
+        return pa.RecordBatch.from_arrays([*batch.columns, *told], schema=schema)
+
+    return originated, schema
 
 
 def _known(owner: Any, hashes: Sequence[tuple[int, str]]) -> Any:

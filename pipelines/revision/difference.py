@@ -23,20 +23,32 @@ from pipelines.names import quoted
 from pipelines.revision.affected import Affected
 
 OPERATION = "__trendlake_operation"
+WAS = "__trendlake_was"
+"""The time that a row has in the results, by which MERGE looks for it (a row may move); NULL where it has none yet."""
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 PROVENANCE = ("source_version", "run_id", "computed_at")
 """Columns that say where a row comes from: that they differ is no change of the result."""
+
+ONE_TASK = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.merge.materializeSource": "none",
+    "spark.databricks.delta.merge.repartitionBeforeWrite.enabled": "false",
+}
+"""A MERGE of few rows, which are in memory, into a small table: half the time goes into preparing for more."""
 
 
 @dataclass(frozen=True)
 class Difference:
     """The rows that differ with their `OPERATION`, kept in memory: read from pinned versions only, they are the same
-    however often Spark makes them. `low` to `high` (microseconds) is where in the results' time column they lie."""
+    however often Spark makes them. `low` to `high` (microseconds) is where in the results' time column they lie, and
+    lay. `few`: whether the results are so small a table that one task may go through it."""
 
     rows: DataFrame
     counts: Mapping[str, int]
     low: int
     high: int
+    few: bool = False
 
     @property
     def empty(self) -> bool:
@@ -44,8 +56,8 @@ class Difference:
 
 
 def difference(published: DataFrame, staged: DataFrame, affected: Affected) -> DataFrame:
-    """The rows of the windows and units that differ: as they should be, with `INSERT` or `UPDATE`; as they are, with
-    `DELETE`. `published`: the results; `staged`: all rows that the windows and units should have."""
+    """The rows of the windows and units that differ, with `WAS`: as they should be, with `INSERT` or `UPDATE`; as they
+    are, with `DELETE`. `published`: the results; `staged`: all rows that the windows and units should have."""
     plan = affected.plan
     columns = published.columns
     given = {name.lower() for name in staged.columns}
@@ -60,17 +72,18 @@ def difference(published: DataFrame, staged: DataFrame, affected: Affected) -> D
     kinds = {field.name: field.dataType for field in published.schema.fields}
     shown = [sf.when(wanted, new[name]).otherwise(_side("t", name)).cast(kinds[name]).alias(name) for name in columns]
     joined = old.join(rows, on, "full")
-    return joined.select(*shown, operation.alias(OPERATION)).where(sf.col(OPERATION).isNotNull())
+    was = _side("t", plan.owned(range(1))[0]).alias(WAS)
+    return joined.select(*shown, was, operation.alias(OPERATION)).where(sf.col(OPERATION).isNotNull())
 
 
 def counted(rows: DataFrame, affected: Affected) -> Difference:
     """The difference, made once; who asks for it unpersists its rows."""
     rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-    time = sf.unix_micros(sf.col(quoted(affected.plan.owned(range(1))[0])))
+    time = sf.col(quoted(affected.plan.owned(range(1))[0])), sf.col(WAS)
+    low, high = (sf.unix_micros(end(*time)) for end in (sf.least, sf.greatest))  # of two, where one is NULL, the other
     counts = [sf.count_if(sf.col(OPERATION) == name).alias(name) for name in (INSERT, UPDATE, DELETE)]
-    found = rows.agg(*counts, sf.min(time).alias("low"), sf.max(time).alias("high")).collect()[0].asDict()
-    low, high = found.pop("low") or 0, found.pop("high") or 0
-    return Difference(rows, found, low, high)
+    found = rows.agg(*counts, sf.min(low).alias("low"), sf.max(high).alias("high")).collect()[0].asDict()
+    return Difference(rows, low=found.pop("low") or 0, high=found.pop("high") or 0, counts=found)
 
 
 def commit_difference(
@@ -79,6 +92,9 @@ def commit_difference(
     """Bring the difference into the results, in one commit with `note`, which holds the number it follows in line. None
     where another publication came first: the difference is then one from something else."""
     spark = spark.newSession()  # MERGE takes note and number from the session
+    if told.few:
+        for setting, value in ONE_TASK.items():
+            spark.conf.set(setting, value)
     token = commit_token(**note)
     in_line(spark, name, token)
     target = DeltaTable.forPath(spark, path)
@@ -88,14 +104,14 @@ def commit_difference(
     near = time.between(sf.timestamp_micros(sf.lit(told.low)), sf.timestamp_micros(sf.lit(told.high)))
     key = [_side("t", name).eqNullSafe(_side("c", name)) for name in plan.key]
     operation = sf.col(f"c.{OPERATION}")
-    (
-        target.alias("t")
-        .merge(told.rows.alias("c"), _all(key) & near)
-        .whenMatchedDelete(condition=operation == DELETE)
-        .whenMatchedUpdate(condition=operation == UPDATE, set=values)
-        .whenNotMatchedInsert(condition=operation == INSERT, values=values)
-        .execute()
-    )
+    merge = target.alias("t").merge(told.rows.alias("c"), _all(key) & near)
+    if told.counts[DELETE]:
+        merge = merge.whenMatchedDelete(condition=operation == DELETE)
+    if told.counts[UPDATE]:
+        merge = merge.whenMatchedUpdate(condition=operation == UPDATE, set=values)
+    if told.counts[INSERT]:
+        merge = merge.whenNotMatchedInsert(condition=operation == INSERT, values=values)
+    merge.execute()
     commit = find_commit(spark, path, token)
     return commit if commit.found else None
 

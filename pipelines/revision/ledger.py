@@ -6,14 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from pipelines.commits import Commit, next_number, recent_commits
+from pipelines.commits import Commit, known_commits, next_number
+from pipelines.delta_here import NotHereError, table_here
 from pipelines.revision.coverage import Claim, Segment, claim_of, covered
 from pipelines.runs import NOTED
 from pipelines.warehouse import Warehouse, exists
+
+RECORDS = 100_000
+"""Run records of one pattern that are read in this process."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyP
     path = warehouse.results(name)
     if not exists(spark, path):
         return Ledger(None, 1, ())
-    commits = recent_commits(spark, path, limit=None)
+    commits = known_commits(spark, path)
     newest = commits[0].version
     if newest == 0 and commits[0].operation == "CREATE TABLE":
         return Ledger(0, next_number(commits), (), empty=True)
@@ -67,6 +72,21 @@ def notes(
 
 def _recorded(spark: SparkSession, warehouse: Warehouse, name: str) -> list[tuple[int, dict[str, object]]]:
     """The version of the results and the note, empty where there is none, of each record of a publication."""
+    columns = ("pattern", "status", "results_version", NOTED)
+    try:
+        table = table_here(spark, warehouse.runs)
+        if NOTED not in table.schema.names:
+            return []
+        found = table.rows_with(columns, pa.array([name]), RECORDS).to_pylist()
+        mine = (row for row in found if row["status"] == "succeeded" and row["results_version"] is not None)
+        return [(row["results_version"], json.loads(row[NOTED] or "{}")) for row in mine]
+    except NotHereError:
+        return _recorded_by_spark(spark, warehouse, name)
+
+
+def _recorded_by_spark(
+    spark: SparkSession, warehouse: Warehouse, name: str
+) -> list[tuple[int, dict[str, object]]]:  # fmt: skip
     if not exists(spark, warehouse.runs):
         return []
     table = spark.read.format("delta").load(warehouse.runs)

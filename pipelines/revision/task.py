@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pipelines import quarantine as q
 from pipelines.consistency import last_ready, ready
+from pipelines.delta_here import newest
 from pipelines.errors import StepOrderError
 from pipelines.revision.affected import Stretch, united
 from pipelines.revision.coverage import spans
@@ -13,7 +14,6 @@ from pipelines.revision.ledger import Ledger
 from pipelines.runs import moment
 from pipelines.steps.run import Run
 from pipelines.upstream import missing
-from pipelines.warehouse import exists, latest_version, read_at
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Task:
 def task_of(run: Run, ledger: Ledger) -> Task:
     """As of now. Raises SourceMissingError, SourceSchemaError, StepOrderError (nothing is published)."""
     path = run.warehouse.source(run.contract.name)
-    if not exists(run.spark, path):
+    found = newest(run.spark, path)
+    if found is None:
         raise missing(run.warehouse, run.contract.name)
     mine = [segment for segment in ledger.segments if segment.plan_hash == run.plan.hash]
     if not mine:
@@ -48,8 +49,8 @@ def task_of(run: Run, ledger: Ledger) -> Task:
             f"{run.name} has published nothing {form}that could be revised",
             hint=f"run `trendlake run {run.name}` first",
         )
-    version = latest_version(run.spark, path)
-    q.check_columns(read_at(run.spark, path, version), run.contract)
+    version, schema = found
+    q.check_columns(schema, run.contract)
     published = [segment for segment in mine if segment.version is not None]
     shown = {segment.version for segment in published if segment.version is not None}
     after = min(shown, default=version)

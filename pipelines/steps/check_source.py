@@ -38,7 +38,7 @@ def check_source(run: Run) -> Record:
             raise missing(run.warehouse, run.contract.name)
         record.source_version = latest_version(run.spark, path)
         source = read_at(run.spark, path, record.source_version)
-        q.check_columns(source, run.contract)
+        q.check_columns(source.schema, run.contract)
         inside = q.in_range(run.contract, *run.span)
         _split_and_judge(run, source.where(inside), source.where(~inside), record)
         _within_tolerance(run, record)

@@ -7,6 +7,8 @@ The results are then what a full recomputation at that version would give, in al
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,13 +21,23 @@ from pyspark.sql import functions as sf
 from pipelines import quarantine as q
 from pipelines.commits import told_late
 from pipelines.consistency import time_of
+from pipelines.delta_here import NotHereError
 from pipelines.errors import BusyTableError, ToleranceError
 from pipelines.expecting import verdicts
 from pipelines.results_contract import contract_name, results_contract
 from pipelines.revision.affected import Affected, Stretch, touched_by
 from pipelines.revision.changes import Changes, changes, lost
 from pipelines.revision.coverage import Segment, slice_of
-from pipelines.revision.difference import DELETE, INSERT, UPDATE, commit_difference, counted, difference
+from pipelines.revision.difference import (
+    DELETE,
+    INSERT,
+    UPDATE,
+    Difference,
+    commit_difference,
+    counted,
+    difference,
+)
+from pipelines.revision.here import small_revision
 from pipelines.revision.ledger import Ledger, read_ledger
 from pipelines.revision.task import Task, stale_windows, task_of
 from pipelines.runs import Record, recorded
@@ -74,6 +86,8 @@ def _revised(run: Run, record: Record) -> bool:
     if task.reason is None and task.after == task.version and not task.due:
         record.checks.append(verdict("revision", True, f"nothing new since version {task.version}", "change feed"))
         return True
+    with suppress(NotHereError):
+        return _revised_here(run, ledger, task, record)
     kept: list[DataFrame] = []
     try:
         found, unique = _affected(run, task, record, kept)
@@ -83,10 +97,32 @@ def _revised(run: Run, record: Record) -> bool:
         expected = verdicts.of_revision(run, ledger, found, staged)
         record.checks += expected
         refuse_unexpected(run, record, expected)
-        return _published(run, ledger, found, staged, task, record, unique)
+
+        def against(version: int) -> Difference:
+            return counted(
+                difference(read_at(run.spark, run.warehouse.results(run.name), version), staged, found), found
+            )
+
+        return _published(run, ledger, against, task, record, unique)
     finally:
         for frame in kept:
             frame.unpersist()
+
+
+def _revised_here(run: Run, ledger: Ledger, task: Task, record: Record) -> bool:
+    """A small revision, of which only the commit is Spark's work. Raises NotHereError, with `record` as it was."""
+    checks, small = record.checks, small_revision(run, task, int(ledger.version or 0))
+    record.rows_in, record.rows_out, record.windows = small.changed, small.rows.num_rows, small.found.count
+    record.checks = [*checks, _told(task, small.changed, small.found), *small.checks]
+    if not small.found.stretches:
+        return _quiet(run, ledger, task, record, unique=True)
+    record.interval_from, record.interval_to = small.interval
+    try:
+        return _published(run, ledger, small.difference, task, record, unique=True)
+    except NotHereError:
+        record.checks, record.rows_in, record.rows_out = checks, None, None
+        record.interval_from = record.interval_to = None
+        raise
 
 
 def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> tuple[Affected, bool]:
@@ -112,16 +148,18 @@ def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> tu
             kept.extend((*told.kept, *((found.pairs,) if found.pairs is not None else ())))
             record.rows_quarantined = _quarantine(run, told.bad, task) if told.rows else 0
             record.windows = found.count
-            words = (
-                f"{told.rows} rows changed from version {task.after} to {task.version}: {found.count} windows touched"
-            )
-            record.checks.append(verdict("revision", True, words, "change feed"))
+            record.checks.append(_told(task, told.rows, found))
             return found, told.unique
         reason = told.reason
     found = Affected(run.plan, task.windows)
     record.windows = found.count
     record.checks.append(verdict("revision", True, f"all {found.count} windows computed anew: {reason}", "change feed"))
     return found, False
+
+
+def _told(task: Task, rows: int, found: Affected) -> dict[str, Any]:
+    words = f"{rows} rows changed from version {task.after} to {task.version}: {found.count} windows touched"
+    return verdict("revision", True, words, "change feed")
 
 
 def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
@@ -225,13 +263,13 @@ def _refuse_lost(run: Run, record: Record, lost_rows: int, of: DataFrame) -> Non
 
 
 def _published(
-    run: Run, ledger: Ledger, found: Affected, staged: DataFrame, task: Task, record: Record, unique: bool
+    run: Run, ledger: Ledger, against: Callable[[int], Difference], task: Task, record: Record, unique: bool
 ) -> bool:  # fmt: skip
-    """Commit what differs. Taken again where others published other windows meanwhile; False where the same."""
+    """Commit what differs, `against` a version of the results. Taken again where others published other windows
+    meanwhile; False where the same."""
     path = run.warehouse.results(run.name)
     for _ in range(ATTEMPTS):
-        published = read_at(run.spark, path, int(ledger.version or 0))
-        told = counted(difference(published, staged, found), found)
+        told = against(int(ledger.version or 0))
         try:
             record.results_version = ledger.version
             if told.empty:

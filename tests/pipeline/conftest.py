@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from tests.lineage_events import LINEAGE
 from tests.pipeline.flights import Lake, all_steps, flight, renamed, snowball
 from tests.pipeline.kills import TALLY
-from tests.pipeline.promises import HISTORIES
+from tests.pipeline.promises import HISTORIES, REVISIONS
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """After the tests: the kills by place, the histories by pattern."""
-    for what, told in (("kills", TALLY), ("histories", HISTORIES)):
+    for what, told in (("kills", TALLY), ("histories", HISTORIES), ("revisions", REVISIONS)):
         if told:
             terminalreporter.section(f"{told.total()} {what}")
             for place, number in sorted(told.items()):

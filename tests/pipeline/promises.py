@@ -14,6 +14,8 @@ from tests.pipeline.signals import Signals, in_order, recomputed
 
 HISTORIES: Counter[str] = Counter()
 """Random histories that have come to their end, by pattern; `make chaos` prints them."""
+REVISIONS: Counter[str] = Counter()
+"""Their revisions, by who has computed what they publish."""
 
 
 def agree(lake: Signals, run: Run) -> None:

@@ -191,6 +191,17 @@ def signals(spark: SparkSession, folder: Path, text: str, contract: str = CONTRA
     return made
 
 
+def tidy_batch(rng: random.Random, rows: int) -> list[dict[str, Any]]:
+    """As `batch`, all good, no id twice."""
+    made = batch(rng, rows)
+    for row, ident in zip(made, rng.sample(range(60), rows), strict=True):
+        row["event_id"] = f"e{ident}"
+        row["event_time"] = row["event_time"] or START_US + rng.randrange(6) * DAY_US // 2
+        row["event_type"] = rng.choice("AAAABBC")
+        row["price"] = None if row["price"] is None else min(row["price"], 9)
+    return made
+
+
 def batch(rng: random.Random, rows: int, since: float = 0.0, until: float = 3.0) -> list[dict[str, Any]]:
     """Events of the days `since` to `until`; some break the contract, some ids come twice."""
     made = []
@@ -209,12 +220,13 @@ def batch(rng: random.Random, rows: int, since: float = 0.0, until: float = 3.0)
     return made
 
 
-def change(rng: random.Random, lake: Signals) -> str:
-    """One change of the source, of any sort; its words."""
+def change(rng: random.Random, lake: Signals, *, tidy: bool = False) -> str:
+    """One change of the source, of any sort; its words. A `tidy` one breaks nothing, but an id may come again."""
     ident = f"event_id IN ('e{rng.randrange(60)}', 'e{rng.randrange(60)}', 'e{rng.randrange(60)}')"
-    what = rng.choice(["late", "delete", "reprice", "move", "retime", "remark", "break", "repair"])
+    sorts = ["late", "delete", "reprice", "move", "retime", "remark", "break", "repair"]
+    what = rng.choice(sorts[:-2] if tidy else sorts)
     if what == "late":
-        lake.insert(batch(rng, rng.randrange(1, 6)))
+        lake.insert((tidy_batch if tidy else batch)(rng, rng.randrange(1, 3 if tidy else 6)))
         return what
     sets = {
         "reprice": f"price = {rng.randrange(9)}",

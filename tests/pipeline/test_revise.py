@@ -83,6 +83,7 @@ def test_late_changed_and_deleted_events(lake: Lake, capsys: pytest.CaptureFixtu
     record = revised(run, "v1")
     assert told(record) == "7 rows changed from version 1 to 3: 3 windows touched"
     assert changed(record) == (1, 1, 1)
+    assert record.staged_version is None, "so small a revision is computed in this process"
     assert counts(lake, run) == {("UA", 1): 15, ("UA", 2): 3, ("B6", 5): 1}
     commits = recent_commits(lake.spark, path)
     assert [commit.version for commit in commits if commit.version > before] == [before + 1]

@@ -10,17 +10,20 @@ import os
 import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from pipelines.revision import here
 from pipelines.steps.revise import revise
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import HISTORIES as DONE
-from tests.pipeline.promises import agree, replayed
-from tests.pipeline.signals import ALWAYS, PATTERNS, batch, change, signals
+from tests.pipeline.promises import REVISIONS, agree, replayed
+from tests.pipeline.signals import ALWAYS, DAY_US, PATTERNS, START_US, batch, change, signals, tidy_batch
 from tests.property.profile import CI
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -30,22 +33,46 @@ FIRST_DAY, LAST_DAY = 0.5, 2.5
 """The first half day and the last are not asked for: what happens there is not published."""
 
 
+@pytest.mark.parametrize("most", [0, here.ROWS])
+def test_a_row_that_moves_in_time(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
+    """Its key stays: it is told apart by its events, not by when they were."""
+    monkeypatch.setattr(here, "ROWS", most)
+    lake = signals(spark, tmp_path / "project", PATTERNS["arcs that come and go"])
+    row = {"event_id": "e1", "event_time": START_US + DAY_US, "event_type": "B", "place": "n", "price": 1, "remark": ""}
+    hours = (0, 1, 2)
+    events = [row | {"event_id": f"e{n}", "event_time": START_US + DAY_US + n * DAY_US // 24} for n in hours]
+    lake.insert(events)
+    run = lake.run(FIRST_DAY, LAST_DAY, "first")
+    all_steps(run)
+    for step, interval in enumerate(("30 MINUTES", "7 HOURS")):
+        lake.sql(f"UPDATE signals SET event_time = event_time + INTERVAL {interval}")
+        record = revise(renamed(run, f"moved {step}"))
+        assert (record.staged_version is None) == (most > 0)
+        assert record.rows_inserted == record.rows_deleted == 0 < (record.rows_updated or 0)
+        agree(lake, run)
+    replayed(lake, run)
+
+
 @pytest.mark.parametrize("pattern", PATTERNS if "TRENDLAKE_CHAOS" in os.environ else ALWAYS)
 @settings(CI, max_examples=HISTORIES, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_revision_is_a_recomputation(spark: SparkSession, pattern: str, seed: int) -> None:
-    """Random events, a run, and changes of every sort, revised after some of them."""
+    """Random events, a run, and changes of every sort, revised after some of them, by Spark or in this process."""
     rng = random.Random(f"{pattern} {seed}")
     with TemporaryDirectory() as folder:
         lake = signals(spark, Path(folder) / "project", PATTERNS[pattern])
-        lake.insert(batch(rng, 40))
+        tidy = rng.random() < 0.6
+        lake.insert(tidy_batch(rng, 40) if tidy else batch(rng, 40))
         run = lake.run(FIRST_DAY, LAST_DAY, "first")
         all_steps(run)
         agree(lake, run)
         for number in range(rng.randrange(2, 4)):
-            done = [change(rng, lake) for _ in range(rng.randrange(1, 4))]
-            record = revise(renamed(run, f"revision {number}"))
-            note(f"{done}: {record.rows_inserted}, {record.rows_updated}, {record.rows_deleted}")
+            done = [change(rng, lake, tidy=tidy) for _ in range(rng.randrange(1, 4))]
+            with patch.object(here, "ROWS", rng.choice([0, here.ROWS, here.ROWS])):  # 0: all is left to Spark
+                record = revise(renamed(run, f"revision {number}"))
+            road = "here" if record.rows_out is not None and record.staged_version is None else "by Spark"
+            REVISIONS[road] += 1
+            note(f"{done}, {road}: {record.rows_inserted}, {record.rows_updated}, {record.rows_deleted}")
             agree(lake, run)
         replayed(lake, run)
         DONE[pattern] += 1

@@ -1,0 +1,242 @@
+"""Delta tables on this machine's disk, read in this process: history, rows, change feed.
+
+Spark plans a job for each of these questions, which takes longer than to answer it of a small table. delta-rs says
+which files a version consists of, and appends; the files are read as the workers read them (`pipelines.files`), and a
+commit as the protocol has it. Only what has but one reading is read so; for all else `NotHereError` says why, and the
+caller asks Spark: there is nothing that only this module reads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
+from deltalake.exceptions import DeltaError
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from pipelines.errors import OtherwiseWrittenError
+from pipelines.files import HARMLESS, plain_batches
+from pipelines.warehouse import exists, latest_version, on_disk, read_at
+
+Array = Any
+Action = dict[str, Any]
+CHANGE = "_change_type"
+FEED_ON = "delta.enableChangeDataFeed"
+PLAIN_PATH = re.compile(r"[^%#?\[\]]+")
+"""Of other paths some of delta-rs's answers are wrong."""
+PLAIN_FILE = re.compile(r"[\w\-./]+", re.ASCII)
+"""A file in the table's folder, under the name that the log gives it."""
+FILES = 2_000
+"""Files that are opened one after the other; Delta's own statistics would pass over most of more."""
+
+
+class NotHereError(Exception):
+    """What was asked can't be said without Spark; never shown to a user."""
+
+
+@contextmanager
+def here() -> Iterator[None]:
+    """Turns what delta-rs, Arrow and the reader of files raise into NotHereError."""
+    try:
+        yield
+    except (DeltaError, pa.ArrowException, OtherwiseWrittenError, OSError, ValueError, TypeError, KeyError) as error:
+        raise NotHereError(f"{type(error).__name__}: {error}") from error
+
+
+@dataclass(frozen=True)
+class TableHere:
+    """One version of a table, in `folder`: its columns and the files that hold its rows."""
+
+    folder: Path
+    version: int
+    schema: StructType
+    files: tuple[str, ...]
+    row_count: int | None
+    """As the log says it; None where it does not for each file."""
+
+    def rows(self, names: Sequence[str], time: str, slices: Sequence[tuple[int, int]], most: int) -> pa.Table:
+        """Columns `names` of the rows whose `time` lies in one of the half-open `slices`, microseconds. Raises
+        NotHereError where they are more than `most`."""
+
+        def inside(batch: pa.RecordBatch) -> Array:
+            moment = batch.column(time).cast(pa.int64())
+            return reduce(pc.or_, [pc.and_(pc.greater_equal(moment, a), pc.less(moment, b)) for a, b in slices])
+
+        asked = list(dict.fromkeys((*names, time)))
+        return self._scan(asked, inside, most, lambda file: _groups_near(file, time, slices)).select(list(names))
+
+    def rows_with(self, names: Sequence[str], values: pa.Array, most: int) -> pa.Table:
+        """Columns `names` of the rows whose first of them has one of `values`; NULL has itself. Raises as `rows`."""
+        return self._scan(names, lambda batch: pc.is_in(batch.column(names[0]), values), most)
+
+    def _scan(
+        self, names: Sequence[str], kept: Callable[[pa.RecordBatch], Array], most: int,
+        groups: Callable[[Any], Sequence[int]] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        with here():
+            schema = _arrow(self.schema, names)
+            found = (
+                batch.filter(kept(batch))
+                for name in self.files
+                for batch in plain_batches(f"{self.folder}/{name}", schema, groups or _all_groups, threads=True)
+            )
+            return pa.Table.from_batches(_held(found, most), schema)
+
+    def feed(self, names: Sequence[str], after: int, most: int) -> pa.Table:
+        """Columns `names` and `CHANGE` of what the versions `after` + 1 to this one have changed. Raises NotHereError
+        where that cannot be told, or the rows are more than `most`.
+
+        Delta's protocol, "Add CDC File": a commit with such files has its changes there, any other in the files that it
+        adds and removes."""
+        with here():
+            if DeltaTable(self.folder, version=after).metadata().configuration.get(FEED_ON) != "true":
+                raise NotHereError(f"the change feed was off in version {after}")
+            schema = _arrow(self.schema, names).append(pa.field(CHANGE, pa.string()))
+            parts = [part for version in range(after + 1, self.version + 1) for part in self._changed(version)]
+            found = (
+                batch
+                for path, word in parts
+                for batch in plain_batches(path, schema, _all_groups, constant=(CHANGE, word) if word else None)
+            )
+            return pa.Table.from_batches(_held(found, most), schema)
+
+    def _changed(self, version: int) -> Iterator[tuple[str, str | None]]:
+        """The files that tell what a commit has changed, and of each the `CHANGE` of all its rows, where no column of
+        its own says it."""
+        actions = commit_actions(self.folder, version)
+        if any(word in action for action in actions for word in ("metaData", "protocol")):
+            raise NotHereError(f"version {version} is another form of the table")
+        found: list[tuple[Action, str | None]] = [(action["cdc"], None) for action in actions if "cdc" in action]
+        if not found:
+            sides = (("add", "insert"), ("remove", "delete"))
+            both = ((action[side], word) for action in actions for side, word in sides if side in action)
+            found = [(item, word) for item, word in both if item["dataChange"]]
+        for item, word in found:
+            if item.get("deletionVector") or item.get("partitionValues") or not PLAIN_FILE.fullmatch(item["path"]):
+                raise NotHereError(f"version {version}: rows that are not as they lie in a file")
+            yield f"{self.folder}/{item['path']}", word
+
+
+def table_here(spark: SparkSession, path: str, version: int | None = None) -> TableHere:
+    """The table at `path` at a version, the newest where none is named.
+
+    Raises NotHereError: it is not on this machine's disk, or there is none, or its files do not hold its rows as they
+    are (partitions, deletion vectors, column mapping and the like).
+    """
+    folder = _folder_of(spark, path)
+    with here():
+        table = DeltaTable(folder, version=version)
+        about, features = table.metadata(), set(table.protocol().reader_features or ())
+        mapping = about.configuration.get("delta.columnMapping.mode", "none")
+        if about.partition_columns or features - HARMLESS or mapping != "none":
+            raise NotHereError(f"partitioned, or with features of its own: {sorted(features)}, {mapping}")
+        added = pa.table(table.get_add_actions(flatten=True))
+        files, counts = tuple(added["path"].to_pylist()), added["num_records"]
+        if len(files) > FILES or not all(PLAIN_FILE.fullmatch(name) for name in files):
+            raise NotHereError(f"{len(files)} files, or some that lie elsewhere")
+        rows = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
+        schema = StructType.fromJson(json.loads(table.schema().to_json()))
+        return TableHere(folder, int(table.version()), schema, files, rows)
+
+
+def commit_infos(spark: SparkSession, path: str, limit: int | None = None) -> list[tuple[int, Action]]:
+    """What the newest commits (all that the log has, where there is no `limit`) say of themselves, with their versions,
+    the newest first. Raises NotHereError."""
+    folder = _folder_of(spark, path)
+    with here():
+        versions = sorted((int(file.stem) for file in (folder / "_delta_log").glob("[0-9]*.json")), reverse=True)
+        if not versions:
+            raise NotHereError(f"no commit in the log of {path}")
+        infos = ((version, commit_actions(folder, version)) for version in versions[:limit])
+        return [(v, next((item["commitInfo"] for item in actions if "commitInfo" in item), {})) for v, actions in infos]
+
+
+def commit_actions(folder: Path, version: int) -> list[Action]:
+    return [json.loads(line) for line in (folder / "_delta_log" / f"{version:020d}.json").read_text().splitlines()]
+
+
+def append_here(spark: SparkSession, path: str, rows: pa.Table) -> None:
+    """Append `rows` to the table at `path` in a commit of their own, columns that it lacks too. Raises NotHereError;
+    where that is not because there is no such table here, the commit may have been made."""
+    folder = _folder_of(spark, path)
+    with here():
+        # Old logs are left to Delta, which knows what a checkpoint of its own holds.
+        hooks = PostCommitHookProperties(cleanup_expired_logs=False)
+        write_deltalake(
+            DeltaTable(folder), rows, mode="append", schema_mode="merge", post_commithook_properties=hooks
+        )  # fmt: skip
+
+
+def newest(spark: SparkSession, path: str) -> tuple[int, StructType] | None:
+    """The newest version of the table at `path`, wherever that is, and its columns; None where there is no table."""
+    try:
+        table = table_here(spark, path)
+        return table.version, table.schema
+    except NotHereError:
+        if not exists(spark, path):
+            return None
+        version = latest_version(spark, path)
+        return version, read_at(spark, path, version).schema
+
+
+def _folder_of(spark: SparkSession, path: str) -> Path:
+    folder = on_disk(spark, path)
+    if folder is None or not PLAIN_PATH.fullmatch(str(folder)) or not (folder / "_delta_log").is_dir():
+        raise NotHereError(f"no table on disk at {path}")
+    return folder
+
+
+def _arrow(schema: StructType, names: Sequence[str]) -> pa.Schema:
+    """Arrow's types of the columns. Raises NotHereError where one needs Spark to read it: a padded text, say."""
+    fields = [schema[name] for name in names]
+    if any(field.metadata.keys() - {"comment"} for field in fields):
+        raise NotHereError("a column with more to it than its type")
+    told = pa.schema(list(to_arrow_schema(StructType(fields), timezone="UTC")))
+    for kind in told.types:
+        if pa.types.is_nested(kind) and not (pa.types.is_list(kind) and pa.types.is_string(kind.value_type)):
+            raise NotHereError(f"a column of {kind}")
+    return told
+
+
+def _all_groups(file: Any) -> Sequence[int]:
+    return range(file.num_row_groups)
+
+
+def _groups_near(file: Any, time: str, slices: Iterable[tuple[int, int]]) -> Sequence[int]:
+    """The row groups of a Parquet file that may have rows in the slices, by the file's own statistics: those in the log
+    are cut off at milliseconds, and wrong of moments that nanoseconds cannot count."""
+    names = [file.schema.column(i).path for i in range(len(file.schema))]
+    if time not in names:
+        return _all_groups(file)
+    at = names.index(time)
+    kind = json.loads(file.schema.column(at).logical_type.to_json())
+    if file.schema.column(at).physical_type != "INT64" or kind.get("timeUnit") != "microseconds":
+        return _all_groups(file)
+    found = []
+    for group in range(file.num_row_groups):
+        told = file.metadata.row_group(group).column(at).statistics
+        ends = (told.min_raw, told.max_raw) if told is not None and told.has_min_max else None
+        if ends is None or any(ends[0] < high and ends[1] >= low for low, high in slices):
+            found.append(group)
+    return found
+
+
+def _held(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:
+    held, rows = [], 0
+    for batch in batches:
+        rows += batch.num_rows
+        if rows > most:
+            raise NotHereError(f"more than {most} rows")
+        held.append(batch)
+    return held
