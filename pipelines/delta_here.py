@@ -104,6 +104,8 @@ class TableHere:
                 raise NotHereError(f"the change feed was off in version {after}")
             schema = _arrow(self.schema, names).append(pa.field(CHANGE, pa.string()))
             parts = [part for version in range(after + 1, self.version + 1) for part in self._changed(version)]
+            if len(parts) > FILES:
+                raise NotHereError(f"changes in {len(parts)} files")
             found = (
                 batch
                 for path, word in parts
@@ -136,6 +138,9 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
     """
     folder = _folder_of(spark, path)
     with here():
+        checkpoint = folder / "_delta_log" / "_last_checkpoint"
+        if checkpoint.exists() and json.loads(checkpoint.read_text()).get("numOfAddFiles", 0) > FILES:
+            raise NotHereError("many files")  # to say which they are would take long
         table = DeltaTable(folder, version=version)
         about, features = table.metadata(), set(table.protocol().reader_features or ())
         mapping = about.configuration.get("delta.columnMapping.mode", "none")

@@ -48,6 +48,8 @@ class Hunt:
     """More options for the victims' JVMs."""
     file: str | None = None
     """The repaired rows that are replayed, where that is the work."""
+    tidy: bool = False
+    """Whether what happens to the source breaks nothing, so that revisions are small."""
     before: list[dict[str, Any]] = field(default_factory=list)
     wanted: list[dict[str, Any]] = field(default_factory=list)
     seen: int = 0
@@ -71,7 +73,7 @@ class Hunt:
         while True:
             if not first:
                 for _ in range(self.rng.randrange(2, 5)):
-                    change(self.rng, self.lake)
+                    change(self.rng, self.lake, tidy=self.tidy)
             self.wanted = recomputed(self.run, self.lake.version(), self.run.windows)
             if self.wanted != self.before:
                 return
@@ -231,8 +233,8 @@ class Hunt:
 
 
 @contextmanager
-def hunting(lake: Signals, run: Run, seed: object, java: str = "") -> Iterator[Hunt]:
-    hunt = Hunt(lake, run, random.Random(str(seed)), java)
+def hunting(lake: Signals, run: Run, seed: object, java: str = "", *, tidy: bool = False) -> Iterator[Hunt]:
+    hunt = Hunt(lake, run, random.Random(str(seed)), java, tidy=tidy)
     try:
         yield hunt
     finally:

@@ -15,6 +15,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from pipelines import delta_here
 from pipelines.delta_here import CHANGE, NotHereError, append_here, commit_infos, newest, table_here
 from pipelines.frames import frame_of
 from pipelines.warehouse import FED, latest_version, read_at
@@ -140,6 +141,26 @@ def test_moments_of_all_ages(spark: SparkSession, tmp_path: Path, way: str) -> N
     for ranges in slices:
         wanted = {ident for ident, at in everything if at is not None and any(a <= at < b for a, b in ranges)}
         assert set(table.rows(["id"], "at", ranges, MANY)["id"].to_pylist()) == wanted, ranges
+
+
+def test_many_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark passes over most of them; the checkpoint says how many there are before any is listed."""
+    path = made(spark, tmp_path / "t", checkpointInterval="6")
+    for number in range(6):
+        write(spark, path, rows(number, 1))
+    monkeypatch.setattr(delta_here, "FILES", 6)
+    assert table_here(spark, path).feed(NAMES, 0, MANY).num_rows == 6
+    monkeypatch.setattr(delta_here, "FILES", 5)
+    with pytest.raises(NotHereError, match="many files"):
+        table_here(spark, path)
+    (tmp_path / "t" / "_delta_log" / "_last_checkpoint").unlink()
+    with pytest.raises(NotHereError, match="6 files"):
+        table_here(spark, path)
+    monkeypatch.setattr(delta_here, "FILES", 6)
+    table = table_here(spark, path)
+    monkeypatch.setattr(delta_here, "FILES", 5)
+    with pytest.raises(NotHereError, match="changes in 6 files"):
+        table.feed(NAMES, 0, MANY)
 
 
 def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:

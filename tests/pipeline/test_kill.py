@@ -21,20 +21,21 @@ from tests.pipeline.drivers import REVISE, RUN, Victim, classes_archived
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.kills import Hunt, at_file, at_random, hunting
 from tests.pipeline.promises import replayed
-from tests.pipeline.signals import PATTERNS, Signals, batch, signals
+from tests.pipeline.signals import PATTERNS, Signals, batch, signals, tidy_batch
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 KILLS = int(os.environ.get("TRENDLAKE_KILLS", "0"))
 FIRST_DAY, LAST_DAY = 0.5, 2.5
+SMALL = ("merging results", "writing run record")
 FILES = 24
 """Entries that a run adds to its tables' folders, about."""
 
 
-def begun(spark: SparkSession, folder: Path) -> tuple[Signals, Run]:
+def begun(spark: SparkSession, folder: Path, *, tidy: bool = False) -> tuple[Signals, Run]:
     """A lake with some signals, and the run of all its days."""
     lake = signals(spark, folder, PATTERNS["plain"])
-    lake.insert(batch(random.Random(1), 40))
+    lake.insert((tidy_batch if tidy else batch)(random.Random(1), 40))
     return lake, lake.run(FIRST_DAY, LAST_DAY, "any")
 
 
@@ -52,6 +53,25 @@ def test_a_run_killed_around_its_commit(spark: SparkSession, tmp_path: Path) -> 
         hunt.done()
         hunt.finish(RUN, "second")
         assert_told(hunt, "publish", "second")
+    replayed(lake, run)
+
+
+def test_a_small_revision_killed(spark: SparkSession, tmp_path: Path) -> None:
+    """One that Spark only commits: after its commit, or at each boundary in turn (`make chaos`)."""
+    lake, run = begun(spark, tmp_path / "project", tidy=True)
+    with hunting(lake, run, 2, tidy=True) as hunt:
+        hunt.change(first=True)
+        all_steps(renamed(run, "first"))
+        hunt.change()
+        if KILLS:
+            hunt.each_boundary(REVISE, "small")
+        else:
+            assert not hunt.attempt(REVISE, "small", "after merging results")
+            hunt.done()
+            hunt.finish(REVISE, "small")
+            assert_told(hunt, "revise", "small")
+        passed = {place for _, places in hunt.attempts["small"] for place in places}
+        assert passed <= {f"{when} {what}" for when in ("before", "after") for what in SMALL}
     replayed(lake, run)
 
 

@@ -26,9 +26,11 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import DataFrameWriter
 
+from pipelines import delta_here
 from pipelines.profile import Profile
 from pipelines.project import Project, find_project
 from pipelines.repair import replay
+from pipelines.revision import here
 from pipelines.session import DRIVER, EXECUTOR, find_jars, start_session
 from pipelines.sources.files import read_file
 from pipelines.steps import compute as compute_step
@@ -118,7 +120,7 @@ def table_of(path: str) -> str:
 
 
 def watch(boundaries: Boundaries) -> None:
-    """Boundaries around all that pyspark and Delta write."""
+    """Boundaries around all that pyspark, Delta and delta-rs write."""
     located = DeltaTableBuilder.location
 
     def location(builder: Any, path: str) -> DeltaTableBuilder:
@@ -128,14 +130,16 @@ def watch(boundaries: Boundaries) -> None:
     DeltaTableBuilder.location = location  # type: ignore[method-assign]
     boundaries.around(DataFrameWriter, "save", lambda writer, path: f"writing {table_of(path)}")
     boundaries.around(compute_step, "leave_staged", lambda *_: "writing staging")
+    boundaries.around(delta_here, "write_deltalake", lambda *_, **__: "writing run record")
     boundaries.around(DeltaTableBuilder, "execute", lambda builder: f"creating {table_of(builder.place)}")
     boundaries.around(DeltaMergeBuilder, "execute", lambda builder: f"merging {boundaries.merged}")
 
 
 @contextmanager
 def holding(marker: str | None) -> Iterator[None]:
-    """The first kernel of all waits, once, for whoever kills its process or its executor."""
-    real = compute_step.kernel_of
+    """The first kernel of all waits, once, for whoever kills its process or its executor: it runs in one, where no
+    revision is small."""
+    real, rows = compute_step.kernel_of, here.ROWS
 
     def held_kernel(*args: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         kernel = real(*args)
@@ -152,10 +156,11 @@ def holding(marker: str | None) -> Iterator[None]:
 
     if marker is not None:
         compute_step.kernel_of = held_kernel  # type: ignore[assignment]
+        here.ROWS = 0
     try:
         yield
     finally:
-        compute_step.kernel_of = real
+        compute_step.kernel_of, here.ROWS = real, rows
 
 
 def profile_of(folder: Path, master: str) -> Profile:
