@@ -7,13 +7,14 @@ this one a no-op, which is seen, and tried again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from delta.tables import DeltaTable
-from pyspark import StorageLevel
+from pyspark import InheritableThread, StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -84,6 +85,23 @@ def counted(rows: DataFrame, affected: Affected) -> Difference:
     counts = [sf.count_if(sf.col(OPERATION) == name).alias(name) for name in (INSERT, UPDATE, DELETE)]
     found = rows.agg(*counts, sf.min(low).alias("low"), sf.max(high).alias("high")).collect()[0].asDict()
     return Difference(rows, low=found.pop("low") or 0, high=found.pop("high") or 0, counts=found)
+
+
+@contextmanager
+def foreseen(spark: SparkSession, path: str) -> Iterator[None]:
+    """A commit to the table at `path` follows the body, most likely: while that runs, Delta replays the table's log, as
+    it would first of all then (which files there are, which transactions there were)."""
+
+    def replay() -> None:
+        with suppress(Exception):  # the commit meets the same error, and tells of it
+            DeltaTable.forPath(spark, path).detail().collect()
+
+    thread = InheritableThread(target=replay)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def commit_difference(

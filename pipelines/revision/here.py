@@ -30,7 +30,7 @@ from pipelines.frames import frame_of
 from pipelines.results_contract import contract_name, results_contract
 from pipelines.revision.affected import MOST, Affected, Stretch, united
 from pipelines.revision.coverage import slice_of
-from pipelines.revision.difference import DELETE, INSERT, OPERATION, PROVENANCE, UPDATE, WAS, Difference
+from pipelines.revision.difference import DELETE, INSERT, OPERATION, PROVENANCE, UPDATE, WAS, Difference, foreseen
 from pipelines.revision.task import Task
 from pipelines.split_here import split_alone
 from pipelines.staging import with_origin
@@ -115,14 +115,21 @@ def _small(run: Run, task: Task, results_version: int) -> Small:
         raise NotHereError("windows all over the place")
     there = _published(run, results_version, found)
     rows = with_origin(_hull(run, found), _computed(run, source, found), task.version)
+    with foreseen(run.spark, run.warehouse.results(run.name)):  # reading takes all cores, judging one
+        checks = _judged(run, rows)
+    return Small(run, found, rows, net.num_rows, checks, there)
+
+
+def _judged(run: Run, rows: pa.Table) -> tuple[dict[str, Any], ...]:
+    """The verdicts of the results contract. Raises NotHereError where one is against the rows."""
     if rows.num_rows > ROWS:
         raise NotHereError("too many rows")
-    checked = results_contract(run.project.contract_path(contract_name(plan)), plan, run.name)
-    checks = judge_table(run.spark, rows, checked, f"results_{run.name}")
-    warnings = {rule.name for rule in checked.rules if rule.warning}
+    contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
+    checks = judge_table(run.spark, rows, contract, f"results_{run.name}")
+    warnings = {rule.name for rule in contract.rules if rule.warning}
     if any(not item["success"] and item["check"] not in warnings for item in checks):
         raise NotHereError("rows that are not published: they are staged, to be looked at")
-    return Small(run, found, rows, net.num_rows, tuple(checks), there)
+    return tuple(checks)
 
 
 def _published(run: Run, version: int, found: Affected) -> Published:
