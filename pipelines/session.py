@@ -41,6 +41,9 @@ ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_
 """Arrow does not check the bounds of each value again in Java, as Spark has made room for it: a fifth of what it
 takes to hand rows to Python."""
 WHOLE_STAGE = "spark.sql.codegen.wholeStage"
+ARCHIVE = "classes.jsa"
+"""What `scripts/class_archive.py` has left: Spark's Java classes, read and verified (class data sharing), so that it is
+up in half the time. Java sees whether they are of the jars at hand, and does without where not."""
 CLONE = Path(__file__).resolve().parents[1] / ".trendlake"
 """The state folder of the clone, which `make setup` fills: projects that `trendlake init` made elsewhere use it."""
 LOG4J = f"""\
@@ -97,6 +100,8 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
     settings = settings_of(profile)
     settings.setdefault("spark.sql.warehouse.dir", str(project.state / "spark-warehouse"))
     settings[DRIVER] = f"{settings[DRIVER]} -Dlog4j2.configurationFile={_logging(project)}"
+    if not submitted:
+        settings[DRIVER] = f"{_archived(project)} {settings[DRIVER]}"
     for key, value in settings.items():
         builder = builder.config(key, value)
     if not submitted:
@@ -112,6 +117,15 @@ def settings_of(profile: Profile) -> dict[str, str]:
     """Trendlake's settings of Spark and the profile's."""
     settings = DEFAULTS | profile.spark | FIXED
     return settings | {name: f"{settings[name]} {ARROW}" for name in (DRIVER, EXECUTOR)}
+
+
+def _archived(project: Project) -> str:
+    """Options by which the driver's Java finds the archive of classes, where there is one; before the profile's."""
+    archive = _set_up(project, ARCHIVE).resolve()
+    if not archive.is_file() or "ArchiveClassesAtExit" in os.environ.get("SPARK_SUBMIT_OPTS", ""):
+        return ""
+    # Java would say on stdout, where a command's document for programs goes, that an archive is of other jars.
+    return f'"-XX:SharedArchiveFile={archive}" -Xlog:disable'
 
 
 @contextmanager

@@ -12,11 +12,9 @@ from typing import TextIO, cast
 
 from pipelines.project import find_project
 from pipelines.session import jars_folder
-from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
 from tests.conftest import ROOT
-from tests.pipeline.signals import Signals
-from tests.pipeline.victim import JAVA, Order
+from tests.pipeline.victim import Order
 
 PATIENCE = 300.0
 """Seconds."""
@@ -26,9 +24,9 @@ RUN, REVISE = tuple(STEPS), ("revise",)
 class Victim:
     """A driver, started ahead: its JVM comes up while the last one's traces are looked at."""
 
-    def __init__(self, folder: Path, number: int, java: str = "", master: str = "local[1]") -> None:
+    def __init__(self, folder: Path, number: int, master: str = "local[1]") -> None:
         self.log = folder / f"victim_{number}.log"
-        env = os.environ | {"TRENDLAKE_JARS": str(jars_folder(find_project(ROOT))), "PYTHONPATH": str(ROOT), JAVA: java}
+        env = os.environ | {"TRENDLAKE_JARS": str(jars_folder(find_project(ROOT))), "PYTHONPATH": str(ROOT)}
         env["SPARK_LAUNCHER_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
         command = [sys.executable, "-m", "tests.pipeline.victim", str(folder), master]
         with self.log.open("wb") as errors:
@@ -70,19 +68,6 @@ class Victim:
             return True
         assert self.process.wait(PATIENCE) == -signal.SIGKILL, self.log.read_text()
         return False
-
-
-def classes_archived(lake: Signals, run: Run, archive: Path) -> str:
-    """Options by which a victim's JVM finds the classes of one that has done a run and a revision, in `archive`."""
-    trained = Victim(lake.project.root, 0, f"-XX:ArchiveClassesAtExit={archive} -Xlog:disable")
-    places = str(lake.project.root / "training")
-    trained.order(Order(lake.pattern, (*RUN, *REVISE), "training", run.start_us, run.end_us, places))
-    assert trained.told() == "survived", trained.log.read_text()
-    cast(TextIO, trained.process.stdin).close()
-    trained.process.wait(PATIENCE)
-    trained.kill()
-    assert archive.is_file()
-    return f"-XX:SharedArchiveFile={archive} -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 
 
 def executor_of(process: int) -> int:

@@ -44,8 +44,6 @@ class Hunt:
     lake: Signals
     run: Run
     rng: random.Random
-    java: str = ""
-    """More options for the victims' JVMs."""
     file: str | None = None
     """The repaired rows that are replayed, where that is the work."""
     tidy: bool = False
@@ -79,7 +77,7 @@ class Hunt:
                 return
 
     def victim(self) -> Victim:
-        mine = self.spare or Victim(self.folder, next(self.numbers), self.java)
+        mine = self.spare or Victim(self.folder, next(self.numbers))
         self.spare = None
         return mine
 
@@ -96,7 +94,7 @@ class Hunt:
             victim.order(
                 Order(self.lake.pattern, steps, run_id, *bounds, str(places), kill_at, file=self.file)
             )  # fmt: skip
-            self.spare = Victim(self.folder, next(self.numbers), self.java)  # comes up while this one works
+            self.spare = Victim(self.folder, next(self.numbers))  # comes up while this one works
             if killer is not None:
                 killer(self, victim)
             survived = victim.survived()
@@ -233,8 +231,8 @@ class Hunt:
 
 
 @contextmanager
-def hunting(lake: Signals, run: Run, seed: object, java: str = "", *, tidy: bool = False) -> Iterator[Hunt]:
-    hunt = Hunt(lake, run, random.Random(str(seed)), java, tidy=tidy)
+def hunting(lake: Signals, run: Run, seed: object, *, tidy: bool = False) -> Iterator[Hunt]:
+    hunt = Hunt(lake, run, random.Random(str(seed)), tidy=tidy)
     try:
         yield hunt
     finally:

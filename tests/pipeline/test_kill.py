@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pipelines.runs import Stage, find
 from pipelines.steps.run import Run
 from tests.conftest import IN_CHAOS
-from tests.pipeline.drivers import REVISE, RUN, Victim, classes_archived
+from tests.pipeline.drivers import REVISE, RUN, Victim
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.kills import Hunt, at_file, at_random, hunting
 from tests.pipeline.promises import replayed
@@ -122,25 +122,16 @@ def test_killed_executors(spark: SparkSession, tmp_path: Path) -> None:
     replayed(lake, run)
 
 
-@pytest.fixture(scope="module")
-def java(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Options that let a victim's JVM start in half the time: worth their while for many."""
-    folder = tmp_path_factory.mktemp("classes")
-    lake = signals(spark, folder / "project", PATTERNS["plain"])
-    lake.insert(batch(random.Random(0), 40))
-    return classes_archived(lake, lake.run(FIRST_DAY, LAST_DAY, "any"), folder / "classes.jsa")
-
-
 @pytest.mark.parametrize("number", range(len(PATTERNS)))
 @pytest.mark.skipif(not KILLS, reason="make chaos")
-def test_killed_drivers(spark: SparkSession, java: str, number: int, tmp_path: Path) -> None:
+def test_killed_drivers(spark: SparkSession, number: int, tmp_path: Path) -> None:
     """A first run, a revision or a later run killed at each boundary in turn; then both at random moments."""
     name = list(PATTERNS)[number]
     rng = random.Random(name)
     lake = signals(spark, tmp_path / "project", PATTERNS[name])
     lake.insert(batch(rng, 40))
     run = lake.run(FIRST_DAY, LAST_DAY, "any")
-    with hunting(lake, run, name, java) as hunt:
+    with hunting(lake, run, name) as hunt:
         hunt.change(first=True)
         if number % 3 == 0:
             hunt.each_boundary(RUN, "first")  # all tables are made

@@ -15,31 +15,28 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
 from delta.tables import DeltaMergeBuilder, DeltaTableBuilder
-from py4j.protocol import Py4JError
-from pyspark import SparkContext
 from pyspark.sql import DataFrameWriter
 
 from pipelines import delta_here
 from pipelines.profile import Profile
-from pipelines.project import Project, find_project
+from pipelines.project import Project
 from pipelines.repair import replay
 from pipelines.revision import here
-from pipelines.session import DRIVER, EXECUTOR, find_jars, start_session
+from pipelines.session import EXECUTOR, start_session
 from pipelines.sources.files import read_file
 from pipelines.steps import compute as compute_step
 from pipelines.steps.revise import revise
 from pipelines.steps.run import Run, prepare
 from pipelines.steps.sequence import STEPS
-from tests.conftest import FEW_ROWS, ROOT, SETTINGS
+from tests.conftest import FEW_ROWS, SETTINGS
 
-JAVA = "TRENDLAKE_VICTIM_JAVA"
 """Variable: more options for the victim's JVM."""
 REPLAY = ("replay",)
 HELD = 60.0
@@ -164,10 +161,8 @@ def holding(marker: str | None) -> Iterator[None]:
 
 
 def profile_of(folder: Path, master: str) -> Profile:
-    """Light: one small JVM. Delta on Java's own class path, so that an archive of classes holds it too."""
+    """Light: one small JVM."""
     own = {
-        DRIVER: f"{SETTINGS[DRIVER]} {os.environ.get(JAVA, '')}",
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, find_jars(find_project(ROOT)))),
         EXECUTOR: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.memory": "1g",
         "spark.sql.shuffle.partitions": "1",
@@ -191,8 +186,6 @@ def main(folder: Path, master: str) -> None:
             for step in order.steps:
                 do(step, run, order)
         print("survived", flush=True)
-    if "ArchiveClassesAtExit" in os.environ.get(JAVA, ""):
-        leave_archive()
     die()
 
 
@@ -201,14 +194,6 @@ def do(step: str, run: Run, order: Order) -> None:
         replay(run.spark, run.warehouse, run.contract, read_file(Path(str(order.file)), run.contract), run.run_id)
     else:
         (revise if step == "revise" else STEPS[step])(run)
-
-
-def leave_archive() -> None:
-    """Java writes down the classes it has loaded as it ends in peace: the next ones are up in half the time."""
-    gateway = SparkContext._gateway
-    with suppress(Py4JError, OSError):
-        gateway.jvm.java.lang.System.exit(0)
-    gateway.proc.wait()
 
 
 if __name__ == "__main__":
