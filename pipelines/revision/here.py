@@ -113,9 +113,9 @@ def _small(run: Run, task: Task, results_version: int) -> Small:
         return Small(run, found, plan.result_schema.empty_table(), net.num_rows)
     if len(found.stretches) > MOST:
         raise NotHereError("windows all over the place")
-    there = _published(run, results_version, found)
-    rows = with_origin(_hull(run, found), _computed(run, source, found), task.version)
-    with foreseen(run.spark, run.warehouse.results(run.name)):  # reading takes all cores, judging one
+    with foreseen(run.spark, run.warehouse.results(run.name)):
+        there = _published(run, results_version, found)
+        rows = with_origin(_hull(run, found), _computed(run, source, found), task.version)
         checks = _judged(run, rows)
     return Small(run, found, rows, net.num_rows, checks, there)
 
