@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from cep_core.errors import BadValueError
 from jobs.new_version import asset_of
 from pipelines.contract_values import TABLE_NAME
 from pipelines.pattern_page import pattern_page
-from pipelines.profile import SPARK_POOL, load_profile
+from pipelines.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
 from pipelines.project import Project, find_project
 from pipelines.upstream import source_contract
 from pipelines.validate import compiled_quietly
@@ -202,5 +203,6 @@ def submitted(task: str, name: str, arguments: Any, **options: Any) -> SparkSubm
         name=name,
         application=str(SUBMIT),
         application_args=arguments,
+        properties_file=os.environ.get(SPARK_PROPERTIES),
         **options,
     )

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from jobs.spark_settings import write_spark_settings
+from jobs.spark_settings import PROPERTIES, write_spark_settings
 from pipelines.lineage.settings import Lineage
-from pipelines.profile import SPARK_POOL, Profile, load_profile
+from pipelines.profile import SPARK_POOL, SPARK_PROPERTIES, Profile, load_profile
 from pipelines.project import Project, find_project
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -125,7 +125,7 @@ class AirflowHome:
         inherited = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith("AIRFLOW_") or name.startswith("AIRFLOW_CONN_")
+            if name.startswith("AIRFLOW_CONN_") or not name.startswith(("AIRFLOW_", "SPARK_CONF_DIR"))
         }
         own = {
             "AIRFLOW_HOME": str(self.home),
@@ -137,7 +137,7 @@ class AirflowHome:
                 map(str, (ROOT / "dags", LOCAL_SETTINGS, ROOT))
             ),  # the code that this process runs
             "PYSPARK_PYTHON": sys.executable,
-            "SPARK_CONF_DIR": str(self.home / "spark"),
+            SPARK_PROPERTIES: str(self.home / "spark" / PROPERTIES),
         }
         if lineage is not None:
             # an address of the working directory's code may hold a password
@@ -155,7 +155,7 @@ class AirflowHome:
     def prepare(self, env: dict[str, str]) -> None:
         """Makes or brings up to date the database, Spark's settings and the pool of the steps."""
         self.log("x").parent.mkdir(parents=True, exist_ok=True)
-        write_spark_settings(Path(env["SPARK_CONF_DIR"]), self.project, self.profile)
+        write_spark_settings(Path(env[SPARK_PROPERTIES]).parent, self.project, self.profile)
         if lineage := self.profile.lineage_of(self.project):
             lineage.make_folder()
         self._set_up(env, "migrate", "db", "migrate")

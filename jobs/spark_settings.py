@@ -1,4 +1,4 @@
-"""Spark's settings files, for what spark-submit starts: Trendlake's settings, the profile's, Delta's jars.
+"""Spark's settings as a file, for what spark-submit starts: Trendlake's settings, the profile's, Delta's jars.
 
 A session that Python starts has them from `pipelines.session`; under spark-submit Java runs before Python
 does, so its memory and its class path have to be known earlier.
@@ -12,7 +12,7 @@ from pathlib import Path
 from pipelines.profile import Profile
 from pipelines.project import Project
 from pipelines.secrets import JAVA_PATTERN
-from pipelines.session import find_jars, settings_of
+from pipelines.session import DRIVER, archived, find_jars, settings_of
 
 LOG4J = f"""\
 rootLogger.level = warn
@@ -28,18 +28,22 @@ logger.native.level = error
 logger.strings.name = org.apache.spark.sql.catalyst.util.SparkStringUtils
 logger.strings.level = error
 """
+PROPERTIES = "spark-defaults.conf"
 
 
 def write_spark_settings(folder: Path, project: Project, profile: Profile) -> None:
-    """Makes `folder` a `SPARK_CONF_DIR`. Raises JarsMissingError."""
-    own = {
+    """Makes `PROPERTIES` in `folder`. Raises JarsMissingError."""
+    settings = settings_of(profile)
+    folder.mkdir(parents=True, exist_ok=True)
+    logging = folder / "log4j2.properties"
+    logging.write_text(LOG4J)
+    options = (archived(project), settings[DRIVER], f"-Dlog4j2.configurationFile={logging.resolve().as_uri()}")
+    settings |= {
         "spark.jars": ",".join(str(jar) for jar in find_jars(project)),
         "spark.pyspark.driver.python": sys.executable,  # else it would be the workers', where the profile names one
+        DRIVER: " ".join(options),
     }
-    settings = {**settings_of(profile), **own}
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "log4j2.properties").write_text(LOG4J)
-    defaults = folder / "spark-defaults.conf"
+    defaults = folder / PROPERTIES
     defaults.touch(mode=0o600)
     defaults.chmod(0o600)  # the profile's settings may hold secrets
     defaults.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))

@@ -21,6 +21,8 @@ from pipelines.secrets import HIDDEN, is_secret, keep_secret, redacted
 
 SPARK_POOL = "spark"
 """Airflow's pool of all tasks that are Spark applications; set-up gives it as many slots as `limits.steps` says."""
+SPARK_PROPERTIES = "TRENDLAKE_SPARK_PROPERTIES"
+"""The variable that tells the DAGs the file of Spark's settings."""
 
 
 class Limits(BaseModel):

@@ -101,7 +101,7 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
     settings.setdefault("spark.sql.warehouse.dir", str(project.state / "spark-warehouse"))
     settings[DRIVER] = f"{settings[DRIVER]} -Dlog4j2.configurationFile={_logging(project)}"
     if not submitted:
-        settings[DRIVER] = f"{_archived(project)} {settings[DRIVER]}"
+        settings[DRIVER] = f"{archived(project)} {settings[DRIVER]}"
     for key, value in settings.items():
         builder = builder.config(key, value)
     if not submitted:
@@ -119,7 +119,7 @@ def settings_of(profile: Profile) -> dict[str, str]:
     return settings | {name: f"{settings[name]} {ARROW}" for name in (DRIVER, EXECUTOR)}
 
 
-def _archived(project: Project) -> str:
+def archived(project: Project) -> str:
     """Options by which the driver's Java finds the archive of classes, where there is one; before the profile's."""
     archive = _set_up(project, ARCHIVE).resolve()
     if not archive.is_file() or "ArchiveClassesAtExit" in os.environ.get("SPARK_SUBMIT_OPTS", ""):

@@ -104,9 +104,10 @@ def make(archive: Path, jars: Path) -> None:
             "TRENDLAKE_JARS": str(jars),
             "SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={made}",
         }
+        inherited = {name: value for name, value in os.environ.items() if name != "SPARK_CONF_DIR"}
         command = [sys.executable, __file__, "--train", "--to", folder]
         done = subprocess.run(
-            command, cwd=ROOT, env=os.environ | own, capture_output=True, text=True, timeout=SECONDS, check=False
+            command, cwd=ROOT, env=inherited | own, capture_output=True, text=True, timeout=SECONDS, check=False
         )
         if done.returncode or not made.is_file():
             raise RuntimeError((done.stdout + done.stderr).strip()[-500:])

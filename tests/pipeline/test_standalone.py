@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from jobs.airflow_home import AirflowHome
 from jobs.spark_settings import write_spark_settings
-from pipelines.profile import Profile, load_profile
+from pipelines.profile import SPARK_PROPERTIES, Profile, load_profile
 from pipelines.project import Project
 from pipelines.session import jars_folder
 from tests.conftest import IN_CHAOS, ROOT
@@ -72,7 +72,7 @@ def test_a_cluster_finds_what_one_machine_finds(
         monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         monkeypatch.setenv("TRENDLAKE_JARS", str(jars_folder(project)))
         env = AirflowHome(own, load_profile(own)).env()
-        write_spark_settings(Path(env["SPARK_CONF_DIR"]), own, profile)
+        write_spark_settings(Path(env[SPARK_PROPERTIES]).parent, own, profile)
         command = [sys.executable, "-c", SUBMIT, "run", pattern, "--from", SINCE, "--to", UNTIL, "--run-id", "there"]
         done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
