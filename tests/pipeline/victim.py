@@ -37,7 +37,6 @@ from pipelines.steps.run import Run, prepare
 from pipelines.steps.sequence import STEPS
 from tests.conftest import FEW_ROWS, SETTINGS
 
-"""Variable: more options for the victim's JVM."""
 REPLAY = ("replay",)
 HELD = 60.0
 """Seconds that a held kernel waits for its killer."""
