@@ -3,7 +3,7 @@
 Both are timed in one warm session, so that neither pays for Spark's start: the recomputation is the four steps of a
 run over all windows at the new version, to a results table of its own; the revision brings the table that shows the
 old version to the new one. Then revised again, where no version is new. Java compiles what it has run some hundred
-times: a recomputation runs its jobs over many rows, a revision its one MERGE over few, so `WARM` revisions come before
+times: a recomputation runs its jobs over many rows, a revision its own code over few, so `WARM` revisions come before
 those that count; the first of them, which pays for all that, is told beside.
 """
 

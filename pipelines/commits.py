@@ -105,13 +105,18 @@ def told_late(commits: Sequence[Commit]) -> list[dict[str, Any]]:
     ]
 
 
+def publication(name: str) -> str:
+    """The application id of the transactions that publish the pattern `name`."""
+    return f"publish {name}"
+
+
 def in_line(spark: SparkSession, name: str, token: str) -> None:
     """Have the next write of this session (which nobody else may use) carry `token`, and commit only where no other
     publication has come since the one whose number the token's follows. The number is that of a transaction of Delta's:
     a write whose number has been reached is passed over, and of two at once one is refused as a conflict. It is seen by
     the commit not being there."""
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
-    spark.conf.set("spark.databricks.delta.write.txnAppId", f"publish {name}")
+    spark.conf.set("spark.databricks.delta.write.txnAppId", publication(name))
     spark.conf.set("spark.databricks.delta.write.txnVersion", str(json.loads(token)["number"]))
 
 

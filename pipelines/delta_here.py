@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,17 @@ from pipelines.warehouse import exists, latest_version, on_disk, read_at
 
 Array = Any
 Action = dict[str, Any]
+Slices = Sequence[tuple[int, int]]
+"""Half-open, microseconds."""
 CHANGE = "_change_type"
 FEED_ON = "delta.enableChangeDataFeed"
 PLAIN_PATH = re.compile(r"[^%#?\[\]]+")
 """Of other paths some of delta-rs's answers are wrong."""
 PLAIN_FILE = re.compile(r"[\w\-./]+", re.ASCII)
 """A file in the table's folder, under the name that the log gives it."""
+PLAIN_WRITES = {"appendOnly", "changeDataFeed", "clustering", "domainMetadata", "invariants"}
+"""Features of Delta's protocol for writers that ask nothing of the files of a table whose columns are all as they are;
+that it takes no removals Delta itself sees to."""
 FILES = 2_000
 """Files that are opened one after the other; Delta's own statistics would pass over most of more."""
 
@@ -64,30 +69,39 @@ class TableHere:
     files: tuple[str, ...]
     row_count: int | None
     """As the log says it; None where it does not for each file."""
+    writable: bool
+    """Whether who writes a commit need know no more than that its changes are told in the feed."""
 
-    def rows(self, names: Sequence[str], time: str, slices: Sequence[tuple[int, int]], most: int) -> pa.Table:
-        """Columns `names` of the rows whose `time` lies in one of the half-open `slices`, microseconds. Raises
-        NotHereError where they are more than `most`."""
-
-        def inside(batch: pa.RecordBatch) -> Array:
-            moment = batch.column(time).cast(pa.int64())
-            return reduce(pc.or_, [pc.and_(pc.greater_equal(moment, a), pc.less(moment, b)) for a, b in slices])
-
+    def rows(self, names: Sequence[str], time: str, slices: Slices, most: int) -> pa.Table:
+        """Columns `names` of the rows whose `time` lies in one of `slices`, in the order of `files` and of the rows
+        there. Raises NotHereError where they are more than `most`."""
         asked = list(dict.fromkeys((*names, time)))
-        return self._scan(asked, inside, most, lambda file: _groups_near(file, time, slices)).select(list(names))
+        found = self._scan(
+            asked, lambda batch: inside(batch, time, slices), most, lambda file: _groups_near(file, time, slices)
+        )  # fmt: skip
+        return found.select(list(names))
 
     def rows_with(self, names: Sequence[str], values: pa.Array, most: int) -> pa.Table:
         """Columns `names` of the rows whose first of them has one of `values`; NULL has itself. Raises as `rows`."""
         return self._scan(names, lambda batch: pc.is_in(batch.column(names[0]), values), most)
 
+    def none(self) -> pa.Table:
+        """No rows, of all columns."""
+        with here():
+            return _arrow(self.schema, self.schema.names).empty_table()
+
+    def whole(self, file: str, most: int) -> pa.Table:
+        """All rows of one of `files`, in their order there. Raises as `rows`."""
+        return replace(self, files=(file,))._scan(self.schema.names, None, most)
+
     def _scan(
-        self, names: Sequence[str], kept: Callable[[pa.RecordBatch], Array], most: int,
+        self, names: Sequence[str], kept: Callable[[pa.RecordBatch], Array] | None, most: int,
         groups: Callable[[Any], Sequence[int]] | None = None,
     ) -> pa.Table:  # fmt: skip
         with here():
             schema = _arrow(self.schema, names)
             found = (
-                batch.filter(kept(batch))
+                batch.filter(kept(batch)) if kept else batch
                 for name in self.files
                 for batch in plain_batches(f"{self.folder}/{name}", schema, groups or _all_groups, threads=True)
             )
@@ -130,6 +144,13 @@ class TableHere:
             yield f"{self.folder}/{item['path']}", word
 
 
+def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> Array:
+    """Where `time` lies in one of `slices`; a row without a time is in none."""
+    moment = rows.column(time).cast(pa.int64())
+    found = [pc.and_(pc.greater_equal(moment, low), pc.less(moment, high)) for low, high in slices]
+    return pc.fill_null(reduce(pc.or_, found), False)
+
+
 def table_here(spark: SparkSession, path: str, version: int | None = None) -> TableHere:
     """The table at `path` at a version, the newest where none is named.
 
@@ -152,7 +173,13 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
             raise NotHereError(f"{len(files)} files, or some that lie elsewhere")
         rows = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
         schema = StructType.fromJson(json.loads(table.schema().to_json()))
-        return TableHere(folder, int(table.version()), schema, files, rows)
+        return TableHere(folder, int(table.version()), schema, files, rows, _writable(table, schema))
+
+
+def _writable(table: DeltaTable, schema: StructType) -> bool:
+    protocol, fed = table.protocol(), table.metadata().configuration.get(FEED_ON) == "true"
+    features = set(protocol.writer_features or ()) if protocol.min_writer_version == 7 else {"an older protocol's"}
+    return fed and features <= PLAIN_WRITES and all(field.nullable for field in schema)
 
 
 def commit_infos(spark: SparkSession, path: str, limit: int | None = None) -> list[tuple[int, Action]]:

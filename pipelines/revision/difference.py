@@ -22,6 +22,7 @@ from cep_core import AnyPlan
 from pipelines.commits import Commit, commit_token, find_commit, in_line
 from pipelines.names import quoted
 from pipelines.revision.affected import Affected
+from pipelines.steps.run import Run
 
 OPERATION = "__trendlake_operation"
 WAS = "__trendlake_was"
@@ -30,30 +31,50 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 PROVENANCE = ("source_version", "run_id", "computed_at")
 """Columns that say where a row comes from: that they differ is no change of the result."""
 
-ONE_TASK = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.databricks.delta.merge.materializeSource": "none",
-    "spark.databricks.delta.merge.repartitionBeforeWrite.enabled": "false",
-}
-"""A MERGE of few rows, which are in memory, into a small table: half the time goes into preparing for more."""
-
 
 @dataclass(frozen=True)
 class Difference:
     """The rows that differ with their `OPERATION`, kept in memory: read from pinned versions only, they are the same
     however often Spark makes them. `low` to `high` (microseconds) is where in the results' time column they lie, and
-    lay. `few`: whether the results are so small a table that one task may go through it."""
+    lay. Who asks for it closes it."""
 
+    run: Run
+    plan: AnyPlan
     rows: DataFrame
     counts: Mapping[str, int]
     low: int
     high: int
-    few: bool = False
 
     @property
     def empty(self) -> bool:
         return not any(self.counts.values())
+
+    def commit(self, note: Mapping[str, Any]) -> Commit | None:
+        """Bring the difference into the results, in one commit with `note`, which holds the number it follows in line.
+        None where another publication came first: the difference is then one from something else. Raises CONFLICTS."""
+        spark, path = self.run.spark.newSession(), self.run.warehouse.results(self.run.name)
+        token = commit_token(**note)  # MERGE takes note and number from the session
+        in_line(spark, self.run.name, token)
+        target = DeltaTable.forPath(spark, path)
+        columns = target.toDF().columns
+        values: dict[str, str | Column] = {quoted(name): _side("c", name) for name in columns}
+        time = _side("t", self.plan.owned(range(1))[0])
+        near = time.between(sf.timestamp_micros(sf.lit(self.low)), sf.timestamp_micros(sf.lit(self.high)))
+        key = [_side("t", name).eqNullSafe(_side("c", name)) for name in self.plan.key]
+        operation = sf.col(f"c.{OPERATION}")
+        merge = target.alias("t").merge(self.rows.alias("c"), _all(key) & near)
+        if self.counts[DELETE]:
+            merge = merge.whenMatchedDelete(condition=operation == DELETE)
+        if self.counts[UPDATE]:
+            merge = merge.whenMatchedUpdate(condition=operation == UPDATE, set=values)
+        if self.counts[INSERT]:
+            merge = merge.whenNotMatchedInsert(condition=operation == INSERT, values=values)
+        merge.execute()
+        commit = find_commit(spark, path, token)
+        return commit if commit.found else None
+
+    def close(self) -> None:
+        self.rows.unpersist()
 
 
 def difference(published: DataFrame, staged: DataFrame, affected: Affected) -> DataFrame:
@@ -77,14 +98,15 @@ def difference(published: DataFrame, staged: DataFrame, affected: Affected) -> D
     return joined.select(*shown, was, operation.alias(OPERATION)).where(sf.col(OPERATION).isNotNull())
 
 
-def counted(rows: DataFrame, affected: Affected) -> Difference:
-    """The difference, made once; who asks for it unpersists its rows."""
+def counted(run: Run, rows: DataFrame, affected: Affected) -> Difference:
+    """The difference, made once."""
     rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     time = sf.col(quoted(affected.plan.owned(range(1))[0])), sf.col(WAS)
-    low, high = (sf.unix_micros(end(*time)) for end in (sf.least, sf.greatest))  # of two, where one is NULL, the other
+    ends = (sf.unix_micros(end(*time)) for end in (sf.least, sf.greatest))  # of two, where one is NULL, the other
     counts = [sf.count_if(sf.col(OPERATION) == name).alias(name) for name in (INSERT, UPDATE, DELETE)]
-    found = rows.agg(*counts, sf.min(low).alias("low"), sf.max(high).alias("high")).collect()[0].asDict()
-    return Difference(rows, low=found.pop("low") or 0, high=found.pop("high") or 0, counts=found)
+    found = rows.agg(*counts, sf.min(next(ends)).alias("low"), sf.max(next(ends)).alias("high")).collect()[0].asDict()
+    low, high = found.pop("low") or 0, found.pop("high") or 0
+    return Difference(run, affected.plan, rows, found, low, high)
 
 
 @contextmanager
@@ -102,36 +124,6 @@ def foreseen(spark: SparkSession, path: str) -> Iterator[None]:
         yield
     finally:
         thread.join()
-
-
-def commit_difference(
-    spark: SparkSession, path: str, name: str, plan: AnyPlan, told: Difference, note: Mapping[str, Any]
-) -> Commit | None:
-    """Bring the difference into the results, in one commit with `note`, which holds the number it follows in line. None
-    where another publication came first: the difference is then one from something else."""
-    spark = spark.newSession()  # MERGE takes note and number from the session
-    if told.few:
-        for setting, value in ONE_TASK.items():
-            spark.conf.set(setting, value)
-    token = commit_token(**note)
-    in_line(spark, name, token)
-    target = DeltaTable.forPath(spark, path)
-    columns = target.toDF().columns
-    values: dict[str, str | Column] = {quoted(name): _side("c", name) for name in columns}
-    time = _side("t", plan.owned(range(1))[0])
-    near = time.between(sf.timestamp_micros(sf.lit(told.low)), sf.timestamp_micros(sf.lit(told.high)))
-    key = [_side("t", name).eqNullSafe(_side("c", name)) for name in plan.key]
-    operation = sf.col(f"c.{OPERATION}")
-    merge = target.alias("t").merge(told.rows.alias("c"), _all(key) & near)
-    if told.counts[DELETE]:
-        merge = merge.whenMatchedDelete(condition=operation == DELETE)
-    if told.counts[UPDATE]:
-        merge = merge.whenMatchedUpdate(condition=operation == UPDATE, set=values)
-    if told.counts[INSERT]:
-        merge = merge.whenNotMatchedInsert(condition=operation == INSERT, values=values)
-    merge.execute()
-    commit = find_commit(spark, path, token)
-    return commit if commit.found else None
 
 
 def _side(side: str, name: str) -> Column:

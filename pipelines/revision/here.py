@@ -26,11 +26,12 @@ from pipelines.contract_rules import Rule
 from pipelines.delta_here import CHANGE, NotHereError, TableHere, here, table_here
 from pipelines.duplicates import unique_rules
 from pipelines.expectations import judge_table
-from pipelines.frames import frame_of
 from pipelines.results_contract import contract_name, results_contract
 from pipelines.revision.affected import MOST, Affected, Stretch, united
 from pipelines.revision.coverage import slice_of
-from pipelines.revision.difference import DELETE, INSERT, OPERATION, PROVENANCE, UPDATE, WAS, Difference, foreseen
+from pipelines.revision.difference import foreseen
+from pipelines.revision.differing import differing, exact
+from pipelines.revision.rewrite import Published, Rewrite
 from pipelines.revision.task import Task
 from pipelines.split_here import split_alone
 from pipelines.staging import with_origin
@@ -41,18 +42,7 @@ ROWS = 250_000
 """Changed rows, events, and rows of results that are held here: few beside what a worker may hold."""
 KEYS = 20_000_000
 """Rows of a source among whose keys those that came are looked for."""
-TABLE = 2_000_000
-"""Rows of a results table that a commit may join by one task."""
 NET = "__trendlake_net"
-
-
-@dataclass(frozen=True)
-class Published:
-    """The `rows` that windows have in a version of the results; `few`: whether these are fewer than `TABLE` in all."""
-
-    version: int
-    rows: pa.Table
-    few: bool
 
 
 @dataclass(frozen=True)
@@ -74,18 +64,14 @@ class Small:
         windows = self.run.plan.windows
         return windows.start(self.found.windows[0]), windows.end(self.found.windows[-1])
 
-    def difference(self, results_version: int) -> Difference:
-        """As `revision.difference.counted`, against a version of the results. Raises NotHereError."""
-        plan, there = self.found.plan, self.published
+    def difference(self, results_version: int) -> Rewrite:
+        """Against a version of the results. Raises NotHereError."""
+        there = self.published
         with here():
-            if there is None or there.version != results_version:
+            if there is None or there.table.version != results_version:
                 there = _published(self.run, results_version, self.found)
-            time = plan.owned(range(1))[0]
-            rows, counts = differing(there.rows, _shaped(self.rows, there.rows.schema), plan.key, time)
-            times = [*rows[time].chunks, *rows[WAS].chunks]
-            ends = pc.min_max(pa.chunked_array(times, rows[time].type).cast(pa.int64())).as_py()
-            frame = frame_of(self.run.spark, rows)
-        return Difference(frame, counts, ends["min"] or 0, ends["max"] or 0, few=there.few)
+            old, plan = there.rows, self.found.plan
+            return Rewrite(self.run, plan, there, differing(old, _shaped(self.rows, old.schema), plan.key))
 
 
 def small_revision(run: Run, task: Task, results_version: int) -> Small:
@@ -135,10 +121,8 @@ def _judged(run: Run, rows: pa.Table) -> tuple[dict[str, Any], ...]:
 def _published(run: Run, version: int, found: Affected) -> Published:
     """Raises NotHereError where the rows are too many to be held: then a kernel would have much to do, too."""
     table = table_here(run.spark, run.warehouse.results(run.name), version)
-    owner = found.plan.owned(range(1))[0]
     slices = [slice_of(found.plan, *stretch) for stretch in found.stretches]
-    rows = table.rows(table.schema.names, owner, slices, ROWS)
-    return Published(version, rows, table.row_count is not None and table.row_count < TABLE)
+    return Published.of(table, found.plan.owned(range(1))[0], slices, ROWS)
 
 
 def _hull(run: Run, found: Affected) -> Run:
@@ -189,7 +173,7 @@ def _refuse_repeated(source: TableHere, good: pa.Table, contract: Contract, rule
         raise NotHereError("a table of many keys")
     there = source.rows_with(rule.columns, fresh[rule.columns[0]].combine_chunks(), KEYS)
     both = pa.concat_tables([there, fresh])
-    codes = group_codes([_exact(column) for column in both.columns], both.num_rows)
+    codes = group_codes([exact(column) for column in both.columns], both.num_rows)
     mine = np.isin(codes[: there.num_rows], codes[there.num_rows :])
     if len(np.unique(codes[: there.num_rows][mine])) < mine.sum():
         raise NotHereError("a key is repeated")
@@ -255,46 +239,3 @@ def _shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
         for field in schema
     ]
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-def differing(old: pa.Table, new: pa.Table, key: Sequence[str], time: str) -> tuple[pa.Table, dict[str, int]]:
-    """Rows of tables of one schema, told apart by `key`, that differ: as they are in `new`, with `INSERT` or `UPDATE`
-    as `OPERATION`; as they were in `old`, with `DELETE`; the `time` they had there as `WAS`. And how many of each."""
-    both = pa.concat_tables([old, new])
-    codes = group_codes([_exact(both[name]) for name in key], both.num_rows)
-    place = np.full((2, int(codes.max(initial=-1)) + 1), -1)
-    place[0, codes[: old.num_rows]] = np.arange(old.num_rows)
-    place[1, codes[old.num_rows :]] = np.arange(new.num_rows)
-    before, after = place[:, (place[0] >= 0) & (place[1] >= 0)]
-    then, now = old.take(arrow(before)), new.take(arrow(after))
-    content = [name for name in new.column_names if name not in PROVENANCE]
-    same = np.ones(len(before), np.bool_)
-    for name in content:
-        same &= _same(then[name].combine_chunks(), now[name].combine_chunks())
-    fresh, moved, gone = new.take(arrow(place[1, place[0] < 0])), arrow(~same), old.take(arrow(place[0, place[1] < 0]))
-    parts = {
-        INSERT: fresh.append_column(WAS, pa.nulls(fresh.num_rows, old.schema.field(time).type)),
-        UPDATE: now.filter(moved).append_column(WAS, then[time].filter(moved)),
-        DELETE: gone.append_column(WAS, gone[time]),
-    }
-    told = [part.append_column(OPERATION, repeated(name, part.num_rows)) for name, part in parts.items()]
-    return pa.concat_tables(told), {name: part.num_rows for name, part in parts.items()}
-
-
-def _exact(column: Any) -> Array:
-    """A column for `group_codes`, no value rounded; -0.0 is 0.0."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if pa.types.is_nested(array.type):
-        raise NotHereError("lists as keys")
-    return pc.add(array, pa.scalar(0.0, array.type)) if pa.types.is_floating(array.type) else array
-
-
-def _same(a: Array, b: Array) -> Array:
-    """Where two arrays of one type have the same value: NULL is itself, NaN too."""
-    if pa.types.is_nested(a.type):
-        return np.array([x == y for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)], np.bool_)
-    equal = pc.fill_null(pc.equal(a, b), False)
-    nothing = pc.and_(pc.is_null(a), pc.is_null(b))
-    if pa.types.is_floating(a.type):
-        equal = pc.or_(equal, pc.fill_null(pc.and_(pc.is_nan(a), pc.is_nan(b)), False))
-    return numbers(pc.or_(equal, nothing))

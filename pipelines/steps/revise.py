@@ -33,12 +33,12 @@ from pipelines.revision.difference import (
     INSERT,
     UPDATE,
     Difference,
-    commit_difference,
     counted,
     difference,
 )
 from pipelines.revision.here import small_revision
 from pipelines.revision.ledger import Ledger, read_ledger
+from pipelines.revision.rewrite import Rewrite
 from pipelines.revision.task import Task, stale_windows, task_of
 from pipelines.runs import Record, recorded
 from pipelines.staging import read_staged, write_staged
@@ -99,9 +99,8 @@ def _revised(run: Run, record: Record) -> bool:
         refuse_unexpected(run, record, expected)
 
         def against(version: int) -> Difference:
-            return counted(
-                difference(read_at(run.spark, run.warehouse.results(run.name), version), staged, found), found
-            )
+            there = read_at(run.spark, run.warehouse.results(run.name), version)
+            return counted(run, difference(there, staged, found), found)
 
         return _published(run, ledger, against, task, record, unique)
     finally:
@@ -110,7 +109,7 @@ def _revised(run: Run, record: Record) -> bool:
 
 
 def _revised_here(run: Run, ledger: Ledger, task: Task, record: Record) -> bool:
-    """A small revision, of which only the commit is Spark's work. Raises NotHereError, with `record` as it was."""
+    """A small revision, of which only the commit is Delta's work. Raises NotHereError, with `record` as it was."""
     checks, small = record.checks, small_revision(run, task, int(ledger.version or 0))
     record.rows_in, record.rows_out, record.windows = small.changed, small.rows.num_rows, small.found.count
     record.checks = [*checks, _told(task, small.changed, small.found), *small.checks]
@@ -263,11 +262,10 @@ def _refuse_lost(run: Run, record: Record, lost_rows: int, of: DataFrame) -> Non
 
 
 def _published(
-    run: Run, ledger: Ledger, against: Callable[[int], Difference], task: Task, record: Record, unique: bool
+    run: Run, ledger: Ledger, against: Callable[[int], Difference | Rewrite], task: Task, record: Record, unique: bool
 ) -> bool:  # fmt: skip
     """Commit what differs, `against` a version of the results. Taken again where others published other windows
     meanwhile; False where the same."""
-    path = run.warehouse.results(run.name)
     for _ in range(ATTEMPTS):
         told = against(int(ledger.version or 0))
         try:
@@ -275,11 +273,11 @@ def _published(
             if told.empty:
                 return _quiet(run, ledger, task, record, unique)
             note = {"run_id": run.run_id, "stage": "revise", "number": ledger.number, **_claims(run, task, unique)}
-            commit = commit_difference(run.spark, path, run.name, run.plan, told, note)
+            commit = told.commit(note)
         except CONFLICTS:
             commit = None
         finally:
-            told.rows.unpersist()
+            told.close()
         if commit is not None:
             record.results_version, record.note = commit.version, note
             record.rows_inserted, record.rows_updated = told.counts[INSERT], told.counts[UPDATE]

@@ -26,10 +26,12 @@ from cep_core.errors import TrendlakeError
 from pipelines import secrets
 from pipelines.errors import SourceSchemaError, StepOrderError
 from pipelines.maintain import maintain, tables
+from pipelines.revision import here
+from pipelines.revision.difference import Difference
+from pipelines.revision.rewrite import Rewrite
 from pipelines.runs import Record
 from pipelines.session import quiet
 from pipelines.steps import publish as publishing
-from pipelines.steps import revise as revising
 from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute
@@ -178,23 +180,30 @@ def test_another_writer_during_publish(lake: Signals, tmp_path: Path, monkeypatc
 
 
 @IN_CHAOS
-def test_another_writer_during_revise(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("most", [0, here.ROWS], ids=["Spark", "here"])
+def test_another_writer_during_revise(lake: Signals, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run publishes the same windows after the revision has read what they show: the revision takes its
     difference anew, finds nothing left to change, and changes nothing."""
     run = lake.run(0, 1, "first")
     all_steps(run)
     lake.insert(rising(2, 9, "s"))
     path = lake.warehouse.results(run.name)
-    commit = revising.commit_difference
     overtaken: list[int] = []
 
-    def after_another(*given: Any) -> Any:
-        if not overtaken:
-            overtaken.append(1)
-            all_steps(renamed(run, "another"))
-        return commit(*given)
+    def overtake(kind: type[Difference | Rewrite]) -> None:
+        commit = kind.commit
 
-    monkeypatch.setattr(revising, "commit_difference", after_another)
+        def after_another(*given: Any) -> Any:
+            if not overtaken:
+                overtaken.append(1)
+                all_steps(renamed(run, "another"))
+            return commit(*given)
+
+        monkeypatch.setattr(kind, "commit", after_another)
+
+    for kind in (Difference, Rewrite):
+        overtake(kind)
+    monkeypatch.setattr(here, "ROWS", most)
     record = revise(renamed(run, "revision"))
     assert overtaken
     assert changed(record) == (0, 0, 0)

@@ -27,9 +27,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 KILLS = int(os.environ.get("TRENDLAKE_KILLS", "0"))
 FIRST_DAY, LAST_DAY = 0.5, 2.5
-SMALL = ("merging results", "writing run record")
-FILES = 24
-"""Entries that a run adds to its tables' folders, about."""
+SMALL = ("writing rows", "writing changes", "committing results", "writing run record")
+FILES, SMALL_FILES = 24, 8
+"""Entries that a run adds to its tables' folders, about; and that a small revision does."""
 
 
 def begun(spark: SparkSession, folder: Path, *, tidy: bool = False) -> tuple[Signals, Run]:
@@ -57,7 +57,8 @@ def test_a_run_killed_around_its_commit(spark: SparkSession, tmp_path: Path) -> 
 
 
 def test_a_small_revision_killed(spark: SparkSession, tmp_path: Path) -> None:
-    """One that Spark only commits: after its commit, or at each boundary in turn (`make chaos`)."""
+    """One whose files are written by itself: after its commit, or at each boundary in turn, and as some file appears,
+    in the middle of Delta's commit too (`make chaos`)."""
     lake, run = begun(spark, tmp_path / "project", tidy=True)
     with hunting(lake, run, 2, tidy=True) as hunt:
         hunt.change(first=True)
@@ -65,8 +66,11 @@ def test_a_small_revision_killed(spark: SparkSession, tmp_path: Path) -> None:
         hunt.change()
         if KILLS:
             hunt.each_boundary(REVISE, "small")
+            for turn in range(KILLS // 10):
+                hunt.change()
+                random_kills(hunt, REVISE, f"small {turn}", 2, SMALL_FILES)
         else:
-            assert not hunt.attempt(REVISE, "small", "after merging results")
+            assert not hunt.attempt(REVISE, "small", "after committing results")
             hunt.done()
             hunt.finish(REVISE, "small")
             assert_told(hunt, "revise", "small")
@@ -149,11 +153,11 @@ def test_killed_drivers(spark: SparkSession, number: int, tmp_path: Path) -> Non
         replayed(lake, run)
 
 
-def random_kills(hunt: Hunt, steps: tuple[str, ...], run_id: str, most: int) -> None:
+def random_kills(hunt: Hunt, steps: tuple[str, ...], run_id: str, most: int, files: int = FILES) -> None:
     """Killed up to `most` times while it is done again and again, then done to its end here."""
     for _ in range(most):
         chosen, seconds = hunt.rng.random(), hunt.seconds[steps]
-        killer = at_random(chosen * seconds) if hunt.rng.random() < 0.5 else at_file(1 + int(chosen * FILES), seconds)
+        killer = at_random(chosen * seconds) if hunt.rng.random() < 0.5 else at_file(1 + int(chosen * files), seconds)
         survived = hunt.attempt(steps, run_id, killer=killer)
         hunt.seconds[steps] *= 0.8 if survived else 1.1
         if survived:

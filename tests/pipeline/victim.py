@@ -28,7 +28,7 @@ from pipelines import delta_here
 from pipelines.profile import Profile
 from pipelines.project import Project
 from pipelines.repair import replay
-from pipelines.revision import here
+from pipelines.revision import here, rewrite
 from pipelines.session import EXECUTOR, start_session
 from pipelines.sources.files import read_file
 from pipelines.steps import compute as compute_step
@@ -116,7 +116,7 @@ def table_of(path: str) -> str:
 
 
 def watch(boundaries: Boundaries) -> None:
-    """Boundaries around all that pyspark, Delta and delta-rs write."""
+    """Boundaries around all that pyspark, Delta and delta-rs write, and a small revision's files and commit."""
     located = DeltaTableBuilder.location
 
     def location(builder: Any, path: str) -> DeltaTableBuilder:
@@ -127,6 +127,8 @@ def watch(boundaries: Boundaries) -> None:
     boundaries.around(DataFrameWriter, "save", lambda writer, path: f"writing {table_of(path)}")
     boundaries.around(compute_step, "leave_staged", lambda *_: "writing staging")
     boundaries.around(delta_here, "write_deltalake", lambda *_, **__: "writing run record")
+    boundaries.around(rewrite, "write_file", lambda _, name, __: f"writing {'changes' if 'cdc' in name else 'rows'}")
+    boundaries.around(rewrite, "committed", lambda *_: "committing results")
     boundaries.around(DeltaTableBuilder, "execute", lambda builder: f"creating {table_of(builder.place)}")
     boundaries.around(DeltaMergeBuilder, "execute", lambda builder: f"merging {boundaries.merged}")
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from cep_core.windows import Windows
 from pipelines.delta_here import CHANGE, NotHereError
 from pipelines.revision.difference import DELETE, INSERT, OPERATION, UPDATE, WAS
-from pipelines.revision.here import NET, differing, net_changes, touched
+from pipelines.revision.differing import differing
+from pipelines.revision.here import NET, net_changes, touched
 from tests.property.profile import CI
 
 REALS = st.sampled_from([0.0, -0.0, 1.5, float("nan"), float("inf"), None])
@@ -59,7 +60,8 @@ def test_what_differs(old: list[tuple[Any, ...]], new: list[tuple[Any, ...]]) ->
     for key, row in now.items():
         if key in then and list(map(plain, then[key][:5])) != list(map(plain, row[:5])):
             expected[key] = (UPDATE, row)
-    rows, counts = differing(table(old), table(new), KEY, "value")
+    told = differing(table(old), table(new), KEY)
+    rows, counts = told.operations("value"), told.counts
     found = {}
     for row in rows.to_pylist():
         values = tuple(row[name] for name in SCHEMA.names)
