@@ -1,5 +1,5 @@
 """A small revision in this process: it reads what the feed tells, the touched windows' events and rows, runs the
-kernels and judges what they give; only the commit is Spark's.
+kernels, judges what they give and writes it; only the commit is Delta's.
 
 Of a few thousand changed events Spark takes seconds to plan its sixty jobs, and a tenth of one to do them. What is made
 here is what the jobs would have made: the touched windows are computed whole, for every unit, and what is there already
