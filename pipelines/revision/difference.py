@@ -7,15 +7,14 @@ this one a no-op, which is seen, and tried again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from delta.tables import DeltaTable
-from pyspark import InheritableThread, StorageLevel
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
@@ -102,28 +101,13 @@ def counted(run: Run, rows: DataFrame, affected: Affected) -> Difference:
     """The difference, made once."""
     rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     time = sf.col(quoted(affected.plan.owned(range(1))[0])), sf.col(WAS)
-    ends = (sf.unix_micros(end(*time)) for end in (sf.least, sf.greatest))  # of two, where one is NULL, the other
+    first, last = (
+        sf.unix_micros(end(*time)) for end in (sf.least, sf.greatest)
+    )  # of two, where one is NULL, the other
     counts = [sf.count_if(sf.col(OPERATION) == name).alias(name) for name in (INSERT, UPDATE, DELETE)]
-    found = rows.agg(*counts, sf.min(next(ends)).alias("low"), sf.max(next(ends)).alias("high")).collect()[0].asDict()
+    found = rows.agg(*counts, sf.min(first).alias("low"), sf.max(last).alias("high")).collect()[0].asDict()
     low, high = found.pop("low") or 0, found.pop("high") or 0
     return Difference(run, affected.plan, rows, found, low, high)
-
-
-@contextmanager
-def foreseen(spark: SparkSession, path: str) -> Iterator[None]:
-    """A commit to the table at `path` follows the body, most likely: while that runs, Delta replays the table's log, as
-    it would first of all then (which files there are, which transactions there were)."""
-
-    def replay() -> None:
-        with suppress(Exception):  # the commit meets the same error, and tells of it
-            DeltaTable.forPath(spark, path).detail().collect()
-
-    thread = InheritableThread(target=replay)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
 
 
 def _side(side: str, name: str) -> Column:

@@ -29,9 +29,8 @@ from pipelines.expectations import judge_table
 from pipelines.results_contract import contract_name, results_contract
 from pipelines.revision.affected import MOST, Affected, Stretch, united
 from pipelines.revision.coverage import slice_of
-from pipelines.revision.difference import foreseen
 from pipelines.revision.differing import differing, exact
-from pipelines.revision.rewrite import Published, Rewrite
+from pipelines.revision.rewrite import Published, Rewrite, foreseen
 from pipelines.revision.task import Task
 from pipelines.split_here import split_alone
 from pipelines.staging import with_origin

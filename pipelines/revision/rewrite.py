@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from delta.tables import DeltaTable
+from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
@@ -113,6 +115,23 @@ class Rewrite:
         rows = pa.concat_tables(parts)
         added = [_added(table.folder, rows)] if rows.num_rows else []
         return [*removed, *added, *([_told(table.folder, self.told.feed())] if removed else [])]
+
+
+@contextmanager
+def foreseen(spark: SparkSession, path: str) -> Iterator[None]:
+    """A commit to the table at `path` follows the body, most likely: while that runs, Delta replays the table's log, as
+    it would first of all then (which files there are, which transactions there were)."""
+
+    def replay() -> None:
+        with suppress(Exception):  # the commit meets the same error, and tells of it
+            DeltaTable.forPath(spark, path).detail().collect()
+
+    thread = InheritableThread(target=replay)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def _transaction(name: str, number: int) -> Action:
