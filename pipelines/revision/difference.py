@@ -101,9 +101,7 @@ def counted(run: Run, rows: DataFrame, affected: Affected) -> Difference:
     """The difference, made once."""
     rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     time = sf.col(quoted(affected.plan.owned(range(1))[0])), sf.col(WAS)
-    first, last = (
-        sf.unix_micros(end(*time)) for end in (sf.least, sf.greatest)
-    )  # of two, where one is NULL, the other
+    first, last = (sf.unix_micros(end(*time)) for end in (sf.least, sf.greatest))  # where one is NULL, the other
     counts = [sf.count_if(sf.col(OPERATION) == name).alias(name) for name in (INSERT, UPDATE, DELETE)]
     found = rows.agg(*counts, sf.min(first).alias("low"), sf.max(last).alias("high")).collect()[0].asDict()
     low, high = found.pop("low") or 0, found.pop("high") or 0
