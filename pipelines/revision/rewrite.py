@@ -219,7 +219,7 @@ def committed(rewrite: Rewrite, actions: Sequence[Action], token: str) -> Commit
                 told.add(delta.actions.Action.fromJson(json.dumps(action)))
             none, no_rules = java.scala.Option.empty(), to_scala.toSeq(nothing)
             merge = getattr(delta, "DeltaOperations$Merge")(none, none, none, none, no_rules, no_rules, no_rules)
-            transaction = delta.DeltaLog.forTable(session, str(table.folder)).startTransaction()
+            transaction = delta.DeltaLog.forTable(session, rewrite.run.warehouse.results(name)).startTransaction()
         if transaction.readVersion() != table.version:
             return None
         if transaction.txnVersion(publication(name)) >= note["number"]:

@@ -196,9 +196,8 @@ def test_another_writer_comes_first(spark: SparkSession, tmp_path: Path, monkeyp
     real = rewrite.publication
 
     def meanwhile(name: str) -> str:
-        writer = (
-            waiting.pop() if waiting else None
-        )  # asked for twice: for the transaction's action, then as it has begun
+        # Asked for twice: for the transaction's action, then as it has begun.
+        writer = waiting.pop() if waiting else None
         if writer is not None:
             writer()
         return real(name)
