@@ -26,6 +26,10 @@ class AnyPlan(Protocol):
         """16 hex digits: changes exactly when something changes that results depend on."""
 
     @property
+    def engine_version(self) -> int:
+        """The version of the engine of this kind: raised when the results of a plan that stays the same change."""
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Conditions without effect, as they are shown."""
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from cep_core import plan as trends
+from cep_core.afa import plan as automaton
 from cep_core.afa.check import compile_automaton
 from cep_core.afa.explain import explain_automaton
 from cep_core.afa.run import run_automaton
@@ -21,6 +23,7 @@ from cep_core.errors import NotSupportedError, PatternErrors
 from cep_core.evaluate import run_plan as run_trends
 from cep_core.expect import type_mistakes
 from cep_core.explain import explain as explain_trends
+from cep_core.matches import plan as matches
 from cep_core.matches.check import compile_matches
 from cep_core.matches.explain import explain_matches
 from cep_core.matches.run import run_matches
@@ -57,6 +60,13 @@ KINDS: Mapping[str, Kind] = {
     "matches": Kind(compile_matches, _timeless(run_matches), explain_matches, draw_matches),
     "automaton": Kind(compile_automaton, run_automaton, explain_automaton, draw_automaton),
 }
+
+ENGINE_VERSIONS: Mapping[str, int] = {
+    "trends": trends.ENGINE_VERSION,
+    "matches": matches.ENGINE_VERSION,
+    "automaton": automaton.ENGINE_VERSION,
+}
+"""The version of each kind's engine: raised when the results of a plan that stays the same change."""
 
 
 def compile_query(query: str | Path | Mapping[str, Any], schema: EventSchema) -> AnyPlan:

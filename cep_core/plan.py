@@ -25,6 +25,10 @@ from cep_core.windows import Windows
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""
 
+ENGINE_VERSION = 1
+"""Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
+record it (docs/adr/0011-versions-of-results.md)."""
+
 COUNT_TYPE = pa.decimal128(38, 0)
 TIME_TYPE = pa.timestamp("us", tz="UTC")
 
@@ -35,6 +39,7 @@ class Plan:
     of both."""
 
     kind: ClassVar[str] = "trends"
+    engine_version: ClassVar[int] = ENGINE_VERSION
 
     automata: tuple[Automaton, ...]
     guards: tuple[Automaton, ...]

@@ -17,6 +17,10 @@ from cep_core.windows import Windows
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of an automaton that stays the same changes."""
 
+ENGINE_VERSION = 1
+"""Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
+record it (docs/adr/0011-versions-of-results.md)."""
+
 ALWAYS = (-(2**63), 2**63 - 1)
 MOST_MOMENTS = 200
 """A plan with more moments at which a lifetime begins or ends is not told apart in time: looking would cost more."""
@@ -74,6 +78,10 @@ class AutomatonPlan:
     @property
     def kind(self) -> str:
         return "automaton"
+
+    @property
+    def engine_version(self) -> int:
+        return ENGINE_VERSION
 
     @cached_property
     def hash(self) -> str:

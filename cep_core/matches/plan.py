@@ -21,6 +21,10 @@ from cep_core.windows import AGES, Windows
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""
 
+ENGINE_VERSION = 1
+"""Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
+record it (docs/adr/0011-versions-of-results.md)."""
+
 PANE = 86_400_000_000
 """The longest unit of work, one day in microseconds; shorter where `within` is."""
 
@@ -71,6 +75,7 @@ class MatchesPlan:
     """One pattern of kind matches, ready to run; an `AnyPlan`."""
 
     kind: ClassVar[str] = "matches"
+    engine_version: ClassVar[int] = ENGINE_VERSION
 
     parts: tuple[Part, ...]
     negations: tuple[Negation, ...]
