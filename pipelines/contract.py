@@ -18,6 +18,7 @@ from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
 from cep_core.schema import EventSchema
 from cep_core.yaml_source import Source
 from pipelines.contract_document import load_document
+from pipelines.contract_properties import misspelt, replaces
 from pipelines.contract_rules import Rule, rules_of, spark_type
 from pipelines.errors import ContractErrors
 from pipelines.odcs import Document, Property
@@ -48,8 +49,8 @@ class Column:
 class Contract:
     """One table's promises. `key`: primary key columns in order; `constant_type`: the type of every event, where no
     column says it; `made_id`: whether an event's id is made of the key's values; `lateness_us`: microseconds, None when
-    not said; `tolerance`: the share (0..1) of quarantined rows a run accepts; `fingerprint`: 16 hex digits of all that
-    decides which rows pass."""
+    not said; `tolerance`: the share (0..1) of quarantined rows a run accepts; `replaces`: whether a delivered row
+    replaces the row that has its key; `fingerprint`: 16 hex digits of all that decides which rows pass."""
 
     name: str
     version: str
@@ -62,6 +63,7 @@ class Contract:
     made_id: bool = False
     lateness_us: int | None = None
     tolerance: float = 0.0
+    replaces: bool = False
     description: str = ""
     file: str = field(default="", compare=False)
 
@@ -138,9 +140,11 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         constant_type=constant,
         lateness_us=_lateness(document, source, errors),
         tolerance=_tolerance(document, source, errors),
+        replaces=replaces(document, source, errors),
         description=table.description or "",
         file=source.name,
     )
+    errors += misspelt(document, source)
     if errors:
         raise ContractErrors(errors)
     return contract

@@ -142,8 +142,8 @@ def _contract(name: str, columns: pa.Schema, roles: Roles) -> dict[str, Any]:
     if roles.constant is not None and TYPE_COLUMN in columns.names:
         raise ProjectError(f"the table has a column '{TYPE_COLUMN}'", hint=f"--event-type {TYPE_COLUMN}")
     table: dict[str, Any] = {"name": name, "physicalType": "table"}
-    if roles.constant is not None:
-        table["customProperties"] = [{"property": "eventType", "value": roles.constant}]
+    constant = [] if roles.constant is None else [{"property": "eventType", "value": roles.constant}]
+    table["customProperties"] = [*constant, {"property": "corrections", "value": "replace"}]
     role_of = {column: role for role, column in named.items() if column is not None}
     table["properties"] = [_column(field, role_of.get(field.name)) for field in columns]
     return {

@@ -117,3 +117,67 @@ def test_not_a_mapping(tmp_path: Path) -> None:
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(ContractErrors, match="cannot read"):
         load_contract(tmp_path / "none.yaml")
+
+
+NUMBER = "      - {name: fare, logicalType: number}\n"
+TABLE = "schema:\n  - name: trips\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (
+            HEAD.replace(TABLE, TABLE + "    customProperties: [{property: quarantineTolerence, value: 0.1}]\n") + EVENTS,
+            "unknown property 'quarantineTolerence'", "did you mean 'quarantineTolerance'?",
+        ),
+        (
+            HEAD.replace(TABLE, TABLE + "    customProperties: [{property: quarantine_tolerance, value: 0.1}]\n")
+            + EVENTS,
+            "unknown property 'quarantine_tolerance'", "did you mean 'quarantineTolerance'?",
+        ),
+        (
+            HEAD + EVENTS + "slaProperties: [{property: latncy, value: 1, unit: d}]\n",
+            "unknown property 'latncy'", "did you mean 'latency'?",
+        ),
+        (
+            HEAD + EVENTS + NUMBER.replace("number", "number, customProperties: [{property: eventrole, value: x}]"),
+            "unknown property 'eventrole'", "did you mean 'eventRole'?",
+        ),
+        (
+            HEAD + EVENTS + NUMBER.replace("number", "number, customProperties: [{property: quarantineTolerance, value: 1}]"),
+            "'quarantineTolerance' is not read here", "it belongs to the table's customProperties",
+        ),
+        (
+            HEAD + EVENTS + "customProperties: [{property: correction, value: replace}]\n",
+            "unknown property 'correction'", "did you mean 'corrections'? It belongs to the table's customProperties",
+        ),
+        (
+            HEAD.replace(TABLE, TABLE + "    customProperties: [{property: latency, value: 1}]\n") + EVENTS,
+            "'latency' is not read here", "it belongs to slaProperties",
+        ),
+        (
+            HEAD.replace(TABLE, TABLE + "    customProperties: [{property: corrections, value: append}]\n") + EVENTS,
+            "corrections is 'replace', not 'append'", "ingest refuses a known key with other values",
+        ),
+    ],
+)  # fmt: skip
+def test_a_property_that_is_almost_one_that_is_read(tmp_path: Path, text: str, message: str, hint: str) -> None:
+    """It would silently have no effect: the contract would promise something else than its author thinks."""
+    (error,) = told(tmp_path, text)
+    assert message in error
+    assert hint in error
+    assert "trips.yaml:" in error
+
+
+def test_properties_of_others_are_allowed(tmp_path: Path) -> None:
+    """The standard lets a contract carry properties for anybody, and has service levels that are not read here."""
+    path = tmp_path / "trips.yaml"
+    others = "    customProperties: [{property: costCentre, value: 7}, {property: corrections, value: replace}]\n"
+    levels = "".join(
+        f"  - {{property: {name}, value: 1, unit: d}}\n"
+        for name in ("frequency", "retention", "Availability", "timeToDetect", "Latency")
+    )
+    path.write_text(HEAD.replace(TABLE, TABLE + others) + EVENTS + "slaProperties:\n" + levels)
+    contract = load_contract(path)
+    assert contract.replaces
+    assert contract.lateness_us == 86_400 * 10**6

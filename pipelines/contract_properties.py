@@ -1,0 +1,107 @@
+"""The properties of a contract that Trendlake reads: custom properties and service levels, by the place they belong to.
+
+The standard lets a contract carry properties for anybody, so one that Trendlake does not know is allowed. One that is
+spelled almost like one it reads, or that stands in another place than it is read in, is an error: without its effect
+the contract would silently promise something else.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.yaml_source import Path_, Source
+from pipelines.odcs import Document
+
+Level = Literal["table", "column", "service level"]
+PROPERTIES: Mapping[Level, tuple[str, ...]] = {
+    "table": ("eventType", "quarantineTolerance", "corrections"),
+    "column": ("eventRole", "appliesTo"),
+    "service level": ("latency",),
+}
+"""The properties that are read, by the place where they are: `customProperties` of the table, `customProperties` of a
+column, `slaProperties` of the contract."""
+PLACES: Mapping[Level, str] = {
+    "table": "the table's customProperties", "column": "a column's customProperties", "service level": "slaProperties",
+}  # fmt: skip
+SERVICE_LEVELS = (
+    "ly", "availability", "throughput", "errorRate", "generalAvailability", "endOfSupport", "endOfLife", "retention",
+    "frequency", "timeOfAvailability", "timeToDetect", "timeToNotify", "timeToRepair",
+)  # fmt: skip
+"""Further names that the standard has for service levels."""
+CLOSE = 0.75
+"""How alike two names are (`difflib`'s ratio) of which one is taken for a misspelling of the other."""
+CORRECTIONS = ("replace",)
+
+
+def misspelt(document: Document, source: Source) -> Iterator[TrendlakeError]:
+    """The properties that are close to one that is read, or stand in a place where it is not read."""
+    for level, name, path in _properties(document):
+        problem = _problem(level, name)
+        if problem is not None:
+            message, hint = problem
+            yield BadValueError(message, place=source.place(path), hint=hint)
+
+
+def replaces(document: Document, source: Source, errors: list[TrendlakeError]) -> bool:
+    """Whether a delivered row replaces the row of the table that has its key: `corrections: replace`."""
+    for index, custom in enumerate(document.table.custom_properties):
+        if custom.property != "corrections":
+            continue
+        if custom.value in CORRECTIONS:
+            return True
+        place = source.place(("schema", 0, "customProperties", index, "value"))
+        hint = "without the property, ingest refuses a known key with other values"
+        errors.append(BadValueError(f"corrections is 'replace', not {custom.value!r}", place=place, hint=hint))
+    return False
+
+
+def _problem(level: Level | None, name: str) -> tuple[str, str] | None:
+    """Message and hint, for a property called `name` at `level` (None: where none is read)."""
+    here = PROPERTIES[level] if level else ()
+    if name in here or (level == "service level" and name.lower() in {one.lower() for one in (*here, *SERVICE_LEVELS)}):
+        return None
+    for other, names in PROPERTIES.items():
+        if name in names:
+            return f"'{name}' is not read here", f"it belongs to {PLACES[other]}"
+    every = [*here, *(one for names in PROPERTIES.values() for one in names if one not in here)]
+    known = _closest(name, every)
+    if known is None:
+        return None
+    hint = f"did you mean '{known}'?"
+    return f"unknown property '{name}'", hint if known in here else f"{hint} It belongs to {_place_of(known)}"
+
+
+def _closest(name: str, known: Sequence[str]) -> str | None:
+    lower = {one.lower().replace("_", ""): one for one in reversed(known)}
+    close = difflib.get_close_matches(name.lower().replace("_", ""), list(lower), n=1, cutoff=CLOSE)
+    return lower[close[0]] if close else None
+
+
+def _place_of(name: str) -> str:
+    return next(PLACES[level] for level, names in PROPERTIES.items() if name in names)
+
+
+def _properties(document: Document) -> Iterator[tuple[Level | None, str, Path_]]:
+    """Level, name and path of each property of the contract."""
+    table: Path_ = ("schema", 0)
+    yield from _custom(None, document, ())
+    yield from _custom("table", document.table, table)
+    for number, quality in enumerate(document.table.quality):
+        yield from _custom(None, quality, (*table, "quality", number))
+    for index, item in enumerate(document.table.properties):
+        path = (*table, "properties", index)
+        yield from _custom("column", item, path)
+        for number, quality in enumerate(item.quality):
+            yield from _custom(None, quality, (*path, "quality", number))
+    if document.description is not None:
+        yield from _custom(None, document.description, ("description",))
+    for index, level in enumerate(document.sla_properties):
+        yield "service level", level.property, ("slaProperties", index, "property")
+
+
+def _custom(level: Level | None, holder: Any, path: Path_) -> Iterator[tuple[Level | None, str, Path_]]:
+    for number, custom in enumerate(holder.custom_properties):
+        yield level, custom.property, (*path, "customProperties", number, "property")
