@@ -123,16 +123,24 @@ NUMBER = "      - {name: fare, logicalType: number}\n"
 TABLE = "schema:\n  - name: trips\n"
 
 
+def of_table(text: str) -> str:
+    """A contract whose table has the custom property `text`."""
+    return HEAD.replace(TABLE, f"{TABLE}    customProperties: [{{{text}}}]\n") + EVENTS
+
+
+def of_column(text: str) -> str:
+    return HEAD + EVENTS + NUMBER.replace("number", f"number, customProperties: [{{{text}}}]")
+
+
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
         (
-            HEAD.replace(TABLE, TABLE + "    customProperties: [{property: quarantineTolerence, value: 0.1}]\n") + EVENTS,
+            of_table("property: quarantineTolerence, value: 0.1"),
             "unknown property 'quarantineTolerence'", "did you mean 'quarantineTolerance'?",
         ),
         (
-            HEAD.replace(TABLE, TABLE + "    customProperties: [{property: quarantine_tolerance, value: 0.1}]\n")
-            + EVENTS,
+            of_table("property: quarantine_tolerance, value: 0.1"),
             "unknown property 'quarantine_tolerance'", "did you mean 'quarantineTolerance'?",
         ),
         (
@@ -140,11 +148,11 @@ TABLE = "schema:\n  - name: trips\n"
             "unknown property 'latncy'", "did you mean 'latency'?",
         ),
         (
-            HEAD + EVENTS + NUMBER.replace("number", "number, customProperties: [{property: eventrole, value: x}]"),
+            of_column("property: eventrole, value: x"),
             "unknown property 'eventrole'", "did you mean 'eventRole'?",
         ),
         (
-            HEAD + EVENTS + NUMBER.replace("number", "number, customProperties: [{property: quarantineTolerance, value: 1}]"),
+            of_column("property: quarantineTolerance, value: 1"),
             "'quarantineTolerance' is not read here", "it belongs to the table's customProperties",
         ),
         (
@@ -152,11 +160,11 @@ TABLE = "schema:\n  - name: trips\n"
             "unknown property 'correction'", "did you mean 'corrections'? It belongs to the table's customProperties",
         ),
         (
-            HEAD.replace(TABLE, TABLE + "    customProperties: [{property: latency, value: 1}]\n") + EVENTS,
+            of_table("property: latency, value: 1"),
             "'latency' is not read here", "it belongs to slaProperties",
         ),
         (
-            HEAD.replace(TABLE, TABLE + "    customProperties: [{property: corrections, value: append}]\n") + EVENTS,
+            of_table("property: corrections, value: append"),
             "corrections is 'replace', not 'append'", "ingest refuses a known key with other values",
         ),
     ],
