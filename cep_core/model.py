@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
 
 from cep_core.building import timestamp_us
 from cep_core.errors import BadValueError, TrendlakeError
 from cep_core.expect import ExpectationModel, mistakes
 from cep_core.parse import parse_duration
+from cep_core.schedule import check_schedule
 from cep_core.yaml_source import Source
 
 Selection = Literal["skip_till_any_match", "skip_till_next_match", "contiguous", "partition_contiguous"]
@@ -53,6 +54,9 @@ Moment = Annotated[
 ]
 """Microseconds since the epoch, written in ISO 8601."""
 
+Schedule = Annotated[str, AfterValidator(check_schedule)]
+"""A cron expression of five fields, or a name such as @daily."""
+
 
 class Pattern(BaseModel):
     """What a pattern of any kind says. Durations and moments are microseconds (since the epoch)."""
@@ -70,8 +74,8 @@ class Pattern(BaseModel):
     """The table of events: data_contracts/<source>.yaml; or results/<pattern>, another pattern's results."""
     within: Duration
     """The length of a window, such as 1 day."""
-    schedule: str | None = None
-    """When Airflow runs it: a cron expression, or @hourly, @daily ..."""
+    schedule: Schedule | None = None
+    """When Airflow runs it, UTC: a cron expression of five fields, or @hourly, @daily ..."""
     deadline: MaybeDuration = None
     """How long a run in Airflow may take, from when it is queued, before somebody is told."""
     tags: tuple[str, ...] = ()

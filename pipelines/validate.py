@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_query
-from cep_core.errors import TrendlakeError
+from cep_core.errors import TrendlakeError, UnknownAttributeError
 from cep_core.reading import read_pattern
+from cep_core.schema import EventSchema
 from pipelines.contract import contract_of
 from pipelines.contract_document import load_document
 from pipelines.errors import ProjectError
@@ -20,7 +21,8 @@ from pipelines.upstream import source_contract
 def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
     """A pattern and its plan against its source's contract; conditions without effect warn (PatternWarning).
 
-    Raises PatternErrors with all mistakes of the file (also where there is no such source), ContractErrors.
+    Raises PatternErrors with all mistakes of the file, also where there is no such source or its contract is wrong;
+    ContractErrors where nothing but the contract is.
     """
     pattern, errors = read_pattern(path)
     if pattern is None or pattern.source is None:
@@ -29,8 +31,21 @@ def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
         contract = source_contract(project, pattern.source, (pattern.name,))
     except ProjectError as error:
         error.place = pattern.document.place(("source",))
-        raise PatternErrors([*errors, error]) from None
+        raise PatternErrors([*_errors_of_itself(path), error]) from None
+    except PatternErrors as failure:
+        own = _errors_of_itself(path)
+        raise PatternErrors([*own, *failure.errors]) if own else failure from None
     return pattern, compile_query(path, contract.event_schema())
+
+
+def _errors_of_itself(path: Path) -> list[TrendlakeError]:
+    """What is wrong with a pattern file whatever columns its source may have."""
+    nothing = EventSchema({"event_id": "string", "event_time": "timestamp", "event_type": "string"})
+    try:
+        compile_query(path, nothing)
+    except PatternErrors as failure:
+        return [error for error in failure.errors if not isinstance(error, UnknownAttributeError)]
+    return []
 
 
 def check_pattern(project: Project, path: Path) -> Pattern:
