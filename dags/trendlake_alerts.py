@@ -20,8 +20,8 @@ CONNECTION = "trendlake_alerts"
 SECONDS = 10.0
 """What a web hook may take to answer."""
 LENGTH = 500
-REASON = re.compile(r"(?:.*:\d+:\d+: )?\[[A-Z][A-Z_]+\] \S.*")
-"""How a `trendlake` command tells a mistake: `[TOLERANCE] ...`, after file, line and column where it has a place."""
+REASON = re.compile(r"(?:.*:\d+:\d+: )?\[(?P<code>[A-Z][A-Z_]+)\] \S.*")
+"""How a `trendlake` command reports an error: `[TOLERANCE] ...`, after file, line and column where it has a place."""
 EXIT_CODE = re.compile(r"Error code is: (-?\d+)")
 
 log = logging.getLogger("airflow.task")

@@ -21,6 +21,7 @@ from airflow.sdk.definitions.callback import SyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 from airflow.sdk.exceptions import AirflowTimetableInvalid
 from trendlake_alerts import failed, late, tried
+from trendlake_retries import RetryCrashes
 
 from cep_core import AnyPlan, Pattern, PatternErrors
 from cep_core.errors import BadValueError
@@ -158,6 +159,7 @@ def defaults(owner: str) -> dict[str, Any]:
         "owner": owner or "trendlake",
         "pool": SPARK_POOL,
         "retries": 2,
+        "retry_policy": RetryCrashes(),
         "retry_delay": timedelta(seconds=15),
         "retry_exponential_backoff": True,
         "max_retry_delay": timedelta(minutes=10),

@@ -58,6 +58,7 @@ print("DAGS" + json.dumps({
             "edges": [[task.task_id, sorted(task.downstream_task_ids)] for task in dag.topological_sort()],
             "operators": sorted({task.task_type for task in dag.tasks}),
             "retries": sorted({task.retries for task in dag.tasks}),
+            "policies": sorted({type(task.retry_policy).__name__ for task in dag.tasks}),
             "backoff": all(task.retry_exponential_backoff for task in dag.tasks),
             "owner": dag.owner, "tags": sorted(dag.tags), "catchup": dag.catchup,
             "schedule": [asset.name for asset in getattr(dag.timetable, "asset_condition", None).objects]
