@@ -52,20 +52,30 @@ class Project:
 
 
 def find_project(root: str | Path | None = None) -> Project:
-    """The project at `root`, else of `TRENDLAKE_PROJECT`, else around the working directory. Raises ProjectError."""
-    named = root or os.environ.get("TRENDLAKE_PROJECT")
-    if named:
-        folder = Path(named).resolve()
-        if not (folder / "conf").is_dir():
-            raise ProjectError(f"{folder} is no Trendlake project: it holds no folder conf/")
-    else:
-        here = Path.cwd()
-        found = next(
-            (up for up in (here, *here.parents) if (up / "conf").is_dir() and (up / "data_contracts").is_dir()),
-            None,
-        )
-        if found is None:
-            raise ProjectError(f"no project at or above {here}", hint="give --project-dir or TRENDLAKE_PROJECT")
-        folder = found
+    """The project at `root`, else of `TRENDLAKE_PROJECT`, else around the working directory. Raises ProjectError.
+
+    `TRENDLAKE_STATE` names the state folder of the project that the environment is about, that of `TRENDLAKE_PROJECT`
+    or of the working directory: another one that `root` names keeps its own, so no command writes into the warehouse
+    of a project that it was not asked about.
+    """
+    surrounding = _surrounding()
+    folder = Path(root).resolve() if root else surrounding
+    if folder is None:
+        raise ProjectError(f"no project at or above {Path.cwd()}", hint="give --project-dir or TRENDLAKE_PROJECT")
+    if not (folder / "conf").is_dir():
+        raise ProjectError(f"{folder} is no Trendlake project: it holds no folder conf/")
     state = os.environ.get("TRENDLAKE_STATE")
-    return Project(folder, Path(state).resolve() if state else folder / ".trendlake")
+    if state and surrounding in (None, folder):
+        return Project(folder, Path(state).resolve())
+    return Project(folder, folder / ".trendlake")
+
+
+def _surrounding() -> Path | None:
+    """The project that the environment is about; None where there is none."""
+    named = os.environ.get("TRENDLAKE_PROJECT")
+    if named:
+        return Path(named).resolve()
+    folder = Path.cwd().resolve()
+    return next(
+        (up for up in (folder, *folder.parents) if (up / "conf").is_dir() and (up / "data_contracts").is_dir()), None
+    )

@@ -13,6 +13,9 @@ from xdist.scheduler import LoadScopeScheduling
 IN_CHAOS = pytest.mark.skipif("TRENDLAKE_CHAOS" not in os.environ, reason="`make chaos` runs it")
 """Of tests that take a minute or more, beside others of their sort that run always."""
 ROOT = Path(__file__).resolve().parents[1]
+SET_UP = Path(os.environ.get("TRENDLAKE_STATE", ROOT / ".trendlake")).resolve()
+"""What `make setup` has left: jars and Java, which the tests use. The project's own tables lie there too, which no test
+may touch."""
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -63,6 +66,38 @@ class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """How tests are shared out by `-n 2`."""
     return OneProcessForSpark(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Commands that are told of no other state folder use one of the tests', which stays without tables: a test that
+    makes some has a folder of its own. The project's own is as it was, so that the tests pass a second time too."""
+    before, state = listing(SET_UP), tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
+            patch.delenv(name, raising=False)
+        patch.setenv("TRENDLAKE_STATE", str(state))
+        patch.setenv("TRENDLAKE_JARS", os.environ.get("TRENDLAKE_JARS", str(SET_UP / "jars")))
+        if "JAVA_HOME" not in os.environ and (SET_UP / "java_home").is_file():
+            patch.setenv("JAVA_HOME", (SET_UP / "java_home").read_text().strip())
+        yield
+    tables = [str(path.relative_to(state)) for path in state.rglob("_delta_log")]
+    assert not tables, f"tests share the state folder of the session: {tables}"
+    after = listing(SET_UP)
+    touched = sorted({name for name, _ in before ^ after})
+    assert not touched, f"a test (or somebody else meanwhile) has touched the project's own state {SET_UP}: {touched}"
+
+
+def listing(state: Path) -> set[tuple[str, tuple[int, int]]]:
+    """The files of a state folder, but those that `make setup` alone writes, with size and time of change."""
+    files: set[tuple[str, tuple[int, int]]] = set()
+    for folder, names, members in os.walk(state):
+        if Path(folder) == state:
+            names[:] = [name for name in names if name not in ("tools", "jars")]
+        for path in (Path(folder, name) for name in members):
+            facts = path.stat()
+            files.add((str(path.relative_to(state)), (facts.st_size, facts.st_mtime_ns)))
+    return files
 
 
 @pytest.fixture(scope="session")
