@@ -13,7 +13,7 @@ RUN = JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_home")" PYSPARK_PYTHON="$(CURDI
 # What the pipeline's session sets for its workers (pipelines/session.py).
 LIKE_A_WORKER = MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456
 
-.PHONY: help setup demo test test-fast fuzz chaos bench bench-flink airflow lint types fmt lock jars-lock clean distclean
+.PHONY: help setup demo test test-fast fuzz chaos bench bench-flink airflow lint types fmt lock jars-lock clean destroy distclean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,8 +71,12 @@ lock: setup ## resolve requirements.lock anew (needs uv on PATH)
 jars-lock: setup ## resolve scripts/jars.lock anew from scripts/ivy.xml
 	@scripts/setup.sh --write-lock
 
-clean: ## remove what runs made: warehouse, Airflow's home, jars, reports (.venv stays)
-	rm -rf "$(TRENDLAKE_STATE)" build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: ## remove what set-up and the tests leave; tables, reports and Airflow's home stay
+	rm -rf $(addprefix "$(TRENDLAKE_STATE)"/,jars tools classes.jsa classes.stamp java_home apt.log log4j2.properties spark-warehouse)
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-distclean: clean ## remove .venv too
+destroy: ## remove every table, report and Airflow run of this clone, for good; asks first
+	@scripts/destroy.sh "$(TRENDLAKE_STATE)"
+
+distclean: clean ## clean, and remove .venv too
 	rm -rf .venv *.egg-info
