@@ -1,5 +1,8 @@
 """The engine: language -> plan -> kernels. Arrow in, Arrow out; no Spark, Airflow or clock."""
 
+import cep_core.kernel_cache  # noqa: F401 - before the first kernel is declared
+
+# isort: split
 from cep_core.compiled import AnyPlan
 from cep_core.engine import compile_plan, compile_query, draw, evaluate, explain, run_plan
 from cep_core.errors import PatternErrors, PatternWarning, TrendlakeError
