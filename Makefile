@@ -39,7 +39,7 @@ chaos: setup ## SIGKILL of drivers and executors, and random histories, revised 
 	  tests/pipeline/test_kill.py tests/pipeline/test_revisions_agree.py tests/pipeline/test_edited_patterns.py \
 	  tests/pipeline/test_unique_rows.py tests/pipeline/test_faults.py tests/pipeline/test_revise.py \
 	  tests/pipeline/test_repair.py tests/pipeline/test_kill_replay.py tests/pipeline/test_kinds.py \
-	  tests/pipeline/test_expectations.py tests/pipeline/test_standalone.py \
+	  tests/pipeline/test_expectations.py tests/pipeline/test_standalone.py tests/pipeline/test_commit_race.py \
 	  tests/end_to_end/test_tutorial.py tests/end_to_end/test_json.py tests/dag/test_run.py \
 	  tests/dag/test_walk.py tests/dag/test_chain.py
 

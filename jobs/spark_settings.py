@@ -12,7 +12,7 @@ from pathlib import Path
 from pipelines.profile import Profile
 from pipelines.project import Project
 from pipelines.secrets import JAVA_PATTERN
-from pipelines.session import DRIVER, archived, find_jars, settings_of
+from pipelines.session import DRIVER, archived, jar_settings, settings_of
 
 LOG4J = f"""\
 rootLogger.level = warn
@@ -38,8 +38,7 @@ def write_spark_settings(folder: Path, project: Project, profile: Profile) -> No
     logging = folder / "log4j2.properties"
     logging.write_text(LOG4J)
     options = (archived(project), settings[DRIVER], f"-Dlog4j2.configurationFile={logging.resolve().as_uri()}")
-    settings |= {
-        "spark.jars": ",".join(str(jar) for jar in find_jars(project)),
+    settings |= jar_settings(project, profile) | {
         "spark.pyspark.driver.python": sys.executable,  # else it would be the workers', where the profile names one
         DRIVER: " ".join(options),
     }

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from pipelines import log_store
 from pipelines.errors import JarsMissingError
 from pipelines.profile import PYTHON, Profile
 from pipelines.project import Project
@@ -85,6 +86,17 @@ def find_jars(project: Project) -> list[Path]:
     return jars
 
 
+def jar_settings(project: Project, profile: Profile) -> dict[str, str]:
+    """Delta's jars and the log store for local tables, unless the profile names another. Raises JarsMissingError."""
+    jars = find_jars(project)
+    if log_store.SETTING in profile.spark:
+        return {"spark.jars": ",".join(map(str, jars))}
+    compiled = _set_up(project, log_store.jar_name())
+    if not compiled.is_file():
+        compiled = log_store.compile_log_store(project.state, jars)
+    return {"spark.jars": ",".join(map(str, (*jars, compiled))), log_store.SETTING: log_store.CLASS}
+
+
 def start_session(project: Project, profile: Profile, app: str = "trendlake") -> SparkSession:
     """The session of this process, started when there is none yet.
 
@@ -105,7 +117,8 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
     for key, value in settings.items():
         builder = builder.config(key, value)
     if not submitted:
-        builder = builder.config("spark.jars", ",".join(str(jar) for jar in find_jars(project)))
+        for key, value in jar_settings(project, profile).items():
+            builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     java: Any = spark.sparkContext._jvm

@@ -111,6 +111,11 @@ setup_jars() {
     JAVA_HOME=$(cat "$STATE/java_home") .venv/bin/python scripts/jars.py --to "$STATE/jars" "$@"
 }
 
+# --- the log store for tables on a local disk, compiled ------------------------------------------------------------
+setup_log_store() {
+    JAVA_HOME=$(cat "$STATE/java_home") .venv/bin/python -m pipelines.log_store "$STATE"
+}
+
 # --- an archive of Java's classes: Spark starts in half the time -------------------------------------------------
 setup_classes() {
     JAVA_HOME=$(cat "$STATE/java_home") .venv/bin/python scripts/class_archive.py --to "$STATE"
@@ -136,4 +141,5 @@ setup_python
 setup_datacontract
 setup_java
 setup_jars "$@"
+setup_log_store
 setup_classes
