@@ -211,5 +211,5 @@ def print_runs(
 
 def _record(row: dict[str, Any]) -> dict[str, Any]:
     """A run record; what it holds as JSON is not told as text."""
-    held = {name: json.loads(row[name]) for name in ("checks", "note") if row.get(name)}
+    held = {name: json.loads(row[name]) for name in ("checks", "note", "basis") if row.get(name)}
     return row | held

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 
 from pipelines.errors import OtherwiseWrittenError
 from pipelines.files import HARMLESS, plain_batches
-from pipelines.warehouse import exists, latest_version, on_disk, read_at
+from pipelines.warehouse import on_disk
 
 Array = Any
 Action = dict[str, Any]
@@ -71,6 +71,8 @@ class TableHere:
     """As the log says it; None where it does not for each file."""
     writable: bool
     """Whether who writes a commit need know no more than that its changes are told in the feed."""
+    table_id: str
+    """`metadata.id` of the version: that of another table, made in the place of one that was dropped, is another."""
 
     def rows(self, names: Sequence[str], time: str, slices: Slices, most: int) -> pa.Table:
         """Columns `names` of the rows whose `time` lies in one of `slices`, in the order of `files` and of the rows
@@ -157,12 +159,9 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
     Raises NotHereError: it is not on this machine's disk, or there is none, or its files do not hold its rows as they
     are (partitions, deletion vectors, column mapping and the like).
     """
-    folder = _folder_of(spark, path)
+    folder = folder_on_disk(spark, path)
     with here():
-        checkpoint = folder / "_delta_log" / "_last_checkpoint"
-        if checkpoint.exists() and json.loads(checkpoint.read_text()).get("numOfAddFiles", 0) > FILES:
-            raise NotHereError("many files")  # to say which they are would take long
-        table = DeltaTable(folder, version=version)
+        table = opened(folder, version)
         about, features = table.metadata(), set(table.protocol().reader_features or ())
         mapping = about.configuration.get("delta.columnMapping.mode", "none")
         if about.partition_columns or features - HARMLESS or mapping != "none":
@@ -173,7 +172,16 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
             raise NotHereError(f"{len(files)} files, or some that lie elsewhere")
         rows = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
         schema = StructType.fromJson(json.loads(table.schema().to_json()))
-        return TableHere(folder, int(table.version()), schema, files, rows, _writable(table, schema))
+        return TableHere(folder, int(table.version()), schema, files, rows, _writable(table, schema), str(about.id))
+
+
+def opened(folder: Path, version: int | None = None) -> DeltaTable:
+    """delta-rs's view of the table at a version. Raises NotHereError where it has many files: to say which they are
+    would take long."""
+    checkpoint = folder / "_delta_log" / "_last_checkpoint"
+    if checkpoint.exists() and json.loads(checkpoint.read_text()).get("numOfAddFiles", 0) > FILES:
+        raise NotHereError("many files")
+    return DeltaTable(folder, version=version)
 
 
 def _writable(table: DeltaTable, schema: StructType) -> bool:
@@ -185,7 +193,7 @@ def _writable(table: DeltaTable, schema: StructType) -> bool:
 def commit_infos(spark: SparkSession, path: str, limit: int | None = None) -> list[tuple[int, Action]]:
     """What the newest commits (all that the log has, where there is no `limit`) say of themselves, with their versions,
     the newest first. Raises NotHereError."""
-    folder = _folder_of(spark, path)
+    folder = folder_on_disk(spark, path)
     with here():
         versions = sorted((int(file.stem) for file in (folder / "_delta_log").glob("[0-9]*.json")), reverse=True)
         if not versions:
@@ -201,7 +209,7 @@ def commit_actions(folder: Path, version: int) -> list[Action]:
 def append_here(spark: SparkSession, path: str, rows: pa.Table) -> None:
     """Append `rows` to the table at `path` in a commit of their own, columns that it lacks too. Raises NotHereError;
     where that is not because there is no such table here, the commit may have been made."""
-    folder = _folder_of(spark, path)
+    folder = folder_on_disk(spark, path)
     with here():
         # Old logs are left to Delta, which knows what a checkpoint of its own holds.
         hooks = PostCommitHookProperties(cleanup_expired_logs=False)
@@ -210,19 +218,8 @@ def append_here(spark: SparkSession, path: str, rows: pa.Table) -> None:
         )  # fmt: skip
 
 
-def newest(spark: SparkSession, path: str) -> tuple[int, StructType] | None:
-    """The newest version of the table at `path`, wherever that is, and its columns; None where there is no table."""
-    try:
-        table = table_here(spark, path)
-        return table.version, table.schema
-    except NotHereError:
-        if not exists(spark, path):
-            return None
-        version = latest_version(spark, path)
-        return version, read_at(spark, path, version).schema
-
-
-def _folder_of(spark: SparkSession, path: str) -> Path:
+def folder_on_disk(spark: SparkSession, path: str) -> Path:
+    """The folder of the table at `path`, on this machine's disk. Raises NotHereError."""
     folder = on_disk(spark, path)
     if folder is None or not PLAIN_PATH.fullmatch(str(folder)) or not (folder / "_delta_log").is_dir():
         raise NotHereError(f"no table on disk at {path}")

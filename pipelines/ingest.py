@@ -14,10 +14,12 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from pipelines.basis import Basis
 from pipelines.contract import Contract
 from pipelines.frames import frame_of
 from pipelines.quarantine import check_columns, column
 from pipelines.runs import Record, recorded
+from pipelines.table_versions import table_id
 from pipelines.warehouse import FED, Warehouse, create, exists, latest_version
 
 Progress = Callable[[int, int, bool], None]
@@ -65,6 +67,10 @@ def ingest(
         record.rows_in = rows
         record.rows_inserted = written
         record.source_version = latest_version(spark, path)
+        record.basis = Basis(
+            contract.fingerprint, contract.lateness_us or 0, source_version=record.source_version,
+            source_table=table_id(spark, path, record.source_version),
+        )  # fmt: skip
         _note_extent(spark, path, contract, record)
     return record
 

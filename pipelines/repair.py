@@ -24,6 +24,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from pipelines import quarantine as q
+from pipelines.basis import Basis
 from pipelines.commits import commit_token, find_commit
 from pipelines.contract import Contract
 from pipelines.duplicates import annotate_duplicates, related, unique_rules
@@ -31,6 +32,7 @@ from pipelines.errors import RepairError
 from pipelines.frames import frame_of
 from pipelines.ingest import typed
 from pipelines.runs import Record, recorded
+from pipelines.table_versions import table_id
 from pipelines.upstream import missing
 from pipelines.warehouse import OvertakenError, Warehouse, exists, latest_version, read_at, with_retries
 
@@ -109,6 +111,10 @@ def replay(
             lambda: _replay(session, warehouse, contract, file, record), "replaying repaired rows"
         )  # fmt: skip
         record.source_version = done.version
+        record.basis = Basis(
+            contract.fingerprint, contract.lateness_us or 0, source_version=done.version,
+            source_table=table_id(spark, warehouse.source(contract.name), done.version),
+        )  # fmt: skip
     return done
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -17,7 +17,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
-from pipelines.delta_here import NotHereError, append_here
+from pipelines.basis import Basis
+from pipelines.delta_here import NotHereError, append_here, table_here
 from pipelines.errors import StepOrderError
 from pipelines.frames import frame_of
 from pipelines.lineage.telling import told
@@ -29,12 +30,18 @@ Stage = Literal["ingest", "check_source", "compute", "check_results", "publish",
 STAGES: tuple[str, ...] = get_args(Stage)
 NOTED = "note"
 """Column: what the stage says its results answer for, JSON as in the commit's own note; tables of old lack it."""
+NUMBER, BASIS = "record_number", "basis"
+"""Columns: the place of the record in its run, and what the stage's work is based on (`Basis.as_json`); tables written
+before 2.0 lack them."""
+RECORDS = 100_000
+"""Records of one run that are read in this process."""
 
 _TEXT = ("run_id", "pattern", "stage", "status")
 _TIME = TimestampType()
+_INTERVAL = ("interval_from", "interval_to")
 SCHEMA = StructType(
     [StructField(name, StringType()) for name in _TEXT]
-    + [StructField("interval_from", _TIME), StructField("interval_to", _TIME)]
+    + [StructField(name, _TIME) for name in _INTERVAL]
     + [StructField("plan_hash", StringType()), StructField("source", StringType())]
     + [
         StructField(name, LongType())
@@ -45,7 +52,7 @@ SCHEMA = StructType(
     ]
     + [StructField("seconds", DoubleType()), StructField("checks", StringType())]
     + [StructField("error", StringType()), StructField("started_at", _TIME), StructField("finished_at", _TIME)]
-    + [StructField(NOTED, StringType())]
+    + [StructField(NOTED, StringType()), StructField(NUMBER, LongType()), StructField(BASIS, StringType())]
 )  # fmt: skip
 
 
@@ -55,7 +62,9 @@ class Record:
 
     `interval_from`, `interval_to`: microseconds since the epoch. `checks`: `{check, column, success, observed,
     expected}` each. `source_version`: the version a stage read, of `ingest` the last it wrote. `staged_version`: the
-    number of the attempt whose rows are staged.
+    number of the attempt whose rows are staged. `record_number`: 1 for the first record of a run, and for each stage
+    that begins one more than the records before have; the order of records, whatever the clocks say. `basis`: what the
+    stage's work is based on.
     """
 
     run_id: str
@@ -78,6 +87,8 @@ class Record:
     seconds: float | None = None
     checks: list[dict[str, Any]] = field(default_factory=list)
     note: dict[str, Any] | None = None
+    record_number: int | None = None
+    basis: Basis | None = None
     succeeded: bool = False
     """Written down as such: what the table says is what a later step may rely on."""
 
@@ -111,11 +122,12 @@ def _row(record: Record, *, status: str, started_at: datetime, error: str | None
         "status": status,
         "checks": json.dumps(record.checks, ensure_ascii=False, default=str),
         NOTED: None if record.note is None else json.dumps(record.note),
+        BASIS: None if record.basis is None else json.dumps(record.basis.as_json()),
         "error": error,
         "started_at": started_at,
         "finished_at": datetime.now(UTC),
     }
-    for name in ("interval_from", "interval_to"):
+    for name in _INTERVAL:
         values[name] = None if values[name] is None else moment(values[name])
     return pa.Table.from_pylist([values], schema=to_arrow_schema(SCHEMA, timezone="UTC"))
 
@@ -123,7 +135,10 @@ def _row(record: Record, *, status: str, started_at: datetime, error: str | None
 @contextmanager
 def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Iterator[Record]:
     """Runs a stage, records how it ended and tells lineage; the body fills in `record`. An error is recorded and raised
-    again."""
+    again. The record's number is that of the stage's beginning: a process that was taken for dead and ends late does
+    not come after those that have taken its place."""
+    if record.record_number is None:
+        record.record_number = next_number(spark, warehouse, record.pattern, record.run_id)
     with told(spark, warehouse, record):
         started_at, clock = datetime.now(UTC), time.perf_counter()
         try:
@@ -141,28 +156,50 @@ def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Itera
 def find(
     spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage
 ) -> Mapping[str, Any] | None:
-    """The last succeeded record of a stage, `checks` parsed and times in microseconds; None when there is none."""
-    if not exists(spark, warehouse.runs):
-        return None
-    rows = (
-        spark.read.format("delta")
-        .load(warehouse.runs)
-        .where(
-            (sf.col("run_id") == run_id)
-            & (sf.col("pattern") == pattern)
-            & (sf.col("stage") == stage)
-            & (sf.col("status") == "succeeded")
-        )
-        .withColumns({name: sf.unix_micros(name) for name in ("interval_from", "interval_to")})
-        .orderBy(sf.desc("finished_at"))
-        .limit(1)
-        .collect()
-    )
+    """The last succeeded record of a stage, by the numbers of the records. `checks` and `basis` are parsed (None where
+    the record has no basis), times are in microseconds. None when there is no record."""
+    names = tuple(dict.fromkeys(("run_id", *SCHEMA.fieldNames())))
+    rows = [
+        row
+        for row in _of_run(spark, warehouse, pattern, run_id, names)
+        if (row["stage"], row["status"]) == (stage, "succeeded")
+    ]
     if not rows:
         return None
-    found = rows[0].asDict()
+    found = max(rows, key=lambda row: row.get(NUMBER) or 0)
     found["checks"] = json.loads(found["checks"] or "[]")
+    found[BASIS] = Basis.from_json(json.loads(found[BASIS])) if found.get(BASIS) else None
     return found
+
+
+def next_number(spark: SparkSession, warehouse: Warehouse, pattern: str | None, run_id: str) -> int:
+    """The number of the record of a stage that begins now."""
+    rows = _of_run(spark, warehouse, pattern, run_id, ("run_id", "pattern", NUMBER))
+    return max((row.get(NUMBER) or 0 for row in rows), default=0) + 1
+
+
+def _of_run(
+    spark: SparkSession, warehouse: Warehouse, pattern: str | None, run_id: str, names: Sequence[str]
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The records of a run in no order: those of the columns `names` (the first is `run_id`) that the table has."""
+    try:
+        table = table_here(spark, warehouse.runs)
+        there = [name for name in names if name in table.schema.names]
+        found = table.rows_with(there, pa.array([run_id]), RECORDS)
+        for name in _INTERVAL:
+            if name in there:
+                at = there.index(name)
+                found = found.set_column(at, name, found[name].cast(pa.int64()))
+        rows = found.to_pylist()
+    except NotHereError:
+        if not exists(spark, warehouse.runs):
+            return []
+        frame = spark.read.format("delta").load(warehouse.runs)
+        there = [name for name in names if name in frame.columns]
+        micros = {name: sf.unix_micros(name) for name in _INTERVAL if name in there}
+        mine = frame.where(sf.col("run_id") == run_id).select(*there).withColumns(micros)
+        rows = [row.asDict() for row in mine.collect()]
+    return [row for row in rows if row["pattern"] == pattern]
 
 
 def need(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage) -> Mapping[str, Any]:

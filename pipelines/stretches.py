@@ -15,6 +15,7 @@ import numpy as np
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
+from pipelines.basis import Basis
 from pipelines.quarantine import column
 from pipelines.steps.run import Run
 
@@ -22,12 +23,13 @@ CHECK = "windows_changed"
 """The verdict in a step's record that says which windows of the run were left alone."""
 
 
-def noted(run: Run, made: Sequence[range]) -> dict[str, Any]:
-    """What a commit notes of the windows it has made, told in unbroken stretches."""
+def noted(run: Run, basis: Basis, made: Sequence[range]) -> dict[str, Any]:
+    """What a commit notes of the windows it has made on a basis, told in unbroken stretches."""
     stretches = [stretch for windows in made if windows for stretch in run.plan.stretches(windows)]
     return {
-        "contract": run.contract.fingerprint,
-        "lateness": run.lateness,
+        "contract": basis.contract,
+        "lateness": basis.lateness,
+        "source_table": basis.source_table,
         "stretches": [[windows[0], windows[-1], known] for windows, known in stretches],
     }
 
@@ -77,10 +79,8 @@ def told(run: Run, windows: range) -> dict[str, Any] | None:
 def narrowed(run: Run, record: Mapping[str, Any]) -> tuple[Run, list[dict[str, Any]]]:
     """The run of the windows that an earlier step of it went on with, and that step's verdict on the others."""
     found = [item for item in record["checks"] if item["check"] == CHECK]
-    for item in found:
-        first, stop = (int(word) for word in item["expected"].split() if word.lstrip("-").isdigit())
-        run = run.narrowed(range(first, stop))
-    return run, found
+    computed = range(*record["basis"].computed)
+    return (run if computed == run.windows else run.narrowed(computed)), found
 
 
 def hashes(run: Run) -> tuple[tuple[int, str], ...]:

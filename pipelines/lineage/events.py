@@ -99,7 +99,7 @@ class Step:
 
     def _facts(self) -> dict[str, RunFacet]:
         facts = asdict(self.record)
-        for name in ("checks", "note", "succeeded"):
+        for name in ("checks", "note", "record_number", "basis", "succeeded"):
             facts.pop(name)
         for name in ("interval_from", "interval_to"):
             facts[name] = None if facts[name] is None else moment(facts[name]).isoformat()

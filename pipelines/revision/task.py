@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines import quarantine as q
+from pipelines.basis import Basis
 from pipelines.consistency import last_ready, ready
-from pipelines.delta_here import newest
 from pipelines.errors import StepOrderError
 from pipelines.revision.affected import Stretch, united
 from pipelines.revision.coverage import spans
 from pipelines.revision.ledger import Ledger
 from pipelines.runs import moment
 from pipelines.steps.run import Run
+from pipelines.table_versions import newest
 from pipelines.upstream import missing
 
 
 @dataclass(frozen=True)
 class Task:
     """What a revision has to do: `published` windows, stretches, that show versions from `after` on, all that one where
-    it is `settled`; those `due`, which were held back and may be published now. `unique`: none of the rows in the
-    published windows repeats a key. `reason` says why change cannot be told by the feed, where it cannot."""
+    it is `settled`; those `due`, which were held back and may be published now. `version`: the newest of the source,
+    of the table `source_table`. `unique`: none of the rows in the published windows repeats a key. `reason` says why
+    change cannot be told by the feed, where it cannot."""
 
     version: int
+    source_table: str | None
     after: int
     settled: bool
     unique: bool
@@ -34,6 +37,15 @@ class Task:
     def windows(self) -> tuple[Stretch, ...]:
         """Those that show `version` in the end."""
         return tuple(united([(first, last + 1) for first, last in (*self.published, *self.due)], last=True))
+
+    def basis(self, run: Run, computed: range | None = None) -> Basis:
+        """What the revision is based on; `computed`: from the first to the last of the windows that it computes."""
+        stretches = self.windows
+        return replace(
+            run.basis(self.version, self.source_table),
+            windows=(stretches[0][0], stretches[-1][1] + 1) if stretches else None,
+            computed=None if computed is None else (computed.start, computed.stop),
+        )
 
 
 def task_of(run: Run, ledger: Ledger) -> Task:
@@ -49,8 +61,8 @@ def task_of(run: Run, ledger: Ledger) -> Task:
             f"{run.name} has published nothing {form}that could be revised",
             hint=f"run `trendlake run {run.name}` first",
         )
-    version, schema = found
-    q.check_columns(schema, run.contract)
+    version = found.version
+    q.check_columns(found.schema, run.contract)
     published = [segment for segment in mine if segment.version is not None]
     shown = {segment.version for segment in published if segment.version is not None}
     after = min(shown, default=version)
@@ -63,7 +75,7 @@ def task_of(run: Run, ledger: Ledger) -> Task:
     held = [ready(range(item.first, item.last + 1), last) for item in mine if item.version is None]
     due = tuple((windows[0], windows[-1]) for windows in held if windows)
     unique = all(segment.unique for segment in published)
-    return Task(version, after, len(shown) < 2, unique, tuple(spans(published)), due, reason)
+    return Task(version, found.table_id, after, len(shown) < 2, unique, tuple(spans(published)), due, reason)
 
 
 def stale_windows(run: Run, ledger: Ledger) -> str | None:

@@ -36,7 +36,7 @@ def check_results(run: Run) -> Record:
     with recorded(run.spark, run.warehouse, record):
         computed = run.need("compute")
         run, left_alone = narrowed(run, computed)
-        record.source_version = computed["source_version"]
+        record.source_version, record.basis = computed["source_version"], computed["basis"]
         record.staged_version = computed["staged_version"]
         contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
         staged = read_staged(run, int(computed["staged_version"]))

@@ -17,6 +17,7 @@ from pipelines.errors import ToleranceError
 from pipelines.expectations import flags_of, judge_flags, verdicts
 from pipelines.runs import Record, recorded
 from pipelines.steps.run import Run
+from pipelines.table_versions import table_id
 from pipelines.upstream import missing
 from pipelines.warehouse import exists, latest_version, read_at, with_retries
 
@@ -37,6 +38,7 @@ def check_source(run: Run) -> Record:
         if not exists(run.spark, path):
             raise missing(run.warehouse, run.contract.name)
         record.source_version = latest_version(run.spark, path)
+        record.basis = run.basis(record.source_version, table_id(run.spark, path, record.source_version))
         source = read_at(run.spark, path, record.source_version)
         q.check_columns(source.schema, run.contract)
         inside = q.in_range(run.contract, *run.span)

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pipelines import quarantine as q
 from pipelines.commits import recent_commits
 from pipelines.cut import Cut, likely
-from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError, StepOrderError
+from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
 from pipelines.files import Files, Span, plain_files
 from pipelines.revision.ledger import notes
 from pipelines.runs import Record, recorded
@@ -38,14 +38,9 @@ def compute(run: Run) -> Record:
     with recorded(run.spark, run.warehouse, record):
         checked = run.need("check_source")
         record.source_version = checked["source_version"]
-        rows = int(checked["rows_out"] or 0)
-        if _verdict(checked, "contract")["expected"] != run.contract.fingerprint:
-            raise StepOrderError(
-                f"the contract of '{run.contract.name}' has changed since check_source of run {run.run_id}",
-                hint=f"run `trendlake check-source {run.name}` again",
-            )
-        version = int(checked["source_version"])
+        rows, version = int(checked["rows_out"] or 0), int(checked["source_version"])
         run = _changed(run, version, record)
+        record.basis = run.basis(version, checked["basis"].source_table)
         record.rows_in = rows
         if run.windows and rows:
             record.staged_version, record.rows_out = _read_and_stage(run, checked, rows, version)
@@ -115,10 +110,6 @@ def _staged(
                 return staged
         found = computed(run, events, cut, watermark, folder)
         return write_staged(run, found if only is None else only(found), version)
-
-
-def _verdict(checked: Mapping[str, Any], check: str) -> Mapping[str, Any]:
-    return next(item for item in checked["checks"] if item["check"] == check)
 
 
 def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:

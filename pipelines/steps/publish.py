@@ -9,13 +9,14 @@ are no longer results are deleted. Doing it again changes nothing.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import reduce
+from functools import partial, reduce
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from pipelines.basis import Basis
 from pipelines.commits import Commit, commit_token, find_commit, in_line, recent_commits, told_late
 from pipelines.consistency import last_ready, ready
 from pipelines.errors import StaleRunError, StepOrderError
@@ -42,7 +43,8 @@ def publish(run: Run) -> Record:
         checked = run.need("check_results")
         asked = run
         run, _ = narrowed(run, checked)
-        record.source_version = checked["source_version"]
+        basis: Basis = checked["basis"]
+        record.source_version, record.basis = checked["source_version"], basis
         record.staged_version = checked["staged_version"]
         # A session of its own: MERGE takes the commit's note from the session, which threads would share.
         spark = run.spark.newSession()
@@ -50,7 +52,8 @@ def publish(run: Run) -> Record:
         path = run.warehouse.results(run.name)
         with uncompiled(spark) if (checked["rows_out"] or 0) <= FEW else nullcontext():
             create_results(spark, path, staged.schema, run.owned[0])
-            commit = with_retries(lambda: _commit(run, asked, spark, path, staged, record), f"publishing {run.name}")
+            action = partial(_commit, run, asked, basis, spark, path, staged, record)
+            commit = with_retries(action, f"publishing {run.name}")
         record.results_version = commit.version
         record.rows_in = checked["rows_out"]
         record.rows_inserted, record.rows_updated, record.rows_deleted = commit.changed
@@ -73,8 +76,11 @@ def create_results(spark: SparkSession, path: str, schema: StructType, owner: st
         with_retries(lambda: writer.save(path), "adding columns to the results table")
 
 
-def _commit(run: Run, asked: Run, spark: SparkSession, path: str, staged: DataFrame, record: Record) -> Commit:
-    """`asked`: the run with all its windows, those too that are left alone as they are right already."""
+def _commit(
+    run: Run, asked: Run, basis: Basis, spark: SparkSession, path: str, staged: DataFrame, record: Record
+) -> Commit:  # fmt: skip
+    """`asked`: the run with all its windows, those too that are left alone as they are right already; `basis`: of the
+    staged rows."""
     ledger = read_ledger(spark, run.warehouse, run.name, run.plan)
     record.checks = told_late(ledger.unrecorded)
     _refuse_stale(run, ledger, int(record.source_version or 0))
@@ -90,7 +96,7 @@ def _commit(run: Run, asked: Run, spark: SparkSession, path: str, staged: DataFr
         "owned": [list(run.plan.owned(shown)[1:])] if shown else [],
         "withheld": [list(run.plan.owned(withheld)[1:])] if withheld else [],
         "unique": _unique(run, record),
-        **noted(run, [windows]),
+        **noted(run, basis, [windows]),
     }
     token = commit_token(run.run_id, "publish", number=ledger.number, **record.note)
     in_line(spark, run.name, token)

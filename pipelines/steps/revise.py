@@ -74,7 +74,7 @@ def _revised(run: Run, record: Record) -> bool:
     """One attempt; False where other publications came in between."""
     ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan)
     task = task_of(run, ledger)
-    record.checks, record.windows = told_late(ledger.unrecorded), 0
+    record.checks, record.windows, record.basis = told_late(ledger.unrecorded), 0, task.basis(run)
     stale = stale_windows(run, ledger)
     if stale:
         record.checks.append(verdict("stale_rows", False, stale, "all windows in the pattern's present form"))
@@ -91,6 +91,7 @@ def _revised(run: Run, record: Record) -> bool:
     kept: list[DataFrame] = []
     try:
         found, unique = _affected(run, task, record, kept)
+        record.basis = task.basis(run, found.windows)
         if not found.stretches:
             return _quiet(run, ledger, task, record, unique)
         staged, unique = _computed(run, found, unique, task, record)
@@ -111,6 +112,7 @@ def _revised(run: Run, record: Record) -> bool:
 def _revised_here(run: Run, ledger: Ledger, task: Task, record: Record) -> bool:
     """A small revision, of which only the commit is Delta's work. Raises NotHereError, with `record` as it was."""
     checks, small = record.checks, small_revision(run, task, int(ledger.version or 0))
+    record.basis = task.basis(run, small.found.windows)
     record.rows_in, record.rows_out, record.windows = small.changed, small.rows.num_rows, small.found.count
     record.checks = [*checks, _told(task, small.changed, small.found), *small.checks]
     if not small.found.stretches:
@@ -302,7 +304,7 @@ def _claims(run: Run, task: Task, unique: bool) -> dict[str, Any]:
         "plan_hash": run.plan.hash,
         "owned": [list(slice_of(run.plan, *stretch)) for stretch in task.windows],
         "unique": unique,
-        **noted(run, [range(first, last + 1) for first, last in task.windows]),
+        **noted(run, task.basis(run), [range(first, last + 1) for first, last in task.windows]),
     }
 
 

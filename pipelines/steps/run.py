@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan, Pattern, compile_plan, load_pattern
+from pipelines.basis import Basis, differences
 from pipelines.contract import Contract
 from pipelines.errors import BadTimeError, StepOrderError
 from pipelines.profile import Profile
 from pipelines.project import Project
 from pipelines.runs import Record, Stage, need
+from pipelines.table_versions import table_id
 from pipelines.upstream import source_contract
 from pipelines.warehouse import Warehouse
 from pipelines.watermark import BEGINNING
@@ -45,8 +47,11 @@ class Run:
 
     @property
     def windows(self) -> range:
-        if self.only is not None:
-            return self.only
+        return self.asked if self.only is None else self.only
+
+    @property
+    def asked(self) -> range:
+        """All windows of the interval, `only` some or not."""
         back = self.lateness + self.plan.windows.within if self.plan.waits else 0
         return self.plan.windows.ending_in(self.start_us - back, self.end_us)
 
@@ -78,28 +83,62 @@ class Run:
         run.records.update(self.records)
         return run
 
+    def basis(self, source_version: int | None = None, source_table: str | None = None) -> Basis:
+        """What the work of a step of this run is based on, which reads this version of this source table."""
+        asked, windows = self.asked, self.windows
+        return Basis(
+            self.contract.fingerprint, self.lateness, self.pattern.consistency, (asked.start, asked.stop),
+            (windows.start, windows.stop), source_version, source_table,
+        )  # fmt: skip
+
     def record(self, stage: Stage) -> Record:
         """A record of this run, to be filled in by the stage."""
+        numbers = [record.record_number or 0 for record in self.records.values()]
         record = Record(
             self.run_id, self.name, stage, interval_from=self.start_us, interval_to=self.end_us,
-            plan_hash=self.plan.hash, source=self.contract.name, windows=len(self.windows),
+            plan_hash=self.plan.hash, source=self.contract.name, windows=len(self.windows), basis=self.basis(),
+            record_number=max(numbers) + 1 if numbers and all(numbers) else None,
         )  # fmt: skip
         self.records[stage] = record
         return record
 
     def need(self, stage: Stage) -> Mapping[str, Any]:
-        """The record of an earlier stage of this run. Raises StepOrderError when it has not succeeded, or was made
-        for another interval or another state of the pattern."""
+        """The record of an earlier stage of this run, with its `basis`.
+
+        Raises StepOrderError when the stage has not succeeded, or its record was made for something else: another
+        interval or form of the pattern, or another basis than this run has now, at the version of the source that the
+        last check_source has pinned.
+        """
+        found = self._last(stage)
+        pinned = found if stage == "check_source" else self._last("check_source")
+        recorded, pin = found["basis"], pinned["basis"]
+        if recorded is None or pin is None:
+            raise self._refused(stage, "its record was written by an earlier version of Trendlake")
+        if (found["interval_from"], found["interval_to"]) != (self.start_us, self.end_us):
+            raise self._refused(stage, "it was for another interval")
+        if found["plan_hash"] != self.plan.hash:
+            raise self._refused(stage, "the pattern has changed since")
+        table = table_id(self.spark, self.warehouse.source(self.contract.name), pin.source_version)
+        if table != pin.source_table:
+            now = "gone" if table is None else f"of table {table}"
+            was = f"version {pin.source_version} of the source was of table {pin.source_table}"
+            raise self._refused(stage, f"{was}, and is {now}")
+        different = differences(recorded, self.basis(pin.source_version, pin.source_table))
+        if different:
+            raise self._refused(stage, "; ".join(different))
+        return found
+
+    def _last(self, stage: Stage) -> Mapping[str, Any]:
         mine = self.records.get(stage)
         if mine is not None and mine.succeeded:
-            return asdict(mine)
-        found = need(self.spark, self.warehouse, self.name, self.run_id, stage)
-        again = f"run `trendlake {stage.replace('_', '-')} {self.name}` again"
-        if (found["interval_from"], found["interval_to"]) != (self.start_us, self.end_us):
-            raise StepOrderError(f"{stage} of run {self.run_id} was for another interval", hint=again)
-        if found["plan_hash"] != self.plan.hash:
-            raise StepOrderError(f"the pattern has changed since {stage} of run {self.run_id}", hint=again)
-        return found
+            return {item.name: getattr(mine, item.name) for item in fields(mine)}
+        return need(self.spark, self.warehouse, self.name, self.run_id, stage)
+
+    def _refused(self, stage: Stage, reason: str) -> StepOrderError:
+        return StepOrderError(
+            f"cannot go on from {stage} of {self.name}, run {self.run_id}: {reason}",
+            hint=f"run `trendlake check-source {self.name}` again, and the steps after it",
+        )
 
 
 def prepare(

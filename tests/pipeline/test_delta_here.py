@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from pipelines import delta_here
-from pipelines.delta_here import CHANGE, NotHereError, append_here, commit_infos, newest, table_here
+from pipelines.delta_here import CHANGE, NotHereError, append_here, commit_infos, table_here
 from pipelines.frames import frame_of
+from pipelines.table_versions import TableVersion, newest, table_id
 from pipelines.warehouse import FED, latest_version, read_at
 
 pytestmark = pytest.mark.spark
@@ -113,7 +114,7 @@ def test_the_feed_and_the_rows(spark: SparkSession, tmp_path: Path, way: str) ->
     found = [(n, info["operation"], info.get("operationMetrics", {})) for n, info in commit_infos(spark, path)]
     assert found == [tuple(row) for row in theirs]
     assert len(commit_infos(spark, path, 3)) == 3
-    assert newest(spark, path) == (last, read_at(spark, path, last).schema)
+    assert newest(spark, path) == TableVersion(last, read_at(spark, path, last).schema, table_id(spark, path))
     with pytest.raises(NotHereError, match="more than 5 rows"):
         table_here(spark, path).feed(NAMES, 0, 5)
 
@@ -208,7 +209,7 @@ def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "gone" / "_change_data")
     refused(gone, lambda table: table.feed(NAMES, 1, MANY), "FileNotFoundError")
     assert newest(spark, str(tmp_path / "none")) is None
-    assert newest(spark, odd) == (1, read_at(spark, odd, 1).schema)
+    assert newest(spark, odd) == TableVersion(1, read_at(spark, odd, 1).schema, table_id(spark, odd))
 
 
 @pytest.mark.parametrize("sizes", [(0, 2), (2, 0), (0, 0, 2), (2, 0, 1), (0, 1, 0, 0, 3, 0), (0,), (0, 0), ()])

@@ -1,0 +1,111 @@
+"""Facts about one version of a Delta table: which table it is a version of, its columns, when it was committed.
+
+Tables on this machine's disk are read in this process, others by Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from delta.tables import DeltaTable as SparkTable
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from pipelines.delta_here import NotHereError, folder_on_disk, here, opened, table_here
+from pipelines.warehouse import exists, latest_version, on_disk, read_at
+
+COMMIT_INFO = '"commitInfo"'
+
+
+@dataclass(frozen=True)
+class TableVersion:
+    """`table_id`: as of `table_id`; `schema`: the columns."""
+
+    version: int
+    schema: StructType
+    table_id: str | None
+
+
+def newest(spark: SparkSession, path: str) -> TableVersion | None:
+    """The newest version of the table at `path`, wherever that is; None where there is no table."""
+    try:
+        table = table_here(spark, path)
+        return TableVersion(table.version, table.schema, table.table_id)
+    except NotHereError:
+        if not exists(spark, path):
+            return None
+        version = latest_version(spark, path)
+        return TableVersion(version, read_at(spark, path, version).schema, table_id(spark, path, version))
+
+
+def table_id(spark: SparkSession, path: str, version: int | None = None) -> str | None:
+    """The id (`metadata.id`) of the Delta table at `path` as of `version`, of the newest one where it is None. A table
+    that was dropped and made again has another id; a copy of its folder has the same. None where there is no such
+    table, or no such version of it."""
+    try:
+        folder = folder_on_disk(spark, path)
+        with here():
+            return str(opened(folder, version).metadata().id)
+    except NotHereError:
+        return _table_id_by_spark(spark, path, version)
+
+
+def _table_id_by_spark(spark: SparkSession, path: str, version: int | None) -> str | None:
+    if not exists(spark, path):
+        return None
+    java: Any = spark.sparkContext._jvm
+    log, none = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path), java.scala.Option.empty()
+    snapshot = log.update(False, none, none)
+    if version is not None and version != snapshot.version():
+        if version > snapshot.version():
+            return None
+        try:
+            snapshot = log.getSnapshotAt(version, none, none, False)
+        except (PySparkException, Py4JJavaError):  # its log entries have been cleaned away
+            return None
+    return str(snapshot.metadata().id())
+
+
+def commit_time(spark: SparkSession, path: str, version: int) -> int | None:
+    """When a version of the table at `path` was committed, microseconds since the epoch; None where its log no longer
+    tells. In-commit timestamps are preferred (Delta's protocol, "In-Commit Timestamps"), then the writer's own time in
+    the entry: both stay with a copy. Only where an entry has neither is it the time of its file."""
+    entry, folder = f"{version:020d}.json", on_disk(spark, path)
+    if folder is None:
+        return _commit_time_by_spark(spark, path, version, entry)
+    file = folder / "_delta_log" / entry
+    try:
+        with file.open(encoding="utf-8") as lines:
+            found = _time_of(lines)
+        return file.stat().st_mtime_ns // 1_000_000 * 1000 if found is None else found
+    except FileNotFoundError:
+        return None
+
+
+def _commit_time_by_spark(spark: SparkSession, path: str, version: int, entry: str) -> int | None:
+    try:
+        lines = spark.read.text(f"{path}/_delta_log/{entry}").where(sf.substring("value", 1, 40).contains(COMMIT_INFO))
+        found = _time_of(row[0] for row in lines.collect())
+    except PySparkException:  # there is no such entry
+        return None
+    if found is not None:
+        return found
+    times = SparkTable.forPath(spark, path).history().where(sf.col("version") == version)
+    rows = times.select(sf.unix_micros("timestamp")).collect()
+    return int(rows[0][0]) if rows else None
+
+
+def _time_of(lines: Iterable[str]) -> int | None:
+    """The time that an entry's own lines tell, microseconds."""
+    for line in lines:
+        if COMMIT_INFO in line[:40]:
+            info = json.loads(line)["commitInfo"]
+            milliseconds = info.get("inCommitTimestamp", info.get("timestamp"))
+            return None if milliseconds is None else int(milliseconds) * 1000
+    return None

@@ -1,0 +1,172 @@
+"""What was judged is what is published: each step refuses a record made for something else, and says what differs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines import runs
+from pipelines.errors import StepOrderError
+from pipelines.ingest import create_source
+from pipelines.steps.run import Run
+from pipelines.steps.sequence import STEPS
+from tests.pipeline.flights import all_steps, answers
+from tests.pipeline.signals import CONTRACT, PATTERNS, START_US, Signals, signals
+
+pytestmark = pytest.mark.spark
+
+HOUR = 3_600_000_000
+PLAIN = """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+return: {trends: COUNT(*)}
+group_by: [place]
+within: 1 day
+"""
+MINIMUM = ("minimum: 0, maximum: 9", "minimum: 3, maximum: 9")
+LATER, SOONER = ("value: 6, unit: h", "value: 3, unit: d"), ("value: 6, unit: h", "value: 1, unit: h")
+
+
+def events(hours: range, place: str = "n") -> list[dict[str, Any]]:
+    row = {"event_type": "A", "place": place, "price": 1, "remark": ""}
+    return [row | {"event_id": f"{place}{hour}", "event_time": START_US + hour * HOUR} for hour in hours]
+
+
+def edit_contract(lake: Signals, *edits: tuple[str, str]) -> None:
+    text = CONTRACT
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    lake.project.contract_path("signals").write_text(text)
+
+
+def trends(lake: Signals, run: Run) -> list[Any]:
+    frame = lake.spark.read.format("delta").load(lake.warehouse.results(run.name))
+    return [row["trends"] for row in answers(frame, run)]
+
+
+def test_a_contract_edited_before_publish(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows of the old contract would be published under the new one's name; `revise` would answer "nothing new"."""
+    lake = signals(spark, tmp_path / "p", PLAIN)
+    lake.insert(events(range(3)))
+    run = lake.run(0, 1, "r")
+    for step in list(STEPS.values())[:3]:
+        step(run)
+    edit_contract(lake, MINIMUM)
+    with pytest.raises(StepOrderError, match=r"check_results.*contract"):
+        STEPS["publish"](lake.run(0, 1, "r"))
+
+
+def test_a_latency_edited_before_publish(spark: SparkSession, tmp_path: Path) -> None:
+    """Windows that were not computed would be owned by the publication, and emptied."""
+    lake = signals(spark, tmp_path / "p", f"{PATTERNS['automaton']}consistency: strong\n")
+    edit_contract(lake, SOONER)
+    lake.insert(events(range(0, 90, 3)))
+    all_steps(lake.run(0, 2, "days"))
+    run = lake.run(2, 3, "r")
+    before = spark.read.format("delta").load(lake.warehouse.results(run.name)).count()
+    for step in list(STEPS.values())[:3]:
+        step(run)
+    edit_contract(lake, LATER)
+    with pytest.raises(StepOrderError, match="lateness"):
+        STEPS["publish"](lake.run(2, 3, "r"))
+    assert spark.read.format("delta").load(lake.warehouse.results(run.name)).count() == before > 0
+
+
+def test_a_run_done_again_on_a_machine_whose_clock_is_behind(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on from its own records, not from those of the attempt before."""
+    lake = signals(spark, tmp_path / "p", PLAIN)
+    lake.insert(events(range(2)))
+
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return datetime.now(tz) + timedelta(minutes=10)
+
+    with monkeypatch.context() as clock:
+        clock.setattr(runs, "datetime", Ahead)
+        for step in STEPS.values():
+            step(lake.run(0, 1, "r"))  # each a process of its own
+    lake.insert(events(range(2, 3)))
+    records = [step(lake.run(0, 1, "r")) for step in STEPS.values()]
+    assert {record.source_version for record in records} == {2}
+    assert trends(lake, lake.run(0, 1, "r")) == [7]
+
+
+Edit = Callable[[Signals], Run]
+STRONG = f"{PATTERNS['automaton']}consistency: strong\n"
+EDITS: dict[str, tuple[Edit, str]] = {
+    "a rule of the contract": (lambda lake: edited(lake, MINIMUM), r"the source's contract \(fingerprint\) was"),
+    "a longer latency": (lambda lake: edited(lake, LATER), "the allowed lateness was 6 h and is 72 h"),
+    "a shorter latency": (lambda lake: edited(lake, SOONER), "the allowed lateness was 6 h and is 1 h"),
+    "the consistency": (lambda lake: of_text(lake, STRONG.replace("strong", "middle")), "the consistency was strong"),
+    "the pattern": (lambda lake: of_text(lake, STRONG.replace("n > 1", "n > 2")), "the pattern has changed"),
+    "the profile's table": (lambda lake: elsewhere(lake), r"version 1 of the source was of table \S+, and is of table"),
+    "a newer version": (lambda lake: checked_again(lake), "the source's version was 1 and is 2"),
+    "the source made again": (lambda lake: made_again(lake), "of the source was of table"),
+}
+
+
+def edited(lake: Signals, edit: tuple[str, str]) -> Run:
+    edit_contract(lake, edit)
+    return lake.run(0, 3, "r")
+
+
+def of_text(lake: Signals, text: str) -> Run:
+    lake.edit(text)
+    return lake.run(0, 3, "r")
+
+
+def elsewhere(lake: Signals) -> Run:
+    """The profile says that the source is another table, of as many versions."""
+    run, path = lake.run(0, 3, "r"), f"{lake.warehouse.root}/elsewhere"
+    create_source(lake.spark, path, lake.contract)
+    lake.spark.read.format("delta").load(lake.source).write.format("delta").mode("append").save(path)
+    return replace(run, warehouse=replace(run.warehouse, elsewhere={"signals": path}))
+
+
+def checked_again(lake: Signals) -> Run:
+    lake.insert(events(range(90, 93)))
+    STEPS["check_source"](lake.run(0, 3, "r"))
+    return lake.run(0, 3, "r")
+
+
+def made_again(lake: Signals) -> Run:
+    """With as many versions: a nightly job drops the table and fills it anew."""
+    shutil.rmtree(lake.source)
+    create_source(lake.spark, lake.source, lake.contract)
+    for hours in (range(0, 50, 3), range(50, 90, 3)):
+        lake.insert(events(hours))
+    return lake.run(0, 3, "r")
+
+
+def test_no_step_goes_on_after_an_edit(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever is edited, between whichever two steps. Without an edit each goes on."""
+    lake = signals(spark, tmp_path / "p", STRONG)
+    lake.insert(events(range(0, 90, 3)))
+    steps = list(STEPS)
+    for name in steps[:3]:
+        STEPS[name](lake.run(0, 3, "r"))
+    for what, (edit, expected) in EDITS.items():
+        run = edit(lake)
+        for name in steps[1:]:
+            if what == "a newer version" and name == "compute":
+                continue  # it goes on from check_source's newest record, as it should
+            with pytest.raises(StepOrderError, match=expected) as refused:
+                STEPS[name](replace(run))
+            assert "trendlake check-source watched" in str(refused.value.hint)
+        edit_contract(lake)
+        lake.edit(STRONG)
+        if what == "the profile's table":
+            STEPS["publish"](lake.run(0, 3, "r"))
+    assert spark.read.format("delta").load(lake.warehouse.results("watched")).count()
