@@ -30,7 +30,7 @@ def ingest_files(source: str, files: list[Path], profile: str | None, project_di
     from pipelines.sources.files import feed_of, read_file
 
     contract = load_contract(place.project.contract_path(source))
-    tables = [(path, read_file(path, contract)) for path in files]
+    tables = [(path, read_file(path, contract, others=False)) for path in files]
     records = []
     new = 0
     with session(place, f"trendlake ingest {source}") as spark:

@@ -85,7 +85,7 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
     from pipelines.sources.files import read_file
 
     place, contract = _source(source, profile, folder)
-    table = read_file(file, contract)
+    table = read_file(file, contract, also=(ID,), repaired=True)
     with session(place, f"trendlake quarantine replay {source}") as spark:
         run_id = manual_run_id("replay")
         done = repair.replay(spark, place.warehouse, contract, table, run_id)
@@ -121,13 +121,14 @@ def _check_form(out: Path) -> None:
 
 def _write(rows: pa.Table, out: Path) -> None:
     """The open rows with `ID`; of what is told about them only the reason, in front, for who mends them."""
-    import pyarrow.csv
     import pyarrow.parquet
+
+    from pipelines.sources.repair_cells import write_repair_file
 
     names = [ID, "reason", *[name for name in rows.column_names if name not in (ID, *ABOUT)]]
     try:
         if out.name.lower().endswith(".csv"):
-            pyarrow.csv.write_csv(rows.select(names), out)
+            write_repair_file(rows.select(names), out)
         else:
             pyarrow.parquet.write_table(rows.select(names), out)
     except pa.ArrowException as error:  # a CSV file holds no lists

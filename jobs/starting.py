@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pipelines.contract_values import TABLE_NAME
+from pipelines.contract_values import TABLE_NAME, refuse_column_names
 from pipelines.errors import ProjectError
 from pipelines.project import find_project
 
@@ -36,11 +36,12 @@ def write_source(name: str, sample: Path, roles: Roles, project_dir: Path | None
 
     from pipelines.contract import load_contract
     from pipelines.scaffold import new_source
-    from pipelines.sources.files import read_file
+    from pipelines.sources.inference import columns_of
 
     project = find_project(project_dir)
     _named(name)
-    columns = read_file(sample).schema
+    columns = columns_of(sample)
+    refuse_column_names(sample, columns.names)
     ident = columns.get_field_index(roles.event_id)
     if ident >= 0:  # as it is written: an id 007 is not 7
         columns = columns.set(ident, columns.field(ident).with_type(pa.string()))
@@ -68,7 +69,7 @@ def write_source_of_table(
     noted = note_source(where.project, profile, name, place)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
     if left_out:
-        typer.echo(f"left out, of types that contracts do not know: {', '.join(left_out)}")
+        typer.echo(f"left out, of names or types that contracts do not take: {', '.join(left_out)}")
     typer.echo(f"wrote {noted}: {name} is read at {place}, and never changed")
     typer.echo(f"next: trendlake new pattern NAME --source {name}")
     return {"wrote": [path, noted], "left_out": left_out}

@@ -20,7 +20,9 @@ from cep_core.yaml_source import Source
 from pipelines.contract_document import load_document
 from pipelines.contract_properties import misspelt, replaces
 from pipelines.contract_rules import Rule, rules_of, spark_type
+from pipelines.contract_values import same_name
 from pipelines.errors import ContractErrors
+from pipelines.null_words import Words, null_words_of
 from pipelines.odcs import Document, Property
 
 ROLES = ("event_id", "event_time", "event_type", "sequence")
@@ -50,7 +52,8 @@ class Contract:
     """One table's promises. `key`: primary key columns in order; `constant_type`: the type of every event, where no
     column says it; `made_id`: whether an event's id is made of the key's values; `lateness_us`: microseconds, None when
     not said; `tolerance`: the share (0..1) of quarantined rows a run accepts; `replaces`: whether a delivered row
-    replaces the row that has its key; `fingerprint`: 16 hex digits of all that decides which rows pass."""
+    replaces the row that has its key; `null_words`: the words that mean NULL in files, of the columns that it declares
+    any for; `fingerprint`: 16 hex digits of all that decides which rows pass."""
 
     name: str
     version: str
@@ -64,6 +67,7 @@ class Contract:
     lateness_us: int | None = None
     tolerance: float = 0.0
     replaces: bool = False
+    null_words: Words = field(default_factory=dict, hash=False)
     description: str = ""
     file: str = field(default="", compare=False)
 
@@ -141,6 +145,7 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         lateness_us=_lateness(document, source, errors),
         tolerance=_tolerance(document, source, errors),
         replaces=replaces(document, source, errors),
+        null_words=null_words_of(document, source, errors),
         description=table.description or "",
         file=source.name,
     )
@@ -154,12 +159,18 @@ def _columns(
     document: Document, source: Source, errors: list[TrendlakeError], *, lists: bool
 ) -> tuple[Column, ...]:  # fmt: skip
     columns: list[Column] = []
-    seen: set[str] = set()
+    seen: dict[str, str] = {}
     for index, item in enumerate(document.table.properties):
         path = ("schema", 0, "properties", index)
-        if item.name.lower() in seen:
-            errors.append(BadValueError(f"column '{item.name}' twice", place=source.place((*path, "name"))))
-        seen.add(item.name.lower())
+        other = seen.get(same_name(item.name))
+        if other is not None:
+            what = f"column '{item.name}' twice"
+            if other != item.name:
+                what = (
+                    f"columns '{other}' and '{item.name}' differ in upper and lower case only: Spark takes them for one"
+                )
+            errors.append(BadValueError(what, place=source.place((*path, "name"))))
+        seen[same_name(item.name)] = item.name
         try:
             kind = spark_type(item, lists=lists)
         except ValueError as error:

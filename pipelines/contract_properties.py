@@ -17,8 +17,8 @@ from pipelines.odcs import Document
 
 Level = Literal["table", "column", "service level"]
 PROPERTIES: Mapping[Level, tuple[str, ...]] = {
-    "table": ("eventType", "quarantineTolerance", "corrections"),
-    "column": ("eventRole", "appliesTo"),
+    "table": ("eventType", "quarantineTolerance", "corrections", "nullWords"),
+    "column": ("eventRole", "nullWords", "appliesTo"),
     "service level": ("latency",),
 }
 """The properties that are read, by the place where they are: `customProperties` of the table, `customProperties` of a

@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from cep_core.errors import did_you_mean
 from cep_core.yaml_source import read_yaml
 from pipelines.contract import TYPE_COLUMN, Contract
+from pipelines.contract_values import name_fault
 from pipelines.errors import ProfileError, ProjectError
 from pipelines.profile import profile_path, read_profile
 from pipelines.project import Project
@@ -61,9 +62,11 @@ def init_project(folder: Path, results: Path) -> list[Path]:
 
 
 def known(columns: pa.Schema) -> tuple[pa.Schema, list[str]]:
-    """The columns of types that contracts know, and the names of the others."""
+    """The columns of names and types that contracts take, and the names of the others."""
 
     def is_known(field: pa.Field) -> bool:
+        if name_fault(field.name) is not None:
+            return False
         try:
             _types(field, None)
         except ProjectError:
@@ -174,10 +177,12 @@ def _types(field: pa.Field, role: str | None) -> tuple[str, str | None]:
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     if role == "event_time":
         return "timestamp", None
-    if role == "event_type" or (role == "event_id" and not pa.types.is_integer(kind)):
+    if role == "event_type" or (role == "event_id" and not pa.types.is_signed_integer(kind)):
         return "string", None
-    if pa.types.is_integer(kind):
-        return "integer", _WIDTHS[kind.bit_width]
+    if pa.types.is_uint64(kind):
+        return "number", "decimal(20,0)"
+    if pa.types.is_integer(kind):  # one without a sign needs the next type to hold it
+        return "integer", _WIDTHS[kind.bit_width * (1 if pa.types.is_signed_integer(kind) else 2)]
     if pa.types.is_decimal(kind):
         return "number", f"decimal({kind.precision},{kind.scale})"
     if pa.types.is_floating(kind):

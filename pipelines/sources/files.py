@@ -1,26 +1,35 @@
-"""Files of events: CSV (also .gz), Parquet, and JSON with an object a line."""
+"""Files of events: CSV (also .gz), Parquet, and JSON with an object a line.
+
+A file is read a block of rows at a time, each cell straight into its contract's type (`pipelines.sources.cells`), and
+taken whole or not at all.
+"""
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.json
-import pyarrow.parquet
 
+from cep_core.errors import did_you_mean
 from pipelines.contract import Contract
+from pipelines.contract_values import same_name
 from pipelines.errors import SourceFileError
+from pipelines.null_words import USUAL
+from pipelines.sources.cells import BadCellError, Cells, values_of
+from pipelines.sources.csv_file import CsvFile
+from pipelines.sources.json_lines import JsonLines
+from pipelines.sources.parquet_file import ParquetFile
+from pipelines.sources.repair_cells import unescaped, unescaped_name
+from pipelines.sources.spool import Spool
 
 CHUNK = 1 << 20
-ZONED = r"(Z|[+-]\d{2}:?\d{2})$"
-"""A time's end that tells its zone."""
-NULLS = ["", "NA", "null"]
-"""Cells of a CSV file that say nothing."""
 ARROW = {
     "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(), "float": pa.float32(),
     "double": pa.float64(), "string": pa.string(), "boolean": pa.bool_(), "date": pa.date32(),
@@ -28,24 +37,74 @@ ARROW = {
 }  # fmt: skip
 """Arrow types by the names that contracts give them."""
 FORMS = (".csv", ".csv.gz", ".parquet", ".json", ".jsonl")
+EventFile = CsvFile | JsonLines | ParquetFile
 
 
-def read_file(path: Path, contract: Contract | None = None) -> pa.Table:
-    """The file's rows; the contract's columns in its types, others as they come. Raises SourceFileError, naming the
-    column, for a value that its type does not hold: a file is taken whole or not at all."""
-    kinds = {} if contract is None else {item.name: arrow_type(item.type) for item in contract.columns}
+def read_file(
+    path: Path, contract: Contract, *, also: Sequence[str] = (), repaired: bool = False, others: bool = True
+) -> pa.Table:
+    """The file's rows: the contract's columns in their order and types, then those of `also` that it has, as texts.
+    What no memory need hold lies in a deleted file.
+
+    `repaired`: a CSV file is read as `quarantine show --out` writes it (`repair_cells`), whatever words mean NULL
+    elsewhere. `others`: whether columns that neither names are passed over; else they are refused.
+    Raises SourceFileError, naming line (row) and column, for a value that its type does not take as it is.
+    """
+    kinds = {item.name: arrow_type(item.type) for item in contract.columns}
+    declared = {} if repaired else contract.null_words
+    repaired = repaired and path.name.lower().endswith((".csv", ".csv.gz"))
+    words = {name: declared.get(name, () if pa.types.is_string(kind) else USUAL) for name, kind in kinds.items()}
+    spool: Spool | None = None
+    with unreadable(path):
+        file = open_file(path)
+        names = [unescaped_name(name) if repaired else name for name in file.names]
+        refuse_names(path, names)
+        stored = dict(zip(names, file.names, strict=True))
+        kinds |= dict.fromkeys((name for name in also if name in stored or isinstance(file, JsonLines)), pa.string())
+        in_cells = {  # texts of a CSV file are NULL by their words only where no quotation marks say otherwise
+            stored.get(name, name): words.get(name, ()) if pa.types.is_string(kind) else ()
+            for name, kind in kinds.items()
+        }
+        before = 0
+        for rows, block in file.blocks(in_cells):
+            columns = []
+            for name, kind in kinds.items():
+                cells = block.get(stored.get(name, name), (Cells(pa.nulls(rows)),))
+                values = _values(path, file, before, name, cells, kind, words.get(name, ()))
+                columns.append(unescaped(values) if repaired and pa.types.is_string(kind) else values)
+            spool = spool or Spool(pa.schema(kinds.items()))
+            spool.add(pa.record_batch(columns, schema=spool.schema))
+            before += rows
+    if isinstance(file, JsonLines):
+        names = file.names
+        refuse_names(path, names)
+    _refuse_missing(path, names, contract, [] if others else names)
+    table = spool.table() if spool else pa.schema(kinds.items()).empty_table()
+    return table.select([name for name in kinds if name in names])
+
+
+def open_file(path: Path) -> EventFile:
+    """By the end of its name. Raises SourceFileError for another, and as the readers do."""
+    name = path.name.lower()
+    if name.endswith((".csv", ".csv.gz")):
+        return CsvFile(path)
+    if name.endswith(".parquet"):
+        return ParquetFile(path)
+    if name.endswith((".json", ".jsonl")):
+        return JsonLines(path)
+    raise SourceFileError(f"{path} is of no form that is read", hint=f"files end in {', '.join(FORMS)}")
+
+
+@contextmanager
+def unreadable(path: Path) -> Iterator[None]:
+    """What readers raise of a file that is not what its name says, as SourceFileError."""
     try:
-        table = _read(path, kinds)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        yield
+    except (pa.ArrowException, OSError, EOFError, zlib.error, csv.Error) as error:
         raise SourceFileError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
-    missing = [item.name for item in contract.columns if item.name not in table.column_names] if contract else []
-    if missing:
-        there = ", ".join(table.column_names)
-        raise SourceFileError(f"{path} has no column {', '.join(missing)}", hint=f"its columns are {there}")
-    for number, name in enumerate(table.column_names):
-        if name in kinds:
-            table = table.set_column(number, name, _cast(table.column(name), kinds[name], path, name))
-    return table
+    except UnicodeDecodeError as error:
+        message = f"{path} cannot be read: its text is not UTF-8 ({error.reason})"
+        raise SourceFileError(message, hint="save it as UTF-8") from None
 
 
 def feed_of(path: Path) -> str:
@@ -65,34 +124,69 @@ def arrow_type(spark_type: str) -> pa.DataType:
     return ARROW[spark_type]
 
 
-def _read(path: Path, kinds: dict[str, pa.DataType]) -> pa.Table:
-    name = path.name.lower()
-    if name.endswith((".csv", ".csv.gz")):
-        # times are read as text first: Arrow's reader takes those with a zone or those without, not both
-        texts = {name: pa.string() if pa.types.is_timestamp(kind) else kind for name, kind in kinds.items()}
-        options = pyarrow.csv.ConvertOptions(column_types=texts, strings_can_be_null=True, null_values=NULLS)
-        return pyarrow.csv.read_csv(path, convert_options=options)
-    if name.endswith(".parquet"):
-        return pyarrow.parquet.read_table(path)
-    if name.endswith((".json", ".jsonl")):
-        return pyarrow.json.read_json(path)
-    raise SourceFileError(f"{path} is of no form that is read", hint=f"files end in {', '.join(FORMS)}")
-
-
-def _cast(column: Any, kind: pa.DataType, path: Path, name: str) -> Any:
+def _values(
+    path: Path, file: EventFile, before: int, name: str, cells: Sequence[Cells], kind: pa.DataType,
+    words: Sequence[str],
+) -> pa.Array:  # fmt: skip
+    """A column of a block in its type, `before` rows of the file before it. Raises SourceFileError."""
     try:
-        if pa.types.is_timestamp(kind) and pa.types.is_string(column.type):
-            return _times(column)
-        return column.cast(kind)
-    except pa.ArrowException as error:
-        message = f"{path}, column {name}: {str(error).splitlines()[0]}"
-        raise SourceFileError(message, hint="mend the file, or the column's type in the contract") from None
+        parts = [values_of(part, kind, words) for part in cells]
+    except BadCellError as error:
+        place = f"{path}, {file.where(before + error.row)}, column {name}"
+        raise SourceFileError(
+            f"{place}: {error.shown} is no {in_words(kind)}",
+            hint="correct the file, or the column's type in the contract",
+        ) from None
+    values = parts[0]
+    for part in parts[1:]:
+        values = pc.coalesce(values, part)
+    return values
 
 
-def _times(texts: Any) -> Any:
-    """ISO 8601 texts as moments; UTC where they say no zone."""
-    zoned = pc.match_substring_regex(texts, ZONED)
-    none = pa.scalar(None, pa.string())
-    with_zone = pc.if_else(zoned, texts, none).cast(pa.timestamp("us", "UTC"))
-    without = pc.if_else(zoned, none, texts).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
-    return pc.coalesce(with_zone, without)
+def in_words(kind: pa.DataType) -> str:
+    """A column's type as an error names it: what its cells look like."""
+    if pa.types.is_integer(kind):
+        most = 2 ** (kind.bit_width - 1)
+        return f"whole number from {-most} to {most - 1}"
+    if pa.types.is_decimal(kind):
+        return f"number of at most {kind.precision - kind.scale} digits before and {kind.scale} after the point"
+    if pa.types.is_floating(kind):
+        return "number" if kind.bit_width == 64 else "number of type float"
+    if pa.types.is_boolean(kind):
+        return "true or false"
+    if pa.types.is_date(kind):
+        return "date such as 2026-01-31"
+    if pa.types.is_timestamp(kind):
+        return "time such as 2026-01-31T09:00:00.123456Z"
+    return "text"
+
+
+def refuse_names(path: Path, names: Sequence[str]) -> None:
+    """Raises SourceFileError where a column has no name, or two cannot be told apart."""
+    seen: dict[str, str] = {}
+    for number, name in enumerate(names, start=1):
+        if not name.strip():
+            raise SourceFileError(f"{path}: column {number} of {len(names)} has no name", hint="give it one")
+        other = seen.get(same_name(name))
+        if other is not None:
+            what = f"has the column '{name}' twice" if other == name else (
+                f"has columns '{other}' and '{name}', which differ in upper and lower case only"
+            )  # fmt: skip
+            raise SourceFileError(f"{path} {what}", hint="give each column a name of its own")
+        seen[same_name(name)] = name
+
+
+def _refuse_missing(path: Path, names: Sequence[str], contract: Contract, allowed: Sequence[str]) -> None:
+    """Raises SourceFileError where a column of the contract is not in the file, or one of `allowed` not in the
+    contract."""
+    wanted = [item.name for item in contract.columns]
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        hint = did_you_mean(missing[0], list(names)) or (f"its columns are {', '.join(names)}" if names else None)
+        raise SourceFileError(f"{path} has no column {', '.join(missing)}", hint=hint)
+    unknown = [name for name in allowed if name not in wanted]
+    if unknown:
+        raise SourceFileError(
+            f"{path} has the column {', '.join(unknown)}, which the contract of '{contract.name}' does not have",
+            hint="leave it out of the file, or declare it in the contract",
+        )
