@@ -82,10 +82,9 @@ def _text(value: Any) -> str:
 def replay(source: str, file: Path, profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Put the repaired rows of a file back, and say what is to be done then."""
     from pipelines import repair
-    from pipelines.sources.files import read_file
 
     place, contract = _source(source, profile, folder)
-    table = read_file(file, contract, also=(ID,), repaired=True)
+    table = repair.read_repaired(file, contract)
     with session(place, f"trendlake quarantine replay {source}") as spark:
         run_id = manual_run_id("replay")
         done = repair.replay(spark, place.warehouse, contract, table, run_id)

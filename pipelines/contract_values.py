@@ -104,7 +104,7 @@ def name_fault(name: str) -> str | None:
         return "a column's name is 1 to 255 characters that can be printed"
     wrong = sorted(set(name) & NOT_IN_NAMES)
     if wrong:
-        shown = ", ".join("a space" if char == " " else f"'{char}'" for char in wrong)
+        shown = " or ".join("space" if char == " " else f"'{char}'" for char in wrong)
         return f"column '{name}': Delta tables take no {shown} in a column's name"
     return None
 

@@ -101,6 +101,12 @@ class JarsMissingError(TrendlakeError):
     code = "JARS_MISSING"
 
 
+class JavaMissingError(TrendlakeError):
+    """There is no Java to run Spark on, or one that cannot."""
+
+    code = "JAVA_MISSING"
+
+
 class ProjectError(TrendlakeError):
     """There is no project, pattern or contract of that name."""
 

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ from pipelines.errors import RepairError
 from pipelines.frames import frame_of
 from pipelines.ingest import typed
 from pipelines.runs import Record, recorded
+from pipelines.sources.files import read_file
 from pipelines.table_versions import table_id
 from pipelines.upstream import missing
 from pipelines.warehouse import OvertakenError, Warehouse, exists, latest_version, read_at, with_retries
@@ -84,6 +86,11 @@ def open_rows(
         sf.array_join(sf.col(q.BROKEN).getField("reason"), "; ").alias("reason"),
     )
     return bad.join(sf.broadcast(log.select(_identity(names).alias(ID), RUNS, SINCE)), ID)
+
+
+def read_repaired(path: Path, contract: Contract) -> pa.Table:
+    """The rows of a file for `replay`, with `ID` where it has that column. Raises SourceFileError."""
+    return read_file(path, contract, also=(ID,), repaired=True)
 
 
 def newest(spark: SparkSession, warehouse: Warehouse, contract: Contract) -> int:

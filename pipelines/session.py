@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import locale
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from pipelines import log_store
-from pipelines.errors import JarsMissingError
+from pipelines.errors import JarsMissingError, JavaMissingError
 from pipelines.profile import PYTHON, Profile
 from pipelines.project import Project
 from pipelines.secrets import JAVA_PATTERN
@@ -61,6 +64,11 @@ appender.console.layout.pattern = {JAVA_PATTERN}
 """Errors only: Spark's greeting and its notes on the machine are no news to whoever typed a command."""
 
 
+JAVA_HINT = "install Java 17 or 21 (such as openjdk-17-jre-headless), or set JAVA_HOME to where it is"
+ASCII = ("ansi_x3.4-1968", "us-ascii", "ascii", "646")
+"""What the encoding of the locale C is called."""
+
+
 def jars_folder(project: Project) -> Path:
     """The folder of Delta's jars: `TRENDLAKE_JARS`, else `jars` in the project's state folder, else in that of this
     code's clone."""
@@ -100,12 +108,13 @@ def jar_settings(project: Project, profile: Profile) -> dict[str, str]:
 def start_session(project: Project, profile: Profile, app: str = "trendlake") -> SparkSession:
     """The session of this process, started when there is none yet.
 
-    Under spark-submit the master and jars given there stay. Raises JarsMissingError.
+    Under spark-submit the master and jars given there stay. Raises JarsMissingError, JavaMissingError.
     """
     os.environ["PYSPARK_PYTHON"] = profile.spark.get(PYTHON, sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    choose_java(project)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not submitted:
+        choose_java(project)
     builder = SparkSession.builder.appName(app)
     if profile.master and not submitted:
         builder = builder.master(profile.master)
@@ -119,7 +128,14 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
     if not submitted:
         for key, value in jar_settings(project, profile).items():
             builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    try:
+        spark = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        used = os.environ.get("JAVA_HOME", "the java on the PATH")
+        message = f"Java ended before Spark had started; what it said stands above ({used})"
+        raise JavaMissingError(message, hint=JAVA_HINT) from None
     spark.sparkContext.setLogLevel("ERROR")
     java: Any = spark.sparkContext._jvm
     java.System.setOut(java.System.err)  # Delta's VACUUM prints on what is a command's document for programs
@@ -173,7 +189,16 @@ def _logging(project: Project) -> str:
 
 
 def choose_java(project: Project) -> None:
-    """The Java that set-up found, where the environment names none."""
+    """Sets the environment for the Java that is to be started: the one that set-up noted where `JAVA_HOME` names none,
+    and a locale in which it can name files. Raises JavaMissingError."""
     noted = _set_up(project, "java_home")
     if "JAVA_HOME" not in os.environ and noted.is_file():
         os.environ["JAVA_HOME"] = noted.read_text().strip()
+    home = os.environ.get("JAVA_HOME")
+    if home is None and shutil.which("java") is None:
+        raise JavaMissingError("there is no Java: JAVA_HOME is not set, and no java is on the PATH", hint=JAVA_HINT)
+    if home is not None and shutil.which("java", path=f"{home}/bin") is None:
+        raise JavaMissingError(f"there is no Java in {home}, which JAVA_HOME names", hint=JAVA_HINT)
+    if locale.getencoding().lower() in ASCII and sys.platform != "darwin":
+        # of the locale C, or one that is not installed: Java could not name a folder `é`, not even its working folder
+        os.environ["LC_ALL"] = "C.UTF-8"

@@ -20,8 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.repair import newest, open_rows, replay
-from pipelines.sources.files import read_file
+from pipelines.repair import newest, open_rows, read_repaired, replay
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
 from tests.conftest import IN_CHAOS
@@ -120,7 +119,7 @@ class Replays(Hunt):
         there = BROKEN if self.source() == self.new else 0
         counts = ((BROKEN - there, there), (0, BROKEN))
         for name, wanted in zip((run_id, f"{run_id} once more"), counts, strict=True):
-            file = read_file(Path(str(self.file)), self.lake.contract)
+            file = read_repaired(Path(str(self.file)), self.lake.contract)
             done = replay(self.lake.spark, self.lake.warehouse, self.lake.contract, file, name)
             assert (done.repaired, done.there, done.unchanged, done.version) == (*wanted, 0, self.version + 1)
         assert self.source() == self.new

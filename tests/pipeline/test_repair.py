@@ -11,8 +11,7 @@ import pytest
 
 from jobs.quarantining import _write
 from pipelines.errors import RepairError
-from pipelines.repair import ID, Replayed, newest, open_rows, replay
-from pipelines.sources.files import read_file
+from pipelines.repair import ID, Replayed, newest, open_rows, read_repaired, replay
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
 from tests.conftest import IN_CHAOS
@@ -61,14 +60,14 @@ def test_a_repaired_row_goes_all_the_way(lake: Lake, tmp_path: Path) -> None:
     file = tmp_path / "broken.csv"
     _write(found, file)
     before = newest(lake.spark, lake.warehouse, lake.contract)
-    as_it_is = put_back(lake, read_file(file, lake.contract))
+    as_it_is = put_back(lake, read_repaired(file, lake.contract))
     assert as_it_is == Replayed(0, 0, 3, before)
 
     lines = file.read_text().splitlines()
     mended = [line.replace("D942DN", "N942DN").replace('"UA-7"', '"UA-207"') for line in lines]
     file.write_text("\n".join(mended) + "\n")
-    assert put_back(lake, read_file(file, lake.contract)) == Replayed(2, 0, 1, before + 1)
-    assert put_back(lake, read_file(file, lake.contract)) == Replayed(0, 2, 1, before + 1)
+    assert put_back(lake, read_repaired(file, lake.contract)) == Replayed(2, 0, 1, before + 1)
+    assert put_back(lake, read_repaired(file, lake.contract)) == Replayed(0, 2, 1, before + 1)
     assert opened(lake)["event_id"].to_pylist() == ["UA-201"]
     assert lake.quarantined().count() == 6
 

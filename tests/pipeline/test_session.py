@@ -11,10 +11,63 @@ from pathlib import Path
 import pytest
 
 from jobs.spark_settings import PROPERTIES, write_spark_settings
+from pipelines.errors import JavaMissingError
 from pipelines.profile import Profile
 from pipelines.project import Project
-from pipelines.session import ARCHIVE, CLONE, DRIVER
+from pipelines.session import ARCHIVE, CLONE, DRIVER, choose_java
 from tests.conftest import ROOT, SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("java_home", "message"),
+    [
+        (None, "there is no Java: JAVA_HOME is not set, and no java is on the PATH"),
+        ("/none", "there is no Java in /none"),
+    ],
+)
+def test_no_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, java_home: str | None, message: str
+) -> None:  # fmt: skip
+    """One error with what to do, before Spark's scripts can fail."""
+    monkeypatch.setattr("pipelines.session.CLONE", tmp_path / "no clone")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if java_home:
+        monkeypatch.setenv("JAVA_HOME", java_home)
+    with pytest.raises(JavaMissingError, match=message) as raised:
+        choose_java(Project(tmp_path, tmp_path / "state"))
+    assert "install Java 17" in str(raised.value.hint)
+
+
+def started(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """A session of a process of its own, which works in `folder`."""
+    program = folder / "program.py"
+    program.write_text(PROGRAM)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("LC_") and name != "LANG"}
+    command = [sys.executable, str(program), str(folder / "state"), json.dumps(SETTINGS)]
+    env = inherited | {"PYTHONPATH": str(ROOT)} | env
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.spark
+def test_a_folder_that_ascii_cannot_name(tmp_path: Path) -> None:
+    """cron has no locale: Java is given one."""
+    folder = tmp_path / "größe"
+    folder.mkdir()
+    done = started(folder, LC_ALL="C")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_a_java_that_cannot_run_spark(tmp_path: Path) -> None:
+    """What it says is there, and one error instead of Python's lines."""
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho class file version 61.0 >&2\nexit 1\n")
+    java.chmod(0o755)
+    done = started(tmp_path, JAVA_HOME=str(java.parents[1]))
+    assert "class file version 61.0" in done.stderr
+    assert "[JAVA_MISSING] Java ended before Spark had started" in done.stderr
+
 
 PROGRAM = """
 import json, sys

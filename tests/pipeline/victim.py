@@ -27,10 +27,9 @@ from pyspark.sql import DataFrameWriter
 from pipelines import delta_here
 from pipelines.profile import Profile
 from pipelines.project import Project
-from pipelines.repair import replay
+from pipelines.repair import read_repaired, replay
 from pipelines.revision import here, rewrite
 from pipelines.session import EXECUTOR, start_session
-from pipelines.sources.files import read_file
 from pipelines.steps import compute as compute_step
 from pipelines.steps.revise import revise
 from pipelines.steps.run import Run, prepare
@@ -192,7 +191,7 @@ def main(folder: Path, master: str) -> None:
 
 def do(step: str, run: Run, order: Order) -> None:
     if step == "replay":
-        replay(run.spark, run.warehouse, run.contract, read_file(Path(str(order.file)), run.contract), run.run_id)
+        replay(run.spark, run.warehouse, run.contract, read_repaired(Path(str(order.file)), run.contract), run.run_id)
     else:
         (revise if step == "revise" else STEPS[step])(run)
 

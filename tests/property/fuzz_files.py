@@ -1,4 +1,5 @@
-"""Open-ended search for a file that is neither read nor refused with words: `make fuzz KIND=files SECONDS=600`."""
+"""Open-ended search for a file that is neither read nor refused with words: `make fuzz KIND=files SECONDS=600`.
+Patterns, contracts, profiles, tests, and files of events."""
 
 from __future__ import annotations
 
@@ -11,9 +12,11 @@ from typing import Any
 
 from hypothesis import given, seed, settings
 
+from pipelines.contract import Contract
 from pipelines.project import Project
 from tests.property.bad_files import BadFile, TooSlow, checked, checked_mapping, project_in
 from tests.property.profile import OPEN_ENDED
+from tests.property.spoilt_events import EVENT_FILES, EventsFile, checked_events, contract_in
 from tests.property.spoilt_files import FILES, spoilt_mappings
 
 CHUNK = 200
@@ -38,16 +41,17 @@ def chunk(number: int, project: Project, until: float, seen: Seen) -> tuple[Any,
     """One run of Hypothesis from the seed `number`, until the time `until`; the smallest file it finds, and what was
     raised."""
     found: list[tuple[Any, BaseException]] = []
+    events = contract_in(project.root)
 
     @seed(number)
     @settings(OPEN_ENDED, max_examples=CHUNK)
-    @given(FILES | spoilt_mappings())
+    @given(FILES | spoilt_mappings() | EVENT_FILES)
     def read(bad: Any) -> None:
         if time.monotonic() > until and not found:
             return
         seen.files += 1
         try:
-            seen.refused += bool(checked(project, bad) if isinstance(bad, BadFile) else checked_mapping(bad))
+            seen.refused += bool(_refused(project, events, bad))
         except (Exception, TooSlow) as error:
             found.append((bad, error))
             raise Unhandled(repr(error)) from None
@@ -57,6 +61,12 @@ def chunk(number: int, project: Project, until: float, seen: Seen) -> tuple[Any,
     except Unhandled:
         return found[-1]  # the shrinker replays the smallest one last
     return None
+
+
+def _refused(project: Project, events: Contract, bad: Any) -> Any:
+    if isinstance(bad, EventsFile):
+        return checked_events(events, project.root, bad)
+    return checked(project, bad) if isinstance(bad, BadFile) else checked_mapping(bad)
 
 
 def main(seconds: float, first: int) -> int:
@@ -73,6 +83,7 @@ def main(seconds: float, first: int) -> int:
     if found is not None:
         bad, error = found
         print(f"# seed {number}: {type(error).__name__}: {error}")
-        print(bad.content.decode(errors="replace") if isinstance(bad, BadFile) else repr(bad)[:5000])
+        text = bad.content.decode(errors="replace") if isinstance(bad, BadFile | EventsFile) else repr(bad)
+        print(text[:5000])
     print(f"# {seen.files} files, {seen.refused} refused with words, seeds {first} to {number}")
     return int(found is not None)

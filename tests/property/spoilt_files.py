@@ -165,8 +165,11 @@ def _changed(draw: DrawFn, tree: Any) -> Any:
 
 ANY_VALUE = ANY | st.sampled_from([["A", "B"], 3, "i32", "f64", "decimal(38,10)", "[A-Z]+", [0, 1], [1, 0]])
 COLUMNS = st.fixed_dictionaries(
-    {"name": st.sampled_from(["drawn", "a b", "a`b", "price", ""])},
+    {"name": st.sampled_from(["drawn", "a b", "a,b", "a`b", "symbol", "SYMBOL", ""])},
     optional={
+        "customProperties": st.builds(
+            lambda value: [{"property": "nullWords", "value": value}], ANY | st.just(["NA", ""])
+        ),
         "logicalType": st.sampled_from(["string", "number", "integer", "timestamp", "date", "boolean", "array",
         "object"]),
         "physicalType": st.sampled_from(["int", "decimal(38,10)", "decimal(99,1)", "string", "varchar(3)",

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 
 from cep_core.errors import MAX_ERRORS, TrendlakeError
 from cep_core.yaml_source import plain, read_yaml
+from pipelines.contract import Contract
 from pipelines.project import Project
 from tests.conftest import ROOT
 from tests.property import bad_files as b
-from tests.property import spoilt_files
+from tests.property import spoilt_events, spoilt_files
 from tests.property.profile import CI
 
 
@@ -28,6 +29,12 @@ def spoilt(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def told(project: Project, kind: b.Kind, stem: str, text: str) -> list[TrendlakeError]:
     """The errors of a file with this text."""
     return b.checked(project, b.BadFile(kind, stem, text.encode()))
+
+
+@pytest.fixture(scope="module")
+def events(spoilt: Project) -> Contract:
+    """The contract that files of events are read by."""
+    return spoilt_events.contract_in(spoilt.root)
 
 
 @pytest.mark.parametrize(("kind", "path"), b.SHIPPED, ids=lambda part: getattr(part, "stem", part))
@@ -59,6 +66,12 @@ def test_expressions_of_fragments(spoilt: Project, file: b.BadFile) -> None:
 @given(spoilt_files.spoilt_mappings())
 def test_queries_given_as_data(query: dict[str, Any]) -> None:
     b.checked_mapping(query)
+
+
+@settings(CI, max_examples=150)
+@given(spoilt_events.EVENT_FILES)
+def test_files_of_events(spoilt: Project, events: Contract, file: spoilt_events.EventsFile) -> None:
+    spoilt_events.checked_events(events, spoilt.root, file)
 
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -230,6 +243,16 @@ COLUMN = {"name": "drawn", "logicalType": "number"}
         ({"name": "drawn", "physicalType": "decimal(99,1)"}, "there is no Spark type"),
         ({"name": "drawn", "physicalType": "int(3)"}, "there is no Spark type"),
         ({"name": " ", "logicalType": "string"}, "characters that can be printed"),
+        ({"name": "sel ect", "logicalType": "string"}, "column 'sel ect': Delta tables take no space"),
+        *(
+            ({"name": f"a{char}b", "logicalType": "string"}, f"Delta tables take no '{char}' in a column's name")
+            for char in ",;{}()="
+        ),
+        ({"name": "SYMBOL", "logicalType": "number"}, "'symbol' and 'SYMBOL' differ in upper and lower case only"),
+        (
+            COLUMN | {"customProperties": [{"property": "nullWords", "value": "NA"}]},
+            "nullWords is a list of texts, not 'NA'",
+        ),
     ],
 )
 def test_columns_that_are_refused(spoilt: Project, column: dict[str, Any], words: str) -> None:
