@@ -81,6 +81,10 @@ class _Composer(Composer):
         for key, _ in node.value:
             if not isinstance(key.value, str):
                 raise ComposerError(None, None, "a key is a word, not a list or a mapping", key.start_mark)
+            if key.value == "<<" and key.style is None:
+                # YAML 1.2 has no merge keys, and what they bring in stands nowhere in its mapping: no place to name
+                problem = "a merge key (<<): write the keys out where they belong"
+                raise ComposerError(None, None, problem, key.start_mark)
         return node
 
 

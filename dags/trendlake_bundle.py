@@ -67,6 +67,9 @@ class PatternsBundle(BaseDagBundle):
 
 
 def loader(path: Path) -> str:
-    """The Python file of one pattern; it holds the pattern's text, so Airflow sees and shows a change."""
-    text = "\n".join(f"# {line}".rstrip() for line in path.read_text(errors="replace").splitlines())
-    return LOADER.format(path=str(path.resolve()), text=text)
+    """The Python file of one pattern; it holds the pattern's text, so Airflow sees and shows a change. Of a link out of
+    the folder it holds none: what lies there may not be for Airflow's pages."""
+    inside = path.resolve().is_relative_to(path.parent.resolve())
+    lines = path.read_text(errors="replace").splitlines() if inside else []
+    text = "\n".join(f"# {line}".rstrip() for line in lines)
+    return LOADER.format(path=str(path.absolute()), text=text)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from jobs.options import AnyRunId, Pattern, ProfileName, ProjectDir, RunId, Since, Until
-from jobs.outcome import guarded
+from jobs.outcome import Verdict, guarded
 
 
 def add_run_words(app: typer.Typer) -> None:
@@ -105,7 +105,7 @@ def site(
     ] = None,
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
-) -> dict[str, Any]:
+) -> Verdict:
     """Write the reports as a static site: a page of all patterns, one of each, Great Expectations' of its last check.
 
     Example: trendlake site

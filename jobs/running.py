@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from cep_core.errors import TrendlakeError
+from jobs.outcome import Verdict, tell
 from jobs.times import micros_of
 from pipelines.profile import Profile, load_profile
 from pipelines.project import Project, find_project
@@ -149,20 +150,25 @@ def site_of(place: Place, spark: SparkSession) -> Site:
     return Site(spark, place.project, place.warehouse, Places(place.project.state / "reports"))
 
 
-def build_site(place: Place, patterns: list[str]) -> dict[str, Any]:
-    """The pages of `patterns`, of all where none is named, and the page of all. Raises ProjectError."""
+def build_site(place: Place, patterns: list[str]) -> Verdict:
+    """The pages of `patterns`, of all where none is named, and the page of all; good where each could be made. Raises
+    ProjectError."""
     from pipelines.site import build_site as build
 
     project = place.project
     files = [project.pattern_path(name) for name in patterns] or project.pattern_files()
-    pages, index = [], None
+    pages, failures, index = [], [], None
     with session(place, "trendlake site") as spark:
         for built in build(site_of(place, spark), files):
             card = built.card
+            if built.failure:
+                failures.append({"pattern": built.name, "failure": built.failure})
+                tell(f"{built.name}: its page was not made: {built.failure}")
+                continue
             if card is None:
                 index = built.page
             else:
                 pages.append({"pattern": built.name, "page": built.page, "card": card})
             said = f"{card.word}; {card.fresh}; {card.rows or 0:,} rows" if card else "all patterns"
             typer.echo(f"{built.name:<30} {said:<50} {built.page}")
-    return {"index": index, "pages": pages}
+    return Verdict({"index": index, "pages": pages, "failures": failures}, good=not failures)

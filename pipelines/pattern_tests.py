@@ -69,7 +69,7 @@ def run_tests(project: Project, file: Path) -> Iterator[Verdict]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
         pattern, plan = compiled(project, project.pattern_path(file.stem))
-    for test in load_tests(file, plan):
+    for test in load_tests(project.own(file), plan):
         rows = run_plan(plan, table_of(test.events, plan.schema)).to_pylist()
         yield Verdict(pattern.name, test.name, tuple(differences(test.expect, rows)))
 

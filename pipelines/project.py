@@ -29,15 +29,24 @@ class Project:
         """Every pattern file, in a stable order."""
         return sorted(self.patterns.glob("*.yaml"))
 
+    def own(self, path: Path) -> Path:
+        """`path` as it is. Raises ProjectError for a file of the project that is a link out of it: errors quote the
+        lines of a file, which may be one that only the server's own user can read. (A folder may be a link.)"""
+        homes = (self.root.resolve(), path.parent.resolve())
+        linked = path.is_symlink() and self.root in path.absolute().parents
+        if linked and not any(path.resolve().is_relative_to(home) for home in homes):
+            raise ProjectError(f"{path} is a link out of the project", hint="put the file itself there")
+        return path
+
     def pattern_path(self, name: str) -> Path:
         """The file of the pattern `name`, which may be a path. Raises ProjectError."""
         if name.endswith((".yaml", ".yml")):
-            return Path(name)
+            return self.own(Path(name))
         path = self.patterns / f"{name}.yaml"
         if not path.is_file():
             known = [file.stem for file in self.pattern_files()]
             raise ProjectError(f"there is no pattern '{name}' in {self.patterns}", hint=did_you_mean(name, known))
-        return path
+        return self.own(path)
 
     def contract_path(self, source: str) -> Path:
         """The contract of the source `source`. Raises ProjectError."""
@@ -48,7 +57,7 @@ class Project:
                 f"the source '{source}' has no contract: {path} is not there",
                 hint=did_you_mean(source, known),
             )
-        return path
+        return self.own(path)
 
 
 def find_project(root: str | Path | None = None) -> Project:

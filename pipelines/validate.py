@@ -22,9 +22,9 @@ def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
     """A pattern and its plan against its source's contract; conditions without effect warn (PatternWarning).
 
     Raises PatternErrors with all mistakes of the file, also where there is no such source or its contract is wrong;
-    ContractErrors where nothing but the contract is.
+    ContractErrors where nothing but the contract is; ProjectError for a link out of the project.
     """
-    pattern, errors = read_pattern(path)
+    pattern, errors = read_pattern(project.own(path))
     if pattern is None or pattern.source is None:
         raise PatternErrors(errors)
     try:
@@ -78,6 +78,6 @@ def _check(project: Project, path: Path) -> None:
     if path.resolve().parent != project.contracts.resolve():
         compiled(project, path)
     elif path.stem.startswith("results_"):
-        check_templates(*load_document(path))
+        check_templates(*load_document(project.own(path)))
     else:
-        contract_of(*load_document(path), events=True)
+        contract_of(*load_document(project.own(path)), events=True)

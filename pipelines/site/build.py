@@ -16,7 +16,7 @@ from cep_core.errors import TrendlakeError
 from pipelines.contract import Contract
 from pipelines.project import Project
 from pipelines.report.build import drawn
-from pipelines.report.facts import PatternFacts
+from pipelines.report.facts import PatternFacts, RunFacts
 from pipelines.report.places import Places, alone, write_whole
 from pipelines.report.read_pattern import read_pattern
 from pipelines.site.cards import card_of, read_cards
@@ -27,6 +27,7 @@ from pipelines.site.pages import index_page, pattern_page
 from pipelines.site.read_changes import read_changes
 from pipelines.site.read_overview import read_overview
 from pipelines.site.read_runs import read_runs, verdict_of
+from pipelines.telling import in_words
 from pipelines.upstream import source_contract
 from pipelines.validate import compiled
 from pipelines.warehouse import Warehouse, exists
@@ -44,17 +45,24 @@ class Site:
 
 @dataclass(frozen=True)
 class Built:
-    """A page that was written: of a pattern, or of all (`name` empty)."""
+    """A page that was written: of a pattern, or of all (`name` empty). `failure`: why it was not, in one line."""
 
     name: str
     page: Path
     card: Card | None = None
+    failure: str = ""
 
 
 def build_site(site: Site, files: Sequence[Path]) -> list[Built]:
-    """The pages of the pattern `files`, with the Data Docs of their last checks, and the page of all patterns."""
+    """The pages of the pattern `files`, with the Data Docs of their last checks, and the page of all patterns. One that
+    cannot be made leaves the others their pages."""
     sources: dict[str, SourceFacts] = {}
-    built = [_build(site, file, docs=True, sources=sources) for file in files]
+    built = []
+    for file in files:
+        try:
+            built.append(_build(site, file, docs=True, sources=sources))
+        except Exception as error:  # whatever is wrong with the tables of one
+            built.append(Built(file.stem, site.places.pattern(file.stem), failure=in_words(error)))
     return [*built, Built("", _index(site.places))]
 
 
@@ -84,7 +92,7 @@ def _index(places: Places) -> Path:
 def read_page_facts(site: Site, file: Path, *, docs: bool, sources: dict[str, SourceFacts]) -> PatternPageFacts:
     """All that the page of the pattern in `file` says. `sources`: those already read, each is looked at once."""
     spark, warehouse, places = site.spark, site.warehouse, site.places
-    pattern = read_pattern(file)
+    pattern = read_pattern(site.project.own(file))
     plan, mistake = plan_of(site.project, file)
     contract = _contract(site.project, pattern)
     runs = read_runs(spark, warehouse, pattern.name)
@@ -94,7 +102,7 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, sources: dict[str, So
         sources[pattern.source] = read_source(spark, warehouse, pattern.source, contract)
     told = DocsFacts(why_not=mistake or NOT_CHECKED)
     if plan is not None and docs:
-        told = build_data_docs(spark, site.project, warehouse, places, pattern.name, plan, runs.runs)
+        told = _docs(site, pattern, plan, runs.runs)
     elif not docs:
         told = _docs_there(places, pattern, [run.run_id for run in runs.runs], last_checked(runs.runs) is not None)
     return PatternPageFacts(
@@ -113,6 +121,14 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, sources: dict[str, So
         pages=frozenset(run.run_id for run in runs.runs if places.run(pattern.name, run.run_id).is_file()),
         made_at=datetime.now(UTC),
     )
+
+
+def _docs(site: Site, pattern: PatternFacts, plan: AnyPlan, runs: Sequence[RunFacts]) -> DocsFacts:
+    """The pages of Great Expectations, which a pattern's own page can do without."""
+    try:
+        return build_data_docs(site.spark, site.project, site.warehouse, site.places, pattern.name, plan, runs)
+    except Exception as error:  # Great Expectations' own
+        return DocsFacts(why_not=f"they could not be made: {in_words(error)}")
 
 
 def plan_of(project: Project, file: Path) -> tuple[AnyPlan | None, str]:

@@ -29,7 +29,7 @@ from pipelines.results_contract import contract_name, results_contract
 from pipelines.rule_text import expected_of
 from pipelines.site.facts import DocsFacts
 from pipelines.staging import read_folder
-from pipelines.warehouse import Warehouse
+from pipelines.warehouse import Warehouse, folder_name
 
 NOT_CHECKED = "no run of the pattern has checked results yet"
 
@@ -99,12 +99,18 @@ def _written(
         context.validation_definitions.add(asked).run(
             batch_parameters={"dataframe": table},
             result_format={"result_format": "BASIC", "partial_unexpected_count": 0},
-            run_id=gx.RunIdentifier(run_name=run_id),
+            run_id=gx.RunIdentifier(run_name=folder_name(run_id)),  # it names a file of theirs
         )
         context.build_data_docs()
-        found = next(Path(folder, "validations").rglob("*.html"))
-        told = next(Path(folder, "expectations").rglob("*.html"))
-        return found.read_text(encoding="utf-8"), told.read_text(encoding="utf-8")
+        return _page(folder, "validations"), _page(folder, "expectations")
+
+
+def _page(folder: str, part: str) -> str:
+    """The one page of a part of Great Expectations' site. Raises RuntimeError where it has written none."""
+    page = next(Path(folder, part).rglob("*.html"), None)
+    if page is None:
+        raise RuntimeError(f"Great Expectations has written no page of {part}")
+    return page.read_text(encoding="utf-8")
 
 
 _CONTENT = re.compile(r'(<div id="section-1".*)</div>\s*</div>\s*</div>\s*(?:<footer|</body)', re.S)

@@ -88,6 +88,7 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
         ("source: trades\n", "", "BAD_VALUE", "'source' is missing"),
         ("within: 10 minutes", "within: 10 minutes\nwithin: 1 day", "YAML_SYNTAX", "duplicate key"),
         ("pattern: Stock S+", "pattern: [Stock, S", "YAML_SYNTAX", ""),
+        ("within: 10 minutes", "<<: {within: 10 minutes}", "YAML_SYNTAX", "a merge key (<<)"),
         ("source: trades", "source: !!python/object/apply:os.system [id]", "YAML_SYNTAX", "without tags"),
     ],
 )
