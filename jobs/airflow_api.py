@@ -9,6 +9,8 @@ import urllib.request
 from typing import Any
 from urllib.parse import quote
 
+from jobs.airflow_login import USER
+
 Json = dict[str, Any]
 TRIES = 10
 ANSWER_SECONDS = 180
@@ -24,12 +26,12 @@ class DatabaseBusyError(AirflowApiError):
 
 
 class AirflowApi:
-    """Talks to an Airflow that needs no login (see `airflow_home`)."""
+    """Talks to an Airflow whose login is that of `airflow_login`. Raises AirflowApiError where it is refused."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, password: str) -> None:
         self.url = url
         self._token = ""
-        self._token = self._call("GET", "/auth/token")["access_token"]
+        self._token = self._call("POST", "/auth/token", {"username": USER, "password": password})["access_token"]
 
     def import_errors(self) -> list[Json]:
         """Each with `filename` and `stack_trace`."""

@@ -25,6 +25,7 @@ def claimed(project: Project) -> Iterator[Path]:
     """While open, no other process can serve the project, and `address` is what is written to the file given. Raises
     ProjectError where another one serves it."""
     path = _file(project)
+    project.make_state()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         if not _locked(file.fileno(), fcntl.LOCK_EX):

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
+from jobs.airflow_login import USER, new_password, passwords_file
 from jobs.spark_settings import PROPERTIES, write_spark_settings
 from pipelines.lineage.settings import Lineage
 from pipelines.profile import SPARK_POOL, SPARK_PROPERTIES, Profile, load_profile
@@ -101,7 +102,8 @@ class AirflowHome:
             "CORE__PARALLELISM": str(self.profile.limits.steps + 1),
             "CORE__LOAD_EXAMPLES": "False",
             "CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "False",  # an analyst's mistake needs its place only
-            "CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",  # the page listens on this machine only
+            "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
+            "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords_file(self.project)),
             "CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
             "API__HOST": "127.0.0.1",
             "API__PORT": str(self.port),
@@ -154,6 +156,7 @@ class AirflowHome:
 
     def prepare(self, env: dict[str, str]) -> None:
         """Makes or brings up to date the database, Spark's settings and the pool of the steps."""
+        self.project.make_state()
         self.log("x").parent.mkdir(parents=True, exist_ok=True)
         write_spark_settings(Path(env[SPARK_PROPERTIES]).parent, self.project, self.profile)
         if lineage := self.profile.lineage_of(self.project):
@@ -178,9 +181,11 @@ class AirflowHome:
 
     @contextmanager
     def running(self) -> Iterator[Processes]:
-        """Airflow's processes: started on entry (they come up later), gone on exit, however it is left."""
+        """Airflow's processes: started on entry (they come up later), gone on exit, however it is left. The login's
+        password is a new one each time."""
         env = self.env()
         self.prepare(env)
+        new_password(self.project)
         processes: Processes = {}
         with ExitStack() as stack:
             for component in COMPONENTS:

@@ -10,6 +10,7 @@ import typer
 
 from jobs.airflow_claim import address, claimed
 from jobs.airflow_home import AirflowHome, AirflowHomeError, Processes, free_port, stop_on_signals, tail
+from jobs.airflow_login import USER, password_of
 from pipelines.profile import load_profile
 from pipelines.project import find_project
 from pipelines.session import choose_java
@@ -38,7 +39,8 @@ def serve(folder: Path | None, port: int) -> None:
             with home.running() as processes:
                 home.wait_until_up(processes)
                 claim.write_text(home.url)
-                typer.echo(f"Airflow's page: {home.url}   (no login; logs in {home.home / 'logs'}; Ctrl-C stops it)")
+                typer.echo(f"Airflow's page: {home.url}   (logs in {home.home / 'logs'}; Ctrl-C stops it)")
+                typer.echo(f"log in as {USER} with the password {password_of(home.project)}   (of this start only)")
                 _watch(home, processes)
     except KeyboardInterrupt:
         typer.echo("\nstopped")

@@ -20,6 +20,7 @@ from cep_core import TrendlakeError
 from jobs.airflow_api import AirflowApi, AirflowApiError
 from jobs.airflow_claim import claimed
 from jobs.airflow_home import AirflowHome, AirflowHomeError, Processes, free_port, own_home, stop_on_signals
+from jobs.airflow_login import USER, password_of
 from jobs.running import Place, session
 from jobs.showing import print_results
 from pipelines.secrets import redacted
@@ -123,9 +124,10 @@ def wait_for_dags(api: AirflowApi, wanted: tuple[str, ...]) -> None:
 
 def run_dags(home: AirflowHome, processes: Processes, run_id: str) -> None:
     home.wait_until_up(processes)
-    api = AirflowApi(home.url)
+    password = password_of(home.project)
+    api = AirflowApi(home.url, password)
     wait_for_dags(api, PATTERNS)
-    console.print(f"  Airflow's page, while this runs: {home.url}")
+    console.print(f"  Airflow's page, while this runs: {home.url}  (user {USER}, password {escape(password)})")
     watch = Watch(api, run_id)
     for dag_id in PATTERNS:
         for run in api.runs(dag_id):  # left behind by a demo that was stopped: it would go on beside this one

@@ -8,6 +8,7 @@ import typer
 
 from jobs.airflow_api import AirflowApi, AirflowApiError
 from jobs.airflow_claim import address
+from jobs.airflow_login import password_of
 from pipelines.project import Project
 from pipelines.upstream import upstream
 from pipelines.warehouse import PUBLISHED
@@ -37,7 +38,7 @@ def tell_of(project: Project, source: str) -> bool:
         return False
     name, uri = asset_of(source)
     try:
-        told = AirflowApi(url).new_version(uri)
+        told = AirflowApi(url, password_of(project)).new_version(uri)
     except (AirflowApiError, OSError) as error:
         typer.echo(f"{url} could not be told that {source} has a new version: {error}", err=True)
         return False

@@ -9,6 +9,8 @@ from pathlib import Path
 from cep_core.errors import did_you_mean
 from pipelines.errors import ProjectError
 
+PRIVATE = 0o700
+
 
 @dataclass(frozen=True)
 class Project:
@@ -24,6 +26,12 @@ class Project:
     @property
     def contracts(self) -> Path:
         return self.root / "data_contracts"
+
+    def make_state(self) -> None:
+        """The state folder, where it is not there yet: tables, logs and settings are for this user alone. Who has made
+        or opened it for others has decided so."""
+        self.state.parent.mkdir(parents=True, exist_ok=True)
+        self.state.mkdir(PRIVATE, exist_ok=True)
 
     def pattern_files(self) -> list[Path]:
         """Every pattern file, in a stable order."""

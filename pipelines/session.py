@@ -181,9 +181,9 @@ def uncompiled(spark: SparkSession) -> Iterator[None]:
 
 def _logging(project: Project) -> str:
     """What Java's logging reads, as a URL: it looks before Python can say anything."""
+    project.make_state()
     path = project.state / "log4j2.properties"
     if not path.is_file() or path.read_text() != LOG4J:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(LOG4J)
     return path.resolve().as_uri()
 

@@ -131,7 +131,8 @@ setup_browser() {
     fi
 }
 
-mkdir -p "$STATE"
+# Tables, logs and settings are for this user alone; who has opened an existing folder to others has decided so.
+[ -d "$STATE" ] || { mkdir -p "$(dirname "$STATE")"; mkdir -m 700 "$STATE"; }
 # uv trusts the machine's own certificates and reads pip's index, as pip does.
 export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" UV_NO_PROGRESS="${CI:+1}"
 [ -n "$UV_NO_PROGRESS" ] || unset UV_NO_PROGRESS

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.airflow_api import AirflowApi
 from jobs.airflow_home import ROOT, AirflowHome, free_port
+from jobs.airflow_login import password_of
 from jobs.times import micros_of
 from pipelines.profile import load_profile
 from pipelines.project import Project, find_project
@@ -67,7 +68,7 @@ def test_a_chain_and_a_task_done_again(lake: Lake, home: AirflowHome, tmp_path: 
     pyarrow.csv.write_csv(table([leg(3, 4, "UA", 900.0)]), late)
     with home.running() as processes:
         home.wait_until_up(processes)
-        api = AirflowApi(home.url)
+        api = AirflowApi(home.url, password_of(home.project))
         wait(lambda: {*NAMES, *REVISED, "ingest_flights"} <= api.dag_ids())
 
         # one run of the first: the others follow by its asset

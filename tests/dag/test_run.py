@@ -21,6 +21,7 @@ from pyspark.sql import Row, SparkSession
 
 from jobs.airflow_api import AirflowApi
 from jobs.airflow_home import ROOT, AirflowHome
+from jobs.airflow_login import password_of
 from pipelines.runs import STAGES
 from tests.conftest import IN_CHAOS
 from tests.dag.conftest import AirflowCommand
@@ -90,7 +91,7 @@ def test_a_backfill_runs_each_day_once(lake: Lake, home: AirflowHome, airflow: A
     """Two daily intervals: two runs, each computing the window that ends in its own, published side by side."""
     with home.running() as processes:
         home.wait_until_up(processes)
-        api = AirflowApi(home.url)
+        api = AirflowApi(home.url, password_of(home.project))
         wait(lambda: PATTERN in api.dag_ids())
         api.pause(PATTERN, False)
         airflow("backfill", "create", "--dag-id", PATTERN, "--from-date", "2013-07-04", "--to-date", "2013-07-05")
@@ -144,7 +145,7 @@ def test_other_kinds_and_what_goes_wrong(lake: Lake, home: AirflowHome, patterns
     (patterns / f"{LATE}.yaml").write_text(f"{text}deadline: 1 second\n")
     with home.running() as processes:
         home.wait_until_up(processes)
-        api = AirflowApi(home.url)
+        api = AirflowApi(home.url, password_of(home.project))
         wait(lambda: {LATE, *OTHERS} <= api.dag_ids())
         api.pause(LATE, False)
         api.trigger(LATE, "backwards", {"from": "2013-07-14T00:00:00Z", "to": "2013-07-10T00:00:00Z"})

@@ -22,6 +22,8 @@ import pytest
 
 from jobs.airflow_api import AirflowApi
 from jobs.airflow_home import free_port
+from jobs.airflow_login import password_of
+from pipelines.project import find_project
 from tests.conftest import IN_CHAOS, ROOT
 from tests.dag.test_run import DONE, wait
 from tests.end_to_end.test_tutorial import steps
@@ -114,7 +116,7 @@ class User:
             wait(lambda: process.poll() is not None or "Airflow's page: " in log.read_text())
             assert process.poll() is None, log.read_text()
             self.says("Airflow is up")
-            yield AirflowApi(f"http://localhost:{self.port}")
+            yield AirflowApi(f"http://localhost:{self.port}", password_of(find_project(self.folder)))
         finally:
             process.send_signal(signal.SIGINT)
             code = process.wait()

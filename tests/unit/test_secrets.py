@@ -3,6 +3,7 @@ profile itself."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from pipelines import secrets
 from pipelines.errors import ProfileError
 from pipelines.profile import read_profile
 from pipelines.secrets import is_secret, keep_secret, redacted
+from tests.unit.secrets_of_services import SECRETS
 
 KEY = "wJalrXUtnFEMI/K7MDENG"
 PROFILE = f"""\
@@ -101,3 +103,57 @@ def test_a_wrong_profile_shows_none(tmp_path: Path, broken: str) -> None:
     with pytest.raises(ProfileError) as caught:
         read_profile(path)
     assert KEY not in str(caught.value)
+
+
+HARMLESS = (
+    "password authentication failed for user etl",
+    "the token of commit 12 is not there: run `trendlake run x`",
+    "plan 3f9a1c0b5d2e at version 12, run_id=scheduled__2026-01-05T00:00:00+00:00",
+    "https://storage.example:8443/a/b?x=1&y=2 answered 503",
+    "s3a://bucket/warehouse/results/x is not a Delta table",
+    "key: origin, time_hour; 5 rows repeat a key",
+    "group_by: [carrier]: no column 'carrier' in basic types",
+    "commit 5c6466f4a0b1c2d3e4f5a6b7c8d9e0f1a2b3c4d5",
+    "[SIGNIFICANT] sigma=3 design=x, code=7",
+)
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_secrets_of_many_houses_are_hidden(name: str) -> None:
+    said, secret = SECRETS[name]
+    assert secret in said
+    shown = redacted(said)
+    assert secret not in shown
+    assert "***" in shown
+
+
+def test_they_are_forty() -> None:
+    assert len(SECRETS) >= 40
+
+
+@pytest.mark.parametrize("said", HARMLESS)
+def test_what_is_no_secret_is_shown(said: str) -> None:
+    assert redacted(said) == said
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_twice_is_as_once(name: str) -> None:
+    once = redacted(SECRETS[name][0])
+    assert redacted(once) == once
+
+
+def test_long_texts_take_no_long_time() -> None:
+    """A stack trace of megabytes must not keep a run's record waiting: no shape goes back over what it has read."""
+    for piece in (
+        "password=",
+        "://a:b",
+        "eyJ" + "a" * 50,
+        "'",
+        '\\"',
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "bearer ",
+        "<token>",
+    ):
+        began = time.process_time()
+        redacted(piece * 20_000)
+        assert time.process_time() - began < 10, piece
