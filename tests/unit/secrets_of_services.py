@@ -1,4 +1,3 @@
-
 """What logs and errors say, each with the part that nobody may see: written from the documentation of the services, not
 from the shapes that `pipelines.secrets` knows."""
 

@@ -1,0 +1,34 @@
+"""Great Expectations' pages of a run, whatever the run is called; and a pattern whose pages fail leaves the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pipelines.report.places import Places
+from pipelines.site import Site, build_site
+from pipelines.site.data_docs import _written, content_of
+
+
+@pytest.mark.parametrize("run_id", ["a/b", "../../x", "scheduled__2026-01-05T00:00:00+00:00", "x" * 300, " "])
+def test_a_run_may_have_any_name(run_id: str) -> None:
+    """Great Expectations makes a file's name of it, and refuses some."""
+    found, suite = _written(pd.DataFrame({"n": [1, 2]}), [], {}, "delays", run_id)
+    assert content_of(found, "suite.html")
+    assert content_of(suite, "checks.html")
+
+
+def test_the_site_goes_on_where_a_page_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that cannot be read is one pattern's failure, named; the page of all is written."""
+    from pipelines.project import find_project
+    from pipelines.warehouse import Warehouse
+    from tests.conftest import ROOT
+
+    gone = tmp_path / "gone.yaml"
+    site = Site(None, find_project(ROOT), Warehouse(str(tmp_path)), Places(tmp_path / "reports"))  # type: ignore[arg-type]
+    built = build_site(site, [gone])
+    assert [(item.name, bool(item.failure)) for item in built] == [("gone", True), ("", False)]
+    assert "gone.yaml" in built[0].failure
+    assert built[1].page.is_file()
