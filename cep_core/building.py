@@ -53,7 +53,11 @@ def _microseconds(amount: str, unit: Token, span: s.Span) -> s.Literal:
 
 @v_args(meta=True)
 class Builder(Transformer[Token, Any]):
-    """Tree to `syntax` nodes."""
+    """Tree of `text` to `syntax` nodes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
 
     # --- patterns
     def bare_atom(self, meta: Any, c: list[Token]) -> s.Atom:
@@ -94,6 +98,13 @@ class Builder(Transformer[Token, Any]):
 
     def between_times(self, meta: Any, c: list[Any]) -> s.Repeat:
         return self._repeat(meta, c[0], c[1], c[2])
+
+    def reluctant(self, meta: Any, c: list[s.Repeat]) -> s.Repeat:
+        first, last = c[0].span
+        raise TextError(
+            "a reluctant quantifier: SQL has them, this language does not", first, meta.end_pos - first,
+            f"for a part that may be absent write ({self.text[first:last]})?",
+        )  # fmt: skip
 
     def seq(self, meta: Any, c: list[Any]) -> s.Seq:
         return s.Seq(tuple(c), _span(meta))

@@ -96,7 +96,7 @@ def _parse(start: str, text: str) -> object:
         raise TextError(str(error), 0) from None
     _check_depth(tree)
     try:
-        return Builder().transform(tree)
+        return Builder(text).transform(tree)
     except VisitError as error:
         if isinstance(error.orig_exc, TextError):
             raise error.orig_exc from None

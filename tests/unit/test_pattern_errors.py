@@ -55,6 +55,23 @@ def test_inside_quotes_the_caret_still_points(tmp_path: Path) -> None:
     assert line[caret.index("^") :].startswith("sectr")
 
 
+@pytest.mark.parametrize("quantifier", ["+", "*", "?", "{2}", "{2,}", "{1,3}"])
+def test_a_reluctant_quantifier_is_refused(tmp_path: Path, quantifier: str) -> None:
+    """`A+?` is SQL's reluctant `+`; it would otherwise read as an optional `A+`. In parentheses it does."""
+    text = GOOD.replace("Stock S+", f"SEQ(Halt, Stock S{quantifier}?)").replace(
+        "S.price > NEXT(S).price", "S.price > 0"
+    )
+    shown = text.splitlines()[2]
+    assert told(tmp_path, text) == [
+        "falling.yaml:3:20: [SYNTAX] a reluctant quantifier: SQL has them, this language does not\n"
+        f"    {shown}\n"
+        f"    {' ' * 19}{'^' * len(f'Stock S{quantifier}?')}\n"
+        f"    for a part that may be absent write (Stock S{quantifier})?"
+    ]
+    (tmp_path / "falling.yaml").write_text(text.replace(f"Stock S{quantifier}?", f"(Stock S{quantifier})?"))
+    compile_query(tmp_path / "falling.yaml", SCHEMA)
+
+
 def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
     """Those of the file's shape and those of what it says."""
     text = GOOD.replace("Stock S+", "SEQ(Stok S+, NOT Halt)+").replace("10 minutes", "10 minuts") + "slid: 5 minutes\n"
