@@ -6,20 +6,42 @@ A sequence of (event, variable) pairs has exactly one run, so runs can be counte
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
+
+from cep_core.fingerprint import ADDED
 
 Guards = frozenset[int]
-"""NOTs (by index) that one derivation passes in one gap: all must hold."""
+"""Conditions (by number; a NOT's is its index) of one derivation on one gap: all must hold."""
 Alternatives = frozenset[Guards]
 """Ways to pass a gap: one must hold. No set contains another."""
 
 
+Variables = tuple[str, ...]
+"""A set of variables, sorted."""
+
+
 @dataclass(frozen=True)
 class Cube:
-    """A gap condition: every guard of `holds` holds and every one of `fails` does not."""
+    """A gap condition: every NOT of `holds` holds and every one of `fails` does not. And, if skip_till_next_match
+    selects: for every set of `next`, the event after the gap comes at the first time at which an event under one of
+    these variables could follow the one before it; for every set of `later`, it does not."""
 
     holds: tuple[int, ...] = ()
     fails: tuple[int, ...] = ()
+    next: tuple[Variables, ...] = field(default=(), metadata=ADDED)
+    later: tuple[Variables, ...] = field(default=(), metadata=ADDED)
+
+    @property
+    def possible(self) -> bool:
+        """Whether some gap satisfies it. The event after the gap is under a variable of all these sets, so what comes
+        first among more variables comes first among fewer."""
+        return not set(self.holds) & set(self.fails) and not any(
+            set(fewer) <= set(more) for fewer in self.later for more in self.next
+        )
+
+    def __and__(self, other: Cube) -> Cube:
+        pairs = ((getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+        return Cube(*(tuple(sorted({*a, *b})) for a, b in pairs))
 
 
 @dataclass(frozen=True)
@@ -58,6 +80,11 @@ class Automaton:
     def variables(self) -> tuple[str, ...]:
         """In order of first state."""
         return tuple(dict.fromkeys(state.variable for state in self.states))
+
+    @property
+    def watched(self) -> frozenset[str]:
+        """Variables whose events matter to its trends: its own, and those that may not be passed over."""
+        return frozenset(self.variables).union(*(names for t in self.inner for names in (*t.gap.next, *t.gap.later)))
 
     @property
     def guards(self) -> tuple[int, ...]:
@@ -159,6 +186,20 @@ def requiring(automaton: Automaton, variables: frozenset[str]) -> Automaton:
     return merge_equivalent(Automaton(states, tuple(transitions)))
 
 
+def implied(automaton: Automaton) -> Automaton:
+    """The same without `next`, where it says no more than that: of what may follow the event, the first time. States
+    of which that is all are those that positions with the same followers make up."""
+    out: dict[int | None, set[str]] = {}
+    for t in automaton.inner:
+        out.setdefault(t.source, set()).add(automaton.states[t.target].variable)
+    plain = {q: (tuple(sorted(names)),) for q, names in out.items()}
+    usual = [q for q in plain if all(t.gap.next == plain[q] for t in automaton.inner if t.source == q)]
+    return Automaton(
+        automaton.states,
+        tuple(replace(t, gap=replace(t.gap, next=())) if t.source in usual else t for t in automaton.transitions),
+    )
+
+
 def intersect(left: Automaton, right: Automaton) -> Automaton:
     """The trends that both accept: the product, reached pairs only. Gaps and endings need both."""
     index: dict[tuple[int, int], int] = {}
@@ -171,8 +212,8 @@ def intersect(left: Automaton, right: Automaton) -> Automaton:
                     continue
                 if left.states[t.target].variable != right.states[u.target].variable:
                     continue
-                gap = Cube(tuple(sorted({*t.gap.holds, *u.gap.holds})), tuple(sorted({*t.gap.fails, *u.gap.fails})))
-                if set(gap.holds) & set(gap.fails):
+                gap = t.gap & u.gap
+                if not gap.possible:
                     continue
                 pair = (t.target, u.target)
                 target = index.setdefault(pair, len(index))

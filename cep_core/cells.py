@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from cep_core.aggregates import Carried, Contributions, Number
-from cep_core.automaton import Automaton
 from cep_core.guards import Guards
 from cep_core.kernels.numbers import e_add
 from cep_core.passes import Pass
@@ -31,22 +30,16 @@ Found = dict[tuple[int, int], tuple[tuple[Number, ...], tuple[Any, ...]]]
 
 
 class RunSums:
-    """One run over all its partitions and windows. `of`: the automata whose trends, all of them, the run's are; which
-    event is the next that may follow is a matter of each."""
+    """One run over all its partitions and windows."""
 
-    def __init__(
-        self, run: Run, of: tuple[Automaton, ...], groups: Array, wanted: Carried, windows: range | None
-    ) -> None:
+    def __init__(self, run: Run, groups: Array, wanted: Carried, windows: range | None) -> None:
         plan = run.events.plan
-        variables = tuple(dict.fromkeys(v for automaton in of for v in automaton.variables))
-        self.slice = make_slice(run.events, variables, run.partition)
+        self.slice = make_slice(run.events, tuple(run.automaton.watched), run.partition)
         guards = Guards(run.events, run.automaton, run.open_scopes).at(self.slice)
         self.tasks = window_tasks(self.slice, plan.windows, windows)
         self.contributions = Contributions(self.slice, wanted)
         self.group = groups[self.slice.rows[self.tasks.lo]] if len(self.tasks.lo) else np.zeros(0, np.int64)
-        # first of all that may follow by one or the other: where they differ, no event is the next by both
-        follows = frozenset(pair for automaton in of for pair in automaton.follows)
-        self.kernel = Pass(self.slice, run.automaton, guards, follows)
+        self.kernel = Pass(self.slice, run.automaton, guards, selects=plan.select != "skip_till_any_match")
 
     def cells(self) -> Cells | None:
         """Sums by (group, window), where there is a trend; None when there is none."""

@@ -52,8 +52,7 @@ class _Answer:
 
     def table(self) -> pa.Table:
         plan = self.plan
-        found = [self._cells(automaton, (automaton,)) for automaton in plan.automata[:2]]
-        found += [self._cells(both, plan.automata[:2]) for both in plan.automata[2:]]
+        found = [self._cells(automaton) for automaton in plan.automata]
         if len(found) == 1 and len(found[0]) == 1 and not plan.empty_windows:
             (cells,) = found[0]
             plain = cells.plain()
@@ -65,12 +64,11 @@ class _Answer:
             rows = _with_empty(plan, self.events, self.groups, rows, self.wanted, self.windows)
         return self._rows(rows)
 
-    def _cells(self, automaton: Automaton, of: tuple[Automaton, ...]) -> list[Cells]:
-        """Of each of the runs that make up an automaton's trends and have any. `of`: as of `RunSums`."""
+    def _cells(self, automaton: Automaton) -> list[Cells]:
+        """Of each of the runs that make up an automaton's trends and have any."""
         found = []
-        variables = frozenset(v for one in of for v in one.variables)
-        for run in runs(self.events, automaton, self.plan.scoped, variables):
-            cells = RunSums(run, of, self.groups, self.wanted, self.windows).cells()
+        for run in runs(self.events, automaton, self.plan.scoped):
+            cells = RunSums(run, self.groups, self.wanted, self.windows).cells()
             if cells is not None:
                 found.append(cells)
         return found

@@ -79,11 +79,19 @@ def _step(plan: Plan, automaton: Automaton, transition: Transition) -> str:
     earlier = automaton.states[transition.source].variable
     pair = plan.pair(earlier, automaton.states[transition.target].variable)
     if plan.select != "skip_till_any_match":
-        return f"{arrow}: linked to the one moment that may follow{_conditions(pair)}{gap}"
+        return f"{arrow}: linked to {linked(plan, transition.gap)}{_conditions(pair)}{gap}"
     layer = layer_of(plan, pair.earlier, pair.later, transition.gap)
     method = method_of(plan, automaton, transition)
     reason = "what a NOT rules out, too" if transition.gap.fails else pair.reason(len(layer.resets), bool(layer.bounds))
     return f"{arrow}: {method.value}, because {reason}{_conditions(pair)}{gap}"
+
+
+def linked(plan: Plan, gap: Cube) -> str:
+    """Where the event after the gap comes, by a selection that does not skip at will."""
+    if plan.select != "skip_till_next_match":
+        return "the very next"
+    nexts = [f"the next {' or '.join(names)}" for names in gap.next]
+    return " and ".join(nexts + [f"not the next {' or '.join(names)}" for names in gap.later])
 
 
 def method_of(plan: Plan, automaton: Automaton, transition: Transition) -> Method:

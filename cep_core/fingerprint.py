@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import Field, fields, is_dataclass
+from typing import Any
+
+ADDED: Mapping[str, bool] = {"added": True}
+"""Metadata of a field that came later than hashes that are stored: left out where it has its default, so that plans
+which do not need it keep their hash."""
 
 
 def fingerprint(plan: object, version: int) -> str:
@@ -18,6 +24,12 @@ def canonical(node: object) -> str:
     if isinstance(node, tuple):
         return "(" + ",".join(canonical(x) for x in node) + ")"
     if is_dataclass(node):
-        named = ((field.name, getattr(node, field.name)) for field in fields(node) if field.name != "span")
+        named = ((field.name, getattr(node, field.name)) for field in fields(node) if _counts(field, node))
         return f"{type(node).__name__}({','.join(f'{name}={canonical(value)}' for name, value in named)})"
     return repr(node)
+
+
+def _counts(field: Field[Any], node: object) -> bool:
+    if field.metadata.get("added") and getattr(node, field.name) == field.default:
+        return False
+    return field.name != "span"

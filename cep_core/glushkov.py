@@ -5,6 +5,11 @@ derivation passes between two positions; then determinisation by subsets, one su
 merging of equivalent states. In the result a sequence of (event, variable) pairs has exactly one run, so runs can be
 counted for trends even where the pattern is ambiguous (`A+ OR SEQ(A, A+)`): this replaces GRETA's template (section
 4.1), whose counts are of derivations.
+
+skip_till_next_match is a condition on the gap too: after an event at position p, the next one comes at the first time
+at which an event could follow p. Positions of one variable that the same variables may follow share that condition, and
+mostly a state has but one. Where a state is of positions with other followers, `SEQ(A{1,2}, A, B)`, each derivation
+lives by its own condition, and a trend counts while one does: the subsets are then those of the derivations alive.
 """
 
 from __future__ import annotations
@@ -126,8 +131,9 @@ class _Glushkov:
         return whole
 
 
-def build(node: s.PatternNode, guard_of: Callable[[s.Not], int]) -> Automaton:
-    """The automaton of a pattern without AND. `guard_of` gives each NOT its index.
+def build(node: s.PatternNode, guard_of: Callable[[s.Not], int], next_match: bool = False) -> Automaton:
+    """The automaton of a pattern without AND. `guard_of` gives each NOT its index. `next_match`: its trends are those
+    that skip_till_next_match selects.
 
     Raises BadPatternError when the pattern accepts the empty sequence, or is too large.
     """
@@ -137,10 +143,33 @@ def build(node: s.PatternNode, guard_of: Callable[[s.Not], int]) -> Automaton:
         raise BadPatternError(
             "the pattern can match the empty sequence", hint="one part at least must be there: + not *"
         )
-    return merge_equivalent(_determinise(glushkov, whole))
+    return merge_equivalent(_determinise(glushkov, whole, _Followers(glushkov, next_match)))
 
 
-def _cubes(ways: dict[int, Alternatives], effort: _Effort) -> Iterable[tuple[Cube, frozenset[int]]]:
+class _Followers:
+    """skip_till_next_match as conditions on gaps: by what may follow a position, the one on what comes after it. Their
+    numbers are below those of NOTs, rising with the number of variables."""
+
+    def __init__(self, glushkov: _Glushkov, selects: bool) -> None:
+        after = glushkov.follow.items() if selects else ()
+        self.of = {p: tuple(sorted({glushkov.variables[q] for q in then})) for p, then in after if then}
+        self.sets = sorted(set(self.of.values()), key=lambda names: (len(names), names))
+        self.number = {names: place - len(self.sets) for place, names in enumerate(self.sets)}
+
+    def via(self, position: int) -> Alternatives:
+        """The condition on a gap after an event at the position."""
+        return frozenset({frozenset({self.number[self.of[position]]})}) if position in self.of else _OPEN
+
+    def cube(self, holds: frozenset[int], fails: frozenset[int]) -> Cube:
+        """The conditions by what they are."""
+        nots = [tuple(sorted(g for g in side if g >= 0)) for side in (holds, fails)]
+        nexts = [tuple(self.sets[g] for g in sorted(side) if g < 0) for side in (holds, fails)]
+        return Cube(nots[0], nots[1], nexts[0], nexts[1])
+
+
+def _cubes(
+    ways: dict[int, Alternatives], effort: _Effort, followers: _Followers
+) -> Iterable[tuple[Cube, frozenset[int]]]:
     """Disjoint gap conditions with the positions each admits; conditions that admit none are left out."""
     guards = sorted({g for options in ways.values() for option in options for g in option})
 
@@ -151,16 +180,17 @@ def _cubes(ways: dict[int, Alternatives], effort: _Effort) -> Iterable[tuple[Cub
         if not possible:
             return
         if certain == possible:
-            yield Cube(tuple(sorted(holds)), tuple(sorted(fails))), certain
+            yield followers.cube(holds, fails), certain
             return
         guard = guards[index]
-        yield from split(index + 1, holds | {guard}, fails)
+        if followers.cube(holds | {guard}, fails).possible:
+            yield from split(index + 1, holds | {guard}, fails)
         yield from split(index + 1, holds, fails | {guard})
 
     yield from split(0, frozenset(), frozenset())
 
 
-def _determinise(glushkov: _Glushkov, whole: _Fragment) -> Automaton:
+def _determinise(glushkov: _Glushkov, whole: _Fragment, followers: _Followers) -> Automaton:
     index: dict[frozenset[int], int] = {}
     members: list[frozenset[int]] = []
     transitions: list[Transition] = []
@@ -170,7 +200,7 @@ def _determinise(glushkov: _Glushkov, whole: _Fragment) -> Automaton:
         for position, options in ways.items():
             by_variable.setdefault(glushkov.variables[position], {})[position] = options
         for group in by_variable.values():
-            for cube, subset in _cubes(group, glushkov.effort):
+            for cube, subset in _cubes(group, glushkov.effort, followers):
                 if subset not in index:
                     if len(members) >= MAX_STATES:
                         raise BadPatternError(
@@ -185,7 +215,7 @@ def _determinise(glushkov: _Glushkov, whole: _Fragment) -> Automaton:
     while done < len(members):
         ways: dict[int, Alternatives] = {}
         for position in members[done]:
-            glushkov.effort.merge(ways, glushkov.follow[position])
+            glushkov.effort.merge(ways, glushkov.follow[position], followers.via(position))
         expand(done, ways)
         done += 1
     states = []

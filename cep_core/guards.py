@@ -60,7 +60,7 @@ class Guards:
             np.full(count, NEVER + 1), np.full(count, ALWAYS),
         )  # fmt: skip
         emit = np.full(n, -np.inf)
-        Pass(slice_, run.automaton, guards, None).run(tasks, weights, "E", emit)
+        Pass(slice_, run.automaton, guards, selects=False).run(tasks, weights, "E", emit)
         ending = np.flatnonzero(emit > -np.inf)
         partition = self.partition[slice_.rows[ending]]
         key = self._key(partition, np.searchsorted(self.moments, slice_.time[ending]))

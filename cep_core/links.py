@@ -16,45 +16,44 @@ from cep_core.slices import Slice, partition_ends
 Array = Any
 
 
-def make_links(
-    slice_: Slice, layout: Layout, pairs: tuple[tuple[str, str], ...], predicates: tuple[Array, ...]
-) -> Array:
-    """(variables, n): where the event that follows each event may stand, -1 nowhere.
+def make_links(slice_: Slice, layout: Layout, predicates: tuple[Array, ...]) -> Array:
+    """(layout.links, n): where the event that follows each event may stand, -1 nowhere.
 
-    skip_till_next_match: the first position of the time of the next event that could follow. Contiguous selections:
-    the position of the event just after. `pairs`: the (V, W) that the pattern makes adjacent.
+    skip_till_next_match: the first position of the time of the next event that could follow, by what may follow at the
+    event's position in the pattern. Contiguous selections: the position of the event just after.
     """
     plan = slice_.events.plan
     n = slice_.length
-    following = np.full((len(plan.variables), n), -1, dtype=np.int64)
     if plan.select != "skip_till_next_match":
         position = np.full(slice_.events.length, -1, dtype=np.int64)
         position[slice_.rows] = np.arange(n)
         after = slice_.events.successors()[slice_.rows]
         found = np.where(after >= 0, position[after], -1)
-        following[:] = np.where((found >= 0) & (slice_.partition[found] == slice_.partition), found, -1)
-        return following
+        return np.where((found >= 0) & (slice_.partition[found] == slice_.partition), found, -1).reshape(1, n)
+    following = np.full((len(layout.links), n), -1, dtype=np.int64)
     ends = partition_ends(slice_.partition)
-    ranges: dict[tuple[str, str], tuple[int, int, int, int]] = {}
     comparisons = programs = 0
-    for names in layout.tried:
-        pair = plan.pair(*names)
-        more, most = comparisons + len(pair.splits), programs + len(pair.mixed)
-        ranges[names] = (comparisons, more, programs, most)
-        comparisons, programs = more, most
     rows = []
-    for v, w in pairs:
-        if plan.pair(v, w).method in (Method.SCAN, Method.DIVIDE):
-            rows.append((plan.variables.index(v), plan.variables.index(w), *ranges[v, w]))
+    for v, w in layout.tried:
+        pair = plan.pair(v, w)
+        ranges = (comparisons, comparisons + len(pair.splits), programs, programs + len(pair.mixed))
+        comparisons, programs = ranges[1], ranges[3]
+        owners = [number for number, (earlier, names) in enumerate(layout.links) if earlier == v and w in names]
+        if pair.method in (Method.SCAN, Method.DIVIDE):
+            rows += [(plan.variables.index(v), plan.variables.index(w), *ranges, number) for number in owners]
             continue
         layers = make_layers(slice_, (Layer(v, w),), (np.zeros((0, n), np.int64),) * 3)
         held = np.bincount(layers.seg_w[0][layers.seg_w[0] >= 0], minlength=layers.segments[0])
         base = np.append(0, np.cumsum(held))
+        nearest = np.full(n, -1, dtype=np.int64)
         _nearest(
             slice_.time, ends, layers.rank[0], layers.limit[0], layers.seg_v[0], layers.seg_w[0], base,
-            plan.windows.within, following[plan.variables.index(v)],
+            plan.windows.within, nearest,
         )  # fmt: skip
-    table = np.array(rows, dtype=np.int64).reshape(len(rows), 6)
+        for number in owners:
+            sooner = (nearest >= 0) & ((following[number] < 0) | (nearest < following[number]))
+            following[number, sooner] = nearest[sooner]
+    table = np.array(rows, dtype=np.int64).reshape(len(rows), 7)
     _first_true(slice_.time, slice_.ok, ends, table, predicates, plan.windows.within, following)
     return following
 
@@ -121,17 +120,17 @@ def _nearest(
 def _first_true(time: Array, ok: Array, ends: Array, pairs: Array, predicates: Any, within: int, out: Array) -> None:
     for v in range(time.shape[0]):
         for x in range(pairs.shape[0]):
-            a, b = pairs[x, 0], pairs[x, 1]
+            a, b, link = pairs[x, 0], pairs[x, 1], pairs[x, 6]
             if not (ok[v] >> np.uint64(a)) & np.uint64(1):
                 continue
             group = v
             for u in range(v + 1, ends[v]):
                 if time[u] != time[group]:
                     group = u
-                if time[u] - time[v] >= within or (out[a, v] >= 0 and time[u] >= time[out[a, v]]):
+                if time[u] - time[v] >= within or (out[link, v] >= 0 and time[u] >= time[out[link, v]]):
                     break
                 if time[u] == time[v] or not (ok[u] >> np.uint64(b)) & np.uint64(1):
                     continue
                 if pair_true(predicates, pairs[x, 2:6], v, u):
-                    out[a, v] = group
+                    out[link, v] = group
                     break

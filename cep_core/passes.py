@@ -24,35 +24,27 @@ MAX_BYTES = 8 << 30
 
 
 class Pass:
-    """The kernel's arrays for one automaton over one slice. `guards`: see `Guards.at`. `follows`: the (V, W) that may
-    be adjacent, for the plan's selection; None: any match is selected."""
+    """The kernel's arrays for one automaton over one slice. `guards`: see `Guards.at`. `selects`: the plan's selection
+    is one that links events to those that may follow, and asked of these trends (it is not of a NOT's)."""
 
-    def __init__(
-        self,
-        slice_: Slice,
-        automaton: Automaton,
-        guards: Guarded,
-        follows: frozenset[tuple[str, str]] | None,
-    ) -> None:
+    def __init__(self, slice_: Slice, automaton: Automaton, guards: Guarded, *, selects: bool) -> None:
         plan = slice_.events.plan
         self.slice = slice_
-        linked = plan.select != "skip_till_any_match" and follows is not None
-        pairs = tuple(sorted(follows)) if linked and follows is not None else ()
-        self.layout = layout(plan, automaton, linked, pairs)
+        self.layout = layout(plan, automaton, selects)
         self.linking = kernel.ANY
-        if linked:
+        if selects:
             self.linking = kernel.NEXT if plan.select == "skip_till_next_match" else kernel.CONTIGUOUS
         self.layers = make_layers(slice_, self.layout.layers, guards)
         self.divides = make_divides(slice_, self.layout.divides, guards)
         self.predicates = make_predicates(slice_, self.layout.tried)
         self.following = np.zeros((1, 1), np.int64)
-        if linked:
-            self.following = make_links(slice_, self.layout, pairs, self.predicates)
+        if selects:
+            self.following = make_links(slice_, self.layout, self.predicates)
         self.bounds, _, self.after = guards
         self.widest = int(_longest_tie(slice_.time, slice_.partition))
         self.store_of, self.store_t, self.nodes = store_table(self.layout, self.layers.nodes)
         self.direct: Direct | None = None
-        if not linked and applies(automaton, self.layout):
+        if not selects and applies(automaton, self.layout):
             self.direct = Direct(slice_, automaton, self.layout, self.layers, guards)
 
     def run(self, tasks: Tasks, weights: Weights, tier: str, emit: Array | None = None) -> Sums:
@@ -74,7 +66,8 @@ class Pass:
         width = (8 if tier == "F" else 16) * numbers + 8 * extrema
         parts, branch = len(self.layout.halves), int(self.divides.size.max(initial=0))
         waiting = longest * parts
-        self._fits(tasks, (kept * states + self.nodes + waiting + branch) * width + longest * states * 16)
+        links = self.layout.slots
+        self._fits(tasks, (kept * states + self.nodes + waiting + branch) * width + longest * states * 8 * (1 + links))
         rows = kept * states + 1
         keep_events = longest if self.layout.keep else 0
         sums = number_rows(tier, len(tasks.lo), numbers)
@@ -95,12 +88,12 @@ class Pass:
             np.array(self.layout.halves, np.int64).reshape(parts, 2),
             (self.divides.rank, self.divides.limit, self.divides.seg_v, self.divides.seg_w, self.divides.size),
             self.predicates,
-            self.linking, self.following,
+            self.linking, self.following, self.layout.link_of, self.layout.link_t, self.layout.next_t, links,
             weights.variable, weights.weights, weights.extreme, weights.extremes,
             number_rows(tier, rows, numbers), np.zeros((rows, extrema)),
             number_rows(tier, self.nodes, numbers), np.zeros((self.nodes, extrema)), np.zeros(self.nodes, np.int64),
             np.zeros((states, keep_events), np.int64), np.zeros(states, np.int64),
-            np.zeros(keep_events, np.int64), np.zeros(rows, np.int64),
+            np.zeros(keep_events, np.int64), np.zeros(rows * links, np.int64),
             number_rows(tier, waiting, numbers), np.zeros((waiting, extrema)), np.zeros(waiting, np.bool_),
             number_rows(tier, branch, numbers), np.zeros((branch, extrema)), np.zeros(branch, np.int64),
             np.zeros(longest + 2 if parts else 0, np.int64),

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from cep_core import syntax as s
-from cep_core.automaton import Automaton, intersect
+from cep_core.automaton import Automaton, implied, intersect
 from cep_core.check import CheckedMeasure, CheckedQuery, check
 from cep_core.errors import BadConditionError, BadPatternError, NotSupportedError, PatternErrors, PatternWarning
 from cep_core.fingerprint import fingerprint
@@ -66,8 +66,10 @@ class Plan:
     @cached_property
     def hash(self) -> str:
         """16 hex digits: changes exactly when something changes that results depend on."""
+        first = tuple(implied(automaton) for automaton in self.automata[:2])
         bare = replace(
             self,
+            automata=first if len(first) == 1 else (*first, intersect(*first)),
             warnings=(),
             schema=EventSchema(
                 {name: kind for name, kind in self.schema.columns if name in self.columns},
@@ -200,7 +202,8 @@ def compile_plan(pattern: TrendsPattern, schema: EventSchema) -> Plan:
     compiler = _Compiler()
     try:
         parts = checked.node.parts if isinstance(checked.node, s.And) else (checked.node,)
-        automata = tuple(compiler.automaton(part) for part in parts)
+        next_match = pattern.select == "skip_till_next_match"
+        automata = tuple(build(part, compiler.guard, next_match) for part in parts)
     except BadPatternError as error:
         error.place = pattern.document.place(("pattern",))
         raise PatternErrors([error]) from None
@@ -241,12 +244,9 @@ class _Compiler:
         self.index: dict[s.PatternNode, int] = {}
         self.automata: list[Automaton] = []
 
-    def automaton(self, node: s.PatternNode) -> Automaton:
-        return build(node, self.guard)
-
     def guard(self, node: s.Not) -> int:
         if node.body not in self.index:
-            automaton = self.automaton(node.body)
+            automaton = build(node.body, self.guard)
             self.index[node.body] = len(self.automata)
             self.automata.append(automaton)
         return self.index[node.body]

@@ -33,12 +33,9 @@ class Run:
     open_scopes: tuple[Scope, ...]
 
 
-def runs(
-    events: Events, automaton: Automaton, scopes: tuple[Scope, ...], variables: frozenset[str] | None = None
-) -> Iterator[Run]:
-    """Runs whose trends, together, are those of `automaton` under `scopes`, each once. `variables`: of all that may
-    come in between, where they are more than its own."""
-    yield from _runs(events, automaton, scopes, (), variables or frozenset(automaton.variables))
+def runs(events: Events, automaton: Automaton, scopes: tuple[Scope, ...]) -> Iterator[Run]:
+    """Runs whose trends, together, are those of `automaton` under `scopes`, each once."""
+    yield from _runs(events, automaton, scopes, (), automaton.watched)
 
 
 def _runs(

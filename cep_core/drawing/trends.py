@@ -6,7 +6,7 @@ from collections import Counter
 
 from cep_core.automaton import Automaton, Transition
 from cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
-from cep_core.explain import explain, method_of
+from cep_core.explain import explain, linked, method_of
 from cep_core.plan import Plan
 from cep_core.unparse import expression
 
@@ -52,7 +52,7 @@ def _edge(plan: Plan, automaton: Automaton, transition: Transition) -> Edge:
         lines = [Line(f"{expression(x.earlier)} {x.op} {expression(x.later)}") for x in pair.splits]
         lines += [Line(expression(condition)) for condition in pair.mixed]
         if plan.select != "skip_till_any_match":
-            method = "the next that may follow" if plan.select == "skip_till_next_match" else "the very next"
+            method = linked(plan, gap)
         else:
             method = method_of(plan, automaton, transition).value
         lines.append(Line(method, "note"))

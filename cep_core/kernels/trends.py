@@ -48,14 +48,16 @@ def run(
     time: Array, ok: Array,                      # n: microseconds; bit b: may be an event of variable b
     variable: Array,                             # S: variable of a state
     start_of: Array, start_t: Array,             # S+1, into start_t: guard ranges (holds0, holds1, fails0, fails1)
-    into_of: Array, into_t: Array,               # S+1, rows: source, store, conditions (4), guard ranges (4), half
+    into_of: Array, into_t: Array,               # S+1, rows: source, store, conditions (4), guard ranges (4), half,
+                                                 # ranges of links (4)
     accept_of: Array, accept_t: Array,           # S+1, rows: holds0, holds1
     guards: Array, bounds: Array, after: Array,  # guard lists; (G, n) latest start of a finished NOT; end of a later
     store_of: Array, store_t: Array,             # S+1, rows: layer or -1, first node
     rank: Array, limit: Array, seg_v: Array, seg_w: Array, seg_base: Array, seg_size: Array,  # L x n; segments flat
     halves: Array, divides: Any,                 # see `kernels.divide.conquer`
     predicates: Any,                             # see `kernels.predicates.pair_true`
-    linking: int, following: Array,              # (variables, n): index that the event may be followed at, -1 none
+    linking: int, following: Array,              # (links, n): index that the event may be followed at, -1 none
+    link_of: Array, link_t: Array, next_t: Array, slots: int,  # S+1, a state's leading links; ranges; links of a state
     weight_variable: Array, weights: Array,      # K: variable or -1; (K, n)
     extreme_variable: Array, extremes: Array,    # M: variable, -1: set where a trend begins; (M, n), -inf where NULL
     values: Array, ext: Array,                   # work: rows of numbers and extrema
@@ -114,7 +116,7 @@ def run(
             for e in range(i, j):
                 for q in range(states):
                     row = (e - row0) * states + q
-                    link[row] = -2
+                    link[row * slots] = -2
                     if not (ok[e] >> np.uint64(variable[q])) & np.uint64(1):
                         continue
                     clear(values, row)
@@ -138,11 +140,18 @@ def run(
                         low = bound_of(guards, into_t[t, 6], into_t[t, 7], bounds, e)
                         store = into_t[t, 1]
                         if linking != ANY:
-                            h = head[(e if linking == CONTIGUOUS else i) - first]
-                            while h >= 0:
+                            here = e if linking == CONTIGUOUS else i
+                            entry = head[here - first]
+                            while entry >= 0:
+                                h = entry // slots
                                 v, source = h // states + first, h % states
-                                if source == p and time[v] >= low:
+                                lead = next_t[into_t[t, 11]]
+                                if source == p and time[v] >= low and link_t[link_of[p] + entry % slots, 0] == lead:
                                     may = True
+                                    for g in range(into_t[t, 11] + 1, into_t[t, 12]):
+                                        may = may and following[next_t[g], v] == here
+                                    for g in range(into_t[t, 13], into_t[t, 14]):
+                                        may = may and following[next_t[g], v] != here
                                     for g in range(into_t[t, 8], into_t[t, 9]):
                                         may = may and time[v] < bounds[guards[g], e]
                                     if may and pair_true(predicates, into_t[t, 2:6], v, e):
@@ -150,7 +159,7 @@ def run(
                                         add(values, row, values, h)
                                         for m in range(extrema):
                                             ext[row, m] = max(ext[row, m], ext[h, m])
-                                h = link[h]
+                                entry = link[entry]
                         elif into_t[t, 10] >= 0:
                             half = into_t[t, 10]
                             for a in range(active_n[p] - 1, -1, -1):
@@ -202,7 +211,7 @@ def run(
                                         ext[row, m] = max(ext[row, m], node_ext[x, m])
                                 k &= k - 1
                     if touched:
-                        link[row] = -1
+                        link[row * slots] = -1
                         for k in range(1, numbers):
                             if weight_variable[k] == variable[q] and weights[k, e] != 0:
                                 weigh(values, row, k, weights[k, e])
@@ -214,7 +223,7 @@ def run(
             for e in range(i, j):
                 for q in range(states):
                     row = (e - row0) * states + q
-                    if link[row] == -2:
+                    if link[row * slots] == -2:
                         continue
                     for t in range(accept_of[q], accept_of[q + 1]):
                         may = True
@@ -229,10 +238,12 @@ def run(
                                 emit[e] = max(emit[e], ext[row, 0])
                             break
                     if linking != ANY:
-                        to = following[variable[q], e]
-                        if first <= to < last:
-                            link[row] = head[to - first]
-                            head[to - first] = row
+                        for x in range(link_of[q], link_of[q + 1]):
+                            to = following[link_t[x, 0], e]
+                            if first <= to < last:
+                                entry = row * slots + x - link_of[q]
+                                link[entry] = head[to - first]
+                                head[to - first] = entry
                         continue
                     if keep:
                         active[q, active_n[q]] = e

@@ -25,7 +25,7 @@ from ruamel.yaml import YAML
 from tests.property import automata, fuzz_files, matches
 from tests.property.agreement import Tally, disagreement
 from tests.property.profile import OPEN_ENDED
-from tests.property.strategies import long_questions, questions
+from tests.property.strategies import long_questions, questions, repeated_questions
 from tests.reference import reference
 from tests.reference_matches import reference as matches_reference
 
@@ -70,12 +70,14 @@ COMPARED: Mapping[str, Callable[[Any, Any], list[str]]] = {
 }
 
 
-def _questions(*, kind: str, long: bool = False, **flags: Any) -> SearchStrategy[Any]:
+def _questions(*, kind: str, long: bool = False, repeated: bool = False, **flags: Any) -> SearchStrategy[Any]:
     """What is asked of the engine."""
     if kind == "automaton":
         return automata.cases(flags["most"])
     if kind == "matches":
         return matches.matches_questions(**flags)
+    if repeated:
+        return repeated_questions()
     return long_questions() if long else questions(**flags)
 
 
@@ -125,13 +127,16 @@ def main() -> int:
     arguments.add_argument("--without", nargs="*", choices=THEMES, default=[], help="themes to leave out")
     arguments.add_argument("--chunks", type=int, default=None, help=f"stop after so many times {CHUNK} questions")
     arguments.add_argument("--long", action="store_true", help="short patterns over longer streams instead")
+    arguments.add_argument("--repeated", action="store_true", help="variables at several positions instead")
     asked = arguments.parse_args()
     if asked.kind == "files":
         return fuzz_files.main(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
     tally = automata.AfaTally() if asked.kind == "automaton" else Tally()
     first = int(time.time()) if asked.seed is None else asked.seed
     numbers = count(first) if asked.chunks is None else range(first, first + asked.chunks)
-    flags = {"long": True} if asked.long else {"most": asked.most, **dict.fromkeys(asked.without, False)}
+    flags = {"most": asked.most, **dict.fromkeys(asked.without, False)}
+    if asked.long or asked.repeated:
+        flags = {"long": asked.long, "repeated": asked.repeated}
     flags["kind"] = asked.kind
     found = search(time.monotonic() + asked.seconds, numbers, flags, tally)
     if found:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cep_core import syntax as s
 from cep_core.parse import parse_pattern
-from tests.reference.shape import Shape, shape_of
+from tests.reference.shape import shape_of
 
 ATOMS = ("A", "A x", "A y", "B", "B z", "C", "D", "D w")
 """Several variables for a type; a variable may come up several times."""
@@ -40,7 +40,7 @@ def drawn(text: str) -> Drawn:
         negated_types=tuple(atom.type_name for atom in s.atoms(tree, negated=True)),
         positive=_variables(tree, negated=False),
         negated=_variables(tree, negated=True),
-        adjacent=tuple(sorted({pair for shape in shapes for pair in shape.follows})),
+        adjacent=tuple(sorted({(v.variable, w.variable) for shape in shapes for v, w in shape.follows})),
         conjunction=isinstance(tree, s.And),
     )
 
@@ -125,4 +125,4 @@ def _side(draw: st.DrawFn, depth: int, negation: bool, bracket: bool) -> str:
     return f"({text})" if bracket else text
 
 
-__all__ = ["ATOMS", "Drawn", "Shape", "drawn", "patterns"]
+__all__ = ["ATOMS", "Drawn", "drawn", "patterns"]

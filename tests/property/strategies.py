@@ -7,8 +7,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from cep_core.parse import parse_pattern
 from tests.property import conditions
 from tests.property.patterns import Drawn, drawn, patterns
+from tests.reference.shape import shape_of
 
 Question: TypeAlias = tuple[dict[str, Any], list[dict[str, Any]]]
 
@@ -135,6 +137,43 @@ def pairs_of_patterns(draw: st.DrawFn) -> Question:
         query["where"] = lines
     query["select"] = draw(st.sampled_from((*SELECTIONS, "skip_till_next_match", "skip_till_any_match")))
     return query | ONE_WINDOW, draw(streams(pattern, most=8))
+
+
+COPIES = ("{2}", "{2}", "{1,2}", "{2,}", "{2,3}", "{1,3}", "{0,2}", "+", "?", "*")
+
+
+@st.composite
+def repetitions(draw: st.DrawFn, depth: int = 3) -> str:
+    """A pattern of few variables, most at several positions: bounds in bounds, alternatives and sequences that begin
+    alike, a NOT now and then."""
+    kind = draw(st.integers(0, 8)) if depth else 0
+    if kind <= 1:
+        return draw(st.sampled_from(("A", "A", "A", "B", "B", "A x", "C")))
+    if kind <= 4:
+        return f"({draw(repetitions(depth - 1))}){draw(st.sampled_from(COPIES))}"
+    if kind == 5:
+        return f"({draw(repetitions(depth - 1))} OR {draw(repetitions(depth - 1))})"
+    parts = [draw(repetitions(depth - 1)) for _ in range(draw(st.sampled_from((2, 2, 3))))]
+    if draw(st.integers(0, 5)) == 5:
+        parts.insert(1, draw(st.sampled_from(("NOT C", "NOT D", "NOT SEQ(C, D)"))))
+    return f"SEQ({', '.join(parts)})"
+
+
+@st.composite
+def repeated_questions(draw: st.DrawFn) -> Question:
+    """Variables at several positions, under every selection but mostly skip_till_next_match, which tells them apart."""
+    sides = [draw(repetitions()) for _ in range(draw(st.sampled_from((1, 1, 1, 1, 2))))]
+    if any(shape_of(parse_pattern(side)).nullable for side in sides):
+        sides = [f"SEQ({side}, B)" for side in sides]
+    pattern = drawn(" AND ".join(f"({side})" for side in sides) if len(sides) > 1 else sides[0])
+    query: dict[str, Any] = {"kind": "trends", "pattern": pattern.text, "return": draw(returns(pattern))}
+    lines = draw(conditions.adjacent(pattern)) if draw(st.integers(0, 2)) == 2 else []
+    if draw(st.integers(0, 3)) == 3:
+        lines.append(draw(conditions.equivalence(pattern)))
+    if lines:
+        query["where"] = lines
+    query["select"] = draw(st.sampled_from(("skip_till_next_match",) * 6 + (*SELECTIONS[1:], "skip_till_any_match")))
+    return query | ONE_WINDOW, draw(streams(pattern, most=9))
 
 
 _wide = {"x": st.integers(-30, 30), "n": st.integers(-30, 30), "y": st.integers(-99, 99).map(lambda n: n / 4)}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from tests.engines import kernels
 from tests.property.agreement import TALLIES, Tally, disagreement
 from tests.property.profile import CI
-from tests.property.strategies import long_questions, pairs_of_patterns, questions
+from tests.property.strategies import long_questions, pairs_of_patterns, questions, repeated_questions
 from tests.reference.measures import counted
 
 THEMES: dict[str, tuple[int, dict[str, Any]]] = {
@@ -53,6 +53,18 @@ def test_kernels_agree_on_trends_of_two_patterns() -> None:
 
     @settings(CI, max_examples=300)
     @given(pairs_of_patterns())
+    def agree(question: Any) -> None:
+        assert disagreement(question, tally) == []
+
+    agree()
+
+
+def test_kernels_agree_on_variables_at_several_positions() -> None:
+    """Which event may follow is a matter of the position, and a trend counts if one of its derivations is allowed."""
+    tally = TALLIES.setdefault("several positions", Tally())
+
+    @settings(CI, max_examples=300)
+    @given(repeated_questions())
     def agree(question: Any) -> None:
         assert disagreement(question, tally) == []
 

@@ -1,8 +1,8 @@
 """All derivations of a pattern over the events of one window, by recursion on the tree.
 
-A derivation is its (event, variable) pairs and the NOTs it passes, each with the gap it stands in: gap k is
-between the k-th pair and the next, gap 0 before the first, the last one after the last. Times increase, and
-local and adjacent conditions hold: each speaks of one event or one adjacent pair, so nothing later mends it.
+A derivation is a path of events, each at a position of the pattern, and the NOTs it passes, each with the gap it stands
+in: gap k is between the k-th event and the next, gap 0 before the first, the last one after the last. Times increase,
+and local and adjacent conditions hold: each speaks of one event or one adjacent pair, so nothing later mends it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from tests.reference.events import Event
 from tests.reference.query import Query
 from tests.reference.values import OutsideLanguageError, evaluate
 
-Pair: TypeAlias = tuple[Event, str]
 Trend: TypeAlias = tuple[tuple[int, str], ...]
 """(place of the event, variable) pairs in order."""
+Path: TypeAlias = tuple[tuple[int, s.Atom], ...]
+"""(place of the event, position in the pattern) in order."""
 Nots: TypeAlias = frozenset[tuple[int, s.Not]]
-Derivation: TypeAlias = tuple[Trend, Nots]
+Derivation: TypeAlias = tuple[Path, Nots]
 
 EMPTY: Derivation = ((), frozenset())
+
+
+def trend_of(path: Path) -> Trend:
+    """The path's trend: what stands under which variable, by whatever positions."""
+    return tuple((place, position.variable) for place, position in path)
 
 
 class TooManyTrendsError(Exception):
@@ -36,9 +42,11 @@ class Links:
         self.events = events
         self._known: dict[tuple[tuple[int, str], tuple[int, str]], bool] = {}
 
-    def stands(self, event: Event, variable: str) -> bool:
-        """The event passes every local condition of the variable."""
-        conditions = self.query.local.get(variable, [])
+    def stands(self, event: Event, atom: s.Atom) -> bool:
+        """The event is of the atom's type and passes every local condition of its variable."""
+        conditions = self.query.local.get(atom.variable, [])
+        if event.type != atom.type_name:
+            return False
         return all(evaluate(one, lambda read: column(event, read)) is True for one in conditions)
 
     def linked(self, left: tuple[int, str], right: tuple[int, str]) -> bool:
@@ -77,11 +85,9 @@ class Derivations:
     def of(self, node: s.PatternNode) -> set[Derivation]:
         """Every derivation of the node. Raises TooManyTrendsError past the limit."""
         match node:
-            case s.Atom(type_name=type_name, variable=variable):
+            case s.Atom():
                 return {
-                    (((event.place, variable),), frozenset())
-                    for event in self.events
-                    if event.type == type_name and self.links.stands(event, variable)
+                    (((event.place, node),), frozenset()) for event in self.events if self.links.stands(event, node)
                 }
             case s.Not():
                 return {((), frozenset({(0, node)}))}
@@ -110,18 +116,18 @@ class Derivations:
         return found
 
     def then(self, lefts: set[Derivation], rights: set[Derivation]) -> set[Derivation]:
-        """Every left derivation followed by every right one whose first pair may follow the left's last."""
+        """Every left derivation followed by every right one whose first event may follow the left's last."""
         by_first: dict[tuple[int, str] | None, list[Derivation]] = {}
         for right in rights:
-            by_first.setdefault(right[0][0] if right[0] else None, []).append(right)
+            by_first.setdefault(trend_of(right[0][:1])[0] if right[0] else None, []).append(right)
         found: set[Derivation] = set()
-        for pairs, nots in lefts:
+        for path, nots in lefts:
             for first, followers in by_first.items():
-                if pairs and first is not None and not self.links.linked(pairs[-1], first):
+                if path and first is not None and not self.links.linked(trend_of(path[-1:])[0], first):
                     continue
                 for more, more_nots in followers:
-                    shifted = frozenset((gap + len(pairs), node) for gap, node in more_nots)
-                    found.add((pairs + more, nots | shifted))
+                    shifted = frozenset((gap + len(path), node) for gap, node in more_nots)
+                    found.add((path + more, nots | shifted))
             self._bound(found)
         return found
 

@@ -10,7 +10,7 @@ from typing import Any
 from cep_core import parse
 from cep_core import syntax as s
 from cep_core.building import timestamp_us
-from tests.reference.shape import Shape, shape_of
+from tests.reference.shape import shape_of
 from tests.reference.values import OutsideLanguageError, microseconds
 
 ABOUT = {"name", "description", "owner", "source", "schedule", "consistency", "kind"}
@@ -40,7 +40,6 @@ class Query:
     """A query of kind trends. `sides` are AND's parts, or the one pattern; times are microseconds."""
 
     sides: tuple[s.PatternNode, ...]
-    shapes: tuple[Shape, ...]
     types: Mapping[str, str]  # variable -> event type
     local: Mapping[str, list[s.Expr]]
     adjacent: list[Adjacent]
@@ -65,8 +64,7 @@ def read(query: Mapping[str, Any]) -> Query:
     sides = tree.parts if isinstance(tree, s.And) else (tree,)
     if len(sides) > 2:
         raise OutsideLanguageError("AND joins two patterns")
-    shapes = tuple(shape_of(side) for side in sides)
-    if any(shape.nullable for shape in shapes):
+    if any(shape_of(side).nullable for side in sides):
         raise OutsideLanguageError("the pattern can match the empty sequence")
 
     lines = [parse.parse_condition(line) for line in query.get("where") or []]
@@ -80,7 +78,6 @@ def read(query: Mapping[str, Any]) -> Query:
     spoken_of = {agreement.attribute for agreement in agreements}
     return Query(
         sides=sides,
-        shapes=shapes,
         types=_types(tree),
         local=local,
         adjacent=adjacent,

@@ -1,7 +1,8 @@
-"""What the pattern alone says: can it be empty, which variables begin, end and may follow one another."""
+"""What the pattern alone says: its positions; can it be empty; which positions begin, end, may follow one another."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cep_core import syntax as s
@@ -9,23 +10,59 @@ from tests.reference.values import OutsideLanguageError
 
 
 @dataclass(frozen=True)
+class Position(s.Atom):
+    """One place of an event in the pattern: an atom, or one of the copies of an atom that `{n,m}` stands for."""
+
+    number: int = 0
+
+
+def spelled_out(node: s.PatternNode, numbers: Iterator[int]) -> s.PatternNode:
+    """The pattern with a `Position` for each atom, numbered by `numbers`: `P{2,3}` is P P P?, `P{2,}` is P P+.
+
+    Only `+` and `?` are left of the repetitions. Optional copies nest, `P{1,3}` is P (P P?)?: the k-th repetition
+    stands at the k-th copy. NOT parts stay as they are.
+    """
+    match node:
+        case s.Atom():
+            return Position(node.type_name, node.variable, number=next(numbers))
+        case s.Seq(parts=parts):
+            return s.Seq(tuple(spelled_out(part, numbers) for part in parts))
+        case s.Or(options=options):
+            return s.Or(tuple(spelled_out(option, numbers) for option in options))
+        case s.Repeat(body=body, low=low, high=high):
+            copies = [spelled_out(body, numbers) for _ in range(max(low, 1) if high is None else high)]
+            if high is None:
+                copies[-1] = s.Repeat(copies[-1], 1, None)
+            whole: s.PatternNode = s.Seq(())
+            for place in range(len(copies) - 1, -1, -1):
+                whole = s.Seq((copies[place], whole))
+                if place >= low:
+                    whole = s.Repeat(whole, 0, 1)
+            return whole
+    return node
+
+
+@dataclass(frozen=True)
 class Shape:
-    """`follows` holds (V, U) when some accepted sequence has U right after V. NOT parts take no place."""
+    """`follows` holds (p, q) when some accepted sequence has q right after p. NOT parts take no place.
+
+    Of a pattern that is not spelled out, atoms of one type and variable are one: pairs are then of variables.
+    """
 
     nullable: bool
-    first: frozenset[str]
-    last: frozenset[str]
-    follows: frozenset[tuple[str, str]]
+    first: frozenset[s.Atom]
+    last: frozenset[s.Atom]
+    follows: frozenset[tuple[s.Atom, s.Atom]]
 
 
-_NOTHING: frozenset[str] = frozenset()
+_NOTHING: frozenset[s.Atom] = frozenset()
 
 
 def shape_of(node: s.PatternNode) -> Shape:
     """The shape of a pattern. Raises OutsideLanguageError for an inner AND, and for NOT of an empty one."""
     match node:
-        case s.Atom(variable=variable):
-            return Shape(False, frozenset({variable}), frozenset({variable}), frozenset())
+        case s.Atom():
+            return Shape(False, frozenset({node}), frozenset({node}), frozenset())
         case s.Not(body=body):
             if shape_of(body).nullable:
                 raise OutsideLanguageError("a NOT of a pattern that can be empty never holds")
@@ -60,5 +97,5 @@ def _then(left: Shape, right: Shape) -> Shape:
     )
 
 
-def _pairs(lasts: frozenset[str], firsts: frozenset[str]) -> frozenset[tuple[str, str]]:
+def _pairs(lasts: frozenset[s.Atom], firsts: frozenset[s.Atom]) -> frozenset[tuple[s.Atom, s.Atom]]:
     return frozenset((last, first) for last in lasts for first in firsts)

@@ -155,11 +155,62 @@ def test_next_match_compares_times_strictly(count: Count) -> None:
     assert count("SEQ(A, B)", "A1 A1 B2", select="skip_till_next_match") == 2
 
 
-def test_next_match_goes_by_variables(count: Count) -> None:
-    """S may follow S in the pattern, so S3 is not skipped even after the last of S{1,2}."""
+def test_next_match_goes_by_what_the_pattern_can_take(count: Count) -> None:
+    """Neither an event of another type nor one that fails a condition is an event in between."""
     assert count("S{2}", "S1 S2 S3", select="skip_till_next_match") == 2
     assert count("SEQ(A, B, C)", "A1 C2 B3 C4", select="skip_till_next_match") == 1  # C may not follow A
     assert count("SEQ(A, B, C)", "A1 B2:x=0 B3:x=1 C4", where=["B.x > 0"], select="skip_till_next_match") == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "events", "trends"),
+    [
+        ("SEQ(C, A{2}, B)", "C1 A2 A3 A4 B5", 1),  # after the second A only B can follow
+        ("SEQ(C, A{2}, B)", "C1 A2 A3 A4 A5 B6 B7", 1),
+        ("SEQ(C, A{2}, B)", "C1 A2 A3 C4 B5", 1),
+        ("SEQ(C, A{2}, B)", "C1 B2 A3 A4 B5", 1),  # B may not follow C
+        ("SEQ(C, A{2,}, B)", "C1 A2 A3 A4 B5", 1),  # the last of {2,} repeats: A4 is taken
+        ("SEQ(C, A{1,2}, B)", "C1 A2 A3 A4 B5", 1),  # A2 A3 at both positions; A2 alone may not skip A3
+        ("SEQ(C, A{1,2}, B)", "C1 A2 B3", 1),
+        ("A{1,3}", "A1 A2 A3 A4", 4 + 3 + 2),
+        ("SEQ(A, B, A, C)", "A1 C2 B3 A4 B5 C6", 1),  # C follows the second A only, B the first only
+        ("SEQ(A{2}, A, B)", "A1 A2 A3 A4 B5", 2),  # A A A B twice: the third A is followed by B only
+        ("SEQ(A{1,2}, A, B)", "A1 A2 A3 B4", 3),  # A1 A2 B4 too: A2 stands at the last A, which no A may follow
+        ("SEQ(A{1,2}, A, B)", "A1 A2 A3 A4 B5", 2 + 3),  # three As or two in a row
+        ("(SEQ(A+, B)){2}", "A1 B2 A3 B4 A5 B6", 2),
+        ("SEQ((SEQ(A, B)){2}, C)", "A1 B2 A3 B4 A5 C6", 1),  # after the second B only C can follow
+        ("SEQ(A, B) OR SEQ(A, C)", "A1 C2 B3", 2),  # each alternative has an A of its own
+        ("SEQ(A, (B OR C))", "A1 C2 B3", 1),  # one A, which C may follow
+        ("A OR A", "A1 A2", 2),
+        ("SEQ(A?, A, B)", "A1 A2 B3", 3),  # A1 B3 too
+        ("SEQ(A?, A, B)", "A1 A2 A3 B4", 3 + 2),
+    ],
+)
+def test_next_match_goes_by_positions(count: Count, pattern: str, events: str, trends: int) -> None:
+    """Positions that share a variable are separate; a trend counts if one of its derivations is allowed."""
+    assert count(pattern, events, select="skip_till_next_match") == trends
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        ("SEQ(C, A{2}, B)", "SEQ(C, A x, A y, B)"),
+        ("SEQ(C, A{1,2}, B)", "SEQ(C, A x, (A y)?, B)"),
+        ("SEQ(C, A{2,3}, B)", "SEQ(C, A x, A y, (A z)?, B)"),
+        ("SEQ(C, A{2,}, B)", "SEQ(C, A x, (A y)+, B)"),
+        ("SEQ(C, (SEQ(A, B)){2}, D)", "SEQ(C, A x, B u, A y, B v, D)"),
+        ("SEQ(C, (SEQ(A+, B)){1,2}, D)", "SEQ(C, (A x)+, B u, (SEQ((A y)+, B v))?, D)"),
+    ],
+)
+@pytest.mark.parametrize("select", ["skip_till_any_match", "skip_till_next_match", "contiguous"])
+def test_repetition_is_what_it_abbreviates(count: Count, short: str, long: str, select: str) -> None:
+    """`P{n,m}` counts what its positions count under variables of their own (where no trend has two derivations)."""
+    found = [
+        [count(pattern, " ".join(f"{kind}{time}" for time, kind in enumerate(kinds)), select=select)
+         for kinds in ("CAAABD", "CAABABD", "CAABCABDABD", "CABABABD", "CABAABABBD", "CCAAABBD")]
+        for pattern in (short, long)
+    ]  # fmt: skip
+    assert found[0] == found[1]
 
 
 def test_next_match_skips_events_of_another_partition(count: Count) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise, product
-from typing import Any
+from itertools import count, pairwise, product, repeat
+from typing import Any, TypeAlias
 
 from cep_core import syntax as s
-from tests.reference.derive import Derivations, Links, Nots, TooManyTrendsError, Trend
+from tests.reference.derive import Derivation, Derivations, Links, Nots, Path, TooManyTrendsError, Trend, trend_of
 from tests.reference.events import Event, events_of, windows
 from tests.reference.measures import measure
 from tests.reference.query import Agreement, Query, read
-from tests.reference.shape import Shape
+from tests.reference.shape import shape_of, spelled_out
 from tests.reference.values import OutsideLanguageError, Value
 
 LIMIT = 1_000_000
+
+Follows: TypeAlias = frozenset[tuple[s.Atom, s.Atom]]
+"""(p, q): an event at position q may come right after one at p. See `Shape`."""
 
 
 def reference(
@@ -54,10 +57,7 @@ def _check_columns(query: Query, events: Sequence[Event]) -> None:
 def _groups(query: Query, events: Sequence[Event], inside: Sequence[Event], limit: int) -> dict[Any, list[Any]]:
     """Group key -> its trends in one window (with AND: its unordered pairs of different trends)."""
     window = Window(query, events, inside, limit)
-    by_side = [
-        _by_group(query, events, window.trends(side, shape))
-        for side, shape in zip(query.sides, query.shapes, strict=True)
-    ]
+    by_side = [_by_group(query, events, window.trends(side)) for side in query.sides]
     found: dict[Any, list[Any]] = {}
     for key in dict.fromkeys(key for side in by_side for key in side):
         together = by_side[0].get(key, [])
@@ -106,23 +106,29 @@ class Window:
         self.events = events
         self.links = Links(query, events)
         self.derivations = Derivations(self.links, inside, limit)
-        self._inner: dict[s.PatternNode, dict[Trend, list[Nots]]] = {}
+        self._inner: dict[s.PatternNode, dict[Trend, list[Derivation]]] = {}
 
-    def trends(self, pattern: s.PatternNode, shape: Shape) -> list[Trend]:
-        """Every trend of the pattern: a set of pairs is one trend, whichever of its derivations holds."""
+    def trends(self, pattern: s.PatternNode) -> list[Trend]:
+        """Every trend of the pattern: a set of pairs is one trend, whichever of its derivations is allowed.
+
+        Only skip_till_next_match asks at which position an event stands; by the other selections, copies of an atom
+        are one.
+        """
+        numbers = count() if self.query.select == "skip_till_next_match" else repeat(0)
+        whole = spelled_out(pattern, numbers)
+        follows = shape_of(whole).follows
         return [
             trend
-            for trend, ways in self._derived(pattern).items()
+            for trend, ways in self._derived(whole).items()
             if self.agree(trend)
-            and any(self.nots_hold(nots, trend, ()) for nots in ways)
-            and self.selected(trend, shape)
+            and any(self.nots_hold(nots, trend, ()) and self.selected(path, follows) for path, nots in ways)
         ]
 
-    def _derived(self, pattern: s.PatternNode) -> dict[Trend, list[Nots]]:
+    def _derived(self, pattern: s.PatternNode) -> dict[Trend, list[Derivation]]:
         if pattern not in self._inner:
-            ways: dict[Trend, list[Nots]] = {}
-            for trend, nots in self.derivations.of(pattern):
-                ways.setdefault(trend, []).append(nots)
+            ways: dict[Trend, list[Derivation]] = {}
+            for path, nots in self.derivations.of(pattern):
+                ways.setdefault(trend_of(path), []).append((path, nots))
             self._inner[pattern] = ways
         return self._inner[pattern]
 
@@ -136,28 +142,28 @@ class Window:
 
     def _broken(self, node: s.Not, gap: int, trend: Trend, outside: Trend) -> bool:
         around = outside + trend
-        for inner, ways in self._derived(node.body).items():
+        for inner, ways in self._derived(spelled_out(node.body, repeat(0))).items():
             if gap > 0 and not self._time(trend[gap - 1]) < self._time(inner[0]):
                 continue
             if gap < len(trend) and not self._time(inner[-1]) < self._time(trend[gap]):
                 continue
-            if self.agree(around + inner) and any(self.nots_hold(nots, inner, around) for nots in ways):
+            if self.agree(around + inner) and any(self.nots_hold(nots, inner, around) for _, nots in ways):
                 return True
         return False
 
     def _time(self, pair: tuple[int, str]) -> int:
         return self.events[pair[0]].time
 
-    def selected(self, trend: Trend, shape: Shape) -> bool:
-        """Every adjacent pair of the finished trend skips only what `select` lets it skip."""
+    def selected(self, path: Path, follows: Follows) -> bool:
+        """Every adjacent pair of the finished path skips only what `select` lets it skip."""
         return all(
-            not any(self._forbidden(event, trend, k, shape) for event in self.events)
-            for k, _ in enumerate(pairwise(trend))
+            not any(self._forbidden(event, path, k, follows) for event in self.events)
+            for k, _ in enumerate(pairwise(path))
         )
 
-    def _forbidden(self, event: Event, trend: Trend, k: int, shape: Shape) -> bool:
-        """The event may not be skipped between pair k and pair k + 1."""
-        (left, under), (right, _) = trend[k], trend[k + 1]
+    def _forbidden(self, event: Event, path: Path, k: int, follows: Follows) -> bool:
+        """The event may not be skipped between the k-th of the path and the next."""
+        (left, position), (right, _) = path[k], path[k + 1]
         match self.query.select:
             case "skip_till_any_match":
                 return False
@@ -169,19 +175,12 @@ class Window:
                 return left < event.place < right and same
         if not self.events[left].time < event.time < self.events[right].time:
             return False
-        return any(
-            variable == under and self._may_follow(event, follower, trend, k) for variable, follower in shape.follows
-        )
+        return any(before == position and self._may_follow(event, after, path, k) for before, after in follows)
 
-    def _may_follow(self, event: Event, variable: str, trend: Trend, k: int) -> bool:
-        """The event could have followed pair k: it is of the trend's partition, scoped equivalence included."""
-        pair = (event.place, variable)
-        return (
-            self.query.types[variable] == event.type
-            and self.links.stands(event, variable)
-            and self.links.linked(trend[k], pair)
-            and self.agree((*trend, pair))
-        )
+    def _may_follow(self, event: Event, position: s.Atom, path: Path, k: int) -> bool:
+        """The event could have followed the k-th: it is of the trend's partition, scoped equivalence included."""
+        trend, pair = trend_of(path), (event.place, position.variable)
+        return self.links.stands(event, position) and self.links.linked(trend[k], pair) and self.agree((*trend, pair))
 
 
 __all__ = ["TooManyTrendsError", "reference"]
