@@ -14,7 +14,7 @@ from pipelines.errors import SourceFileError
 from pipelines.sources.cells import Cells
 from pipelines.sources.unpacking import open_bytes
 
-BLOCK = 8 << 20
+BLOCK = 1 << 20
 """Bytes that are read at once; no row may be longer."""
 Block = tuple[int, dict[str, tuple[Cells, ...]]]
 """Rows of a block, and its columns as the file has them."""
