@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from pipelines import log_store
 from pipelines.errors import JarsMissingError, JavaMissingError
+from pipelines.java_process import start_java
 from pipelines.profile import PYTHON, Profile
 from pipelines.project import Project
 from pipelines.secrets import JAVA_PATTERN
@@ -115,21 +116,18 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
         choose_java(project)
-    builder = SparkSession.builder.appName(app)
+    settings = settings_of(profile) | {"spark.app.name": app}
     if profile.master and not submitted:
-        builder = builder.master(profile.master)
-    settings = settings_of(profile)
+        settings["spark.master"] = profile.master
     settings.setdefault("spark.sql.warehouse.dir", str(project.state / "spark-warehouse"))
     settings[DRIVER] = f"{settings[DRIVER]} -Dlog4j2.configurationFile={_logging(project)}"
     if not submitted:
         settings[DRIVER] = f"{archived(project)} {settings[DRIVER]}"
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    if not submitted:
-        for key, value in jar_settings(project, profile).items():
-            builder = builder.config(key, value)
+        settings |= jar_settings(project, profile)
     try:
-        spark = builder.getOrCreate()
+        if not submitted:
+            start_java(settings)
+        spark = SparkSession.builder.config(map=dict(settings)).getOrCreate()
     except PySparkRuntimeError as error:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
             raise

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "warehouse/sources/trades/_delta_log/00000000000000000000.json"
-REBUILT = ("jars/delta.jar", "tools/uv/bin/uv", "classes.jsa", "java_home")
+REBUILT = ("jars/delta.jar", "tools/uv/bin/uv", "classes.jsa", "java_home", "trendlake-log-store-1.jar")
 
 
 @pytest.fixture
