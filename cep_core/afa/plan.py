@@ -17,7 +17,7 @@ from cep_core.windows import Windows
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of an automaton that stays the same changes."""
 
-ENGINE_VERSION = 1
+ENGINE_VERSION = 2
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
 record it (docs/adr/0011-versions-of-results.md)."""
 

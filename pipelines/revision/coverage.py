@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cep_core import AnyPlan
+from pipelines.versions import Version
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Segment:
 class Claim:
     """What a commit, or a revision without one (`quiet`), says it answers for. Slices `[low, high)` of the results'
     time column, microseconds: `owned` ones show `source_version`, `withheld` ones were held back. `unique`: as in
-    `Segment`, of those owned."""
+    `Segment`, of those owned. `versions`: of the code that computed all rows of the slices `computed` and some of those
+    of `computed_in_part`; None where they are not recorded."""
 
     results_version: int
     quiet: bool
@@ -45,16 +47,23 @@ class Claim:
     owned: tuple[tuple[int, int], ...]
     withheld: tuple[tuple[int, int], ...] = ()
     unique: bool = False
+    versions: frozenset[Version] | None = None
+    computed: tuple[tuple[int, int], ...] = ()
+    computed_in_part: tuple[tuple[int, int], ...] = ()
 
 
 def claim_of(note: Mapping[str, Any], results_version: int, *, quiet: bool) -> Claim | None:
     """The claim a note makes; None where it makes none."""
     if "owned" not in note:
         return None
+    owned, withheld, computed, in_part = (
+        tuple((low, high) for low, high in note.get(key, ()))
+        for key in ("owned", "withheld", "computed", "computed_in_part")
+    )
+    versions = frozenset(note["versions"].items()) if "versions" in note else None
     return Claim(
-        results_version, quiet, note["plan_hash"], note.get("contract"), note["source_version"],
-        tuple((low, high) for low, high in note["owned"]),
-        tuple((low, high) for low, high in note.get("withheld", ())), bool(note.get("unique")),
+        results_version, quiet, note["plan_hash"], note.get("contract"), note["source_version"], owned, withheld,
+        bool(note.get("unique")), versions, computed, in_part,
     )  # fmt: skip
 
 

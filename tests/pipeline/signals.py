@@ -6,6 +6,8 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,10 @@ schema:
       - {name: place, logicalType: string}
       - {name: price, logicalType: integer, physicalType: bigint, logicalTypeOptions: {minimum: 0, maximum: 9}}
       - {name: remark, logicalType: string}
+      - {name: level, logicalType: number, physicalType: double}
+      - {name: rate, logicalType: number, physicalType: float}
+      - {name: account, logicalType: number, physicalType: "decimal(20,0)"}
+      - {name: day, logicalType: date}
 slaProperties: [{property: latency, value: 6, unit: h}]
 """
 HEAD = "name: watched\nsource: signals\n"
@@ -114,8 +120,55 @@ arcs:
 partition_by: [place]
 within: 5 hours
 """,
+    # Columns of doubles, floats, decimals and dates as groups and partitions: a NaN is a NULL, -0.0 is 0.0.
+    "doubles as groups": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: ["[level]"]
+return: {trends: COUNT(*), total: SUM(a.price)}
+group_by: [level]
+within: 8 hours
+""",
+    "floats, dates and texts as groups": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: SEQ(A a, NOT C c, B b)
+where: ["[rate, day]"]
+return: {trends: COUNT(*), least: MIN(b.price)}
+group_by: [rate, day, remark]
+within: 12 hours
+""",
+    "decimals as groups": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: ["[account]"]
+return: {trends: COUNT(*), most: MAX(a.price)}
+group_by: [account]
+within: 6 hours
+""",
+    "doubles as partitions": """\
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [q]
+arcs:
+  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}}
+  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
+partition_by: [level, account]
+within: 5 hours
+""",
+    # The measure has a partition's name and is none.
+    "matches of doubles": """\
+kind: matches
+pattern: SEQ(A a, B b+)
+where: ["[level, rate]"]
+return: {level: SUM(b.price), total: SUM(b.price)}
+within: 5 hours
+""",
 }
-ALWAYS = ("plain", "automaton")
+ALWAYS = ("plain", "automaton", "doubles as groups")
 """Those that `make test` tries too; `make chaos` tries all."""
 EDITS = {
     "another condition": ("plain", "a.price < NEXT", "a.price <= NEXT"),
@@ -128,8 +181,17 @@ START_US = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""
 SCHEMA = pa.schema(
     [("event_id", "string"), ("event_time", pa.timestamp("us", "UTC")), ("event_type", "string"), ("place", "string"),
-     ("price", "int64"), ("remark", "string")]
+     ("price", "int64"), ("remark", "string"), ("level", "float64"), ("rate", "float32"),
+     ("account", pa.decimal128(20, 0)), ("day", "date32")]
 )  # fmt: skip
+
+
+LEVELS = (0.0, -0.0, float("nan"), None, 1.5, 1.5)
+RATES = (0.0, -0.0, float("nan"), None, 0.1, 0.1)
+ACCOUNTS = (Decimal(2**53), Decimal(2**53 + 1), Decimal(-1), None)
+DAYS = (date(1969, 12, 31), date(1500, 1, 1), date(2026, 1, 1), None)
+REMARKS = ("", "x", "x ", "straße", None)
+"""Values of the columns that patterns group by: those that are one in some systems and two in others."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +276,11 @@ def batch(rng: random.Random, rows: int, since: float = 0.0, until: float = 3.0)
                 "event_type": rng.choice("AAAABBC") if rng.random() < 0.97 else "Z",
                 "place": rng.choice(["n", "s", None]),
                 "price": rng.randrange(12) if rng.random() < 0.9 else None,
-                "remark": rng.choice(["", "x"]),
+                "remark": rng.choice(REMARKS),
+                "level": rng.choice(LEVELS),
+                "rate": rng.choice(RATES),
+                "account": rng.choice(ACCOUNTS),
+                "day": rng.choice(DAYS),
             }
         )
     return made
@@ -223,7 +289,7 @@ def batch(rng: random.Random, rows: int, since: float = 0.0, until: float = 3.0)
 def change(rng: random.Random, lake: Signals, *, tidy: bool = False) -> str:
     """One change of the source, of any sort; its words. A `tidy` one breaks nothing, but an id may come again."""
     ident = f"event_id IN ('e{rng.randrange(60)}', 'e{rng.randrange(60)}', 'e{rng.randrange(60)}')"
-    sorts = ["late", "delete", "reprice", "move", "retime", "remark", "break", "repair"]
+    sorts = ["late", "delete", "reprice", "move", "retime", "remark", "regroup", "break", "repair"]
     what = rng.choice(sorts[:-2] if tidy else sorts)
     if what == "late":
         lake.insert((tidy_batch if tidy else batch)(rng, rng.randrange(1, 3 if tidy else 6)))
@@ -233,6 +299,14 @@ def change(rng: random.Random, lake: Signals, *, tidy: bool = False) -> str:
         "move": f"place = '{rng.choice('ns')}'",
         "retime": f"event_time = event_time + INTERVAL {rng.choice([-8, -1, 1, 8])} HOURS",
         "remark": "remark = concat(remark, 'y')",
+        "regroup": rng.choice(
+            [
+                f"level = double('{rng.choice(['NaN', '-0.0', '0.0', '1.5'])}')",
+                f"rate = float('{rng.choice(['NaN', '-0.0', '0.0'])}')",
+                f"account = {rng.choice([2**53, 2**53 + 1])}",
+                rng.choice(["day = NULL", "day = DATE '1500-01-01'"]),
+            ]
+        ),
         "break": f"price = {rng.choice([-1, 10])}",
         "repair": "price = 5",
     }

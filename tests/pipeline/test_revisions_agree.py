@@ -23,7 +23,7 @@ from pipelines.steps.revise import revise
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import HISTORIES as DONE
 from tests.pipeline.promises import REVISIONS, agree, replayed
-from tests.pipeline.signals import ALWAYS, DAY_US, PATTERNS, START_US, batch, change, signals, tidy_batch
+from tests.pipeline.signals import ALWAYS, DAY_US, LEVELS, PATTERNS, RATES, START_US, batch, change, signals, tidy_batch
 from tests.property.profile import CI
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -50,6 +50,42 @@ def test_a_row_that_moves_in_time(spark: SparkSession, tmp_path: Path, most: int
         record = revise(renamed(run, f"moved {step}"))
         assert (record.staged_version is None) == (most > 0)
         assert record.rows_inserted == record.rows_deleted == 0 < (record.rows_updated or 0)
+        agree(lake, run)
+    replayed(lake, run)
+
+
+@pytest.mark.parametrize("most", [0, here.ROWS])
+@pytest.mark.parametrize(
+    ("pattern", "column", "values"),
+    [
+        ("doubles as groups", "level", LEVELS),
+        ("floats, dates and texts as groups", "rate", RATES),
+        ("doubles as partitions", "level", LEVELS),
+        ("matches of doubles", "level", LEVELS),
+    ],
+)
+def test_values_that_are_one_group(
+    spark: SparkSession, tmp_path: Path, most: int, pattern: str, column: str, values: tuple[Any, ...], monkeypatch: Any
+) -> None:
+    """A NaN is a NULL and -0.0 is 0.0 to the kernels: an event of one is revised with those of the other."""
+    monkeypatch.setattr(here, "ROWS", most)
+    lake = signals(spark, tmp_path / "project", PATTERNS[pattern])
+    row = {"event_time": START_US + DAY_US, "place": "n", "price": 5, "remark": "", "level": None, "rate": None}
+    distinct = list(dict.fromkeys(map(repr, values)))
+    events = [
+        row | {"event_id": f"e{kind}{n}", "event_type": kind, column: values[[*map(repr, values)].index(text)],
+               "event_time": START_US + DAY_US + hour * DAY_US // 24}
+        for n, text in enumerate(distinct) for hour, kind in enumerate("AB")
+    ]  # fmt: skip
+    lake.insert(events[:-2])
+    run = lake.run(FIRST_DAY, LAST_DAY, "first")
+    all_steps(run)
+    for step, value in enumerate((float("nan"), -0.0, None, 0.0)):
+        hour = START_US + DAY_US + 30 * 60 * 1_000_000 * (step + 3)
+        lake.insert([row | {"event_id": f"n{step}{kind}", "event_type": kind, column: value, "event_time": hour + n}
+                     for n, kind in enumerate("AB")])  # fmt: skip
+        record = revise(renamed(run, f"revision {step}"))
+        assert (record.staged_version is None) == (most > 0)
         agree(lake, run)
     replayed(lake, run)
 

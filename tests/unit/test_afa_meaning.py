@@ -261,3 +261,20 @@ def test_runs_that_meet_are_one_however_many_others_there_are(values: int) -> No
     )
     found = evaluate(query, to_table(rows)).to_pylist()
     assert sorted((row["first"], row["k"]) for row in found) == [(i, i % values) for i in range(24)]
+
+
+def test_a_partition_is_shown_as_it_is_read() -> None:
+    """A NaN is a NULL and -0.0 is 0.0, whichever of them the run's first event has: both engines say so."""
+    cells = [float("nan"), None, -0.0, 0.0, None, float("nan")]
+    rows = [{**row, "level": cell} for row, cell in zip(events("A1 A2 A3 A4 B5 B6"), cells, strict=True)]
+    query = automaton(on("A", "q0", "q1"), on("A", "q1", "q1", ignore=True), on("B", "q1", "done"))
+    query |= {"partition_by": ["level"]}
+    rows += [
+        {**row, "id": f"{row['id']}z", "level": cell} for row, cell in zip(events("B5 B6"), (0.0, -0.0), strict=True)
+    ]
+    table = to_table(rows)
+    found = [(row["first"], row["last"], repr(row["level"])) for row in evaluate(query, table).to_pylist()]
+    expected = [(row["first"], row["last"], repr(row["level"])) for row in enumerate_runs(query, rows)]
+    assert sorted(found) == sorted(expected)
+    assert {level for *_, level in found} == {"None", "0.0"}
+    assert len(found) == 4
