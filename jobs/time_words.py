@@ -11,7 +11,7 @@ from jobs.outcome import guarded
 
 
 def add_time_words(app: typer.Typer) -> None:
-    for word in (revise, diff, history, maintain):
+    for word in (revise, reset, diff, history, maintain):
         app.command()(word)
 
 
@@ -28,6 +28,21 @@ def revise(
     from jobs.revising import revise_pattern
 
     return revise_pattern(pattern, run_id, profile, project_dir, if_published=if_published)
+
+
+@guarded
+def reset(
+    pattern: Pattern,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Remove everything a pattern has published, with its history; the next run starts anew. Sources stay.
+
+    Example: trendlake reset delay_snowball
+    """
+    from jobs.resetting import reset_pattern
+
+    return reset_pattern(pattern, profile, project_dir, yes=yes)
 
 
 @guarded

@@ -77,6 +77,12 @@ class RepairError(TrendlakeError):
     code = "REPAIR"
 
 
+class ResultsTypeError(TrendlakeError):
+    """A column of the results table has another type than the pattern gives it: values are never cast."""
+
+    code = "RESULTS_TYPE"
+
+
 class StepOrderError(TrendlakeError):
     """A step was asked for before the step it needs has succeeded for that run."""
 

@@ -15,6 +15,7 @@ from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
 from pipelines.errors import ToleranceError
 from pipelines.expectations import flags_of, judge_flags, verdicts
+from pipelines.results_types import refuse_other_types
 from pipelines.runs import Record, recorded
 from pipelines.steps.run import Run
 from pipelines.table_versions import table_id
@@ -30,7 +31,7 @@ def check_source(run: Run) -> Record:
 
     Every run of this step pins anew, so a run cleared and started again sees what has arrived since. The record holds
     the version, the rows in (good and bad together) and quarantined, and the verdict on each rule.
-    Raises SourceMissingError, SourceSchemaError, ContractRuleError, ToleranceError.
+    Raises SourceMissingError, SourceSchemaError, ResultsTypeError, ContractRuleError, ToleranceError.
     """
     record = run.record("check_source")
     with recorded(run.spark, run.warehouse, record):
@@ -41,6 +42,7 @@ def check_source(run: Run) -> Record:
         record.basis = run.basis(record.source_version, table_id(run.spark, path, record.source_version))
         source = read_at(run.spark, path, record.source_version)
         q.check_columns(source.schema, run.contract)
+        refuse_other_types(run)
         inside = q.in_range(run.contract, *run.span)
         _split_and_judge(run, source.where(inside), source.where(~inside), record)
         _within_tolerance(run, record)

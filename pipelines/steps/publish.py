@@ -22,6 +22,7 @@ from pipelines.consistency import last_ready, ready
 from pipelines.errors import StaleRunError, StepOrderError
 from pipelines.expectations import FEW
 from pipelines.quarantine import quoted
+from pipelines.results_types import refuse_other_types
 from pipelines.revision.difference import PROVENANCE
 from pipelines.revision.ledger import Ledger, notes, read_ledger
 from pipelines.runs import Record, recorded
@@ -36,7 +37,8 @@ from pipelines.warehouse import FED, OvertakenError, create, exists, with_retrie
 def publish(run: Run) -> Record:
     """Bring the staged rows into `results/<pattern>` and record what changed.
 
-    Raises StepOrderError, StaleRunError (these windows hold results of a newer version of the source already).
+    Raises StepOrderError, ResultsTypeError, StaleRunError (these windows hold results of a newer version of the source
+    already).
     """
     record = run.record("publish")
     with recorded(run.spark, run.warehouse, record):
@@ -50,6 +52,7 @@ def publish(run: Run) -> Record:
         spark = run.spark.newSession()
         staged = read_staged(run, int(checked["staged_version"]), spark)
         path = run.warehouse.results(run.name)
+        refuse_other_types(run)
         with uncompiled(spark) if (checked["rows_out"] or 0) <= FEW else nullcontext():
             create_results(spark, path, staged.schema, run.owned[0])
             action = partial(_commit, run, asked, basis, spark, path, staged, record)

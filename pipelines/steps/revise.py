@@ -25,6 +25,7 @@ from pipelines.delta_here import NotHereError
 from pipelines.errors import BusyTableError, ToleranceError
 from pipelines.expecting import verdicts
 from pipelines.results_contract import contract_name, results_contract
+from pipelines.results_types import refuse_other_types
 from pipelines.revision.affected import Affected, Stretch, touched_by
 from pipelines.revision.changes import Changes, changes, lost
 from pipelines.revision.coverage import Segment, slice_of
@@ -55,8 +56,9 @@ ATTEMPTS = 5
 def revise(run: Run) -> Record:
     """Bring the published windows of the pattern to the source's newest version; the run's interval plays no part.
 
-    Raises StepOrderError (nothing is published), SourceMissingError, SourceSchemaError, ToleranceError,
-    ChecksFailedError, ShardTooLargeError, BusyTableError (others publish the same windows all the time).
+    Raises StepOrderError (nothing is published), SourceMissingError, SourceSchemaError, ResultsTypeError,
+    ToleranceError, ChecksFailedError, ShardTooLargeError, BusyTableError (others publish the same windows all the
+    time).
     """
     record = run.record("revise")
     with recorded(run.spark, run.warehouse, record):
@@ -75,6 +77,7 @@ def _revised(run: Run, record: Record) -> bool:
     ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan)
     task = task_of(run, ledger)
     record.checks, record.windows, record.basis = told_late(ledger.unrecorded), 0, task.basis(run)
+    refuse_other_types(run)
     stale = stale_windows(run, ledger)
     if stale:
         record.checks.append(verdict("stale_rows", False, stale, "all windows in the pattern's present form"))
