@@ -27,7 +27,7 @@ LANGUAGE_VERSION = 1
 
 ENGINE_VERSION = 2
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
-record it (docs/adr/0011-versions-of-results.md)."""
+record it (docs/adr/0012-versions-of-results.md)."""
 
 COUNT_TYPE = pa.decimal128(38, 0)
 TIME_TYPE = pa.timestamp("us", tz="UTC")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cep_core.errors import TextError
+from cep_core.errors import TextError, TrendlakeError
 from cep_core.parse import parse_duration
 from jobs.as_json import of_record
 from jobs.running import Place, changed
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from pipelines.backfill import Chunk, Size
     from pipelines.steps.run import Run
+
+SHOWN = 20
+"""Stretches of time that are printed; the others are counted."""
 
 
 def length_of(chunk: str | None) -> int | None:
@@ -37,8 +40,7 @@ def run_backfill(
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """All chunks of the interval, a document for each as it is done, then one of them all; `dry_run`: one of what they
     would read."""
-    from pipelines.backfill import backfill, chunks, size
-    from pipelines.runs import moment
+    from pipelines.backfill import chunks, size
     from pipelines.steps.run import prepare
 
     start, end = micros_of(since, "--from"), micros_of(until, "--to")
@@ -50,11 +52,63 @@ def run_backfill(
         yield {"pattern": whole.name, **asdict(found)}
         return
 
+    yield from _computed(place, spark, pattern, whole.name, todo, stale=False)
+
+
+def run_stale(
+    place: Place, spark: SparkSession, patterns: Sequence[str], length: int | None, newest_first: bool, dry_run: bool
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """Of each pattern the windows whose rows older versions of the code got wrong, or may have: a document that names
+    them, and unless `dry_run` those of their chunks. A pattern with a mistake does not stop the others; the first such
+    mistake is raised in the end."""
+    from pipelines.backfill import stale_chunks
+    from pipelines.revision.ledger import read_ledger
+    from pipelines.revision.task import older_versions
+    from pipelines.runs import moment
+    from pipelines.steps.run import prepare
+
+    first: TrendlakeError | None = None
+    for pattern in patterns:
+        try:
+            run = prepare(spark, place.project, place.profile, pattern, "stale", 0, 1)
+            stale = older_versions(run, read_ledger(spark, run.warehouse, run.name, run.plan))
+        except TrendlakeError as error:
+            typer.echo(f"{pattern}: {error}")
+            first = first or error
+            continue
+        if stale is None:
+            typer.echo(f"{run.name}: no window is stale")
+            yield {"pattern": run.name, "windows": 0, "stretches": [], "reason": None, "changed": False}
+            continue
+        typer.echo(f"{run.name}: {stale.sentence(run.name)}")
+        windows = run.plan.windows
+        ends = [(windows.end(a) - windows.slide, windows.end(b)) for a, b in stale.windows]
+        for start, end in ends[:SHOWN]:
+            typer.echo(f"  --from {moment(start):%Y-%m-%dT%H:%M:%S} --to {moment(end):%Y-%m-%dT%H:%M:%S}")
+        if len(ends) > SHOWN:
+            typer.echo(f"  and {len(ends) - SHOWN} more")
+        stretches = [{"from": moment(start), "to": moment(end)} for start, end in ends]
+        yield {"pattern": run.name, "windows": stale.count, "stretches": stretches, "reason": stale.reason}
+        if not dry_run:
+            todo = stale_chunks(windows, stale, length, newest_first=newest_first)
+            yield from _computed(place, spark, pattern, run.name, todo, stale=True)
+    if first is not None:
+        raise first
+
+
+def _computed(
+    place: Place, spark: SparkSession, pattern: str, name: str, todo: list[Chunk], *, stale: bool
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """A document for each chunk as it is done, then one of them all."""
+    from pipelines.backfill import backfill
+    from pipelines.runs import moment
+    from pipelines.steps.run import prepare
+
     def prepared(chunk: Chunk) -> Run:
         return prepare(spark, place.project, place.profile, pattern, chunk.run_id, chunk.start_us, chunk.end_us)
 
     began, worked, skipped, new = time.monotonic(), 0, 0, False
-    for number, (chunk, record) in enumerate(backfill(spark, prepared, todo), start=1):
+    for number, (chunk, record) in enumerate(backfill(spark, prepared, todo, stale=stale), start=1):
         new = new or (record is not None and changed(record))
         worked, skipped = worked + (record is not None), skipped + (record is None)
         spent = time.monotonic() - began
@@ -65,8 +119,8 @@ def run_backfill(
             "run_id": chunk.run_id, "publication": record and of_record(record),
         }  # fmt: skip
     seconds = time.monotonic() - began
-    typer.echo(f"{whole.name}: {worked} chunks computed, {skipped} done before, in {seconds:.0f} s")
-    about = {"pattern": whole.name, "chunks": len(todo), "computed": worked, "done_before": skipped}
+    typer.echo(f"{name}: {worked} chunks computed, {skipped} done before, in {seconds:.0f} s")
+    about = {"pattern": name, "chunks": len(todo), "computed": worked, "done_before": skipped}
     yield {**about, "seconds": seconds, "changed": new}
 
 

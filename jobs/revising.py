@@ -50,7 +50,7 @@ def revise_here(
     record = revise(run)
     seconds = time.monotonic() - began
     for item in record.checks:
-        if item["check"] in ("revision", "stale_rows"):
+        if item["check"] in ("revision", "stale_rows", "stale_versions"):
             typer.echo(f"{item['check'].replace('_', ' '):<14} {item['observed']}")
         elif item["success"] is False:
             typer.echo(f"{'':<14} {item['check']}: {item['observed']}")

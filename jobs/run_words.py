@@ -8,6 +8,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from jobs import completing
 from jobs.options import AnyRunId, Pattern, ProfileName, ProjectDir, RunId, Since, Until
 from jobs.outcome import Verdict, guarded
 
@@ -145,7 +146,18 @@ def run(
 
 @guarded
 def backfill(
-    pattern: Pattern, since: Since, until: Until,
+    pattern: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(
+            help="A name under conf/patterns, or a file's path; with --stale all patterns when not given.",
+            metavar="PATTERN", autocompletion=completing.patterns,
+        ),
+    ] = None,
+    since: Annotated[Optional[str], typer.Option("--from", help="Start of the interval, ISO 8601 (UTC).")] = None,  # noqa: UP045
+    until: Annotated[Optional[str], typer.Option("--to", help="Its end: windows that end in (from, to].")] = None,  # noqa: UP045
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Windows that older versions of Trendlake got wrong, and no others.")
+    ] = False,
     chunk: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--chunk", help="Length of a chunk, such as 30 days; a twelfth of the interval when not given."),
@@ -159,15 +171,32 @@ def backfill(
     """Compute a long stretch of history in chunks, in one Spark session. Begun again, it goes on where it stopped.
 
     Example: trendlake backfill delay_snowball --from 2013-01-01 --to 2014-01-02 --chunk "30 days"
+
+    Example: trendlake backfill --stale --dry-run
     """
     from jobs import backfilling, running
     from jobs.new_version import tell_of_results
 
     place = running.find_place(project_dir, profile)
-    name = running.check_early(place, pattern, since, until)
     length = backfilling.length_of(chunk)
-    with running.session(place, f"trendlake backfill {name}") as spark:
-        for told in backfilling.run_backfill(place, spark, pattern, since, until, length, newest_first, dry_run):
-            yield told
-    if told.get("changed"):
+    changed: dict[str, None] = {}
+    if stale:
+        if since is not None or until is not None:
+            raise typer.BadParameter("--stale finds the windows itself: leave --from and --to out")
+        names = [file.stem for file in place.project.pattern_files()] if pattern is None else [pattern]
+        with running.session(place, "trendlake backfill --stale") as spark:
+            for document in backfilling.run_stale(place, spark, names, length, newest_first, dry_run):
+                changed |= {document["pattern"]: None} if document.get("changed") else {}
+                yield document
+    else:
+        if pattern is None or since is None or until is None:
+            raise typer.BadParameter("a backfill needs PATTERN, --from and --to; or --stale")
+        name = running.check_early(place, pattern, since, until)
+        with running.session(place, f"trendlake backfill {name}") as spark:
+            for document in backfilling.run_backfill(
+                place, spark, pattern, since, until, length, newest_first, dry_run
+            ):
+                changed |= {name: None} if document.get("changed") else {}
+                yield document
+    for name in changed:
         tell_of_results(place.project, name)

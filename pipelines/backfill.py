@@ -2,7 +2,8 @@
 
 A chunk is a run like any other, so it may meet the daily schedule's runs, be killed, and be done again: its rows are
 published in one commit, and equal rows are left alone. A chunk whose windows show the source's newest version, by the
-pattern as it is, is passed over: a backfill that was cut short goes on where it stopped.
+pattern as it is, is passed over: a backfill that was cut short goes on where it stopped. Windows whose rows an older
+version of the code got wrong are passed over too: they have chunks of their own (`stale_chunks`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pipelines import quarantine as q
 from pipelines.errors import BadNumberError
 from pipelines.revision.affected import united
 from pipelines.revision.ledger import read_ledger
+from pipelines.revision.row_versions import StaleRows
 from pipelines.runs import Record, moment
 from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
@@ -66,6 +68,17 @@ def chunks(windows: Windows, start_us: int, end_us: int, length_us: int | None, 
     return found[::-1] if newest_first else found
 
 
+def stale_chunks(windows: Windows, stale: StaleRows, length_us: int | None, *, newest_first: bool) -> list[Chunk]:
+    """Chunks of exactly the windows that `stale` names, none longer than `length_us` (None: than a twelfth of them).
+    Raises BadNumberError."""
+    length_us = -(-stale.count // CHUNKS) * windows.slide if length_us is None else length_us
+    found: list[Chunk] = []
+    for first, last in stale.windows:
+        start, end = windows.end(first) - windows.slide, windows.end(last)
+        found += chunks(windows, start, end, length_us, newest_first=False)
+    return found[::-1] if newest_first else found
+
+
 def size(spark: SparkSession, run: Run, count: int) -> Size:
     """What `run`, over the whole interval, would read in `count` chunks. Raises SourceMissingError."""
     path = run.warehouse.source(run.contract.name)
@@ -89,12 +102,15 @@ def _file_sizes(spark: SparkSession, uris: list[str]) -> Iterator[int]:
 
 
 def backfill(
-    spark: SparkSession, prepared: Callable[[Chunk], Run], todo: list[Chunk],
+    spark: SparkSession, prepared: Callable[[Chunk], Run], todo: list[Chunk], *, stale: bool = False,
 ) -> Iterator[tuple[Chunk, Record | None]]:  # fmt: skip
-    """Each chunk with the record of its publishing; None where it was done before. `prepared` makes a chunk's run."""
+    """Each chunk with the record of its publishing; None where it was done before. `prepared` makes a chunk's run.
+    `stale`: the chunks are those of `stale_chunks`: none was done before, and no window beside theirs is computed."""
     for chunk in todo:
         run = prepared(chunk)
-        if _done(spark, run):
+        if stale:
+            run = run.narrowed(run.plan.windows.ending_in(chunk.start_us, chunk.end_us))
+        elif _done(spark, run):
             yield chunk, None
             continue
         record: Record | None = None

@@ -18,8 +18,9 @@ Windows = tuple[int, int]
 class Basis:
     """`contract`: fingerprint of the source's contract; `lateness`: allowed lateness, microseconds; `consistency`: of
     the pattern; `windows`: those asked for; `computed`: those of them that are computed, where the others are right
-    already; `source_version`, `source_table`: the version read, and the id (`metadata.id`) of the Delta table that it
-    is a version of. None where a stage has no such thing, or could not learn it before it failed."""
+    already; `source_version`, `source_table`: the version read, and the id (`metadata.id`) of the Delta table that
+    it is a version of; `versions`: of the code that computes and judges (`pipelines.versions`). None where a stage
+    has no such thing, or could not learn it before it failed."""
 
     contract: str
     lateness: int
@@ -28,6 +29,7 @@ class Basis:
     computed: Windows | None = None
     source_version: int | None = None
     source_table: str | None = None
+    versions: Mapping[str, int] | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -50,8 +52,13 @@ def differences(recorded: Basis, present: Basis) -> list[str]:
         ("range of windows", _range(recorded.windows), _range(present.windows)),
         ("source's version", recorded.source_version, present.source_version),
         ("source's table id", recorded.source_table, present.source_table),
+        ("version of Trendlake's code", _versions(recorded.versions), _versions(present.versions)),
     )
     return [f"the {name} was {then} and is {now}" for name, then, now in facts if then != now]
+
+
+def _versions(versions: Mapping[str, int] | None) -> str:
+    return ", ".join(f"{name} {number}" for name, number in (versions or {}).items()) or "not recorded"
 
 
 def _duration(microseconds: int) -> str:

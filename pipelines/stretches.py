@@ -17,6 +17,8 @@ from pyspark.sql import functions as sf
 
 from pipelines.basis import Basis
 from pipelines.quarantine import column
+from pipelines.revision.ledger import Ledger
+from pipelines.revision.row_versions import stale_rows
 from pipelines.steps.run import Run
 
 CHECK = "windows_changed"
@@ -34,10 +36,11 @@ def noted(run: Run, basis: Basis, made: Sequence[range]) -> dict[str, Any]:
     }
 
 
-def changed(run: Run, notes: Sequence[Mapping[str, Any]], version: int) -> range:
+def changed(run: Run, ledger: Ledger, notes: Sequence[Mapping[str, Any]], version: int) -> range:
     """The windows of the run that are to be computed: all between the first and the last that the results do not hold
     already. `notes`: of the commits and of revisions that changed nothing (`quiet`), the newest first; what a quiet one
-    says holds beside what the commit before it says."""
+    says holds beside what the commit before it says. Rows of a version of the code that is known to be wrong, or that
+    was not recorded, are not held to be right (`ledger.made`)."""
     windows = run.windows
     wanted = np.empty(len(windows), object)
     for stretch, known in run.plan.stretches(windows) if windows else ():
@@ -58,6 +61,9 @@ def changed(run: Run, notes: Sequence[Mapping[str, Any]], version: int) -> range
             mine = slice(max(0, first - windows[0]), max(0, last + 1 - windows[0])) if windows else slice(0)
             settled[mine] |= open_[mine] & same & (wanted[mine] == known)
             open_[mine] &= bool(note.get("quiet"))
+    old = stale_rows(run.plan, ((windows[0], windows[-1]),), ledger.made) if windows else None
+    for first, last in old.windows if old is not None else ():
+        settled[first - windows[0] : last + 1 - windows[0]] = False
     left = np.flatnonzero(~settled)
     return windows[left[0] : left[-1] + 1] if len(left) else windows[:0]
 

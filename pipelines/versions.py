@@ -2,7 +2,7 @@
 
 Each commit to a results table records them (`versions` in its note), so that a fix can name the rows that an older
 version has published: `CORRECTIONS` is the table of versions that are known to be wrong. None of them is part of a
-plan's hash. See docs/adr/0011-versions-of-results.md.
+plan's hash. See docs/adr/0012-versions-of-results.md.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ LANGUAGE_VERSION = 1
 
 ENGINE_VERSION = 2
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
-record it (docs/adr/0011-versions-of-results.md)."""
+record it (docs/adr/0012-versions-of-results.md)."""
 
 ALWAYS = (-(2**63), 2**63 - 1)
 MOST_MOMENTS = 200

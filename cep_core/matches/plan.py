@@ -23,7 +23,7 @@ LANGUAGE_VERSION = 1
 
 ENGINE_VERSION = 1
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
-record it (docs/adr/0011-versions-of-results.md)."""
+record it (docs/adr/0012-versions-of-results.md)."""
 
 PANE = 86_400_000_000
 """The longest unit of work, one day in microseconds; shorter where `within` is."""

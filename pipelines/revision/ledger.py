@@ -14,6 +14,7 @@ from cep_core import AnyPlan
 from pipelines.commits import Commit, known_commits, next_number
 from pipelines.delta_here import NotHereError, table_here
 from pipelines.revision.coverage import Claim, Segment, claim_of, covered
+from pipelines.revision.row_versions import RowVersions, row_versions
 from pipelines.runs import NOTED
 from pipelines.warehouse import Warehouse, exists
 
@@ -29,6 +30,8 @@ class Ledger:
     version: int | None
     number: int
     segments: tuple[Segment, ...]
+    made: tuple[RowVersions, ...] = ()
+    """Which versions of the code made the rows of each window."""
     unrecorded: tuple[Commit, ...] = ()
     """Publications after the last one that is recorded: of runs that were killed before they could, or are about to."""
     empty: bool = False
@@ -55,7 +58,7 @@ def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyP
             told.append(claim)
     last = max((version for version, _ in recorded), default=-1)
     unrecorded = tuple(commit for commit in commits if commit.version > last and "number" in commit.note)
-    return Ledger(newest, next_number(commits), covered(plan, told), unrecorded)
+    return Ledger(newest, next_number(commits), covered(plan, told), row_versions(plan, told), unrecorded)
 
 
 def notes(

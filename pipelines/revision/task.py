@@ -11,6 +11,7 @@ from pipelines.errors import StepOrderError
 from pipelines.revision.affected import Stretch, united
 from pipelines.revision.coverage import spans
 from pipelines.revision.ledger import Ledger
+from pipelines.revision.row_versions import StaleRows, stale_rows
 from pipelines.runs import moment
 from pipelines.steps.run import Run
 from pipelines.table_versions import newest
@@ -76,6 +77,13 @@ def task_of(run: Run, ledger: Ledger) -> Task:
     due = tuple((windows[0], windows[-1]) for windows in held if windows)
     unique = all(segment.unique for segment in published)
     return Task(version, found.table_id, after, len(shown) < 2, unique, tuple(spans(published)), due, reason)
+
+
+def older_versions(run: Run, ledger: Ledger) -> StaleRows | None:
+    """The published windows in the pattern's present form whose rows older versions of the code made, and got wrong or
+    may have; None where there are none."""
+    mine = [item for item in ledger.segments if item.plan_hash == run.plan.hash and item.version is not None]
+    return stale_rows(run.plan, spans(mine), ledger.made)
 
 
 def stale_windows(run: Run, ledger: Ledger) -> str | None:

@@ -14,7 +14,7 @@ from pipelines.commits import recent_commits
 from pipelines.cut import Cut, likely
 from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
 from pipelines.files import Files, Span, plain_files
-from pipelines.revision.ledger import notes
+from pipelines.revision.ledger import notes, read_ledger
 from pipelines.runs import Record, recorded
 from pipelines.session import quiet
 from pipelines.shards import choose, distribute, folder_here
@@ -57,7 +57,8 @@ def _changed(run: Run, version: int, record: Record) -> Run:
     commits = recent_commits(run.spark, path)
     if {commit.note.get("plan_hash", run.plan.hash) for commit in commits} == {run.plan.hash}:
         return run  # there was no other form
-    windows = changed(run, notes(run.spark, run.warehouse, run.name, commits), version)
+    ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan)
+    windows = changed(run, ledger, notes(run.spark, run.warehouse, run.name, commits), version)
     verdict = told(run, windows)
     if verdict is None:
         return run

@@ -25,6 +25,7 @@ from pipelines.quarantine import quoted
 from pipelines.results_types import refuse_other_types
 from pipelines.revision.difference import PROVENANCE
 from pipelines.revision.ledger import Ledger, notes, read_ledger
+from pipelines.revision.row_versions import note_of_run
 from pipelines.runs import Record, recorded
 from pipelines.session import uncompiled
 from pipelines.staging import read_staged
@@ -87,7 +88,7 @@ def _commit(
     ledger = read_ledger(spark, run.warehouse, run.name, run.plan)
     record.checks = told_late(ledger.unrecorded)
     _refuse_stale(run, ledger, int(record.source_version or 0))
-    _refuse_changed(run, asked, int(record.source_version or 0))
+    _refuse_changed(run, asked, ledger, int(record.source_version or 0))
     last_window = last_ready(run, int(record.source_version or 0))
     windows = ready(run.windows, last_window)
     shown = ready(asked.windows, last_window)
@@ -100,6 +101,7 @@ def _commit(
         "withheld": [list(run.plan.owned(withheld)[1:])] if withheld else [],
         "unique": _unique(run, record),
         **noted(run, basis, [windows]),
+        **note_of_run(run.plan, windows),
     }
     token = commit_token(run.run_id, "publish", number=ledger.number, **record.note)
     in_line(spark, run.name, token)
@@ -172,12 +174,12 @@ def _refuse_stale(run: Run, ledger: Ledger, version: int) -> None:
             )
 
 
-def _refuse_changed(run: Run, asked: Run, version: int) -> None:
+def _refuse_changed(run: Run, asked: Run, ledger: Ledger, version: int) -> None:
     """The windows that are left alone are as they were found: nobody has published others since."""
     if run.windows == asked.windows:
         return
     commits = recent_commits(run.spark, run.warehouse.results(run.name))
-    found = changed(asked, notes(run.spark, run.warehouse, run.name, commits), version)
+    found = changed(asked, ledger, notes(run.spark, run.warehouse, run.name, commits), version)
     if found and (found.start < run.windows.start or found.stop > run.windows.stop or not run.windows):
         raise StepOrderError(
             f"results of {run.name} that this run left alone have changed since they were looked at",

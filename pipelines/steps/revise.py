@@ -40,7 +40,8 @@ from pipelines.revision.difference import (
 from pipelines.revision.here import small_revision
 from pipelines.revision.ledger import Ledger, read_ledger
 from pipelines.revision.rewrite import Rewrite
-from pipelines.revision.task import Task, stale_windows, task_of
+from pipelines.revision.row_versions import note_of_revision
+from pipelines.revision.task import Task, older_versions, stale_windows, task_of
 from pipelines.runs import Record, recorded
 from pipelines.staging import read_staged, write_staged
 from pipelines.steps.check_results import judged, refuse_failed, refuse_unexpected
@@ -81,6 +82,9 @@ def _revised(run: Run, record: Record) -> bool:
     stale = stale_windows(run, ledger)
     if stale:
         record.checks.append(verdict("stale_rows", False, stale, "all windows in the pattern's present form"))
+    old = older_versions(run, ledger)
+    if old is not None:
+        record.checks.append(verdict("stale_versions", False, old.sentence(run.name), "versions known to be right"))
     record.rows_inserted = record.rows_updated = record.rows_deleted = record.rows_quarantined = 0
     record.source_version, record.results_version = task.version, ledger.version
     if run.pattern.consistency == "weak":
@@ -96,7 +100,7 @@ def _revised(run: Run, record: Record) -> bool:
         found, unique = _affected(run, task, record, kept)
         record.basis = task.basis(run, found.windows)
         if not found.stretches:
-            return _quiet(run, ledger, task, record, unique)
+            return _quiet(ledger, record, _claims(run, task, unique, found, local=False))
         staged, unique = _computed(run, found, unique, task, record)
         expected = verdicts.of_revision(run, ledger, found, staged)
         record.checks += expected
@@ -106,7 +110,7 @@ def _revised(run: Run, record: Record) -> bool:
             there = read_at(run.spark, run.warehouse.results(run.name), version)
             return counted(run, difference(there, staged, found), found)
 
-        return _published(run, ledger, against, task, record, unique)
+        return _published(run, ledger, against, task, record, _claims(run, task, unique, found, local=False))
     finally:
         for frame in kept:
             frame.unpersist()
@@ -118,11 +122,12 @@ def _revised_here(run: Run, ledger: Ledger, task: Task, record: Record) -> bool:
     record.basis = task.basis(run, small.found.windows)
     record.rows_in, record.rows_out, record.windows = small.changed, small.rows.num_rows, small.found.count
     record.checks = [*checks, _told(task, small.changed, small.found), *small.checks]
+    claims = _claims(run, task, True, small.found, local=True)
     if not small.found.stretches:
-        return _quiet(run, ledger, task, record, unique=True)
+        return _quiet(ledger, record, claims)
     record.interval_from, record.interval_to = small.interval
     try:
-        return _published(run, ledger, small.difference, task, record, unique=True)
+        return _published(run, ledger, small.difference, task, record, claims)
     except NotHereError:
         record.checks, record.rows_in, record.rows_out = checks, None, None
         record.interval_from = record.interval_to = None
@@ -267,7 +272,8 @@ def _refuse_lost(run: Run, record: Record, lost_rows: int, of: DataFrame) -> Non
 
 
 def _published(
-    run: Run, ledger: Ledger, against: Callable[[int], Difference | Rewrite], task: Task, record: Record, unique: bool
+    run: Run, ledger: Ledger, against: Callable[[int], Difference | Rewrite], task: Task, record: Record,
+    claims: dict[str, Any],
 ) -> bool:  # fmt: skip
     """Commit what differs, `against` a version of the results. Taken again where others published other windows
     meanwhile; False where the same."""
@@ -276,8 +282,8 @@ def _published(
         try:
             record.results_version = ledger.version
             if told.empty:
-                return _quiet(run, ledger, task, record, unique)
-            note = {"run_id": run.run_id, "stage": "revise", "number": ledger.number, **_claims(run, task, unique)}
+                return _quiet(ledger, record, claims)
+            note = {"run_id": run.run_id, "stage": "revise", "number": ledger.number, **claims}
             commit = told.commit(note)
         except CONFLICTS:
             commit = None
@@ -300,19 +306,21 @@ def _in(ledger: Ledger, task: Task) -> list[Segment]:
     return [segment for segment in ledger.segments if segment.first <= last and segment.last >= first]
 
 
-def _claims(run: Run, task: Task, unique: bool) -> dict[str, Any]:
-    """All published windows show the task's version now, those that were not touched too."""
+def _claims(run: Run, task: Task, unique: bool, found: Affected, *, local: bool) -> dict[str, Any]:
+    """All published windows show the task's version now, those that were not touched too; those of `found` are computed
+    by the present versions of the code, `local`: in this process."""
     return {
         "source_version": task.version,
         "plan_hash": run.plan.hash,
         "owned": [list(slice_of(run.plan, *stretch)) for stretch in task.windows],
         "unique": unique,
         **noted(run, task.basis(run), [range(first, last + 1) for first, last in task.windows]),
+        **note_of_revision(run.plan, found, local=local),
     }
 
 
-def _quiet(run: Run, ledger: Ledger, task: Task, record: Record, unique: bool) -> bool:
+def _quiet(ledger: Ledger, record: Record, claims: dict[str, Any]) -> bool:
     """Nothing differs: no commit; the run record says up to where the results have been seen to be right."""
-    record.note = {"quiet": True, **_claims(run, task, unique)}
+    record.note = {"quiet": True, **claims}
     record.results_version = ledger.version
     return True

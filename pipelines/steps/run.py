@@ -17,6 +17,7 @@ from pipelines.project import Project
 from pipelines.runs import Record, Stage, need
 from pipelines.table_versions import table_id
 from pipelines.upstream import source_contract
+from pipelines.versions import versions_of
 from pipelines.warehouse import Warehouse
 from pipelines.watermark import BEGINNING
 
@@ -88,7 +89,7 @@ class Run:
         asked, windows = self.asked, self.windows
         return Basis(
             self.contract.fingerprint, self.lateness, self.pattern.consistency, (asked.start, asked.stop),
-            (windows.start, windows.stop), source_version, source_table,
+            (windows.start, windows.stop), source_version, source_table, versions_of(self.plan),
         )  # fmt: skip
 
     def record(self, stage: Stage) -> Record:

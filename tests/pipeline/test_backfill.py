@@ -11,8 +11,9 @@ from cep_core.windows import Windows
 from jobs.as_json import json_text
 from jobs.backfilling import run_backfill
 from jobs.running import Place
-from pipelines.backfill import Chunk, backfill, chunks, size
+from pipelines.backfill import Chunk, backfill, chunks, size, stale_chunks
 from pipelines.errors import BadNumberError
+from pipelines.revision.row_versions import StaleRows
 from pipelines.steps.run import Run
 from tests.pipeline.flights import Lake, all_steps, answers, flight
 
@@ -37,6 +38,17 @@ def test_chunks_cover_the_interval_once() -> None:
         assert covered == list(daily.ending_in(5, 40 * DAY))
     with pytest.raises(BadNumberError):
         chunks(daily, 0, DAY, DAY - 1, newest_first=False)
+
+
+@pytest.mark.parametrize("length", [None, 2 * DAY])
+def test_stale_chunks_hold_exactly_the_windows(length: int | None) -> None:
+    """Each once, whatever lies between them."""
+    for windows in (Windows(DAY, DAY), Windows(3 * DAY, DAY // 2, 7)):
+        stale = StaleRows(((-3, -3), (0, 30), (40, 41)), "wrong")
+        todo = stale_chunks(windows, stale, length, newest_first=False)
+        assert [j for chunk in todo for j in _windows(windows, chunk)] == [-3, *range(31), 40, 41]
+        assert stale_chunks(windows, stale, length, newest_first=True) == todo[::-1]
+        assert length or len(todo) <= 12 + 2
 
 
 def _windows(windows: Windows, chunk: Chunk) -> range:
