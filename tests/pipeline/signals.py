@@ -4,6 +4,7 @@ its contract, and no share of broken rows is too large."""
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -225,6 +226,11 @@ class Signals:
     def edit(self, text: str) -> None:
         """The pattern's file from now on."""
         Path(self.pattern).write_text(HEAD + text)
+
+    def edit_contract(self, most: int) -> None:
+        """Prices may be `most` at most from now on: by another contract other rows count."""
+        path = self.project.contract_path("signals")
+        path.write_text(re.sub(r"maximum: \d+", f"maximum: {most}", path.read_text()))
 
     def insert(self, rows: list[Mapping[str, Any]]) -> None:
         frame = self.spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], SCHEMA))

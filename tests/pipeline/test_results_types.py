@@ -17,7 +17,6 @@ from pipelines import reset
 from pipelines.errors import ResultsTypeError, StepOrderError
 from pipelines.profile import Profile
 from pipelines.revision import here
-from pipelines.revision.ledger import read_ledger
 from pipelines.runs import listed
 from pipelines.steps import check_source, publish, revise
 from pipelines.steps.run import Run
@@ -108,11 +107,6 @@ def test_reset(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StepOrderError, match="has published nothing"):
         revise.revise(renamed(run, "too early"))
     all_steps(run)
-    claimed = [
-        (segment.first, segment.last)
-        for segment in read_ledger(lake.spark, lake.warehouse, "watched", run.plan).segments
-    ]
-    assert claimed == [(run.windows[0], run.windows[-1])]
     lake.insert([row(20, 30)])
     revise.revise(renamed(run, "revised"))
     agree(lake, run)

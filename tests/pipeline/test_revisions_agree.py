@@ -18,12 +18,27 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from pipelines.errors import StepOrderError
 from pipelines.revision import here, rewrite
 from pipelines.steps.revise import revise
+from pipelines.steps.sequence import STEPS
+from pipelines.warehouse import latest_version
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import HISTORIES as DONE
 from tests.pipeline.promises import REVISIONS, agree, replayed
-from tests.pipeline.signals import ALWAYS, DAY_US, LEVELS, PATTERNS, RATES, START_US, batch, change, signals, tidy_batch
+from tests.pipeline.signals import (
+    ALWAYS,
+    DAY_US,
+    LEVELS,
+    PATTERNS,
+    RATES,
+    START_US,
+    Signals,
+    batch,
+    change,
+    signals,
+    tidy_batch,
+)
 from tests.property.profile import CI
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -99,13 +114,21 @@ def test_a_revision_is_a_recomputation(spark: SparkSession, pattern: str, seed: 
     rng = random.Random(f"{pattern} {seed}")
     with TemporaryDirectory() as folder:
         lake = signals(spark, Path(folder) / "project", PATTERNS[pattern])
-        tidy = rng.random() < 0.6
+        tidy, most_allowed = rng.random() < 0.6, 9
         lake.insert(tidy_batch(rng, 40) if tidy else batch(rng, 40))
         run = lake.run(FIRST_DAY, LAST_DAY, "first")
         all_steps(run)
         agree(lake, run)
         for number in range(rng.randrange(2, 4)):
             done = [change(rng, lake, tidy=tidy) for _ in range(rng.randrange(1, 4))]
+            if rng.random() < 0.3:
+                done.append("contract")
+                lake.edit_contract(most_allowed := other(rng, most_allowed))
+                run = lake.run(FIRST_DAY, LAST_DAY, f"contract {number}")
+            if rng.random() < 0.15:
+                done.append("contract between steps")
+                most_allowed = edited_between_steps(rng, lake, most_allowed, f"between {number}")
+                run = lake.run(FIRST_DAY, LAST_DAY, f"after {number}")
             most = rng.choice([(0, 0), (here.ROWS, -1), (here.ROWS, rewrite.ROWS), (here.ROWS, rewrite.ROWS)])
             with patch.object(here, "ROWS", most[0]), patch.object(rewrite, "ROWS", most[1]):  # 0: all is left to Spark
                 record = revise(renamed(run, f"revision {number}"))
@@ -115,3 +138,20 @@ def test_a_revision_is_a_recomputation(spark: SparkSession, pattern: str, seed: 
             agree(lake, run)
         replayed(lake, run)
         DONE[pattern] += 1
+
+
+def other(rng: random.Random, most: int) -> int:
+    return rng.choice([bound for bound in (6, 8, 9) if bound != most])
+
+
+def edited_between_steps(rng: random.Random, lake: Signals, most: int, run_id: str) -> int:
+    """A run whose contract is edited on its way: the next step refuses, and nothing is published. The new bound."""
+    run, steps, stop = lake.run(FIRST_DAY, LAST_DAY, run_id), list(STEPS.values()), rng.randrange(1, len(STEPS))
+    before = latest_version(lake.spark, lake.warehouse.results(run.name))
+    for step in steps[:stop]:
+        step(run)
+    lake.edit_contract(most := other(rng, most))
+    with pytest.raises(StepOrderError, match="contract"):
+        steps[stop](lake.run(FIRST_DAY, LAST_DAY, run_id))
+    assert latest_version(lake.spark, lake.warehouse.results(run.name)) == before
+    return most

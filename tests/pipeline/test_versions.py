@@ -68,11 +68,11 @@ def stale(lake: Signals, *, dry_run: bool = False) -> list[dict[str, Any]]:
     return list(backfilling.run_stale(place, lake.spark, [lake.pattern], None, False, dry_run))
 
 
-def doubled(plan: Any, events: Any, windows: range) -> Any:
+def wrong_plan(plan: Any, events: Any, windows: range) -> Any:
     """The kernels, wrong: what an older version may have given."""
     rows = run_plan(plan, events, windows)
-    at = rows.schema.get_field_index("total")
-    return rows.set_column(at, rows.schema.field(at), pc.multiply(rows["total"], 2.0))
+    at = rows.schema.get_field_index("most")
+    return rows.set_column(at, rows.schema.field(at), pc.subtract(rows["most"], 1))
 
 
 def test_rows_of_a_wrong_version_are_named_and_recomputed(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_rows_of_a_wrong_version_are_named_and_recomputed(lake: Signals, monkeyp
     all_steps(run)
     lake.insert([row(20, 30, price=9)])
     with monkeypatch.context() as wrong:
-        wrong.setattr(here, "run_plan", doubled)
+        wrong.setattr(here, "run_plan", wrong_plan)
         revised = revise(renamed(run, "revised wrongly"))
     assert revised.staged_version is None
     assert revised.windows

@@ -20,6 +20,7 @@ from cep_core.schema import schema_of
 from tests.engines import TIME, to_table
 from tests.reference_afa import OverflowedError, enumerate_runs, partial_runs
 from tests.reference_afa.runs import TooManyRunsError
+from tests.reference_afa.runs import cell as as_read
 
 COLUMNS = {
     "x": pa.int64(),
@@ -162,7 +163,7 @@ def queries(draw: st.DrawFn) -> Automaton:
     if register:
         query["register"] = register
     if draw(st.booleans()):
-        query["partition_by"] = ["symbol"]
+        query["partition_by"] = draw(st.sampled_from((["symbol"], ["symbol"], ["y"], ["symbol", "y"])))
     return query
 
 
@@ -342,12 +343,12 @@ def unfolded(case: Case, table: pa.Table, plan: Any, intervals: bool) -> set[tup
         return set()
     kept = trace(plan, table, intervals=intervals)
     at = {row["id"]: row for row in case.rows}
-    named = case.query.get("partition_by")
+    named = case.query.get("partition_by", ())
     ordered = sorted(case.rows, key=lambda row: (row["time"], row.get("sequence", 0), row["id"]))
     names = list(case.query.get("register", {}))
     runs = set()
     for row in kept.to_pylist():
-        mine = [r["id"] for r in ordered if not named or r["symbol"] == at[row["first"]]["symbol"]]
+        mine = [r["id"] for r in ordered if all(as_read(r[k]) == as_read(at[row["first"]][k]) for k in named)]
         register = []
         for name in names:
             cell = row[name]
