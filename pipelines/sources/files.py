@@ -181,6 +181,9 @@ def _refuse_missing(path: Path, names: Sequence[str], contract: Contract, allowe
     contract."""
     wanted = [item.name for item in contract.columns]
     missing = [name for name in wanted if name not in names]
+    if missing and len(names) == 1 and (other := next((char for char in ";\t|" if char in names[0]), None)):
+        hint = f"its cells are separated by {'a tab' if other == chr(9) else repr(other)}: save it with commas"
+        raise SourceFileError(f"{path} has no column {', '.join(missing)}", hint=hint)
     if missing:
         hint = did_you_mean(missing[0], list(names)) or (f"its columns are {', '.join(names)}" if names else None)
         raise SourceFileError(f"{path} has no column {', '.join(missing)}", hint=hint)

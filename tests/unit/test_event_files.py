@@ -268,6 +268,14 @@ def test_files_that_are_refused(tmp_path: Path, name: str, text: str | bytes, me
     assert str(path) in raised.value.message
 
 
+@pytest.mark.parametrize(("delimiter", "shown"), [(";", "';'"), ("\t", "a tab")])
+def test_cells_that_no_comma_separates(tmp_path: Path, delimiter: str, shown: str) -> None:
+    """As a spreadsheet saves them in many countries."""
+    with pytest.raises(SourceFileError, match="has no column id, at, v") as raised:
+        read_file(csv(tmp_path, delimiter.join(["id", "at", "v\n"])), contract_of(tmp_path, {"v": "string"}))
+    assert raised.value.hint == f"its cells are separated by {shown}: save it with commas"
+
+
 def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     contract = contract_of(tmp_path, {"v": "string"})
     assert rows(csv(tmp_path, f"\ufeffid,at,v\n1,{AT},a\n"), contract) == ["a"]
