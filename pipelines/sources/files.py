@@ -54,11 +54,11 @@ def read_file(
     declared = {} if repaired else contract.null_words
     repaired = repaired and path.name.lower().endswith((".csv", ".csv.gz"))
     words = {name: declared.get(name, () if pa.types.is_string(kind) else USUAL) for name, kind in kinds.items()}
-    spool: Spool | None = None
     with unreadable(path):
         file = open_file(path)
         names = [unescaped_name(name) if repaired else name for name in file.names]
-        refuse_names(path, names)
+        if not isinstance(file, JsonLines):  # whose columns are all known only at its end
+            _refuse_columns(path, names, contract, others=others)
         stored = dict(zip(names, file.names, strict=True))
         kinds |= dict.fromkeys((name for name in also if name in stored or isinstance(file, JsonLines)), pa.string())
         in_cells = {  # texts of a CSV file are NULL by their words only where no quotation marks say otherwise
@@ -66,20 +66,19 @@ def read_file(
             for name, kind in kinds.items()
         }
         before = 0
-        for rows, block in file.blocks(in_cells):
-            columns = []
-            for name, kind in kinds.items():
-                cells = block.get(stored.get(name, name), (Cells(pa.nulls(rows)),))
-                values = _values(path, file, before, name, cells, kind, words.get(name, ()))
-                columns.append(unescaped(values) if repaired and pa.types.is_string(kind) else values)
-            spool = spool or Spool(pa.schema(kinds.items()))
-            spool.add(pa.record_batch(columns, schema=spool.schema))
-            before += rows
+        with Spool(pa.schema(kinds.items())) as spool:
+            for rows, block in file.blocks(in_cells):
+                columns = []
+                for name, kind in kinds.items():
+                    cells = block.get(stored.get(name, name), (Cells(pa.nulls(rows)),))
+                    values = _values(path, file, before, name, cells, kind, words.get(name, ()))
+                    columns.append(unescaped(values) if repaired and pa.types.is_string(kind) else values)
+                spool.add(pa.record_batch(columns, schema=spool.schema))
+                before += rows
+            table = spool.table()
     if isinstance(file, JsonLines):
         names = file.names
-        refuse_names(path, names)
-    _refuse_missing(path, names, contract, [] if others else names)
-    table = spool.table() if spool else pa.schema(kinds.items()).empty_table()
+        _refuse_columns(path, names, contract, others=others)
     return table.select([name for name in kinds if name in names])
 
 
@@ -101,7 +100,8 @@ def unreadable(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, zlib.error, csv.Error) as error:
-        raise SourceFileError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SourceFileError(f"{path} cannot be read: {reason}") from None
     except UnicodeDecodeError as error:
         message = f"{path} cannot be read: its text is not UTF-8 ({error.reason})"
         raise SourceFileError(message, hint="save it as UTF-8") from None
@@ -176,19 +176,20 @@ def refuse_names(path: Path, names: Sequence[str]) -> None:
         seen[same_name(name)] = name
 
 
-def _refuse_missing(path: Path, names: Sequence[str], contract: Contract, allowed: Sequence[str]) -> None:
-    """Raises SourceFileError where a column of the contract is not in the file, or one of `allowed` not in the
-    contract."""
+def _refuse_columns(path: Path, names: Sequence[str], contract: Contract, *, others: bool) -> None:
+    """Raises SourceFileError where columns cannot be told apart, a column of the contract is not in the file, or,
+    unless `others` may be there, one of the file not in the contract."""
+    refuse_names(path, names)
     wanted = [item.name for item in contract.columns]
     missing = [name for name in wanted if name not in names]
     if missing and len(names) == 1 and (other := next((char for char in ";\t|" if char in names[0]), None)):
-        hint = f"its cells are separated by {'a tab' if other == chr(9) else repr(other)}: save it with commas"
-        raise SourceFileError(f"{path} has no column {', '.join(missing)}", hint=hint)
+        way_out = f"its cells are separated by {'a tab' if other == chr(9) else repr(other)}: save it with commas"
+        raise SourceFileError(f"{path} has no column {', '.join(missing)}", hint=way_out)
     if missing:
         hint = did_you_mean(missing[0], list(names)) or (f"its columns are {', '.join(names)}" if names else None)
         raise SourceFileError(f"{path} has no column {', '.join(missing)}", hint=hint)
-    unknown = [name for name in allowed if name not in wanted]
-    if unknown:
+    unknown = [name for name in names if name not in wanted]
+    if unknown and not others:
         raise SourceFileError(
             f"{path} has the column {', '.join(unknown)}, which the contract of '{contract.name}' does not have",
             hint="leave it out of the file, or declare it in the contract",

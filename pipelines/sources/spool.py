@@ -12,7 +12,8 @@ IN_MEMORY = 64 << 20
 
 
 class Spool:
-    """Takes batches of `schema` one by one, and gives them back as one table."""
+    """Takes batches of `schema` one by one, and gives them back as one table. A context: at its end no file has a name
+    any more."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -33,9 +34,14 @@ class Spool:
             return pa.Table.from_batches(self._batches, self.schema)
         self._write()
         self._writer.close()
-        table = pa.ipc.open_file(pa.memory_map(self._path)).read_all()
-        os.unlink(self._path)  # the disk is free again when the table is
-        return table
+        return pa.ipc.open_file(pa.memory_map(self._path)).read_all()
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._path:
+            os.unlink(self._path)  # the disk is free again when the table is
 
     def _write(self) -> None:
         if self._writer is None:

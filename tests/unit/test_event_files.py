@@ -344,4 +344,8 @@ def test_many_rows_lie_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     mapped = read_file(path, contract)
     assert mapped.equals(whole)
     assert mapped["v"].num_chunks > 5
+    with path.open("a") as file:
+        file.write(f"e0,{AT},x\n")
+    with pytest.raises(SourceFileError, match="line 50002, column v: 'x'"):
+        read_file(path, contract)
     assert not list(tmp_path.glob("*.arrow"))
