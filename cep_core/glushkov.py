@@ -203,9 +203,10 @@ def _determinise(glushkov: _Glushkov, whole: _Fragment, followers: _Followers) -
             for cube, subset in _cubes(group, glushkov.effort, followers):
                 if subset not in index:
                     if len(members) >= MAX_STATES:
-                        raise BadPatternError(
-                            f"the pattern needs more than {MAX_STATES} states", hint="use fewer or smaller {n,m}"
-                        )
+                        hint = "use fewer or smaller {n,m}"
+                        if followers.of:
+                            hint += ", or variables of their own for positions that share one"
+                        raise BadPatternError(f"the pattern needs more than {MAX_STATES} states", hint=hint)
                     index[subset] = len(members)
                     members.append(subset)
                 transitions.append(Transition(source, index[subset], cube))

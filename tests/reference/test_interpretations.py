@@ -182,6 +182,8 @@ def test_next_match_goes_by_what_the_pattern_can_take(count: Count) -> None:
         ("SEQ(A, B) OR SEQ(A, C)", "A1 C2 B3", 2),  # each alternative has an A of its own
         ("SEQ(A, (B OR C))", "A1 C2 B3", 1),  # one A, which C may follow
         ("A OR A", "A1 A2", 2),
+        ("SEQ(A, B+, C)", "A1 B2 D3 B4 D5 B6 C7", 1),  # docs/comparison.md: Flink leaves the loop early
+        ("SEQ(A, B{1,2}, C)", "A1 B2 D3 B4 D5 B6 C7", 1),  # after the second B only C can follow
         ("SEQ(A?, A, B)", "A1 A2 B3", 3),  # A1 B3 too
         ("SEQ(A?, A, B)", "A1 A2 A3 B4", 3 + 2),
     ],
