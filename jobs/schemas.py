@@ -6,6 +6,19 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+CUSTOM_VALUES: Mapping[str, dict[str, Any]] = {
+    "eventType": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+    "eventRole": {"enum": ["event_id", "event_time", "event_type", "sequence"]},
+    "quarantineTolerance": {"type": "number", "minimum": 0, "maximum": 1},
+    "corrections": {"const": "replace"},
+    "nullWords": {
+        "type": "array", "items": {"type": "string"},
+        "description": "Words that mean NULL in files of events; without it NA, null and the like, in columns that are "
+        "no texts.",
+    },
+}  # fmt: skip
+"""What the custom properties that Trendlake reads may be."""
+
 
 def _pattern() -> dict[str, Any]:
     from cep_core.json_schema import pattern_schema
@@ -15,9 +28,17 @@ def _pattern() -> dict[str, Any]:
 
 def _contract() -> dict[str, Any]:
     from cep_core.json_schema import DIALECT
+    from pipelines.contract_properties import PROPERTIES
     from pipelines.odcs import Document
 
-    return {"$schema": DIALECT, "title": "A data contract"} | Document.model_json_schema(by_alias=True)
+    schema = Document.model_json_schema(by_alias=True)
+    custom = schema["$defs"]["CustomProperty"]
+    custom["properties"]["property"]["examples"] = sorted({*PROPERTIES["table"], *PROPERTIES["column"]})
+    custom["allOf"] = [
+        {"if": {"properties": {"property": {"const": name}}}, "then": {"properties": {"value": value}}}
+        for name, value in CUSTOM_VALUES.items()
+    ]
+    return {"$schema": DIALECT, "title": "A data contract"} | schema
 
 
 def _tests() -> dict[str, Any]:

@@ -10,7 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from cep_core.yaml_source import plain, read_yaml
-from jobs.schemas import SCHEMAS, schema_text
+from jobs.schemas import CUSTOM_VALUES, SCHEMAS, schema_text
+from pipelines.contract_properties import PROPERTIES
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "schemas"
@@ -72,6 +73,31 @@ def test_a_mistake_is_seen(change: dict[str, Any], told: str) -> None:
     }  # fmt: skip
     assert mistakes("pattern", good) == []
     assert told in " | ".join(mistakes("pattern", good | change))
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("nullWords", ["NA", "-"], "NA"),
+        ("nullWords", [], [None]),
+        ("eventType", "Trade", "1 Trade"),
+        ("eventRole", "sequence", "event"),
+        ("quarantineTolerance", 0.02, 2),
+        ("corrections", "replace", "append"),
+        ("ofOurOwn", "x", None),
+    ],
+)
+def test_values_of_custom_properties(name: str, good: Any, bad: Any) -> None:
+    """An editor marks what a property does not take; properties of others may hold anything."""
+    contract = as_json(ROOT / "data_contracts" / "trades.yaml")
+    for value, right in ((good, True), (bad, name not in CUSTOM_VALUES)):
+        contract["schema"][0]["customProperties"] = [{"property": name, "value": value}]
+        assert (mistakes("contract", contract) == []) is right
+
+
+def test_every_property_that_is_read_is_in_the_schema() -> None:
+    read = {*PROPERTIES["table"], *PROPERTIES["column"]} - {"appliesTo"}
+    assert read == set(CUSTOM_VALUES)
 
 
 def test_a_schema_there_is_not_is_told() -> None:
