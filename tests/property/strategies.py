@@ -173,7 +173,8 @@ def repeated_questions(draw: st.DrawFn) -> Question:
     if lines:
         query["where"] = lines
     query["select"] = draw(st.sampled_from(("skip_till_next_match",) * 6 + (*SELECTIONS[1:], "skip_till_any_match")))
-    return query | ONE_WINDOW, draw(streams(pattern, most=9))
+    query |= draw(bounds()) if draw(st.integers(0, 2)) == 2 else ONE_WINDOW
+    return query, draw(streams(pattern, most=9))
 
 
 _wide = {"x": st.integers(-30, 30), "n": st.integers(-30, 30), "y": st.integers(-99, 99).map(lambda n: n / 4)}

@@ -69,6 +69,8 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
     [
         ("Stock a+", "Stock a*", "BAD_PATTERN", "only + stands here"),
         ("Stock a+", "Stock a{2,}", "BAD_PATTERN", "only + stands here"),
+        ("Stock a+", "Stock a{1,3}", "BAD_PATTERN", "only + stands here"),
+        ("Stock a+", "Stock a+?", "SYNTAX", "reluctant quantifier"),
         ("Stock a+", "(Stock a OR Halt x)", "BAD_PATTERN", "one SEQ"),
         ("Stock a+", "SEQ(Stock a, Halt x)", "BAD_PATTERN", "inner SEQ"),
         ("NOT Halt h", "NOT SEQ(Halt h, Halt x)", "BAD_PATTERN", "NOT takes one type"),
