@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,7 +13,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta_here import NotHereError, commit_infos
+from pipelines.delta_here import NotHereError, commit_infos, transaction_in_log
 
 HISTORY = 100
 """Commits looked back; a token is looked for right after its commit."""
@@ -28,6 +28,8 @@ class Commit:
     operation: str
     metrics: Mapping[str, str]
     note: Mapping[str, Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What the operation was asked to do, by Delta's names."""
     found: bool = True
     """Whether the commit is the one looked for."""
     at: datetime | None = None
@@ -53,34 +55,75 @@ def commit_token(run_id: str, stage: str, **facts: Any) -> str:
 
 
 def recent_commits(spark: SparkSession, path: str, limit: int | None = HISTORY) -> list[Commit]:
-    """The newest commits first; all that the log tells of where there is no `limit`. `note` is empty where a commit
-    carries none of ours."""
-    rows, time = DeltaTable.forPath(spark, path).history(limit), sf.unix_micros("timestamp")
-    return [
-        Commit(row[0], row[1], row[2] or {}, _note(row[3]), at=_EPOCH + timedelta(microseconds=row[4]))
-        for row in rows.select("version", "operation", "operationMetrics", "userMetadata", time).collect()
-    ]
+    """The newest commits first; all that the log has where there is no `limit`. `note` is empty where a commit carries
+    none of ours. Read in this process where the table is on this machine's disk.
 
-
-def known_commits(spark: SparkSession, path: str, limit: int | None = None) -> list[Commit]:
-    """As `recent_commits`, without the time (`at`), which Delta takes from the files and not from what they say: read
-    in this process, where it can be."""
+    `at` is the in-commit timestamp, else the writer's own time in the log entry: unlike the times of the files, which
+    Delta takes for tables without in-commit timestamps, both are those of the original in a copy of the table.
+    """
     try:
-        told = commit_infos(spark, path, limit)
+        infos = commit_infos(spark, path, limit)
     except NotHereError:
-        return recent_commits(spark, path, limit)
+        return _commits_by_spark(spark, path, limit)
     return [
-        Commit(version, info.get("operation", ""), info.get("operationMetrics") or {}, _note(info.get("userMetadata")))
-        for version, info in told
+        Commit(
+            version, info.get("operation", ""), info.get("operationMetrics") or {}, _note(info.get("userMetadata")),
+            info.get("operationParameters") or {},
+            at=_moment(info.get("inCommitTimestamp", info.get("timestamp"))),
+        )
+        for version, info in infos
+    ]  # fmt: skip
+
+
+def known_commits(spark: SparkSession, path: str) -> list[Commit]:
+    """All commits that the log has, as `recent_commits`."""
+    return recent_commits(spark, path, limit=None)
+
+
+def _commits_by_spark(spark: SparkSession, path: str, limit: int | None) -> list[Commit]:
+    rows, time = DeltaTable.forPath(spark, path).history(limit), sf.unix_millis("timestamp")
+    return [
+        Commit(row[0], row[1], row[2] or {}, _note(row[3]), row[4] or {}, at=_moment(row[5]))
+        for row in rows.select(
+            "version", "operation", "operationMetrics", "userMetadata", "operationParameters", time
+        ).collect()
     ]
+
+
+def _moment(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def find_commit(spark: SparkSession, path: str, token: str) -> Commit:
     """The commit that carries `token`; where there is none, the newest one, without metrics and not `found`."""
-    commits = known_commits(spark, path, HISTORY)
+    commits = recent_commits(spark, path)
     mine = json.loads(token)
     found = next((commit for commit in commits if commit.note == mine), None)
+    if found is None:
+        read_log_anew(spark, path)
     return found or Commit(commits[0].version, "", {}, mine, found=False)
+
+
+def has_transaction(spark: SparkSession, path: str, application: str, number: int) -> bool:
+    """Whether the table's log has a transaction of `application` (Delta's `txnAppId`) with at least this number."""
+    try:
+        if transaction_in_log(spark, path, application, number, HISTORY):
+            return True
+    except NotHereError:
+        pass
+    read_log_anew(spark, path)  # an older one, or of a table elsewhere
+    java: Any = spark.sparkContext._jvm
+    log = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+    return bool(log.startTransaction().txnVersion(application) >= number)
+
+
+def read_log_anew(spark: SparkSession, path: str) -> None:
+    """Makes Delta forget what it remembers of the table at `path`, which includes its own commits: one that is not in
+    the log would count as made."""
+    java: Any = spark.sparkContext._jvm
+    java.org.apache.spark.sql.delta.DeltaLog.invalidateCache(
+        spark._jsparkSession, java.org.apache.hadoop.fs.Path(path)
+    )  # fmt: skip
 
 
 def next_number(commits: Sequence[Commit]) -> int:

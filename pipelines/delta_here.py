@@ -39,9 +39,9 @@ PLAIN_PATH = re.compile(r"[^%#?\[\]]+")
 """Of other paths some of delta-rs's answers are wrong."""
 PLAIN_FILE = re.compile(r"[\w\-./]+", re.ASCII)
 """A file in the table's folder, under the name that the log gives it."""
-PLAIN_WRITES = {"appendOnly", "changeDataFeed", "clustering", "domainMetadata", "invariants"}
+PLAIN_WRITES = {"appendOnly", "changeDataFeed", "clustering", "domainMetadata", "inCommitTimestamp", "invariants"}
 """Features of Delta's protocol for writers that ask nothing of the files of a table whose columns are all as they are;
-that it takes no removals Delta itself sees to."""
+that it takes no removals, and when a commit was made, Delta itself sees to."""
 FILES = 2_000
 """Files that are opened one after the other; Delta's own statistics would pass over most of more."""
 
@@ -200,6 +200,16 @@ def commit_infos(spark: SparkSession, path: str, limit: int | None = None) -> li
             raise NotHereError(f"no commit in the log of {path}")
         infos = ((version, commit_actions(folder, version)) for version in versions[:limit])
         return [(v, next((item["commitInfo"] for item in actions if "commitInfo" in item), {})) for v, actions in infos]
+
+
+def transaction_in_log(spark: SparkSession, path: str, application: str, number: int, limit: int) -> bool:
+    """Whether one of the `limit` newest commits is of the transaction `application`, with at least this number. Raises
+    NotHereError."""
+    folder = folder_on_disk(spark, path)
+    with here():
+        versions = sorted((int(file.stem) for file in (folder / "_delta_log").glob("[0-9]*.json")), reverse=True)
+        found = (item["txn"] for v in versions[:limit] for item in commit_actions(folder, v) if "txn" in item)
+        return any(item["appId"] == application and item["version"] >= number for item in found)
 
 
 def commit_actions(folder: Path, version: int) -> list[Action]:

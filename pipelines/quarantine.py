@@ -17,12 +17,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from pipelines.commits import has_transaction
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule, Scalar
 from pipelines.duplicates import BROKEN, annotate_duplicates, entry, repeats, unique_rules
 from pipelines.errors import ContractRuleError, SourceSchemaError
 from pipelines.names import column, quoted
 from pipelines.row_condition import as_column
+from pipelines.warehouse import OvertakenError
 
 __all__ = ["ADDED", "BROKEN", "annotate", "column", "good_rows", "quoted"]
 
@@ -170,12 +172,10 @@ def bad_rows(annotated: DataFrame, run_id: str, source_version: int) -> DataFram
 
 def write_quarantine(bad: DataFrame, path: str, *, run_id: str, source_version: int, key: str) -> None:
     """Append the bad rows once: a second write under the same `key` (which names everything that decides the
-    rows) is skipped by Delta itself, whichever attempt or process makes it."""
-    (
-        bad.write.format("delta")
-        .mode("append")
-        .option("mergeSchema", "true")
-        .option("txnAppId", f"quarantine {run_id} v{source_version} {key}")
-        .option("txnVersion", 1)
-        .save(path)
-    )
+    rows) is skipped by Delta itself, whichever attempt or process makes it. Raises OvertakenError where the log does
+    not have the commit afterwards."""
+    transaction = f"quarantine {run_id} v{source_version} {key}"
+    writer = bad.write.format("delta").mode("append").option("mergeSchema", "true")
+    writer.option("txnAppId", transaction).option("txnVersion", 1).save(path)
+    if not has_transaction(bad.sparkSession, path, transaction, 1):
+        raise OvertakenError

@@ -12,13 +12,12 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
 
-from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from cep_core.errors import did_you_mean
-from pipelines.commits import Commit, recent_commits
+from pipelines.commits import Commit, known_commits
 from pipelines.errors import BadNumberError, BadTimeError, ProjectError
 from pipelines.names import column, quoted
 from pipelines.revision.affected import row_window
@@ -45,26 +44,25 @@ def version_of(spark: SparkSession, path: str, as_of: str) -> int:
     """
     if not exists(spark, path):
         raise ProjectError(f"there are no results yet in {path}")
-    rows = DeltaTable.forPath(spark, path).history().select("version", sf.unix_micros("timestamp")).collect()
-    first, last = rows[-1][0], rows[0][0]
+    commits = known_commits(spark, path)
+    first, last = commits[-1].version, commits[0].version
     if as_of.isdecimal():
         if not first <= int(as_of) <= last:
             raise BadNumberError(f"version {as_of} is not there: the results have versions {first} to {last}")
         return int(as_of)
-    micros = _micros(as_of)
-    found = next((version for version, time in rows if time <= micros), None)
+    moment = _moment(as_of)
+    found = next((commit.version for commit in commits if commit.at is not None and commit.at <= moment), None)
     if found is None:
         raise BadTimeError(f"there were no results at {as_of}", hint=f"version {first} is the oldest that is known")
-    return int(found)
+    return found
 
 
-def _micros(text: str) -> int:
+def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise BadTimeError(f"'{text}' is neither a version nor a time", hint="12, or 2013-02-01T09:00") from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1_000_000)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def between(spark: SparkSession, path: str, plan: AnyPlan, first: int, last: int) -> tuple[dict[str, int], DataFrame]:
@@ -94,7 +92,7 @@ def reasons(spark: SparkSession, path: str, first: int, last: int) -> list[Commi
     """The publications after version `first` up to `last`, the oldest first."""
     return [
         commit
-        for commit in reversed(recent_commits(spark, path, limit=None))
+        for commit in reversed(known_commits(spark, path))
         if first < commit.version <= last and "source_version" in commit.note
     ]
 
@@ -107,7 +105,7 @@ def values(
     for name in groups:
         if name not in plan.key:
             raise ProjectError(f"'{name}' is no column of the key", hint=did_you_mean(name, plan.key))
-    commits = {commit.version: commit for commit in recent_commits(spark, path, limit=None)}
+    commits = {commit.version: commit for commit in known_commits(spark, path)}
     feed = (
         spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", min(commits)).load(path)
     )

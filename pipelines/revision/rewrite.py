@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
 from cep_core.buffers import arrow
-from pipelines.commits import Commit, commit_token, in_line, publication
+from pipelines.commits import Commit, commit_token, find_commit, in_line, publication
 from pipelines.delta_here import Action, NotHereError, Slices, TableHere, here, inside
 from pipelines.frames import frame_of
 from pipelines.revision.difference import DELETE, INSERT, UPDATE, WAS, Difference
@@ -203,7 +203,8 @@ def _now() -> int:
 
 
 def committed(rewrite: Rewrite, actions: Sequence[Action], token: str) -> Commit | None:
-    """None where another commit came first. Raises NotHereError, before there is a commit, and CONFLICTS."""
+    """None where another commit came first, or has taken this one's place in the log. Raises NotHereError, before there
+    is a commit, and CONFLICTS."""
     spark, name, table = rewrite.run.spark, rewrite.run.name, rewrite.there.table
     metrics, note = _metrics(rewrite.counts, actions), json.loads(token)
     with _session(spark, name, token) as session:
@@ -227,6 +228,8 @@ def committed(rewrite: Rewrite, actions: Sequence[Action], token: str) -> Commit
         transaction.readWholeTable()
         transaction.registerSQLMetrics(session, to_scala.toScalaMap(counted))
         version = transaction.commit(to_scala.toSeq(told), merge)
+    if not find_commit(spark, rewrite.run.warehouse.results(name), token).found:
+        return None
     return Commit(int(version), "MERGE", {key: str(value) for key, value in metrics.items()}, note)
 
 

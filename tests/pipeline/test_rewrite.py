@@ -231,7 +231,6 @@ def test_a_number_that_has_been_reached(spark: SparkSession, tmp_path: Path) -> 
         "ADD CONSTRAINT positive CHECK (whole > 0 OR whole IS NULL)",
         "SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
         "SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')",
-        "SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')",
     ],
 )
 def test_what_only_delta_can_write(spark: SparkSession, tmp_path: Path, statement: str, monkeypatch: Any) -> None:
