@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,8 @@ class TableHere:
     """Whether who writes a commit need know no more than that its changes are told in the feed."""
     table_id: str
     """`metadata.id` of the version: that of another table, made in the place of one that was dropped, is another."""
+    actions: pa.Table = field(compare=False, repr=False)
+    """What the log says of each of `files`, as delta-rs's `get_add_actions`."""
 
     def rows(self, names: Sequence[str], time: str, slices: Slices, most: int) -> pa.Table:
         """Columns `names` of the rows whose `time` lies in one of `slices`, in the order of `files` and of the rows
@@ -86,6 +88,17 @@ class TableHere:
     def rows_with(self, names: Sequence[str], values: pa.Array, most: int) -> pa.Table:
         """Columns `names` of the rows whose first of them has one of `values`; NULL has itself. Raises as `rows`."""
         return self._scan(names, lambda batch: pc.is_in(batch.column(names[0]), values), most)
+
+    def near(self, name: str, value: str) -> TableHere:
+        """The same, with those files only that may hold rows whose text column `name` is `value`. The log's bounds may
+        be cut off, but are bounds."""
+        if not {f"min.{name}", f"max.{name}"} <= set(self.actions.column_names):
+            return self
+        low, high = self.actions[f"min.{name}"], self.actions[f"max.{name}"]
+        inside = pc.and_(pc.less_equal(low, value), pc.greater_equal(high, value))
+        kept = pc.fill_null(inside, True)
+        chosen = tuple(file for file, near in zip(self.files, kept.to_pylist(), strict=True) if near)
+        return replace(self, files=chosen, actions=self.actions.filter(kept), row_count=None)
 
     def none(self) -> pa.Table:
         """No rows, of all columns."""
@@ -172,7 +185,9 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
             raise NotHereError(f"{len(files)} files, or some that lie elsewhere")
         rows = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
         schema = StructType.fromJson(json.loads(table.schema().to_json()))
-        return TableHere(folder, int(table.version()), schema, files, rows, _writable(table, schema), str(about.id))
+        return TableHere(
+            folder, int(table.version()), schema, files, rows, _writable(table, schema), str(about.id), added
+        )
 
 
 def opened(folder: Path, version: int | None = None) -> DeltaTable:

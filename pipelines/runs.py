@@ -183,7 +183,7 @@ def _of_run(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """The records of a run in no order: those of the columns `names` (the first is `run_id`) that the table has."""
     try:
-        table = table_here(spark, warehouse.runs)
+        table = table_here(spark, warehouse.runs).near("run_id", run_id)
         there = [name for name in names if name in table.schema.names]
         found = table.rows_with(there, pa.array([run_id]), RECORDS)
         for name in _INTERVAL:

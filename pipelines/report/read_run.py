@@ -22,6 +22,7 @@ from pipelines.report.facts import (
     SampleFacts,
     StageFacts,
 )
+from pipelines.runs import NUMBER
 from pipelines.warehouse import Warehouse, exists
 
 REASONS_SHOWN = 12
@@ -59,8 +60,9 @@ def read_run(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: st
 
 
 def run_facts(rows: Iterable[Row]) -> RunFacts:
-    """Fold the rows of one run (times in microseconds) into its facts; later attempts win, stage by stage."""
-    ordered = sorted(rows, key=lambda row: row["finished_at"] or row["started_at"] or 0)
+    """Fold the rows of one run (times in microseconds) into its facts; later attempts win, stage by stage. Which one is
+    later the numbers of the records say; records of earlier versions have none, and are in the order of their ends."""
+    ordered = sorted(rows, key=_place)
     attempts: dict[str, list[Row]] = {}
     for row in ordered:
         attempts.setdefault(row["stage"], []).append(row)
@@ -83,6 +85,10 @@ def run_facts(rows: Iterable[Row]) -> RunFacts:
         stages=tuple(_stage(row, len(attempts[row["stage"]])) for row in last),
         checks=tuple(check for row in last for check in checks_of(row["stage"], row["checks"])),
     )
+
+
+def _place(row: Row) -> tuple[int, int]:
+    return row.asDict().get(NUMBER) or 0, row["finished_at"] or row["started_at"] or 0
 
 
 def checks_of(stage: str, checks: str | None) -> tuple[CheckFacts, ...]:

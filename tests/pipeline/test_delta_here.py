@@ -14,6 +14,7 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pipelines import delta_here
 from pipelines.delta_here import CHANGE, NotHereError, append_here, commit_infos, table_here
@@ -239,3 +240,23 @@ def test_appending_beside_spark(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(row["more"] or 0 for row in found.collect()) == [0] * 8 + [5]
     with pytest.raises(NotHereError):
         append_here(spark, str(tmp_path / "none"), more)
+
+
+def test_files_that_may_hold_a_text(spark: SparkSession, tmp_path: Path) -> None:
+    """Whoever wrote the bounds, and wherever they were cut off: no row is passed over, and other files mostly are."""
+    long = "scheduled__2026-01-01T00:00:00+00:00 "
+    texts = ["", "a", "é", "\U0001f600", long, *(f"{long}{tail}" for tail in ("a", "é", "\U0001f600", "z" * 90)), None]
+    path = str(tmp_path / "t")
+    schema = StructType([StructField("text", StringType()), StructField("n", LongType())])
+    for number, text in enumerate(texts):
+        spark.createDataFrame([(text, number)], schema).write.format("delta").mode("append").save(path)
+        append_here(spark, path, pa.table({"text": pa.array([text], pa.string()), "n": pa.array([-number])}))
+    table = table_here(spark, path)
+    read = []
+    for text in texts[:-1]:
+        near, values = table.near("text", str(text)), pa.array([text])
+        assert bag(near.rows_with(["text", "n"], values, MANY)) == bag(table.rows_with(["text", "n"], values, MANY))
+        read.append(len(near.files))
+    assert len(table.near("text", "none of them").files) <= 2  # those of the NULL
+    assert table.near("nothing", "a").files == table.files
+    assert max(read) < len(table.files)
