@@ -2,18 +2,26 @@
 
 `strong`: once the watermark has passed its end, so that no event that keeps the contract's latency can change it;
 `middle`: when a run asks for it, and corrected by every revision; `weak`: when a run asks for it, and left at that.
-The watermark is the newest event time of a version of the source, less the contract's latency: a function of the
-version and the contract, whatever the clock says. (CEDR: Barga et al. 2007, section 2.)
+The watermark is the newest event time of a version of the source, less the contract's latency; events later than the
+commit of the version and `maxFuture` of the contract are passed over. It is a function of the version and the contract,
+whatever the clock says. (CEDR: Barga et al. 2007, section 2.)
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from pipelines import quarantine as q
+from pipelines.runs import moment
 from pipelines.steps.run import Run
 from pipelines.warehouse import read_at
-from pipelines.watermark import BEGINNING
+from pipelines.watermark import BEGINNING, future_limit
+
+FUTURE = "future_events"
+"""The verdict that names events of the far future."""
 
 
 def last_ready(run: Run, version: int) -> int | None:
@@ -25,12 +33,44 @@ def last_ready(run: Run, version: int) -> int | None:
 
 
 def time_of(run: Run, version: int) -> int:
-    """How far time has come in a version of the source, microseconds: the newest good row's, less what `strong` waits
-    for late ones; where there is no good row, not at all."""
-    source = read_at(run.spark, run.warehouse.source(run.contract.name), version)
-    good = q.good_rows(q.annotate(source, run.contract.rules, unique=False))
-    newest = good.agg(sf.max(sf.unix_micros(q.column(run.contract.event_time)))).collect()[0][0]
+    """The watermark of a version of the source, microseconds: the newest event time of its good rows, of those that are
+    not too far in the future, less the lateness that `strong` waits for; where there is no such row, not at all.
+    Raises StepOrderError, as `future_limit`."""
+    time = q.column(run.contract.event_time)
+    past = _good(run, version).where(time <= sf.timestamp_micros(sf.lit(limit_of(run, version))))
+    newest = past.agg(sf.max(sf.unix_micros(time))).collect()[0][0]
     return BEGINNING if newest is None else int(newest) - run.lateness
+
+
+def limit_of(run: Run, version: int) -> int:
+    """As `future_limit`, of the run's source."""
+    return future_limit(
+        run.spark, run.warehouse.source(run.contract.name), version, run.contract.future_us
+    )  # fmt: skip
+
+
+def future_events(run: Run, version: int) -> dict[str, Any]:
+    """The verdict that names the good rows of a version which the watermark passes over: how many, up to which time.
+    They stay in the source, and count in the windows they are in."""
+    limit, time = limit_of(run, version), q.column(run.contract.event_time)
+    future = _good(run, version).where(time > sf.timestamp_micros(sf.lit(limit)))
+    rows, newest = future.agg(sf.count(sf.lit(1)), sf.max(sf.unix_micros(time))).collect()[0]
+    observed = f"{rows:,} row{'s' * (rows != 1)}" + (f" up to {_moment(newest)}" if rows else "")
+    expected = f"no event after {_moment(limit)}: `maxFuture` after the commit of version {version}"
+    return {"check": FUTURE, "column": run.contract.event_time, "success": not rows, "observed": observed,
+            "expected": expected}  # fmt: skip
+
+
+def _good(run: Run, version: int) -> DataFrame:
+    source = read_at(run.spark, run.warehouse.source(run.contract.name), version)
+    return q.good_rows(q.annotate(source, run.contract.rules, unique=False))
+
+
+def _moment(micros: int) -> str:
+    try:
+        return f"{moment(micros):%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, ValueError):
+        return "a time after the year 9999"
 
 
 def ready(windows: range, last: int | None) -> range:

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from cep_core.building import MAX_DURATION
 from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
 from cep_core.schema import EventSchema
 from cep_core.yaml_source import Source
 from pipelines.contract_document import load_document
-from pipelines.contract_properties import misspelt, replaces
+from pipelines.contract_properties import MAX_FUTURE_US, duration, misspelt, replaces
 from pipelines.contract_rules import Rule, rules_of, spark_type
 from pipelines.contract_values import same_name
 from pipelines.errors import ContractErrors
@@ -31,10 +30,6 @@ TYPE_COLUMN = "event_type"
 """What events of one constant type are given, to tell it."""
 ID_COLUMN = "event_id"
 """What events are given whose id is no column of their table."""
-MICROSECONDS = {
-    "s": 10**6, "second": 10**6, "min": 60 * 10**6, "minute": 60 * 10**6, "h": 3600 * 10**6, "hour": 3600 * 10**6,
-    "d": 86400 * 10**6, "day": 86400 * 10**6, "w": 7 * 86400 * 10**6, "week": 7 * 86400 * 10**6,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,9 +46,11 @@ class Column:
 class Contract:
     """One table's promises. `key`: primary key columns in order; `constant_type`: the type of every event, where no
     column says it; `made_id`: whether an event's id is made of the key's values; `lateness_us`: microseconds, None when
-    not said; `tolerance`: the share (0..1) of quarantined rows a run accepts; `replaces`: whether a delivered row
-    replaces the row that has its key; `null_words`: the words that mean NULL in files, of the columns that it declares
-    any for; `fingerprint`: 16 hex digits of all that decides which rows pass."""
+    not said; `max_future_us`: how far after its commit an event may lie and still move the watermark, microseconds,
+    None when not said; `ahead_us`: what is added to that for a table whose events lie ahead by nature;
+    `tolerance`: the share (0..1) of quarantined rows a run accepts; `replaces`: whether a delivered row replaces the
+    row that has its key; `null_words`: the words that mean NULL in files, of the columns that it declares any for;
+    `fingerprint`: 16 hex digits of all that decides which rows pass and which move the watermark."""
 
     name: str
     version: str
@@ -65,6 +62,8 @@ class Contract:
     constant_type: str | None = None
     made_id: bool = False
     lateness_us: int | None = None
+    max_future_us: int | None = None
+    ahead_us: int = 0
     tolerance: float = 0.0
     replaces: bool = False
     null_words: Words = field(default_factory=dict, hash=False)
@@ -73,8 +72,15 @@ class Contract:
 
     @property
     def fingerprint(self) -> str:
-        told = repr((self.name, self.columns, self.rules, self.key, sorted(self.roles.items())))
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        told: tuple[object, ...] = (self.name, self.columns, self.rules, self.key, sorted(self.roles.items()))
+        if self.max_future_us is not None:
+            told = (*told, self.max_future_us)
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+
+    @property
+    def future_us(self) -> int:
+        """How far after its commit an event may lie and still move the watermark, microseconds."""
+        return (MAX_FUTURE_US if self.max_future_us is None else self.max_future_us) + self.ahead_us
 
     @property
     def event_time(self) -> str:
@@ -142,7 +148,8 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         roles=roles,
         types=_types(roles, rules) if constant is None else (constant,),
         constant_type=constant,
-        lateness_us=_lateness(document, source, errors),
+        lateness_us=duration(document, source, ("latency", "ly"), errors),
+        max_future_us=duration(document, source, ("maxFuture",), errors),
         tolerance=_tolerance(document, source, errors),
         replaces=replaces(document, source, errors),
         null_words=null_words_of(document, source, errors),
@@ -247,27 +254,6 @@ def _types(roles: Mapping[str, str], rules: tuple[Rule, ...]) -> tuple[str, ...]
     for rule in rules:
         if rule.kind == "in_set" and rule.columns == (roles.get("event_type"),):
             return tuple(str(value) for value in rule.values)
-    return None
-
-
-def _lateness(document: Document, source: Source, errors: list[TrendlakeError]) -> int | None:
-    for index, level in enumerate(document.sla_properties):
-        if level.property.lower() not in ("latency", "ly"):
-            continue
-        unit = (level.unit or "d").lower()
-        factor = MICROSECONDS.get(unit, MICROSECONDS.get(unit.removesuffix("s")))
-        if factor is None:
-            place = source.place(("slaProperties", index, "unit"))
-            errors.append(BadValueError(f"unknown unit '{level.unit}'", place=place, hint="s, min, h, d or w"))
-        elif isinstance(level.value, bool) or not isinstance(level.value, int | float) or level.value < 0:
-            place = source.place(("slaProperties", index, "value"))
-            errors.append(BadValueError("latency is a number, 0 or more", place=place))
-        else:
-            if not level.value * factor <= MAX_DURATION:  # more, infinite or no number
-                place = source.place(("slaProperties", index, "value"))
-                errors.append(BadValueError("latency is 10,000 years at most", place=place))
-                return None
-            return round(level.value * factor)
     return None
 
 

@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from cep_core.building import MAX_DURATION
 from cep_core.errors import BadValueError, TrendlakeError
 from cep_core.yaml_source import Path_, Source
 from pipelines.odcs import Document
@@ -19,7 +20,7 @@ Level = Literal["table", "column", "service level"]
 PROPERTIES: Mapping[Level, tuple[str, ...]] = {
     "table": ("eventType", "quarantineTolerance", "corrections", "nullWords"),
     "column": ("eventRole", "nullWords", "appliesTo"),
-    "service level": ("latency",),
+    "service level": ("latency", "maxFuture"),
 }
 """The properties that are read, by the place where they are: `customProperties` of the table, `customProperties` of a
 column, `slaProperties` of the contract."""
@@ -34,6 +35,12 @@ SERVICE_LEVELS = (
 CLOSE = 0.75
 """How alike two names are (`difflib`'s ratio) of which one is taken for a misspelling of the other."""
 CORRECTIONS = ("replace",)
+MICROSECONDS = {
+    "s": 10**6, "second": 10**6, "min": 60 * 10**6, "minute": 60 * 10**6, "h": 3600 * 10**6, "hour": 3600 * 10**6,
+    "d": 86400 * 10**6, "day": 86400 * 10**6, "w": 7 * 86400 * 10**6, "week": 7 * 86400 * 10**6,
+}  # fmt: skip
+MAX_FUTURE_US = MICROSECONDS["d"]
+"""How far in the future an event may lie and move the watermark, where the contract does not say."""
 
 
 def misspelt(document: Document, source: Source) -> Iterator[TrendlakeError]:
@@ -56,6 +63,29 @@ def replaces(document: Document, source: Source, errors: list[TrendlakeError]) -
         hint = "without the property, ingest refuses a known key with other values"
         errors.append(BadValueError(f"corrections is 'replace', not {custom.value!r}", place=place, hint=hint))
     return False
+
+
+def duration(
+    document: Document, source: Source, names: Sequence[str], errors: list[TrendlakeError]
+) -> int | None:  # fmt: skip
+    """The service level with one of `names`, microseconds; None where the contract does not have it."""
+    for index, level in enumerate(document.sla_properties):
+        if level.property.lower() not in {name.lower() for name in names}:
+            continue
+        unit = (level.unit or "d").lower()
+        factor = MICROSECONDS.get(unit, MICROSECONDS.get(unit.removesuffix("s")))
+        if factor is None:
+            place = source.place(("slaProperties", index, "unit"))
+            errors.append(BadValueError(f"unknown unit '{level.unit}'", place=place, hint="s, min, h, d or w"))
+            continue
+        place = source.place(("slaProperties", index, "value"))
+        if isinstance(level.value, bool) or not isinstance(level.value, int | float) or level.value < 0:
+            errors.append(BadValueError(f"{names[0]} is a number, 0 or more", place=place))
+        elif not level.value * factor <= MAX_DURATION:  # more, infinite or no number
+            errors.append(BadValueError(f"{names[0]} is 10,000 years at most", place=place))
+        else:
+            return round(level.value * factor)
+    return None
 
 
 def _problem(level: Level | None, name: str) -> tuple[str, str] | None:

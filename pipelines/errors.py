@@ -84,7 +84,7 @@ class ResultsTypeError(TrendlakeError):
 
 
 class StepOrderError(TrendlakeError):
-    """A step was asked for before the step it needs has succeeded for that run."""
+    """The step before has not succeeded for that run, or its record is based on something else than this step is."""
 
     code = "STEP_ORDER"
 

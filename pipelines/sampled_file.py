@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -51,5 +52,7 @@ class FileOfEvents:
         inside = within | ~self.timed
         found = Counter(self.contract.rules[number].name for number in parted.broken[inside & ~good].tolist())
         events = events_of(self.table.filter(arrow(inside & good)), self.contract, self.plan)
-        newest = int(self.times[good & self.timed].max(initial=start)) - self.lateness
+        # as if the file were ingested now
+        limit = time.time_ns() // 1000 + self.contract.future_us
+        newest = int(self.times[good & self.timed & (self.times <= limit)].max(initial=start)) - self.lateness
         return Taken(events, int(np.count_nonzero(inside)), dict(found), parted.unjudged, min(end, newest))

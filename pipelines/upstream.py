@@ -43,7 +43,7 @@ def source_contract(project: Project, source: str, readers: tuple[str, ...] = ()
     read = source_contract(project, str(pattern.source), (*readers, name))
     plan = compile_plan(pattern, read.event_schema())
     keeps = results_contract(project.contract_path(contract_name(plan)), plan, name)
-    return resubscribed(keeps, plan, read.lateness_us)
+    return resubscribed(keeps, plan, read)
 
 
 def upstream(source: str) -> str | None:
@@ -61,11 +61,12 @@ def missing(warehouse: Warehouse, source: str) -> SourceMissingError:
     return SourceMissingError(f"the source '{source}' is not in the warehouse: {path}", hint=hint)
 
 
-def resubscribed(results: Contract, plan: AnyPlan, lateness_us: int | None) -> Contract:
-    """The results of `plan` as a source of events. `lateness_us`: of the plan's own source.
+def resubscribed(results: Contract, plan: AnyPlan, read: Contract) -> Contract:
+    """The results of `plan` as a source of events. `read`: the contract of the plan's own source.
 
-    Late events of that source change windows that end up to `lateness_us` before its newest event; the newest window
-    has begun by then and ends a length later. So a result is late by no more than both together. Raises ProjectError
+    Late events of that source change windows that end up to its lateness before its newest event; the newest window
+    has begun by then and ends a length later. So a result is late by no more than both together, and as far in
+    the future: a window ends up to a length after the event that begins it. Raises ProjectError
     where a column has the name of one that every event has.
     """
     columns = tuple(
@@ -80,7 +81,7 @@ def resubscribed(results: Contract, plan: AnyPlan, lateness_us: int | None) -> C
             f"the results of '{results.name}' cannot be a source: they have a column '{taken[0]}' of their own",
             hint="give it another name there",
         )
-    late = None if lateness_us is None else lateness_us + plan.windows.within
+    late = None if read.lateness_us is None else read.lateness_us + plan.windows.within
     return replace(
         results,
         name=f"{PUBLISHED}{results.name}",
@@ -95,6 +96,8 @@ def resubscribed(results: Contract, plan: AnyPlan, lateness_us: int | None) -> C
         types=(results.name,),
         constant_type=results.name,
         lateness_us=late,
+        max_future_us=read.max_future_us,
+        ahead_us=read.ahead_us + plan.windows.within,
     )
 
 

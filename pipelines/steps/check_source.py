@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from pipelines import quarantine as q
+from pipelines.consistency import future_events
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
 from pipelines.errors import ToleranceError
@@ -45,6 +46,8 @@ def check_source(run: Run) -> Record:
         refuse_other_types(run)
         inside = q.in_range(run.contract, *run.span)
         _split_and_judge(run, source.where(inside), source.where(~inside), record)
+        if run.needs_watermark:
+            record.checks.append(future_events(run, record.source_version))
         _within_tolerance(run, record)
     return record
 

@@ -11,6 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipelines import quarantine as q
 from pipelines.commits import recent_commits
+from pipelines.consistency import limit_of
 from pipelines.cut import Cut, likely
 from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
 from pipelines.files import Files, Span, plain_files
@@ -163,7 +164,8 @@ def reached(run: Run, checked: Mapping[str, Any]) -> int | None:
     if not run.plan.waits or not run.windows:
         return None
     good = q.keeping(_source(run, checked), run.contract.rules)
-    return watermark(good, run.contract.event_time, run.span, run.lateness)
+    limit = limit_of(run, int(checked["source_version"]))
+    return watermark(good, run.contract.event_time, run.span, run.lateness, limit)
 
 
 def computed(

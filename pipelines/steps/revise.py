@@ -20,9 +20,9 @@ from pyspark.sql import functions as sf
 
 from pipelines import quarantine as q
 from pipelines.commits import told_late
-from pipelines.consistency import time_of
+from pipelines.consistency import future_events, time_of
 from pipelines.delta_here import NotHereError
-from pipelines.errors import BusyTableError, ToleranceError
+from pipelines.errors import BusyTableError, StepOrderError, ToleranceError
 from pipelines.expecting import verdicts
 from pipelines.results_contract import contract_name, results_contract
 from pipelines.results_types import refuse_other_types
@@ -93,6 +93,8 @@ def _revised(run: Run, record: Record) -> bool:
     if task.reason is None and task.after == task.version and not task.due:
         record.checks.append(verdict("revision", True, f"nothing new since version {task.version}", "change feed"))
         return True
+    if run.needs_watermark:
+        record.checks.append(future_events(run, task.version))
     with suppress(NotHereError):
         return _revised_here(run, ledger, task, record)
     kept: list[DataFrame] = []
@@ -178,6 +180,8 @@ def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
         return ()
     try:
         passed = min(time_of(run, task.after), time_of(run, task.version))
+    except StepOrderError:  # the older one's log entry is gone
+        return task.published
     except (PySparkException, Py4JJavaError) as error:
         if lost(error) is None:
             raise

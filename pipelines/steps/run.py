@@ -63,6 +63,11 @@ class Run:
         return self.contract.lateness_us or 0 if self.pattern.consistency == "strong" else 0
 
     @property
+    def needs_watermark(self) -> bool:
+        """Whether the rows of the run, or which of them are published, depend on the source's watermark."""
+        return self.plan.waits or self.pattern.consistency == "strong"
+
+    @property
     def span(self) -> tuple[int, int]:
         """The half-open time range the windows need; empty when there are none."""
         if not self.windows:

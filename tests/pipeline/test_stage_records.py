@@ -5,19 +5,25 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from pipelines import runs
+from pipelines.commits import recent_commits
 from pipelines.errors import StepOrderError
 from pipelines.ingest import create_source
+from pipelines.report.read_run import read_run
+from pipelines.runs import BASIS, NUMBER
+from pipelines.steps.revise import revise
 from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
-from tests.pipeline.flights import all_steps, answers
+from pipelines.table_versions import table_id
+from tests.pipeline.flights import all_steps, answers, renamed
 from tests.pipeline.signals import CONTRACT, PATTERNS, START_US, Signals, signals
 
 pytestmark = pytest.mark.spark
@@ -32,6 +38,8 @@ group_by: [place]
 within: 1 day
 """
 MINIMUM = ("minimum: 0, maximum: 9", "minimum: 3, maximum: 9")
+FUTURE = ("unit: h}]", "unit: h}, {property: maxFuture, value: 2, unit: h}]")
+DOUBLE = ("logicalType: integer, physicalType: bigint", "logicalType: number, physicalType: double")
 LATER, SOONER = ("value: 6, unit: h", "value: 3, unit: d"), ("value: 6, unit: h", "value: 1, unit: h")
 
 
@@ -100,6 +108,9 @@ def test_a_run_done_again_on_a_machine_whose_clock_is_behind(
     lake.insert(events(range(2, 3)))
     records = [step(lake.run(0, 1, "r")) for step in STEPS.values()]
     assert {record.source_version for record in records} == {2}
+    assert [record.record_number for record in records] == [5, 6, 7, 8]
+    facts = read_run(spark, lake.warehouse, "watched", "r")
+    assert (facts.source_version, facts.results_version) == (2, records[-1].results_version)
     assert trends(lake, lake.run(0, 1, "r")) == [7]
 
 
@@ -109,6 +120,7 @@ EDITS: dict[str, tuple[Edit, str]] = {
     "a rule of the contract": (lambda lake: edited(lake, MINIMUM), r"the source's contract \(fingerprint\) was"),
     "a longer latency": (lambda lake: edited(lake, LATER), "the allowed lateness was 6 h and is 72 h"),
     "a shorter latency": (lambda lake: edited(lake, SOONER), "the allowed lateness was 6 h and is 1 h"),
+    "how far in the future": (lambda lake: edited(lake, FUTURE), r"the source's contract \(fingerprint\) was"),
     "the consistency": (lambda lake: of_text(lake, STRONG.replace("strong", "middle")), "the consistency was strong"),
     "the pattern": (lambda lake: of_text(lake, STRONG.replace("n > 1", "n > 2")), "the pattern has changed"),
     "the profile's table": (lambda lake: elsewhere(lake), r"version 1 of the source was of table \S+, and is of table"),
@@ -170,3 +182,64 @@ def test_no_step_goes_on_after_an_edit(spark: SparkSession, tmp_path: Path) -> N
         if what == "the profile's table":
             STEPS["publish"](lake.run(0, 3, "r"))
     assert spark.read.format("delta").load(lake.warehouse.results("watched")).count()
+
+
+def test_records_of_an_earlier_version(spark: SparkSession, tmp_path: Path) -> None:
+    """A table without the new columns opens; a run that it tells of is made anew, as nobody knows what it was made
+    for."""
+    lake = signals(spark, tmp_path / "p", PLAIN)
+    lake.insert(events(range(3)))
+    run, old = lake.run(0, 1, "r"), StructType([item for item in runs.SCHEMA if item.name not in (NUMBER, BASIS)])
+    values = {"run_id": "r", "pattern": "watched", "stage": "check_source", "status": "succeeded", "source_version": 1}
+    values |= {"plan_hash": run.plan.hash, "checks": "[]", "finished_at": datetime(2036, 1, 1, tzinfo=UTC)}
+    values |= {name: runs.moment(us) for name, us in (("interval_from", run.start_us), ("interval_to", run.end_us))}
+    spark.createDataFrame([values], old).write.format("delta").save(lake.warehouse.runs)
+    found = runs.find(spark, lake.warehouse, "watched", "r", "check_source")
+    assert found is not None
+    assert (found["basis"], found["interval_to"]) == (None, run.end_us)
+    with pytest.raises(StepOrderError, match=r"check_source of watched, run r: .* earlier version of Trendlake"):
+        STEPS["compute"](run)
+    records = [STEPS[name](lake.run(0, 1, "r")) for name in STEPS]
+    assert trends(lake, run) == [7]
+    newest = runs.find(spark, lake.warehouse, "watched", "r", "check_source")
+    assert newest is not None
+    assert (newest["record_number"], newest["basis"]) == (records[0].record_number, records[0].basis)
+    for record in (*records, revise(renamed(run, "revision"))):
+        assert record.basis is not None
+        assert record.basis.source_table == table_id(spark, lake.source)
+    notes = [commit.note for commit in recent_commits(spark, lake.warehouse.results("watched")) if commit.note]
+    assert [note["source_table"] for note in notes] == [table_id(spark, lake.source)]
+
+
+SECOND = """\
+name: second
+source: results/watched
+pattern: watched w+
+return: {sum: SUM(w.most)}
+within: 1 day
+consistency: strong
+"""
+
+
+def test_a_contract_upstream(spark: SparkSession, tmp_path: Path) -> None:
+    """A pattern over another's results: their contract, and its latency, follow from that pattern's source."""
+    lake = signals(spark, tmp_path / "p", PLAIN.replace("COUNT(*)", "COUNT(*), most: MAX(a.price)"))
+    patterns = lake.project.patterns
+    patterns.mkdir(parents=True)
+    shutil.copy(lake.pattern, patterns / "watched.yaml")
+    (patterns / "second.yaml").write_text(SECOND)
+    lake.insert(events(range(0, 90, 3)))
+    all_steps(lake.run(0, 4, "first"))
+    second = replace(lake, pattern="second")
+    for name in list(STEPS)[:3]:
+        STEPS[name](second.run(0, 2, "r"))
+    for edit, expected in (
+        (LATER, "the allowed lateness was 30 h and is 96 h"),
+        (DOUBLE, "pattern has changed|contract"),
+    ):
+        edit_contract(lake, edit)
+        for name in list(STEPS)[1:]:
+            with pytest.raises(StepOrderError, match=expected):
+                STEPS[name](second.run(0, 2, "r"))
+    edit_contract(lake)
+    STEPS["publish"](second.run(0, 2, "r"))

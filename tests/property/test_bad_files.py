@@ -284,9 +284,10 @@ def test_rules_that_are_refused(spoilt: Project, rule: dict[str, Any], words: st
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), 1e300, -1, "x"])
-def test_lateness_has_an_end(spoilt: Project, value: Any) -> None:
+@pytest.mark.parametrize("level", ["latency", "maxFuture"])
+def test_lateness_has_an_end(spoilt: Project, level: str, value: Any) -> None:
     contract = read(ROOT / "data_contracts/trades.yaml")
-    contract["slaProperties"] = [{"property": "latency", "value": value, "unit": "d"}]
+    contract["slaProperties"] = [{"property": level, "value": value, "unit": "d"}]
     assert told(spoilt, "contract", "trades", spoilt_files.as_json(contract))
 
 
