@@ -1,0 +1,48 @@
+"""What a record says that a stage was based on: it is read back as it was, and every difference has a name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.basis import Basis, differences
+
+WINDOWS = st.none() | st.tuples(st.integers(-9, 9), st.integers(0, 9)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+BASES = st.builds(
+    Basis,
+    contract=st.sampled_from(["a", "b"]),
+    lateness=st.integers(0, 2).map(lambda hours: hours * 3_600_000_000),
+    consistency=st.sampled_from([None, "strong", "middle"]),
+    windows=WINDOWS,
+    computed=WINDOWS,
+    source_version=st.none() | st.integers(0, 3),
+    source_table=st.sampled_from([None, "x", "y"]),
+    versions=st.none() | st.dictionaries(st.sampled_from(["engine", "contract"]), st.integers(1, 3)),
+)
+
+
+@given(BASES)
+def test_it_is_read_back_as_it_was(basis: Basis) -> None:
+    stored = json.loads(json.dumps(basis.as_json()))
+    assert Basis.from_json(stored) == basis
+    assert Basis.from_json({**stored, "of a later version": 1}) == basis
+
+
+@given(BASES, BASES)
+def test_each_difference_has_a_name(recorded: Basis, present: Basis) -> None:
+    """`computed` may differ: it is what the later step takes over. An empty range is an empty range."""
+
+    def plain(basis: Basis) -> Basis:
+        low, high = basis.windows or (0, 0)
+        return replace(basis, computed=None, windows=(low, high) if low < high else None, versions=basis.versions or {})
+
+    told = differences(recorded, present)
+    assert bool(told) == (plain(recorded) != plain(present))
+    names = [
+        item.name for item in fields(Basis) if getattr(plain(recorded), item.name) != getattr(plain(present), item.name)
+    ]
+    assert len(told) == len(names)
+    assert differences(recorded, replace(recorded, computed=present.computed)) == []
