@@ -12,7 +12,7 @@ from tests.own_source import FALLING, start, told
 
 ROWS = """\
 id,at,company,price
-t1,2026-01-05T09:00:00,A,10
+t1,2026-01-05T09:00:05,A,10
 t2,2026-01-05T09:00:01Z,A,9
 t3,2026-01-05 09:00:02,A,8.5
 t4,2026-01-05T09:01:03,B,7
@@ -92,3 +92,32 @@ def test_a_rule_that_is_not_judged_here_is_named(project: Path) -> None:
     found = as_json("--events", project / "trades.csv")
     assert found["unjudged"] == ["company_pattern", "far"]
     assert found["broken"] == {"paid": 3, "id_required": 1}
+
+
+SILENT = """\
+name: falling
+source: trades
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [r]
+arcs:
+  - {from: p, to: q, when: "e.price > 0", set: {n: n + 1}}
+  - {from: q, to: r, at: window_end}
+partition_by: [company]
+within: 1 minute
+"""
+
+
+def test_an_event_of_the_far_future_does_not_end_windows(project: Path) -> None:
+    """As in a run (`maxFuture`): what waits for time to come waits for an event that is not too far ahead."""
+    (project / "conf" / "patterns" / "falling.yaml").write_text(SILENT)
+    interval = ("--from", "2026-01-05T09:00", "--to", "2026-01-05T09:05")
+    found = []
+    for last in ("2026-01-05T09:00:20", "2999-01-05T09:00:00", "2026-01-05T09:02:00"):
+        file = project / "more.csv"
+        file.write_text(
+            f"id,at,company,price\nt1,2026-01-05T09:00:05,A,10\nt2,2026-01-05T09:00:10,A,9\nt3,{last},A,8\n"
+        )
+        found.append({row["first"] for row in as_json("--events", file, *interval)["rows"]})
+    assert found == [set(), set(), {"t2"}]  # t2 ends what t1 began
