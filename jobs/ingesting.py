@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,14 +14,21 @@ from jobs.running import find_place, session
 from jobs.times import manual_run_id
 from pipelines.errors import ProjectError
 
+if TYPE_CHECKING:
+    from pipelines.ingest import Taken
+
 SOURCES = ("flights",)
 """Sources that bring their own data."""
 
 
-def ingest_files(source: str, files: list[Path], profile: str | None, project_dir: Path | None) -> dict[str, Any]:
-    """Bring files into the table of `source`, one delivery each; a file that is there already is passed over.
+def ingest_files(
+    source: str, files: list[Path], profile: str | None, project_dir: Path | None, *, again: bool
+) -> dict[str, Any]:  # fmt: skip
+    """Bring files into the table of `source`, one delivery each; a file that is there already is passed over, or, with
+    `again`, compared like any other.
 
-    Raises SourceFileError before anything is written.
+    Raises SourceFileError before anything is written, DeliveryError for a file that may not be taken: those before it
+    are.
     """
     place = find_place(project_dir, profile)
 
@@ -31,21 +38,48 @@ def ingest_files(source: str, files: list[Path], profile: str | None, project_di
 
     contract = load_contract(place.project.contract_path(source))
     tables = [(path, read_file(path, contract, others=False)) for path in files]
-    records = []
-    new = 0
+    records: list[dict[str, Any]] = []
+    told: list[Taken] = []
     with session(place, f"trendlake ingest {source}") as spark:
         for path, table in tables:
             record = ingest(
                 spark, place.warehouse, contract, [table], feed=feed_of(path), run_id=manual_run_id("ingest"),
+                again=again, progress=lambda _, taken: told.append(taken),
             )  # fmt: skip
-            records.append({"file": path, **of_record(record)})
-            new += record.rows_inserted or 0
-            told = "" if record.rows_inserted else "  (there already)"
-            typer.echo(f"  {path}  {table.num_rows:,} rows{told}")
+            records.append({"file": path, **of_record(record), **_counts(told[-1])})
+            typer.echo(f"  {path}  {in_words(told[-1])}")
+    _next(source, told)
     typer.echo(f"{source}: {record.rows_out:,} rows in the table, version {record.source_version}")
-    if new:
+    if any(taken.new or taken.replaced for taken in told):
         tell_of(place.project, source)
     return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}
+
+
+def in_words(taken: Taken) -> str:
+    """What became of a delivery: `3,049 rows: 50 new, 2,999 there already`."""
+    rows = "1 row" if taken.rows == 1 else f"{taken.rows:,} rows"
+    if taken.again:
+        return f"{rows}  (there already: this delivery has been ingested before)"
+    counts = {
+        "new": taken.new, "replaced": taken.replaced, "there already": taken.there,
+        "older than the row that is there": taken.older,
+    }  # fmt: skip
+    said = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "nothing new"
+    return f"{rows}: {said}{f'; {taken.broken}' if taken.broken.rows else ''}"
+
+
+def _counts(taken: Taken) -> dict[str, Any]:
+    return {
+        "there": taken.there,
+        "older": taken.older,
+        "broken": dict(taken.broken.rules),
+        "ingested_before": taken.again,
+    }
+
+
+def _next(source: str, told: list[Taken]) -> None:
+    if any(taken.broken.rows for taken in told):
+        typer.echo(f"  rows that break the contract: trendlake quarantine show {source}")
 
 
 def ingest_source(source: str, profile: str | None, project_dir: Path | None) -> dict[str, Any]:
@@ -62,8 +96,11 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
     deliveries = list(flights.deliveries(table))
     typer.echo(f"{source}: {table.num_rows:,} rows in {len(deliveries)} deliveries")
 
-    def progress(number: int, rows: int, new: bool) -> None:
-        typer.echo(f"  delivery {number:>2}/{len(deliveries)}  {rows:>7,} rows{'' if new else '  (there already)'}")
+    told: list[Taken] = []
+
+    def progress(number: int, taken: Taken) -> None:
+        told.append(taken)
+        typer.echo(f"  delivery {number:>2}/{len(deliveries)}  {in_words(taken)}")
 
     from pipelines.ingest import ingest
 
@@ -72,6 +109,7 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
             spark, place.warehouse, contract, deliveries, feed=flights.FEED, run_id=manual_run_id("ingest"),
             progress=progress,
         )  # fmt: skip
+    _next(source, told)
     typer.echo(
         f"{source}: {record.rows_out:,} rows in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"

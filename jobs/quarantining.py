@@ -30,6 +30,7 @@ def show(
     from pyspark.sql import functions as sf
 
     from pipelines.repair import newest, open_rows
+    from pipelines.runs import judged_version
 
     place, contract = _source(source, profile, folder)
     if out is not None:
@@ -43,11 +44,19 @@ def show(
         counts = Counter({row["rule"]: row["count"] for row in found.groupBy("rule").count().orderBy("rule").collect()})
         ordered = found.orderBy("rule", ID)
         rows = (ordered if as_json or out is not None else ordered.limit(limit)).toArrow()
+        judged = judged_version(spark, place.warehouse, source)
     if out is not None:
         _write(rows, out)
     if as_json:
-        return {"source": source, "version": version, "open": dict(counts), "rows": rows.to_pylist(), "out": out}
+        about = {"source": source, "version": version, "judged_version": judged, "open": dict(counts)}
+        return {**about, "rows": rows.to_pylist(), "out": out}
     _print(contract, version, counts, rows.slice(0, limit).to_pylist(), out)
+    if judged < version:
+        which = f"version {version} is" if judged + 1 == version else f"versions {judged + 1} to {version} are"
+        console.print(
+            f"{which} not judged yet: the next run or revision of a pattern that reads {source} does that",
+            soft_wrap=True,
+        )
     return None
 
 
@@ -94,7 +103,7 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
         if count:
             console.print(f"{count:>9,}  {words}")
     console.print(f"{left:>9,}  quarantined rows are open")
-    patterns = _patterns_of(place, source)
+    patterns = patterns_of(place, source)
     if not (done.repaired and tell_of(place.project, source)):
         for name in patterns:
             console.print(f"next: trendlake revise {name}", soft_wrap=True)
@@ -106,7 +115,8 @@ def _source(source: str, profile: str | None, folder: Path | None) -> tuple[Plac
     return place, load_contract(place.project.contract_path(source))
 
 
-def _patterns_of(place: Place, source: str) -> list[str]:
+def patterns_of(place: Place, source: str) -> list[str]:
+    """The patterns that read a source."""
     from cep_core.reading import read_pattern
 
     read = ((path.stem, read_pattern(path)[0]) for path in place.project.pattern_files())

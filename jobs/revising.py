@@ -52,6 +52,10 @@ def revise_here(
     for item in record.checks:
         if item["check"] in ("revision", "stale_rows", "stale_versions"):
             typer.echo(f"{item['check'].replace('_', ' '):<14} {item['observed']}")
+        elif item["check"] == "set_apart":
+            if item["success"] is False:
+                see = f"trendlake quarantine show {record.source}"
+                typer.echo(f"{'set apart':<14} {item['observed']}: {see}")
         elif item["success"] is False:
             typer.echo(f"{'':<14} {item['check']}: {item['observed']}")
     changes = f"{record.rows_inserted:,} inserted, {record.rows_updated:,} updated, {record.rows_deleted:,} retracted"

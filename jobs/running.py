@@ -93,6 +93,12 @@ def broken(record: Record) -> list[str]:
     return [f"{item['check']}: {item['observed']}" for item in record.checks if item["success"] is False]
 
 
+def set_apart_of(record: Record) -> str:
+    """`5 set apart (id_unique)`; empty where no row was."""
+    checks = (item for item in record.checks if item["check"] == "set_apart")
+    return next((item["observed"] for item in checks if item["success"] is False), "")
+
+
 def changed(record: Record) -> bool:
     """Whether a publication or a revision has made a new version of the results."""
     return any((record.rows_inserted, record.rows_updated, record.rows_deleted))
@@ -103,7 +109,7 @@ def summary(record: Record) -> str:
     if record.stage == "check_source":
         return (
             f"{record.source} at version {record.source_version}: {record.rows_in:,} rows in, "
-            f"{record.rows_quarantined:,} quarantined"
+            f"{set_apart_of(record) or 'none set apart'}"
         )
     if record.stage == "compute":
         return f"{record.windows:,} windows, {record.rows_out:,} result rows staged"

@@ -13,10 +13,14 @@ from jobs.outcome import guarded
 new = typer.Typer(help="Write a first contract or pattern.", no_args_is_help=True, rich_markup_mode=None)
 
 
+source_app = typer.Typer(help="Change the rows of a source.", no_args_is_help=True, rich_markup_mode=None)
+
+
 def add_source_words(app: typer.Typer) -> None:
     for word in (init, ingest, generate):
         app.command()(word)
     app.add_typer(new, name="new")
+    app.add_typer(source_app, name="source")
 
 
 @guarded
@@ -94,10 +98,16 @@ def ingest(
         Optional[list[Path]],  # noqa: UP045
         typer.Argument(help="CSV, Parquet or JSON files; none for flights: 336,776 departures from New York in 2013."),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Compare files that were ingested before like any other.")
+    ] = False,
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
 ) -> dict[str, Any]:
-    """Load a source into its Delta table, delivery by delivery; what is there already is passed over.
+    """Load a source into its Delta table: new rows are added, corrected rows replaced, others passed over.
+
+    Rows are compared by the contract's key. A key that is there with other values is a correction: with the contract's
+    `corrections: replace` it replaces the row, without it the file is refused.
 
     Example: trendlake ingest flights
 
@@ -106,8 +116,37 @@ def ingest(
     from jobs.ingesting import ingest_files, ingest_source
 
     if files:
-        return ingest_files(source, files, profile, project_dir)
+        return ingest_files(source, files, profile, project_dir, again=again)
     return ingest_source(source, profile, project_dir)
+
+
+@source_app.command("delete")
+@guarded
+def delete_rows(
+    source: Source,
+    ids: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--ids", help="A CSV, Parquet or JSON file with the key's columns: rows of these keys."),
+    ] = None,
+    where: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--where", help="A condition on the columns, as in contracts: rows for which it is true."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many rows it would be.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Delete rows of a source in one commit, which revisions follow. Asks before it does.
+
+    Example: trendlake source delete trades --ids withdrawn.csv --dry-run
+
+    Example: trendlake source delete trades --where "company = 'A' AND price > 100" --yes
+    """
+    from jobs.deleting import delete
+
+    if (ids is None) == (where is None):
+        raise typer.BadParameter("say which rows: --ids FILE or --where CONDITION")
+    return delete(source, ids, where, profile, project_dir, dry_run=dry_run, yes=yes)
 
 
 @guarded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -167,5 +168,6 @@ def _note(text: str | None) -> Mapping[str, Any]:
     try:
         note = json.loads(text or "{}")
     except ValueError:
-        return {}
+        delivery = re.fullmatch(r"(.*) delivery (\d+)", text or "")  # as deliveries were noted before
+        return {"stage": "ingest", "feed": delivery[1], "delivery": int(delivery[2])} if delivery else {}
     return note if isinstance(note, dict) else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -143,7 +143,7 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         name=table.name,
         version=document.version,
         columns=columns,
-        rules=rules,
+        rules=tuple(_with_columns(rule, columns, roles) for rule in rules),
         key=tuple(name for _, _, name in keyed),
         roles=roles,
         types=_types(roles, rules) if constant is None else (constant,),
@@ -160,6 +160,13 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
     if errors:
         raise ContractErrors(errors)
     return contract
+
+
+def _with_columns(rule: Rule, columns: tuple[Column, ...], roles: Mapping[str, str]) -> Rule:
+    """A rule of uniqueness with what decides which row of a key counts."""
+    if rule.kind != "unique":
+        return rule
+    return replace(rule, compared=tuple(item.name for item in columns), sequence=roles.get("sequence"))
 
 
 def _columns(

@@ -94,7 +94,8 @@ class Limit:
 class Rule:
     """`values`: of in_set and not_missing; `low`/`high` with their strictness: of range, length and items (`high`
     also the divisor of multiple); `text`: the regular expression of pattern, the condition a good
-    row meets of row, whose tree is `condition`."""
+    row meets of row, whose tree is `condition`. Of unique: `compared`, the columns in which rows of one key may differ
+    (all of the contract's), and `sequence`, the column that says which of them counts."""
 
     name: str
     kind: Kind
@@ -110,6 +111,9 @@ class Rule:
     warning: bool = False
     description: str = ""
     place: Place | None = field(default=None, compare=False, repr=False)
+    # not in the text of a rule, by which contracts are told apart in stored data: columns and roles are there anyway
+    compared: tuple[str, ...] = field(default=(), repr=False)
+    sequence: str | None = field(default=None, repr=False)
 
     @property
     def quarantines(self) -> bool:

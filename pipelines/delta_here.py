@@ -87,7 +87,10 @@ class TableHere:
 
     def rows_with(self, names: Sequence[str], values: pa.Array, most: int) -> pa.Table:
         """Columns `names` of the rows whose first of them has one of `values`; NULL has itself. Raises as `rows`."""
-        return self._scan(names, lambda batch: pc.is_in(batch.column(names[0]), values), most)
+        return self._scan(
+            names, lambda batch: pc.is_in(batch.column(names[0]), values), most,
+            lambda file: _groups_within(file, names[0], values),
+        )  # fmt: skip
 
     def near(self, name: str, value: str) -> TableHere:
         """The same, with those files only that may hold rows whose text column `name` is `value`. The log's bounds may
@@ -282,6 +285,22 @@ def _groups_near(file: Any, time: str, slices: Iterable[tuple[int, int]]) -> Seq
         told = file.metadata.row_group(group).column(at).statistics
         ends = (told.min_raw, told.max_raw) if told is not None and told.has_min_max else None
         if ends is None or any(ends[0] < high and ends[1] >= low for low, high in slices):
+            found.append(group)
+    return found
+
+
+def _groups_within(file: Any, name: str, values: pa.Array) -> Sequence[int]:
+    """The row groups that may have one of `values`, texts or whole numbers, by the file's own statistics."""
+    kind = values.type
+    names = [file.schema.column(i).path for i in range(len(file.schema))]
+    if name not in names or values.null_count or not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
+        return _all_groups(file)
+    at, ends = names.index(name), pc.min_max(values).as_py()
+    found = []
+    for group in range(file.num_row_groups if len(values) else 0):
+        told = file.metadata.row_group(group).column(at).statistics
+        sure = told is not None and told.has_min_max and type(told.min) is type(ends["min"])
+        if not sure or (told.min <= ends["max"] and told.max >= ends["min"]):
             found.append(group)
     return found
 

@@ -1,7 +1,11 @@
-"""Rules of uniqueness: of the rows that share a key and break no earlier rule, the first in the order of all columns
-stays, wherever in the table they lie.
+"""Rules of uniqueness: which row counts where several share a key and break no earlier rule, wherever in the table they
+lie.
 
-Whether a row stays depends on rows outside the range that a run reads. Were it judged by the range alone, a window's
+- Where the contract names a `sequence`, the row of the highest counts; NULL is the lowest.
+- Rows that are equal in all columns of the contract count as one.
+- Where rows differ and no sequence says which counts, none does: all are set apart. What they hold never decides.
+
+Whether a row counts depends on rows outside the range that a run reads. Were it judged by the range alone, a window's
 rows would depend on how runs were cut, and a revision could not tell what a recomputation would give.
 """
 
@@ -15,18 +19,28 @@ from pyspark.sql import functions as sf
 
 from pipelines.contract_rules import Rule
 from pipelines.names import column
-from pipelines.rule_text import reason_of
+from pipelines.rule_text import reason_of, repeat_reasons
 from pipelines.twice import any_twice
 
 BROKEN = "__trendlake_broken"
-"""Column of an annotated table: the rules a row breaks, array of (rule, reason); empty for a good row."""
+"""Column of an annotated table: the rules a row breaks, array of (rule, reason, tolerated); empty for a good row.
+`tolerated`: the row repeats one that counts, and is no loss."""
 INSIDE = "__trendlake_inside"
 KEY = "__trendlake_key"
+TOP, DIFFER, NUMBER = "__trendlake_top", "__trendlake_differ", "__trendlake_number"
 
 
-def entry(rule: Rule) -> Column:
+def entry(rule: Rule, reason: Column | None = None, tolerated: Column | None = None) -> Column:
     """What `BROKEN` holds of a row that breaks `rule`."""
-    return sf.struct(sf.lit(rule.name).alias("rule"), sf.lit(reason_of(rule)).alias("reason"))
+    why = sf.lit(reason_of(rule)) if reason is None else reason
+    spared = sf.lit(False) if tolerated is None else tolerated
+    return sf.struct(sf.lit(rule.name).alias("rule"), why.alias("reason"), spared.alias("tolerated"))
+
+
+def counted_broken() -> Column:
+    """Whether an annotated row breaks a rule and counts against the contract's tolerance: one that only repeats a row
+    which counts does not."""
+    return sf.exists(BROKEN, lambda broken: ~broken["tolerated"])
 
 
 def unique_rules(rules: Sequence[Rule]) -> list[Rule]:
@@ -82,18 +96,33 @@ def _twice(frame: DataFrame, rule: Rule) -> bool:
     return not keyed.groupBy(*key).count().where(sf.col("count") > 1).isEmpty()
 
 
-def _in_order(frame: DataFrame) -> list[str]:
-    """The columns whose values have an order. Those that have none, maps and variants, are no column of a contract: of
-    rows that differ in them only, it makes no difference to a result which one is kept."""
+def _comparable(frame: DataFrame) -> list[str]:
+    """The columns whose values can be compared: not maps and variants, which are no columns of a contract."""
     kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
     return [name for name, kind in kinds.items() if not re.search(r"\b(map<|variant\b)", kind)]
 
 
 def _marked(frame: DataFrame, rule: Rule) -> DataFrame:
-    """Every row but the first of those that share the key and break nothing else gets the rule's reason."""
-    key = [column(name) for name in rule.columns]
+    """Of the rows that share the key and break nothing else, every one but that which counts gets the reason."""
+    kinds = dict(frame.dtypes)
+    every = [name for name in _comparable(frame) if name not in (BROKEN, INSIDE)]
+    values = sf.struct(*[column(name) for name in rule.compared or every])
     good = sf.size(BROKEN) == 0
-    order = [column(name).asc_nulls_first() for name in _in_order(frame) if name not in (BROKEN, INSIDE)]
-    number = sf.row_number().over(Window.partitionBy(*key, good).orderBy(*order))
-    repeated = good & has_key(rule) & (number > 1)
-    return frame.withColumn(BROKEN, sf.when(repeated, sf.array(entry(rule))).otherwise(sf.col(BROKEN)))
+    same = Window.partitionBy(*[column(name) for name in rule.columns], good)
+    rank = sf.lit(0) if rule.sequence is None else column(rule.sequence)
+    if rule.sequence is not None and kinds[rule.sequence] in ("float", "double"):
+        rank = sf.when(~sf.isnan(rank), rank)
+    ranked = frame.withColumn(TOP, rank.eqNullSafe(sf.max(rank).over(same)))
+    top = sf.when(sf.col(TOP), values)
+    order = [sf.col(TOP).desc(), *[column(name).asc_nulls_first() for name in every]]
+    ranked = ranked.withColumns(
+        {
+            DIFFER: ~sf.min(top).over(same).eqNullSafe(sf.max(top).over(same)),
+            NUMBER: sf.row_number().over(same.orderBy(*order)),
+        }
+    )
+    differ, reasons = sf.col(DIFFER), repeat_reasons(rule)
+    why = sf.when(differ, reasons.differ).when(sf.col(TOP), reasons.equal).otherwise(reasons.older)
+    repeated = good & has_key(rule) & (differ | (sf.col(NUMBER) > 1))
+    broken = sf.when(repeated, sf.array(entry(rule, why, ~differ))).otherwise(sf.col(BROKEN))
+    return ranked.withColumn(BROKEN, broken).drop(TOP, DIFFER, NUMBER)

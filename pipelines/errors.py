@@ -41,6 +41,12 @@ class SourceFileError(TrendlakeError):
     code = "SOURCE_FILE"
 
 
+class DeliveryError(TrendlakeError):
+    """A delivery that would change rows which its contract does not let it change, or that contradicts itself."""
+
+    code = "DELIVERY"
+
+
 class ToleranceError(TrendlakeError):
     """More rows break the contract than it tolerates: the run stops before it computes."""
 

@@ -1,29 +1,65 @@
 """Ingestion: deliveries of raw events into a source's Delta table, each one commit, each once.
 
-Rows land as they came, those that break the contract too: the split is made by every run that reads them, so that
-a row is judged by the contract in force and never lost.
+A delivery is compared with the table by the contract's key (`pipelines.delivery`): rows that are there are passed
+over, new rows are appended, and a known key with other values is a correction, which replaces the row where the
+contract says `corrections: replace`, and refuses the delivery where it does not.
+
+Rows land as they came, those that break the contract too: each run that reads them splits them off, by the contract in
+force. Ingestion judges what it takes as well, writes the broken rows to the quarantine and reports them.
 """
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from cep_core.buffers import arrow, repeated
+from pipelines import quarantine as q
 from pipelines.basis import Basis
+from pipelines.commits import Commit, commit_token, find_commit, known_commits
 from pipelines.contract import Contract
+from pipelines.delivery import Compared, compare, key_of, keys_in_words, without_repeats
+from pipelines.errors import DeliveryError, SourceSchemaError
 from pipelines.frames import frame_of
-from pipelines.quarantine import check_columns, column
+from pipelines.quarantine import check_columns, column, quoted
 from pipelines.runs import Record, recorded
+from pipelines.set_apart import Broken, first_broken
+from pipelines.source_rows import rows_sharing
+from pipelines.source_writes import own_commit, writing_session
 from pipelines.table_versions import table_id
-from pipelines.warehouse import FED, Warehouse, create, exists, latest_version
+from pipelines.typed import typed, typed_table
+from pipelines.warehouse import FED, Warehouse, create, exists, latest_version, with_retries
 
-Progress = Callable[[int, int, bool], None]
-"""Called after a delivery with its number from 1, its rows, and whether it was new."""
+REPLACES = "__trendlake_replaces"
+"""Column of what is merged: whether the row replaces the row of its key, or is new."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of a delivery of `rows` rows: how many are new, replace a row, are there already, are older than the
+    row that is there. `broken`: those of the rows taken that break the contract. `again`: the delivery was there
+    already, and was not looked at."""
+
+    rows: int
+    new: int = 0
+    replaced: int = 0
+    there: int = 0
+    older: int = 0
+    broken: Broken = field(default_factory=Broken)
+    again: bool = False
+
+
+Progress = Callable[[int, Taken], None]
+"""Called after a delivery with its number from 1 and what became of it."""
 
 
 def create_source(spark: SparkSession, path: str, contract: Contract) -> None:
@@ -40,32 +76,36 @@ def create_source(spark: SparkSession, path: str, contract: Contract) -> None:
 
 def ingest(
     spark: SparkSession, warehouse: Warehouse, contract: Contract, deliveries: Iterable[pa.Table], *, feed: str,
-    run_id: str, progress: Progress | None = None,
+    run_id: str, progress: Progress | None = None, again: bool = False,
 ) -> Record:  # fmt: skip
-    """Append the deliveries in their order; one that is there already, from a run before, is passed over.
+    """Bring the deliveries into the table, in their order; one that is there already, from a run before, is passed over
+    (with `again`, it is compared like any other).
 
     `feed` names the sequence of deliveries: number n of a feed is written once, whatever becomes of the process that
-    writes it (Delta keeps the last number with the commit). `feed` must change when the deliveries do.
-    Raises SourceSchemaError; NotOursError for a table that other programs write.
+    writes it. `feed` must change when the deliveries do.
+    Raises SourceSchemaError; DeliveryError, and nothing of that delivery is written; NotOursError for a table that
+    other programs write.
     """
     warehouse.refuse_foreign(contract.name)
     path = warehouse.source(contract.name)
     record = Record(run_id, None, "ingest", source=contract.name)
     with recorded(spark, warehouse, record):
         create_source(spark, path, contract)
-        check_columns(spark.read.format("delta").load(path).schema, contract)
-        there = delivered(spark, path, feed)
-        rows = written = 0
+        schema = spark.read.format("delta").load(path).schema
+        check_columns(schema, contract)
+        writer = _Writer(spark, path, tuple(schema.names), contract, feed, run_id)
+        broken = Broken()
+        record.rows_in = record.rows_inserted = record.rows_updated = 0
         for number, delivery in enumerate(deliveries, start=1):
-            new = number not in there
-            if new:
-                _append(typed(frame_of(spark, delivery), contract), path, feed, number)
-            rows += delivery.num_rows
-            written += delivery.num_rows if new else 0
+            taken = writer.take(delivery, number, warehouse.quarantine(contract.name), again=again)
+            record.rows_in += taken.rows
+            record.rows_inserted += taken.new
+            record.rows_updated += taken.replaced
+            broken += taken.broken
             if progress:
-                progress(number, delivery.num_rows, new)
-        record.rows_in = rows
-        record.rows_inserted = written
+                progress(number, taken)
+        record.rows_quarantined = broken.rows
+        record.checks = [broken.verdict()]
         record.source_version = latest_version(spark, path)
         record.basis = Basis(
             contract.fingerprint, contract.lateness_us or 0, source_version=record.source_version,
@@ -75,33 +115,148 @@ def ingest(
     return record
 
 
-def delivered(spark: SparkSession, path: str, feed: str) -> set[int]:
-    """The numbers of a feed's deliveries that the table's history tells of."""
-    notes = DeltaTable.forPath(spark, path).history().select("userMetadata").collect()
-    mark = f"{feed} delivery "
-    return {int(row[0].removeprefix(mark)) for row in notes if row[0] and row[0].startswith(mark)}
+def delivered(spark: SparkSession, path: str) -> set[tuple[str, int]]:
+    """The deliveries that the table's history tells of: feed and number."""
+    notes = (commit.note for commit in known_commits(spark, path))
+    return {(note["feed"], note["delivery"]) for note in notes if "delivery" in note}
 
 
 def feeds(spark: SparkSession, path: str) -> set[str]:
     """The feeds whose deliveries the table's history tells of; none where there is no table."""
-    if not exists(spark, path):
-        return set()
-    notes = DeltaTable.forPath(spark, path).history().select("userMetadata").collect()
-    return {match[1] for row in notes if row[0] and (match := re.fullmatch(r"(.*) delivery \d+", row[0]))}
+    return {feed for feed, _ in delivered(spark, path)} if exists(spark, path) else set()
 
 
-def typed(frame: DataFrame, contract: Contract) -> DataFrame:
-    """The contract's columns in its order and types; other columns are kept behind them."""
-    wanted = {item.name: item.type for item in contract.columns}
-    others = [column(name) for name in frame.columns if name not in wanted]
-    return frame.select(*[column(name).cast(kind).alias(name) for name, kind in wanted.items()], *others)
+@dataclass(frozen=True)
+class _Writer:
+    spark: SparkSession
+    path: str
+    columns: tuple[str, ...]
+    contract: Contract
+    feed: str
+    run_id: str
+
+    def take(self, delivery: pa.Table, number: int, quarantine: str, *, again: bool) -> Taken:
+        """One delivery, in one commit; its broken rows to the quarantine. Raises DeliveryError."""
+        rows = self._typed(delivery)
+
+        def attempt() -> tuple[Taken, pa.Table, int | None]:
+            if not again and (self.feed, number) in delivered(self.spark, self.path):
+                return Taken(rows.num_rows, there=rows.num_rows, again=True), rows.slice(0, 0), None
+            return self._once(rows, number)
+
+        taken, fresh, version = with_retries(attempt, f"ingesting into {self.contract.name}")
+        if version is not None and fresh.num_rows:
+            return replace(taken, broken=self._set_apart(fresh, quarantine, version))
+        return taken
+
+    def _once(self, rows: pa.Table, number: int) -> tuple[Taken, pa.Table, int | None]:
+        """One attempt: what became of the rows, those that were written, and the version that holds them. Raises
+        CONFLICTS where another writer came first."""
+        key, version = key_of(self.contract), latest_version(self.spark, self.path)
+        token = commit_token(self.run_id, "ingest", feed=self.feed, delivery=number)
+        if key is None:
+            commit = self._append_unkeyed(rows, token, number)
+            if not commit.found:  # the history tells of it no more, but Delta knows its number
+                return Taken(rows.num_rows, there=rows.num_rows, again=True), rows.slice(0, 0), None
+            return Taken(rows.num_rows, new=rows.num_rows), rows, commit.version
+        sequence = self.contract.roles.get("sequence")
+        single, repeats, lower = without_repeats(rows, key, sequence, self._good)
+        table = rows_sharing(self.spark, self.path, version, single, key, rows.column_names)
+        found = compare(single, table, key, sequence, self._good)
+        if found.corrections.num_rows and not self.contract.replaces:
+            raise self._refused(found, key)
+        session = writing_session(self.spark, token, version)
+        if found.corrections.num_rows:
+            _merge(session, self.path, found, table, key, self.contract)
+        else:
+            _append(session, self.path, typed(frame_of(session, found.new), self.contract))
+        commit = own_commit(self.spark, self.path, token)
+        taken = Taken(
+            rows.num_rows, found.new.num_rows, found.corrections.num_rows, found.there + repeats, found.older + lower
+        )
+        return taken, pa.concat_tables([found.new, found.corrections]), commit.version
+
+    def _append_unkeyed(self, rows: pa.Table, token: str, number: int) -> Commit:
+        """One commit; the feed's transaction keeps it single, whatever the history has lost."""
+        session = writing_session(self.spark, token, None)
+        frame = typed(frame_of(session, rows), self.contract)
+        _append(session, self.path, frame, txnAppId=f"ingest {self.feed}", txnVersion=number)
+        return find_commit(self.spark, self.path, token)
+
+    def _typed(self, delivery: pa.Table) -> pa.Table:
+        there = {name.lower() for name in self.columns}
+        unknown = [name for name in delivery.column_names if name.lower() not in there]
+        if unknown:
+            raise SourceSchemaError(
+                f"the delivery has columns that the table '{self.contract.name}' lacks: {', '.join(unknown)}",
+                hint=f"leave them out of the delivery; the contract ({self.contract.file}) names the table's columns",
+            )
+        return typed_table(self.spark, delivery, self.contract)
+
+    def _good(self, rows: pa.Table) -> Any:
+        return first_broken(self.spark, rows, self.contract) < 0
+
+    def _set_apart(self, fresh: pa.Table, quarantine: str, version: int) -> Broken:
+        """Writes the broken rows to the quarantine; how many."""
+        broken = first_broken(self.spark, fresh, self.contract)
+        if not (broken >= 0).any():
+            return Broken()
+        rows = frame_of(self.spark, fresh.filter(arrow(broken >= 0)))
+        bad = q.bad_rows(q.annotate(rows, self.contract.rules, unique=False), self.run_id, version)
+        with_retries(
+            lambda: q.write_quarantine(
+                bad, quarantine, run_id=self.run_id, source_version=version, key=f"ingest {self.contract.fingerprint}"
+            ),
+            "writing the quarantine",
+        )
+        return Broken(Counter(self.contract.rules[number].name for number in broken[broken >= 0].tolist()))
+
+    def _refused(self, found: Compared, key: tuple[str, ...]) -> DeliveryError:
+        count = found.corrections.num_rows
+        are = "row of the delivery has" if count == 1 else "rows of the delivery have"
+        return DeliveryError(
+            f"{count:,} {are} a key that is in '{self.contract.name}' with other values: "
+            f"{keys_in_words(found.corrections, key)}; nothing was written",
+            hint="to replace those rows, put {property: corrections, value: replace} into the customProperties of the "
+            f"table in {self.contract.file}; to keep them, leave these rows out of the file",
+        )
 
 
-def _append(frame: DataFrame, path: str, feed: str, number: int) -> None:
-    """One commit. Should the history no longer tell of it, the transaction's number still keeps it single."""
-    writer = frame.coalesce(1).write.format("delta").mode("append")
-    writer = writer.option("txnAppId", f"ingest {feed}").option("txnVersion", number)
-    writer.option("userMetadata", f"{feed} delivery {number}").save(path)
+def _append(session: SparkSession, path: str, frame: DataFrame, **options: Any) -> None:
+    frame.coalesce(1).write.format("delta").mode("append").options(**options).save(path)
+
+
+def _merge(
+    session: SparkSession, path: str, found: Compared, table: pa.Table, key: tuple[str, ...], contract: Contract
+) -> None:
+    """New rows and corrections in one commit. `table`: the rows of the keys that are there, which say where in time the
+    rows lie that are looked for."""
+    parts = [(found.new, False), (found.corrections, True)]
+    rows = pa.concat_tables([part.append_column(REPLACES, repeated(flag, part.num_rows)) for part, flag in parts])
+    merged = frame_of(session, rows)
+    values: dict[str, str | Column] = {quoted(name): _side("s", name) for name in found.new.column_names}
+    same = [_side("t", name).eqNullSafe(_side("s", name)) for name in found.new.column_names]
+    on = [sf.col(f"s.{REPLACES}"), *(_side("t", name).eqNullSafe(_side("s", name)) for name in key)]
+    moments = table.column(contract.event_time).cast(pa.int64())
+    if table.num_rows and not moments.null_count:
+        ends = [sf.timestamp_micros(sf.lit(end)) for end in pc.min_max(moments).as_py().values()]
+        on.append(_side("t", contract.event_time).between(*ends))
+    target = DeltaTable.forPath(session, path)
+    (
+        target.alias("t")
+        .merge(merged.alias("s"), _all(on))
+        .whenMatchedUpdate(condition=~_all(same), set=values)
+        .whenNotMatchedInsert(values=values)
+        .execute()
+    )
+
+
+def _side(side: str, name: str) -> Column:
+    return sf.col(f"{side}.{quoted(name)}")
+
+
+def _all(conditions: list[Column]) -> Column:
+    return reduce(lambda a, b: a & b, conditions)
 
 
 def _note_extent(spark: SparkSession, path: str, contract: Contract, record: Record) -> None:

@@ -126,7 +126,7 @@ def _flagged(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 
 
 def _nothing() -> Column:
-    return sf.array().cast("array<struct<rule:string,reason:string>>")
+    return sf.array().cast("array<struct<rule:string,reason:string,tolerated:boolean>>")
 
 
 def _flag(frame: DataFrame, rule: Rule) -> Column:

@@ -31,10 +31,10 @@ from pipelines.contract import Contract
 from pipelines.duplicates import annotate_duplicates, related, unique_rules
 from pipelines.errors import RepairError
 from pipelines.frames import frame_of
-from pipelines.ingest import typed
 from pipelines.runs import Record, recorded
 from pipelines.sources.files import read_file
 from pipelines.table_versions import table_id
+from pipelines.typed import typed
 from pipelines.upstream import missing
 from pipelines.warehouse import OvertakenError, Warehouse, exists, latest_version, read_at, with_retries
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from pipelines.contract_rules import Limit, Rule
@@ -36,6 +37,28 @@ def reason_of(rule: Rule) -> str:
         "row": f"breaks: {rule.description or rule.text}",
     }[rule.kind]
     return f"{rule.name}: {said}"
+
+
+@dataclass(frozen=True)
+class RepeatReasons:
+    """Why a row that repeats a key is set apart: an `equal` row counts already; a row of a higher sequence counts, this
+    is `older`; the rows `differ`, and nothing says which counts."""
+
+    equal: str
+    older: str
+    differ: str
+
+
+def repeat_reasons(rule: Rule) -> RepeatReasons:
+    """Of a rule of uniqueness: `id_unique: another row has the same id and equal values`."""
+    column = ", ".join(rule.columns)
+    other = f"{rule.name}: another row has the same {column}"
+    undecided = f"the same {rule.sequence}" if rule.sequence else "no sequence says which row counts"
+    return RepeatReasons(
+        f"{other} and equal values",
+        f"{other} and a higher {rule.sequence}",
+        f"{other} and other values, and {undecided}",
+    )
 
 
 def expected_of(rule: Rule) -> str:

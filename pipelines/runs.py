@@ -214,6 +214,17 @@ def need(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, s
     return found
 
 
+def judged_version(spark: SparkSession, warehouse: Warehouse, source: str) -> int:
+    """The newest version of a source whose rows some step has judged by the contract; -1 where none has."""
+    if not exists(spark, warehouse.runs):
+        return -1
+    mine = spark.read.format("delta").load(warehouse.runs).where(sf.col("source") == source)
+    judged = mine.where(sf.col("stage").isin("ingest", "check_source", "revise") & sf.col("source_version").isNotNull())
+    # a run that the contract's tolerance stopped has set its rows apart before
+    judged = judged.where((sf.col("status") == "succeeded") | sf.col("rows_quarantined").isNotNull())
+    return int(judged.agg(sf.coalesce(sf.max("source_version"), sf.lit(-1))).collect()[0][0])
+
+
 def listed(spark: SparkSession, warehouse: Warehouse, pattern: str | None, limit: int) -> DataFrame | None:
     """The newest records first."""
     if not exists(spark, warehouse.runs):

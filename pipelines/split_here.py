@@ -26,6 +26,7 @@ from cep_core.values import doubles, evaluate, normalise, true_rows
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
 from pipelines.duplicates import unique_rules
+from pipelines.repeated_rows import exact, repeated_rows
 
 Array = Any
 ONLY_JAVAS = re.compile(r"&&|\[[^\]]*\[|\(\?(?!:)|[*+?}]\+|\\[^dwsDWS.\-\[\](){}*+?|^$/\\]")
@@ -167,16 +168,9 @@ def _nodes(node: s.Expr) -> Iterator[s.Expr]:
 
 
 def _repeated(table: pa.Table, rule: Rule, rows: Array) -> Array:
-    """Of `rows`, good so far, those that repeat a key: all but the first in the order of all columns."""
-    keys = [normalise(table.column(name)) for name in rule.columns]
+    """Of `rows`, good so far, those that repeat a key and do not count."""
+    keys = [exact(table.column(name)) for name in rule.columns]
     if len(keys) == 1:  # a single column's NULL is no key
         rows = rows[numbers(pc.is_valid(keys[0]))[rows]]
     codes = group_codes([key.take(arrow(rows)) for key in keys], len(rows))
-    if len(np.unique(codes)) == len(rows):
-        return rows[:0]
-    order = [(name, "ascending", "at_start") for name in table.column_names]
-    sorted_rows = numbers(pc.sort_indices(table.take(arrow(rows)), order)).astype(np.int64)
-    _, firsts = np.unique(codes[sorted_rows], return_index=True)
-    again = np.ones(len(rows), np.bool_)
-    again[sorted_rows[firsts]] = False
-    return rows[again]
+    return repeated_rows(table, rows, codes, rule)

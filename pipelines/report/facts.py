@@ -83,6 +83,8 @@ class RunFacts:
     finished_at: datetime | None
     stages: tuple[StageFacts, ...]
     checks: tuple[CheckFacts, ...]
+    apart: str = ""
+    """How many rows of the source were set apart, and why; empty where none was."""
 
     @property
     def windows(self) -> int | None:

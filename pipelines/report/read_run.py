@@ -23,6 +23,7 @@ from pipelines.report.facts import (
     StageFacts,
 )
 from pipelines.runs import NUMBER
+from pipelines.set_apart import SET_APART
 from pipelines.warehouse import Warehouse, exists
 
 REASONS_SHOWN = 12
@@ -70,6 +71,7 @@ def run_facts(rows: Iterable[Row]) -> RunFacts:
     last = [attempts[name][-1] for name in names]
     started = [row["started_at"] for row in ordered if row["started_at"] is not None]
     finished = [row["finished_at"] for row in ordered if row["finished_at"] is not None]
+    checks = [check for row in last for check in checks_of(row["stage"], row["checks"])]
     return RunFacts(
         run_id=ordered[0]["run_id"],
         pattern=ordered[0]["pattern"],
@@ -83,7 +85,8 @@ def run_facts(rows: Iterable[Row]) -> RunFacts:
         started_at=_time(min(started, default=None)),
         finished_at=_time(max(finished, default=None)),
         stages=tuple(_stage(row, len(attempts[row["stage"]])) for row in last),
-        checks=tuple(check for row in last for check in checks_of(row["stage"], row["checks"])),
+        checks=tuple(check for check in checks if check.check != SET_APART),
+        apart=next((check.observed for check in checks if check.check == SET_APART and check.success is False), ""),
     )
 
 

@@ -44,6 +44,7 @@ def card_of(facts: PatternPageFacts) -> Card:
         span=interval_label(overview.first, overview.last) if overview else "",
         checks=facts.docs.there,
         made_at=f"{facts.made_at:%Y-%m-%dT%H:%M:%S}",
+        apart=last.apart if last else "",
     )
 
 

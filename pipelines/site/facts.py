@@ -169,3 +169,5 @@ class Card:
     span: str
     checks: bool
     made_at: str
+    apart: str
+    """How many rows of the source the last run has set apart, and why."""

@@ -18,6 +18,7 @@ from pipelines.errors import ToleranceError
 from pipelines.expectations import flags_of, judge_flags, verdicts
 from pipelines.results_types import refuse_other_types
 from pipelines.runs import Record, recorded
+from pipelines.set_apart import Broken, broken_of
 from pipelines.steps.run import Run
 from pipelines.table_versions import table_id
 from pipelines.upstream import missing
@@ -45,31 +46,34 @@ def check_source(run: Run) -> Record:
         q.check_columns(source.schema, run.contract)
         refuse_other_types(run)
         inside = q.in_range(run.contract, *run.span)
-        _split_and_judge(run, source.where(inside), source.where(~inside), record)
+        broken = _split_and_judge(run, source.where(inside), source.where(~inside), record)
         if run.needs_watermark:
             record.checks.append(future_events(run, record.source_version))
-        _within_tolerance(run, record)
+        _within_tolerance(run, record, broken)
     return record
 
 
-def _split_and_judge(run: Run, rows: DataFrame, rest: DataFrame, record: Record) -> None:
+def _split_and_judge(run: Run, rows: DataFrame, rest: DataFrame, record: Record) -> Broken:
     """`rest`: the rows of the table that are not `rows`."""
     rules, name = run.contract.rules, run.contract.name
     annotated = q.annotate(rows, rules, unique=False)
     repeated = q.repeated(rows, rules, rest)
-    found, again = None if repeated else _judged_alone(rows, rules, name, record), 0
+    found, again, broken = None if repeated else _judged_alone(rows, rules, name, record), 0, Broken()
     if found is None:
         with _held(q.marked(rows, rules, rest) if repeated else annotated) as annotated:
             counted = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
             record.rows_in, record.rows_quarantined, again = counted
             record.rows_out = counted[0] - counted[1]
+            broken = broken_of(annotated) if counted[1] else broken
             _quarantine(run, annotated, record)
             found = verdicts(annotated.drop(q.BROKEN), rules, name, counted[0])
     record.checks = [
         verdict("contract", True, f"{name} {run.contract.version}", run.contract.fingerprint),
         verdict(REPEATED, again == 0, f"{again} rows", "0 rows"),
+        broken.verdict(),
         *found,
     ]
+    return broken
 
 
 def _judged_alone(rows: DataFrame, rules: Sequence[Rule], name: str, record: Record) -> list[dict[str, Any]] | None:
@@ -117,15 +121,15 @@ def broken_rows(contract: Contract) -> tuple[Column, Column]:
     return sf.count_if(sf.size(q.BROKEN) > 0), again
 
 
-def _within_tolerance(run: Run, record: Record) -> None:
-    rows, bad, most = record.rows_in or 0, record.rows_quarantined or 0, run.contract.tolerance
-    within = bad <= most * rows
-    observed = f"{bad} of {rows} rows"
+def _within_tolerance(run: Run, record: Record, broken: Broken) -> None:
+    rows, most = record.rows_in or 0, run.contract.tolerance
+    within = broken.lost <= most * rows
+    observed = f"{broken.lost} of {rows} rows"
     record.checks.append(verdict("quarantine_tolerance", within, observed, f"at most {most:.2%} of the rows"))
     if not within:
         raise ToleranceError(
-            f"{observed} of '{run.contract.name}' break its contract; it tolerates {most:.2%}",
-            hint=f"see why in {run.warehouse.quarantine(run.contract.name)}, run_id {run.run_id}",
+            f"{observed} of '{run.contract.name}' break its contract; it tolerates {most:.2%}: {broken}",
+            hint=f"see them with `trendlake quarantine show {run.contract.name}`",
         )
 
 

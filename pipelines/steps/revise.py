@@ -43,6 +43,7 @@ from pipelines.revision.rewrite import Rewrite
 from pipelines.revision.row_versions import note_of_revision
 from pipelines.revision.task import Task, older_versions, stale_windows, task_of
 from pipelines.runs import Record, recorded
+from pipelines.set_apart import Broken, broken_of
 from pipelines.staging import read_staged, write_staged
 from pipelines.steps.check_results import judged, refuse_failed, refuse_unexpected
 from pipelines.steps.check_source import broken_rows, verdict
@@ -99,11 +100,11 @@ def _revised(run: Run, record: Record) -> bool:
         return _revised_here(run, ledger, task, record)
     kept: list[DataFrame] = []
     try:
-        found, unique = _affected(run, task, record, kept)
+        found, unique, broken = _affected(run, task, record, kept)
         record.basis = task.basis(run, found.windows)
         if not found.stretches:
             return _quiet(ledger, record, _claims(run, task, unique, found, local=False))
-        staged, unique = _computed(run, found, unique, task, record)
+        staged, unique = _computed(run, found, unique, task, record, broken)
         expected = verdicts.of_revision(run, ledger, found, staged)
         record.checks += expected
         refuse_unexpected(run, record, expected)
@@ -136,15 +137,15 @@ def _revised_here(run: Run, ledger: Ledger, task: Task, record: Record) -> bool:
         raise
 
 
-def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> tuple[Affected, bool]:
-    """The windows and units to compute, and whether no row of the published windows repeats a key; rows that break the
-    contract only now go to quarantine. `kept` gets what is held in memory."""
+def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> tuple[Affected, bool, Broken]:
+    """The windows and units to compute, whether no row of the published windows repeats a key, and the rows that break
+    the contract only now, which go to quarantine. `kept` gets what is held in memory."""
     reason = task.reason
     if reason is None and task.after == task.version:
         found = Affected(run.plan, task.due)
         words = f"{found.count} windows that were held back are published"
         record.checks.append(verdict("revision", True, words, "watermark"))
-        return found, task.unique
+        return found, task.unique, Broken()
     if reason is None:
         path = run.warehouse.source(run.contract.name)
         wanted = {*run.plan.columns, *(run.contract.key if run.contract.made_id else ())}  # an id is a key's values
@@ -157,15 +158,16 @@ def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> tu
             waiting = (*task.due, *_waiting(run, task))
             found = touched_by(run.plan, told.good, task.published if told.rows else (), waiting)
             kept.extend((*told.kept, *((found.pairs,) if found.pairs is not None else ())))
-            record.rows_quarantined = _quarantine(run, told.bad, task) if told.rows else 0
+            broken = _quarantine(run, told.bad, task) if told.rows else Broken()
+            record.rows_quarantined = broken.rows
             record.windows = found.count
-            record.checks.append(_told(task, told.rows, found))
-            return found, told.unique
+            record.checks += [_told(task, told.rows, found), broken.verdict()]
+            return found, told.unique, broken
         reason = told.reason
     found = Affected(run.plan, task.windows)
     record.windows = found.count
     record.checks.append(verdict("revision", True, f"all {found.count} windows computed anew: {reason}", "change feed"))
-    return found, False
+    return found, False, Broken()
 
 
 def _told(task: Task, rows: int, found: Affected) -> dict[str, Any]:
@@ -191,12 +193,12 @@ def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
     return tuple((max(start, first), last) for start, last in task.published if last >= first)
 
 
-def _quarantine(run: Run, bad: DataFrame, task: Task) -> int:
+def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
     """Write the bad rows, once for this run and version; how many."""
     bad = bad.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        rows = bad.count()
-        if rows:
+        broken = broken_of(bad)
+        if broken.rows:
             with_retries(
                 lambda: q.write_quarantine(
                     q.bad_rows(bad, run.run_id, task.version), run.warehouse.quarantine(run.contract.name),
@@ -205,16 +207,17 @@ def _quarantine(run: Run, bad: DataFrame, task: Task) -> int:
                 ),
                 "writing the quarantine",
             )  # fmt: skip
-        return int(rows)
+        return broken
     finally:
         bad.unpersist()
 
 
 def _computed(
-    run: Run, found: Affected, unique: bool, task: Task, record: Record
+    run: Run, found: Affected, unique: bool, task: Task, record: Record, broken: Broken
 ) -> tuple[DataFrame, bool]:  # fmt: skip
     """The rows that the affected windows and units should have, staged, judged by the results contract; and whether in
-    all windows no row repeats a key. `unique`: so it is in those that were published before."""
+    all windows no row repeats a key. `unique`: so it is in those that were published before; `broken`: the rows that
+    went to quarantine."""
     windows = run.plan.windows
     hull = replace(run, start_us=windows.end(found.windows[0]) - 1, end_us=windows.end(found.windows[-1]))
     record.interval_from, record.interval_to = windows.start(found.windows[0]), hull.end_us
@@ -222,7 +225,7 @@ def _computed(
     inside = found.events()
     alone = unique and not task.due
     if alone:
-        _refuse_lost(run, record, record.rows_quarantined or 0, source)
+        _refuse_lost(run, broken, source)
         events = needed(run, found.of_units(q.keeping(source.where(inside), run.contract.rules)))
         events = events.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -233,14 +236,16 @@ def _computed(
         annotated = q.annotate(source.where(inside), run.contract.rules, rest=source.where(~inside))
         annotated = annotated.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            rows, broken, again = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
+            rows, bad, again = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
             # A late row that is bad may be alone in its window: what a change lost counts against the whole table.
             if found.touched:
-                _refuse_lost(run, record, record.rows_quarantined or 0, source)
+                _refuse_lost(run, broken, source)
             else:
-                _refuse_lost(run, record, broken, annotated)
-                record.rows_in = rows
-                record.rows_quarantined = _quarantine(run, annotated.where(sf.size(q.BROKEN) > 0), task)
+                broken = broken_of(annotated) if bad else Broken()
+                _refuse_lost(run, broken, annotated)
+                record.rows_in, record.rows_quarantined = rows, broken.rows
+                record.checks.append(broken.verdict())
+                _quarantine(run, annotated.where(sf.size(q.BROKEN) > 0), task)
             events = needed(run, found.of_units(q.good_rows(annotated)))
             record.staged_version, record.rows_out = _stage(run, hull, found, events, rows, task)
         finally:
@@ -262,16 +267,16 @@ def _stage(run: Run, hull: Run, found: Affected, events: DataFrame, rows: int, t
     return cut_and_stage(hull, events, rows, task.version, time, found.rows)
 
 
-def _refuse_lost(run: Run, record: Record, lost_rows: int, of: DataFrame) -> None:
+def _refuse_lost(run: Run, broken: Broken, of: DataFrame) -> None:
     """Raises ToleranceError where the contract does not tolerate so many bad rows."""
-    if not lost_rows:
+    if not broken.lost:
         return
     rows = of.count()
-    if lost_rows > run.contract.tolerance * rows:
+    if broken.lost > run.contract.tolerance * rows:
         raise ToleranceError(
-            f"{lost_rows} of {rows} rows of '{run.contract.name}' break its contract since the last revision; "
-            f"it tolerates {run.contract.tolerance:.2%}",
-            hint=f"see why in {run.warehouse.quarantine(run.contract.name)}, run_id {run.run_id}",
+            f"{broken.lost} of {rows} rows of '{run.contract.name}' break its contract since the last revision; "
+            f"it tolerates {run.contract.tolerance:.2%}: {broken}",
+            hint=f"see them with `trendlake quarantine show {run.contract.name}`",
         )
 
 
