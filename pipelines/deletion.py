@@ -19,6 +19,7 @@ from cep_core.schema import family
 from cep_core.syntax import Attribute
 from cep_core.typing_rules import infer
 from pipelines import quarantine as q
+from pipelines.basis import Basis
 from pipelines.commits import commit_token
 from pipelines.contract import Contract
 from pipelines.delivery import key_of, keys_in_words
@@ -31,6 +32,7 @@ from pipelines.runs import Record, recorded
 from pipelines.source_rows import rows_sharing
 from pipelines.source_writes import own_commit, writing_session
 from pipelines.sources.files import read_file
+from pipelines.table_versions import table_id
 from pipelines.upstream import missing
 from pipelines.warehouse import Warehouse, exists, latest_version, read_at, with_retries
 
@@ -141,6 +143,10 @@ def delete_rows(
     with recorded(spark, warehouse, record):
         done = with_retries(attempt, f"deleting rows of {contract.name}")
         record.rows_deleted, record.source_version = done.rows, done.version
+        record.basis = Basis(
+            contract.fingerprint, contract.lateness_us or 0, source_version=done.version,
+            source_table=table_id(spark, path, done.version),
+        )  # fmt: skip
     return done
 
 

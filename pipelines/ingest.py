@@ -41,6 +41,7 @@ from pipelines.warehouse import FED, Warehouse, create, exists, latest_version, 
 
 REPLACES = "__trendlake_replaces"
 """Column of what is merged: whether the row replaces the row of its key, or is new."""
+VERSION = "__trendlake_version"
 
 
 @dataclass(frozen=True)
@@ -93,17 +94,20 @@ def ingest(
         create_source(spark, path, contract)
         schema = spark.read.format("delta").load(path).schema
         check_columns(schema, contract)
-        writer = _Writer(spark, path, tuple(schema.names), contract, feed, run_id)
+        writer = _Writer(spark, path, tuple(schema.names), contract, feed, run_id, delivered(spark, path))
         broken = Broken()
         record.rows_in = record.rows_inserted = record.rows_updated = 0
-        for number, delivery in enumerate(deliveries, start=1):
-            taken = writer.take(delivery, number, warehouse.quarantine(contract.name), again=again)
-            record.rows_in += taken.rows
-            record.rows_inserted += taken.new
-            record.rows_updated += taken.replaced
-            broken += taken.broken
-            if progress:
-                progress(number, taken)
+        try:
+            for number, delivery in enumerate(deliveries, start=1):
+                taken = writer.take(delivery, number, again=again)
+                record.rows_in += taken.rows
+                record.rows_inserted += taken.new
+                record.rows_updated += taken.replaced
+                broken += taken.broken
+                if progress:
+                    progress(number, taken)
+        finally:
+            writer.write_quarantine(warehouse.quarantine(contract.name))
         record.rows_quarantined = broken.rows
         record.checks = [broken.verdict()]
         record.source_version = latest_version(spark, path)
@@ -126,7 +130,7 @@ def feeds(spark: SparkSession, path: str) -> set[str]:
     return {feed for feed, _ in delivered(spark, path)} if exists(spark, path) else set()
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Writer:
     spark: SparkSession
     path: str
@@ -134,20 +138,33 @@ class _Writer:
     contract: Contract
     feed: str
     run_id: str
+    known: set[tuple[str, int]]
+    """Deliveries that the history tells of."""
+    bad: list[tuple[pa.Table, int]] = field(default_factory=list)
+    """Broken rows that were taken, with the version that has them."""
 
-    def take(self, delivery: pa.Table, number: int, quarantine: str, *, again: bool) -> Taken:
-        """One delivery, in one commit; its broken rows to the quarantine. Raises DeliveryError."""
+    def take(self, delivery: pa.Table, number: int, *, again: bool) -> Taken:
+        """One delivery, in one commit. Raises DeliveryError."""
         rows = self._typed(delivery)
+        attempts = 0
 
         def attempt() -> tuple[Taken, pa.Table, int | None]:
-            if not again and (self.feed, number) in delivered(self.spark, self.path):
+            nonlocal attempts
+            attempts += 1
+            if attempts > 1:  # another writer came first: perhaps with this delivery
+                self.known = delivered(self.spark, self.path)
+            if not again and (self.feed, number) in self.known:
                 return Taken(rows.num_rows, there=rows.num_rows, again=True), rows.slice(0, 0), None
             return self._once(rows, number)
 
         taken, fresh, version = with_retries(attempt, f"ingesting into {self.contract.name}")
-        if version is not None and fresh.num_rows:
-            return replace(taken, broken=self._set_apart(fresh, quarantine, version))
-        return taken
+        if version is None:
+            return taken
+        broken = first_broken(self.spark, fresh, self.contract)
+        bad = broken >= 0
+        if bad.any():
+            self.bad.append((fresh.filter(arrow(bad)), version))
+        return replace(taken, broken=Broken(Counter(self.contract.rules[at].name for at in broken[bad].tolist())))
 
     def _once(self, rows: pa.Table, number: int) -> tuple[Taken, pa.Table, int | None]:
         """One attempt: what became of the rows, those that were written, and the version that holds them. Raises
@@ -196,20 +213,21 @@ class _Writer:
     def _good(self, rows: pa.Table) -> Any:
         return first_broken(self.spark, rows, self.contract) < 0
 
-    def _set_apart(self, fresh: pa.Table, quarantine: str, version: int) -> Broken:
-        """Writes the broken rows to the quarantine; how many."""
-        broken = first_broken(self.spark, fresh, self.contract)
-        if not (broken >= 0).any():
-            return Broken()
-        rows = frame_of(self.spark, fresh.filter(arrow(broken >= 0)))
-        bad = q.bad_rows(q.annotate(rows, self.contract.rules, unique=False), self.run_id, version)
+    def write_quarantine(self, path: str) -> None:
+        """The broken rows of all deliveries, in one commit."""
+        if not self.bad:
+            return
+        tables = [rows.append_column(VERSION, repeated(version, rows.num_rows)) for rows, version in self.bad]
+        rows = frame_of(self.spark, pa.concat_tables(tables))
+        newest = max(version for _, version in self.bad)
+        bad = q.bad_rows(q.annotate(rows, self.contract.rules, unique=False), self.run_id, newest)
+        bad = bad.withColumn("source_version", sf.col(VERSION).cast("bigint")).drop(VERSION)
         with_retries(
             lambda: q.write_quarantine(
-                bad, quarantine, run_id=self.run_id, source_version=version, key=f"ingest {self.contract.fingerprint}"
+                bad, path, run_id=self.run_id, source_version=newest, key=f"ingest {self.contract.fingerprint}"
             ),
             "writing the quarantine",
         )
-        return Broken(Counter(self.contract.rules[number].name for number in broken[broken >= 0].tolist()))
 
     def _refused(self, found: Compared, key: tuple[str, ...]) -> DeliveryError:
         count = found.corrections.num_rows

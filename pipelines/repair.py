@@ -32,6 +32,7 @@ from pipelines.duplicates import annotate_duplicates, related, unique_rules
 from pipelines.errors import RepairError
 from pipelines.frames import frame_of
 from pipelines.runs import Record, recorded
+from pipelines.source_writes import writing_session
 from pipelines.sources.files import read_file
 from pipelines.table_versions import table_id
 from pipelines.typed import typed
@@ -111,11 +112,10 @@ def replay(
     table that other programs write.
     """
     warehouse.refuse_foreign(contract.name)
-    session = spark.newSession()  # the commit's note is the session's
     record = Record(run_id, None, "ingest", source=contract.name, rows_in=file.num_rows, rows_updated=0)
     with recorded(spark, warehouse, record):
         done = with_retries(
-            lambda: _replay(session, warehouse, contract, file, record), "replaying repaired rows"
+            lambda: _replay(spark, warehouse, contract, file, record), "replaying repaired rows"
         )  # fmt: skip
         record.source_version = done.version
         record.basis = Basis(
@@ -143,8 +143,7 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     gone = frame_of(spark, _table(broken, names, [before for before, _ in repairs]))
     _refuse_broken(contract, fresh, _without(source, gone, names))
     token = commit_token(record.run_id, "replay")
-    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
-    _swap(spark, path, names, pairs, given.schema)
+    _swap(writing_session(spark, token, version), path, names, pairs, given.schema)
     commit = find_commit(spark, path, token)
     record.rows_updated = written + (commit.metric("numTargetRowsUpdated") if commit.found else 0)
     if not commit.found or commit.metric("numTargetRowsUpdated") != len(pairs):

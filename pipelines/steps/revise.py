@@ -241,11 +241,10 @@ def _computed(
             if found.touched:
                 _refuse_lost(run, broken, source)
             else:
-                broken = broken_of(annotated) if bad else Broken()
-                _refuse_lost(run, broken, annotated)
+                broken = _quarantine(run, annotated.where(sf.size(q.BROKEN) > 0), task) if bad else Broken()
                 record.rows_in, record.rows_quarantined = rows, broken.rows
                 record.checks.append(broken.verdict())
-                _quarantine(run, annotated.where(sf.size(q.BROKEN) > 0), task)
+                _refuse_lost(run, broken, annotated)
             events = needed(run, found.of_units(q.good_rows(annotated)))
             record.staged_version, record.rows_out = _stage(run, hull, found, events, rows, task)
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipelines.errors import SourceMissingError, ToleranceError
-from pipelines.runs import find
+from pipelines.runs import find, judged_version
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import read_events
 from pipelines.steps.run import Run
@@ -28,20 +28,20 @@ def a_run(lake: Lake, run_id: str = "r1") -> Run:
 
 
 def test_good_and_quarantined_are_the_input(lake: Lake) -> None:
-    """Nothing is dropped: 104 rows in, 4 set apart, 100 go on to be computed."""
-    lake.deliver(GOOD + BAD)
+    """Nothing is dropped: 104 rows in, 5 set apart (of two that share an id neither counts), 99 are computed."""
+    lake.append(GOOD + BAD)
     run = a_run(lake)
     record = check_source(run)
-    assert (record.rows_in, record.rows_quarantined, record.rows_out) == (104, 4, 100)
-    assert lake.quarantined().count() == 4
+    assert (record.rows_in, record.rows_quarantined, record.rows_out) == (104, 5, 99)
+    assert lake.quarantined().count() == 5
     checked = find(lake.spark, lake.warehouse, run.name, run.run_id, "check_source")
     assert checked is not None
-    assert read_events(run, checked).count() == 100
+    assert read_events(run, checked).count() == 99
 
 
 def test_each_row_says_why(lake: Lake) -> None:
     """`rule` is the first rule broken, `reason` tells of all; the row is kept as it came."""
-    lake.deliver(GOOD + BAD)
+    lake.append(GOOD + BAD)
     run = a_run(lake)
     check_source(run)
     rows = {row["event_id"]: row for row in lake.quarantined().collect()}
@@ -68,7 +68,7 @@ def test_a_row_without_a_time_is_not_lost(lake: Lake) -> None:
 
 def test_a_good_copy_survives_a_bad_one(lake: Lake) -> None:
     """Uniqueness is judged among rows that break nothing else."""
-    lake.deliver([*GOOD, flight(5, "2013-03-01T06:00:00", arr_time=None)])
+    lake.append([*GOOD, flight(5, "2013-03-01T06:00:00", arr_time=None)])
     record = check_source(a_run(lake))
     assert (record.rows_in, record.rows_quarantined) == (101, 1)
     assert lake.quarantined().collect()[0]["rule"] == "flight_has_landed"
@@ -76,12 +76,12 @@ def test_a_good_copy_survives_a_bad_one(lake: Lake) -> None:
 
 def test_a_retry_doubles_nothing(lake: Lake) -> None:
     """The same run at the same version writes its quarantine once; another run writes its own."""
-    lake.deliver(GOOD + BAD)
+    lake.append(GOOD + BAD)
     for _ in range(3):
         check_source(a_run(lake))
-    assert lake.quarantined().count() == 4
+    assert lake.quarantined().count() == 5
     check_source(renamed(a_run(lake), "r2"))
-    assert sorted(lake.quarantined().groupBy("run_id").count().collect()) == [("r1", 4), ("r2", 4)]
+    assert sorted(lake.quarantined().groupBy("run_id").count().collect()) == [("r1", 5), ("r2", 5)]
 
 
 def test_above_the_tolerance_nothing_is_computed(lake: Lake) -> None:
@@ -98,7 +98,7 @@ def test_above_the_tolerance_nothing_is_computed(lake: Lake) -> None:
 
 def test_verdicts_are_recorded(lake: Lake) -> None:
     """Great Expectations judges every rule of the contract; a warning is told but sets nothing apart."""
-    lake.deliver([*GOOD, *BAD, flight(500, "2013-03-01T06:00:00", arr_delay=None)])
+    lake.append([*GOOD, *BAD, flight(500, "2013-03-01T06:00:00", arr_delay=None)])
     record = check_source(a_run(lake))
     verdicts = {item["check"]: item for item in record.checks}
     assert {rule.name for rule in lake.contract.rules} < set(verdicts)
@@ -107,8 +107,8 @@ def test_verdicts_are_recorded(lake: Lake) -> None:
     assert not verdicts["mostly_arrivals"]["success"]
     assert not verdicts["event_id_unique"]["success"]
     assert verdicts["carrier_required"]["success"]
-    assert verdicts["quarantine_tolerance"]["observed"] == "4 of 105 rows"
-    assert record.rows_quarantined == 4
+    assert verdicts["quarantine_tolerance"]["observed"] == "5 of 105 rows"
+    assert record.rows_quarantined == 5
 
 
 def test_no_source_is_said_so(lake: Lake) -> None:
@@ -117,15 +117,30 @@ def test_no_source_is_said_so(lake: Lake) -> None:
 
 
 def test_a_key_is_unique_in_the_whole_table(lake: Lake) -> None:
-    """Whether a row repeats an id does not depend on the range a run reads: the later of two days loses it."""
-    others = [flight(100 + number, f"2013-03-02T{number:02d}:30:00") for number in range(20)]
-    lake.deliver([flight(1, "2013-03-01T06:00:00"), flight(2, "2013-03-01T07:00:00"), flight(1, "2013-03-02T06:00:00")])
-    lake.deliver(others, feed="others")
+    """Whether a row repeats an id does not depend on the range a run reads: neither of two days keeps it."""
+    lake.append([flight(100 + n, f"2013-03-02T{n:02d}:30:00") for n in range(20)])
+    lake.append([flight(200 + n, f"2013-03-01T{n:02d}:30:00") for n in range(20)])
+    lake.append([flight(1, "2013-03-01T06:00:00"), flight(1, "2013-03-02T06:00:00")])
     pattern = lake.pattern()
-    for day, rows in ((1, (2, 0, 2)), (2, (21, 1, 20))):
+    for day in (1, 2):
         run = lake.run(pattern, f"2013-03-{day:02d}", f"2013-03-{day + 1:02d}", f"day {day}")
         record = check_source(run)
-        assert (record.rows_in, record.rows_quarantined, record.rows_out) == rows
+        assert (record.rows_in, record.rows_quarantined, record.rows_out) == (21, 1, 20)
         checked = find(lake.spark, lake.warehouse, run.name, run.run_id, "check_source")
         assert checked is not None
-        assert read_events(run, checked).count() == rows[2]
+        assert read_events(run, checked).count() == 20
+
+
+def test_equal_repeats_never_count_against_the_tolerance(lake: Lake) -> None:
+    """The same export twice, as an older `ingest` appended it: half of the rows are set apart, and none is lost."""
+    lake.append(GOOD)
+    lake.append(GOOD)
+    record = check_source(a_run(lake))
+    assert (record.rows_in, record.rows_quarantined, record.rows_out) == (200, 100, 100)
+    verdicts = {item["check"]: item for item in record.checks}
+    assert verdicts["set_apart"]["observed"] == "100 set apart (event_id_unique), 100 of them repeats"
+    assert verdicts["quarantine_tolerance"]["observed"] == "0 of 200 rows"
+    assert {row["reason"] for row in lake.quarantined().collect()} == {
+        "event_id_unique: another row has the same event_id and equal values"
+    }
+    assert judged_version(lake.spark, lake.warehouse, "flights") == 2

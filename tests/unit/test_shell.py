@@ -38,6 +38,9 @@ def test_completion_prints_a_script(shell: str, word: str) -> None:
         ("trendlake run del", ["delay_snowball"]),
         ("trendlake quarantine show fl", ["flights"]),
         ("trendlake quarantine show results", []),
+        ("trendlake sour", ["source"]),
+        ("trendlake source delete fl", ["flights"]),
+        ("trendlake source delete flights --wh", ["--where"]),
         ("trendlake try delay_snowball --max", ["--max-events"]),
     ],
 )
