@@ -193,6 +193,20 @@ def test_spark_finds_the_same_rows(source: Sales, monkeypatch: pytest.MonkeyPatc
     assert source.rows() == Counter([("a", 1, 5.0), ("b", 3, 6.0), (None, 3, 1.0), ("c", 4, 1.0)])
 
 
+def test_a_table_on_this_disk_is_read_without_spark(source: Sales, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lookup of keys is a scan of one column in this process."""
+
+    def by_spark(*given: Any) -> Any:
+        assert not given[3].num_rows
+        return read(*given)
+
+    read = source_rows._read
+    monkeypatch.setattr(source_rows, "_read", by_spark)
+    source.bring(("a", 1, 5.0), ("b", 2, 6.0))
+    taken = source.bring(("a", 1, 5.5), ("c", 4, 1.0))
+    assert (taken.new, taken.replaced) == (1, 1)
+
+
 def test_deliveries_at_once_bring_each_key_once(source: Sales) -> None:
     """Both find the key missing; one commits, the other conflicts, looks again and corrects or passes over."""
     source.bring(("a", 1, 5.0))
