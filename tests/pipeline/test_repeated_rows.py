@@ -100,6 +100,7 @@ def test_all_agree(spark: SparkSession, tmp_path: Path, key: tuple[str, ...], se
     contract, rows = contract_of(tmp_path, sequence, key), rows_of(rng)
     rng.shuffle(rows)
     table = pa.Table.from_pylist(rows, SCHEMA)
+    rows = table.to_pylist()
     wanted = expected(rows, key, sequence)
     here = split(table, contract)
     assert not here.unjudged

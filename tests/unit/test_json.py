@@ -110,6 +110,8 @@ def test_documents_of_files(tmp_path: Path) -> None:
         (["backfill", "delay_snowball", "--from", "x", "--to", "y"], "BAD_TIME", "such as 2013-01-01"),
         (["revise", "nothing"], "PROJECT", "known: "),
         (["quarantine", "replay", "flight", "x.csv"], "PROJECT", "did you mean 'flights'?"),
+        (["source", "delete", "flight", "--where", "flight = 1"], "PROJECT", "did you mean 'flights'?"),
+        (["source", "delete", "flights", "--ids", "ids.txt"], "SOURCE_FILE", "files end in .csv"),
         (["ingest", "flight"], "PROJECT", "did you mean 'flights'?"),
         (["publish", "delay_snowball", *AT, "--run-id", "r", "--profile", "locl"], "PROFILE", "did you mean 'local'?"),
     ],
@@ -123,8 +125,9 @@ def test_a_mistake_is_a_document(arguments: list[str], code: str, hint: str) -> 
 
 
 def test_wrong_usage_has_no_document() -> None:
-    result = CliRunner().invoke(app, ["compute", "delay_snowball", "--json"])
-    assert (result.exit_code, result.stdout) == (2, "")
+    for words in (["compute", "delay_snowball"], ["source", "delete", "flights"]):
+        result = CliRunner().invoke(app, [*words, "--json"])
+        assert (result.exit_code, result.stdout) == (2, "")
 
 
 def ended(word: Any, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str], str]:
