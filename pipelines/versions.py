@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cep_core import AnyPlan
 from cep_core.engine import ENGINE_VERSIONS
 
-CONTRACT_VERSION = 1
+CONTRACT_VERSION = 2
 """Evaluation of contract rules: which rows count."""
 LOCAL_VERSION = 1
 """Revisions computed in this process (`pipelines.revision.here`): they read, judge and compute without Spark."""
@@ -40,6 +40,7 @@ class Correction:
 
 
 CORRECTIONS: tuple[Correction, ...] = (
+    Correction("contract", 2, "what rows that share a key hold decided which of them counted"),
     Correction("trends", 2, "skip_till_next_match confused positions that share a variable"),
     Correction("automaton", 2, "a NaN as a partition was published as NaN, not as NULL"),
     Correction("revision", 2, "revisions by Spark left stale rows of groups and partitions that were NaN"),
