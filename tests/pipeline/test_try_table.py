@@ -34,7 +34,7 @@ BAD = [
     flight(203, "2013-03-05T06:00:00", event_type=None),
     flight(7, "2013-03-06T09:00:00"),  # its id is one of 1 March
     flight(205, "2013-03-06T06:00:00", event_time=None),
-    flight(206, "2013-03-06T06:00:00", dep_delay=1441.0),
+    flight(206, "2013-03-06T06:00:00", dep_delay=1440.0),
     flight(207, "2013-03-06T06:00:00", carrier="Delta", distance=-4.0),
     flight(208, "2013-03-06T06:00:00", event_type="Cancellation"),
 ]
@@ -42,7 +42,7 @@ BAD = [
 
 @pytest.fixture(scope="module")
 def source(shared_lake: Lake) -> Lake:
-    shared_lake.deliver(GOOD + BAD)
+    shared_lake.append(GOOD + BAD)
     return shared_lake
 
 

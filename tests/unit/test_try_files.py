@@ -36,11 +36,11 @@ def as_json(*arguments: str | Path) -> Any:
 
 
 def test_a_file_is_all_there_is(project: Path) -> None:
-    """Rows that break the contract are told and do not count; of the doubled id the first row stays."""
+    """Rows that break the contract are told and do not count; of the doubled id neither row counts."""
     found = as_json("--events", project / "trades.csv")
-    assert [(row["company"], row["trends"], row["lowest"]) for row in found["rows"]] == [("A", 7, 8.5), ("B", 1, 7.0)]
-    assert found["broken"] == {"id_required": 1, "id_unique": 1}
-    assert (found["windows"], found["events"], found["rows_taken"], found["rows_of_source"]) == (2, 4, 6, 6)
+    assert [(row["company"], row["trends"], row["lowest"]) for row in found["rows"]] == [("A", 7, 8.5)]
+    assert found["broken"] == {"id_required": 1, "id_unique": 2}
+    assert (found["windows"], found["events"], found["rows_taken"], found["rows_of_source"]) == (2, 3, 6, 6)
     assert (found["from"], found["open_windows"]) == ("2026-01-05T09:00:00Z", 1)
 
 
@@ -49,7 +49,7 @@ def test_what_is_left_out_is_said(project: Path) -> None:
     out = told("try", "falling", "--events", project / "trades.csv", "--max-events", "3")
     assert "took      3 of 6 rows, all of 1 windows: 2026-01-05 09:01 to 2026-01-05 09:02 (UTC)" in out
     assert "left out  1 older windows" in out
-    assert "broken    2 rows break the contract and do not count: id_required 1, id_unique 1" in out
+    assert "broken    3 rows break the contract and do not count: id_required 1, id_unique 2" in out
     assert "│" not in out  # a pipe gets no frame
     first = as_json("--events", project / "trades.csv", "--from", "2026-01-05T09:00", "--to", "2026-01-05T09:01")
     assert [row["company"] for row in first["rows"]] == ["A"]
