@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numba import njit
 
 from cep_core.buffers import numbers, valid
-from cep_core.values import normalise
+from cep_core.values import comparable, normalise
 
 Array = Any
 
@@ -100,7 +100,7 @@ def ordered_codes(*parts: Array) -> tuple[list[Array], int]:
     """One order over several normalised Arrow arrays: int32 codes 0.. for each, -1 for NULL; and how many codes
     there are.
 
-    Numbers of different types are compared as float64.
+    Numbers of different types are compared as `values.comparable` has it.
     """
     if any(pa.types.is_null(part.type) for part in parts):
         parts = tuple(part for part in parts)
@@ -108,6 +108,7 @@ def ordered_codes(*parts: Array) -> tuple[list[Array], int]:
         parts = tuple(
             pa.nulls(len(p), typed[0] if typed else pa.int64()) if pa.types.is_null(p.type) else p for p in parts
         )
+    parts = tuple(comparable(parts))
     if len({part.type for part in parts}) > 1:
         parts = tuple(part.cast(pa.float64(), safe=False) for part in parts)
     both = parts[0] if len(parts) == 1 else pa.concat_arrays(list(parts))
@@ -115,7 +116,7 @@ def ordered_codes(*parts: Array) -> tuple[list[Array], int]:
     size = 0
     if not len(found):
         ranks = np.zeros(0, np.int32)
-    elif pa.types.is_string(both.type):
+    elif pa.types.is_string(both.type) or pa.types.is_decimal(both.type):
         ranks = numbers(pc.rank(found, "ascending", tiebreaker="dense")).astype(np.int32) - 1
         size = int(ranks.max()) + 1
     else:

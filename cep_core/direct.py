@@ -16,7 +16,8 @@ from cep_core.kernels.blocks import SHIFT, WIDTH
 from cep_core.layout import Layout
 from cep_core.ranks import Guarded, Layers
 from cep_core.slices import Slice
-from cep_core.tasks import Sums, Tasks, Weights, doubles, number_rows
+from cep_core.tasks import WIDTH as WORDS
+from cep_core.tasks import Sums, Tasks, Weights, doubles, number_rows, pairs
 
 Array = Any
 
@@ -104,7 +105,7 @@ class Direct:
 
     def bytes(self, tier: str, weights: Weights) -> int:
         """Work memory of a pass."""
-        return self.nodes * ((8 if tier == "F" else 16) * len(weights.variable) + 8 * len(weights.extreme))
+        return self.nodes * 8 * (WORDS[tier] * len(weights.variable) + len(weights.extreme))
 
     def counting(self, widest: int, weights: Weights) -> bool:
         """Whether `kernels.counting` does it in tiers F and E."""
@@ -120,15 +121,17 @@ class Direct:
 
     def run(self, tasks: Tasks, widest: int, weights: Weights, tier: str, emit: Array | None) -> Sums:
         """One pass in a tier. Tasks that tier F gives up, as a count on the way is too large for it, are done in E:
-        what ends there may be little, or nothing."""
+        what ends there may be little, or nothing. Where no kernel does E, D is the answer to it."""
+        if tier == "E" and (emit is not None or not (self.shared() or self.counting(widest, weights))):
+            tier = "D"
         count, numbers, extrema = len(tasks.lo), len(weights.variable), len(weights.extreme)
         out, hit, large = number_rows(tier, count, numbers), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         extremes = np.full((count, extrema), -np.inf)
-        if tier != "F" and emit is None and self.shared():
+        if tier in ("U", "E") and emit is None and self.shared():
             self._two_stacks(tasks, weights, out, extremes, hit)
             return Sums(out, extremes, hit)
         planes = _planes(tier, numbers, self.nodes)
-        if tier != "U" and emit is None and self.counting(widest, weights):
+        if tier in ("F", "E") and emit is None and self.counting(widest, weights):
             self._count(tasks, tier == "E" and self.linear(widest, weights), planes, out, hit, large)
         else:
             self._sum(tasks, widest, weights, tier, planes, (out, extremes, hit, large), emit)
@@ -137,7 +140,7 @@ class Direct:
         del planes
         again = self.run(tasks.subset(large), widest, weights, "E", emit)
         scaled = np.stack([out, np.zeros_like(out)], axis=-1)
-        scaled[large], out[large] = again.sums, doubles(again.sums)
+        scaled[large], out[large] = pairs(again.sums), doubles(again.sums)
         extremes[large], hit[large] = again.extremes, again.hit
         return Sums(out, extremes, hit, scaled)
 
@@ -249,8 +252,8 @@ def _lanes(tier: str, rows: int, width: int) -> Array:
 
 
 def _planes(tier: str, numbers: int, nodes: int) -> Array:
-    """Zeros, (K, nodes) of tier F or (K, 2, nodes), that begin with a cache line."""
-    shape = (numbers, nodes) if tier == "F" else (numbers, 2, nodes)
+    """Zeros, (K, nodes) of tier F or (K, words of a number, nodes), that begin with a cache line."""
+    shape = (numbers, nodes) if tier == "F" else (numbers, WORDS[tier], nodes)
     size = int(np.prod(shape))
     room = np.zeros(size + ALIGNMENT, np.uint64 if tier == "U" else np.float64)
     skip = (-room.ctypes.data // 8) % ALIGNMENT

@@ -1,27 +1,30 @@
 """Running a plan over events: passes in the cheapest tier that is exact, summed by group and window, as an Arrow table.
 
-Why the tiers are right. Rows only ever grow by additions of what is not negative (for trends, events and present), so a
-float64 sum below 2^53 was made of whole numbers below 2^53 and is exact; a rounding error can first occur in a sum that
-is 2^53 or more, and so shows. Otherwise, while the float64 sum (within 1e-9 of the truth) is below 3e38 < 2^128, the
-sum modulo 2^128 *is* the sum. Beyond, a count is NULL and its logarithm is asked for, which float64 gives while it is
-finite, and mantissa and exponent at any size.
+Why the tiers are right. A pass adds whole numbers only: a count, or a part of a value (`kernels.rounding`). Rows of
+counts only ever grow by additions of what is not negative, so a float64 sum below 2^53 was made of whole numbers below
+2^53 and is exact; a rounding error can first occur in a sum that is 2^53 or more, and so shows. What sums of parts come
+to on the way is at most how many values were added times the largest part. Otherwise, while the float64 sum (within
+1e-9 of the truth) is below 3e38 < 2^128, the sum modulo 2^128 *is* the sum. Beyond, a count is NULL and ten digits of
+its logarithm are asked for, which float64 mostly gives for sure, and tier D else.
+
+So a result is a function of the true sums: the order of rows, and what else is computed with them, does not show.
 """
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from cep_core.aggregates import LOG10_STEP, Carried, Number, carried
+from cep_core.aggregates import Carried, carried
 from cep_core.automaton import Automaton
 from cep_core.buffers import arrow, numbers
 from cep_core.cells import Cells, Found, RunSums
 from cep_core.columns import Events
 from cep_core.errors import BadEventsError
+from cep_core.exact import Number
 from cep_core.plan import Plan
 from cep_core.results import Row, plain_table, result_table
 from cep_core.scopes import runs
@@ -52,23 +55,25 @@ class _Answer:
 
     def table(self) -> pa.Table:
         plan = self.plan
-        found = [self._cells(automaton) for automaton in plan.automata]
+        alone = len(plan.automata) == 1 and not plan.scoped
+        found = [self._cells(automaton, alone) for automaton in plan.automata]
         if len(found) == 1 and len(found[0]) == 1 and not plan.empty_windows:
             (cells,) = found[0]
-            plain = cells.plain()
-            told = plain_table(plan, self._group_columns(cells.keys[plain, 0]), *cells.columns(plain))
-            return told if plain.all() else pa.concat_tables([told, self._rows(cells.found(np.flatnonzero(~plain)))])
+            told = plain_table(plan, self._group_columns(cells.keys[cells.plain, 0]), *cells.columns(cells.plain))
+            if cells.plain.all():
+                return told
+            return pa.concat_tables([told, self._rows(cells.found(np.flatnonzero(~cells.plain)))])
         totals = [self._total(runs) for runs in found]
         rows = totals[0] if len(totals) == 1 else _pairs_of_trends(*totals)
         if plan.empty_windows:
             rows = _with_empty(plan, self.events, self.groups, rows, self.wanted, self.windows)
         return self._rows(rows)
 
-    def _cells(self, automaton: Automaton) -> list[Cells]:
-        """Of each of the runs that make up an automaton's trends and have any."""
+    def _cells(self, automaton: Automaton, alone: bool) -> list[Cells]:
+        """Of each of the runs that make up an automaton's trends and have any. `alone`: one run is all there is."""
         found = []
         for run in runs(self.events, automaton, self.plan.scoped):
-            cells = RunSums(run, self.groups, self.wanted, self.windows).cells()
+            cells = RunSums(run, self.groups, self.wanted, self.windows).cells(alone)
             if cells is not None:
                 found.append(cells)
         return found
@@ -137,24 +142,25 @@ def _pairs_of_trends(left: Found, right: Found, both: Found) -> Found:
     found: Found = {}
     for key in left.keys() & right.keys():
         p, q = left[key][0][0], right[key][0][0]
-        i = both[key][0][0] if key in both else Number(0.0, 0.0, 0)
-        if p.whole is not None and q.whole is not None and i.whole is not None:
-            count = p.whole * q.whole - i.whole - i.whole * (i.whole - 1) // 2
-            if count > 0:
-                found[key] = ((Number(float("nan"), 0.0, count),), ())
-            continue
-        shared = 0.0 if i.is_zero else i.ratio(p) * i.ratio(q) / 2
-        logarithm = (p.log10() or 0.0) + (q.log10() or 0.0) + math.log10(1.0 - shared)
-        e = round(logarithm / LOG10_STEP)
-        found[key] = ((Number(10.0 ** (logarithm - e * LOG10_STEP), float(e)),), ())
+        i = both[key][0][0] if key in both else Number(0)
+        # twice the count: no more than half of it is taken off again, so that its error is little more than theirs
+        twice = _product(p, q, 2) + _product(i, i, -1) + Number(-i.whole, i.power)
+        if twice.whole > 0:
+            error = 8.0 * max(p.error, q.error, i.error)
+            count = Number(twice.whole, twice.power - 1, error) if error else Number(twice.whole // 2)
+            found[key] = ((count,), ())
     return found
+
+
+def _product(a: Number, b: Number, times: int) -> Number:
+    return Number(a.whole * b.whole * times, a.power + b.power)
 
 
 def _with_empty(
     plan: Plan, events: Events, groups: Array, rows: Found, wanted: Carried, windows: range | None
 ) -> Found:
     """Rows of nothing for the groups that have an event in a window and no trend."""
-    zero = Number(0.0, 0.0, 0)
+    zero = Number(0)
     filled = dict(rows)
     for g, time in zip(groups, events.time, strict=True):
         for j in plan.windows.holding(int(time)):

@@ -8,14 +8,15 @@ import numpy as np
 from numba import njit
 
 from cep_core.automaton import Automaton
-from cep_core.direct import Direct, applies
+from cep_core.direct import LEVELS, Direct, applies
 from cep_core.errors import WindowTooLargeError
 from cep_core.kernels import trends as kernel
+from cep_core.kernels.divide import BLOCK
 from cep_core.layout import layout, store_table
 from cep_core.links import make_links
 from cep_core.ranks import Guarded, make_divides, make_layers
 from cep_core.slices import Slice, check_alarm, make_predicates, partition_ends
-from cep_core.tasks import Sums, Tasks, Weights, number_rows
+from cep_core.tasks import WIDTH, Sums, Tasks, Weights, number_rows
 
 Array = Any
 
@@ -48,22 +49,24 @@ class Pass:
             self.direct = Direct(slice_, automaton, self.layout, self.layers, guards)
 
     def run(self, tasks: Tasks, weights: Weights, tier: str, emit: Array | None = None) -> Sums:
-        """One pass in tier F, U or E (`kernels.numbers`). `emit` (n): to be set to the largest extreme 0 of what ends
-        at each event; not in tier F, which may end early. Raises WindowTooLargeError when the rows would not fit."""
+        """One pass in a tier (`kernels.numbers`); asked for E it may answer in D. `emit` (n): to be set to the largest
+        extreme 0 of what ends at each event; not in tier F, which may end early. Raises WindowTooLargeError when the
+        rows would not fit."""
         if self.direct is not None:
             self._fits(tasks, self.direct.bytes(tier, weights))
-            lanes = self._lanes(weights) if tier != "E" and emit is None else 0
+            lanes = self._lanes(weights) if tier in ("F", "U") and emit is None else 0
             if lanes:
                 store = (self.store_of, self.store_t, self.nodes)
                 return self.direct.slide(
                     tasks, partition_ends(self.slice.partition), self.widest, lanes, store, weights, tier
                 )
             return self.direct.run(tasks, self.widest, weights, tier, emit)
+        tier = "D" if tier == "E" else tier
         states = len(self.layout.variable)
         longest = int((tasks.hi - tasks.lo).max(initial=0))
         kept = longest if self.layout.keep else self.widest
         numbers, extrema = len(weights.variable), len(weights.extreme)
-        width = (8 if tier == "F" else 16) * numbers + 8 * extrema
+        width = 8 * (WIDTH[tier] * numbers + extrema)
         parts, branch = len(self.layout.halves), int(self.divides.size.max(initial=0))
         waiting = longest * parts
         links = self.layout.slots
@@ -108,6 +111,27 @@ class Pass:
         if self.direct is not None and (self.direct.shared() or self.direct.linear(self.widest, weights)):
             return "E"
         return "F"
+
+    def roundings(self, tasks: Tasks) -> Array:
+        """For each task, how many additions at most have rounded what went into its count of trends (float64, T).
+
+        What a partial trend is part of is added to at most once an event where it is stored; and where a row reads it,
+        once for each transition and level of a tree, or pair that is tried: of linked events each is read at one time
+        only, and divide and conquer tries the pairs of a block and builds a tree for each halving."""
+        n = (tasks.hi - tasks.lo).astype(np.float64)
+        states, into_t = len(self.layout.variable), self.layout.into_t
+        into = int(np.diff(self.layout.into_of).max(initial=1))
+        levels = max(LEVELS, int(self.nodes).bit_length())
+        reads: Array = np.full(len(n), 2.0 + levels)
+        if self.linking != kernel.ANY:
+            reads += states * self.layout.slots
+        elif ((into_t[:, 1] < 0) & (into_t[:, 10] < 0)).any():
+            reads += n
+        elif len(self.layout.halves):
+            halvings = 1.0 + np.ceil(np.log2(n / BLOCK + 2))
+            reads += BLOCK + self.widest + halvings * int(self.divides.size.max(initial=0)).bit_length()
+        found: Array = (n + 1) * (4 + 2 * states + into * reads) + 8 * (states + 1) ** 2
+        return found
 
     def _lanes(self, weights: Weights) -> int:
         if self.direct is None or len(weights.extreme):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings as python_warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,17 +21,19 @@ from cep_core.pairs import PairPredicate, pair_predicate
 from cep_core.programs import compile_program
 from cep_core.schema import EventSchema
 from cep_core.typing_rules import ExpressionError
+from cep_core.values import FLOAT64_DIGITS
 from cep_core.windows import Windows
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""
 
-ENGINE_VERSION = 2
+ENGINE_VERSION = 3
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
 record it (docs/adr/0012-versions-of-results.md)."""
 
 COUNT_TYPE = pa.decimal128(38, 0)
 TIME_TYPE = pa.timestamp("us", tz="UTC")
+_DECIMAL = re.compile(r"\s*(?:decimal|numeric)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\s*")
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ class Plan:
     def result_schema(self) -> pa.Schema:
         """Group columns, window_start, window_end, measures with their _log10 companions."""
         families = dict(self.schema.columns)
-        fields = [pa.field(name, arrow_type(families[name])) for name in self.group_by]
+        fields = [pa.field(name, key_type(families[name])) for name in self.group_by]
         fields += [pa.field("window_start", TIME_TYPE), pa.field("window_end", TIME_TYPE)]
         for measure in self.measures:
             if measure.function == "count":
@@ -177,6 +180,15 @@ class Plan:
             if (pair.earlier, pair.later) == (earlier, later):
                 return pair
         return PairPredicate(earlier, later)
+
+
+def key_type(type_name: str) -> pa.DataType:
+    """The Arrow type in which results carry a column that tells rows or events apart: `arrow_type`, but decimals that
+    float64 does not tell apart stay what they are."""
+    digits = _DECIMAL.fullmatch(type_name.lower())
+    if digits is not None and int(digits[1]) > FLOAT64_DIGITS:
+        return pa.decimal128(int(digits[1]), int(digits[2] or 0))
+    return arrow_type(type_name)
 
 
 def arrow_type(type_name: str) -> pa.DataType:

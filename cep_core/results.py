@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from cep_core.aggregates import Number, carried
+from cep_core.aggregates import carried
 from cep_core.buffers import arrow, decimals
+from cep_core.exact import Number, count_log10, mean, total
+from cep_core.kernels.rounding import log10
 from cep_core.plan import COUNT_TYPE, Plan
 
 Array = Any
@@ -29,8 +32,9 @@ def result_table(plan: Plan, groups: list[Array], rows: list[Row]) -> pa.Table:
     for m in plan.measures:
         if m.function == "count":
             k = wanted.index("trend" if m.variable is None else "events", m.variable, None)
-            columns.append(decimals([row.sums[k].count() for row in rows], COUNT_TYPE))
-            columns.append(_doubles([row.sums[k].log10() for row in rows]))
+            counts = [row.sums[k] for row in rows]
+            columns.append(decimals([count.count() for count in counts], COUNT_TYPE))
+            columns.append(_doubles([None if count.is_zero else count_log10(count) for count in counts]))
         elif m.function in ("min", "max"):
             x = wanted.extremes.index((m.function, str(m.variable), str(m.attribute)))
             columns.append(pa.array([row.extremes[x] for row in rows]))
@@ -39,33 +43,57 @@ def result_table(plan: Plan, groups: list[Array], rows: list[Row]) -> pa.Table:
             value = wanted.index("value", m.variable, m.attribute)
             some = [None if row.sums[present].is_zero else row for row in rows]
             if m.function == "avg":
-                columns.append(_doubles([None if r is None else r.sums[value].ratio(r.sums[present]) for r in some]))
+                columns.append(_doubles([None if r is None else mean(r.sums[value], r.sums[present]) for r in some]))
             else:
-                columns.append(_doubles([None if r is None else r.sums[value].double() for r in some]))
-                columns.append(_doubles([None if r is None else r.sums[value].log10() for r in some]))
+                columns += _sums([None if r is None else total(r.sums[value]) for r in some])
     return _table(plan, columns)
 
 
-def plain_table(plan: Plan, groups: list[Array], windows: Array, sums: Array, extremes: list[Array]) -> pa.Table:
+def plain_table(
+    plan: Plan, groups: list[Array], windows: Array, counts: dict[int, Array], sums: dict[int, tuple[Array, Array]],
+    extremes: list[Array],
+) -> pa.Table:  # fmt: skip
     """A table of `plan.result_schema` of R cells whose numbers float64 holds: group columns and extreme values as Arrow
-    arrays; window indices (R); sums (R, K), in the order of `aggregates.carried`."""
+    arrays; window indices (R); counts (R), and sums of values as mantissas and exponents (R), by their place in
+    `aggregates.carried`."""
     wanted = carried(plan.measures)
     columns = [*groups, *_moments(plan, windows)]
     for m in plan.measures:
         if m.function == "count":
-            count = sums[:, wanted.index("trend" if m.variable is None else "events", m.variable, None)]
-            columns += [arrow(count.astype(np.int64)), _log10(count, count == 0)]
+            count = counts[wanted.index("trend" if m.variable is None else "events", m.variable, None)]
+            columns += [arrow(count.astype(np.int64)), _log10(*_parted(count))]
         elif m.function in ("min", "max"):
             columns.append(extremes[wanted.extremes.index((m.function, str(m.variable), str(m.attribute)))])
         else:
-            present = sums[:, wanted.index("present", m.variable, m.attribute)]
-            value = sums[:, wanted.index("value", m.variable, m.attribute)]
-            none = present == 0
+            present = counts[wanted.index("present", m.variable, m.attribute)]
+            mantissa, exponent = sums[wanted.index("value", m.variable, m.attribute)]
             if m.function == "avg":
-                columns.append(arrow(value / np.where(none, 1.0, present), none))
+                a, p = _parted(present)
+                ratio = np.ldexp(mantissa / np.where(present == 0, 1.0, a), exponent - p)
+                columns.append(arrow(ratio, present == 0))
             else:
-                columns += [arrow(value, none), _log10(np.abs(value), none | (value == 0))]
+                columns += _summed(mantissa, exponent, present == 0)
     return _table(plan, columns)
+
+
+def _parted(count: Array) -> tuple[Array, Array]:
+    """Mantissa and exponent."""
+    m, e = np.frexp(count)
+    return m, e.astype(np.int64)
+
+
+def _sums(sums: Sequence[tuple[float, int] | None]) -> list[Array]:
+    """SUM and its companion."""
+    mantissa = np.array([0.0 if one is None else one[0] for one in sums], np.float64)
+    exponent = np.array([0 if one is None else one[1] for one in sums], np.int64)
+    return _summed(mantissa, exponent, np.array([one is None for one in sums], np.bool_))
+
+
+def _summed(mantissa: Array, exponent: Array, none: Array) -> list[Array]:
+    """SUM, NULL where it is past float64, and its companion."""
+    with np.errstate(over="ignore"):
+        value = np.ldexp(mantissa, exponent)
+    return [arrow(value, none | np.isinf(value)), _log10(np.abs(mantissa), exponent)]
 
 
 def _moments(plan: Plan, windows: Array) -> list[Array]:
@@ -74,8 +102,12 @@ def _moments(plan: Plan, windows: Array) -> list[Array]:
     return [arrow(start), arrow(start + plan.windows.within)]
 
 
-def _log10(values: Array, none: Array) -> Array:
-    return arrow(np.log10(np.where(none, 1.0, values)), none)
+def _log10(mantissa: Array, exponent: Array) -> Array:
+    """NULL of zero."""
+    none = mantissa == 0.0
+    found = np.zeros(len(mantissa))
+    log10(np.where(none, 0.5, mantissa), exponent, found)
+    return arrow(found, none)
 
 
 def _doubles(values: list[float | None]) -> Array:

@@ -109,7 +109,9 @@ def _arrow_family(kind: pa.DataType) -> str:
         return "null"
     if pa.types.is_integer(kind):
         return "long"
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if pa.types.is_floating(kind):
         return "double"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return "string"

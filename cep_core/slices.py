@@ -18,6 +18,7 @@ from cep_core.columns import Events
 from cep_core.errors import BadEventsError
 from cep_core.kernels.predicates import EARLIER, LATER, STACK
 from cep_core.programs import Program, compile_program
+from cep_core.values import distinct_reals
 
 Array = Any
 
@@ -126,6 +127,7 @@ def _leaves(slice_: Slice, program: Program, v: Array, w: Array) -> list[Array]:
     found = []
     for node, later in program.leaves:
         found.append(slice_.value(node, w if later else v))
+    found = distinct_reals(found, "an adjacent condition")
     strings = [i for i, array in enumerate(found) if pa.types.is_string(array.type)]
     if strings:
         coded, _ = ordered_codes(*(found[i] for i in strings))

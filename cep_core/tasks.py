@@ -114,15 +114,24 @@ class Sums:
     scaled: Array | None = None
 
 
+def pairs(sums: Array) -> Array:
+    """Sums of tier E (..., 2) or D (..., 3) in tier E."""
+    return sums if sums.shape[-1] == 2 else sums[..., [0, 2]]
+
+
 def doubles(sums: Array) -> Array:
-    """Sums (..., 2) of tier E as float64, infinite beyond; whole ones below 2^53 exactly."""
+    """Sums of tier E or D as float64, infinite beyond; whole ones below 2^53 exactly."""
     with np.errstate(over="ignore"):
-        found: Array = np.ldexp(sums[..., 0], (np.minimum(sums[..., 1], 4) * RADIX).astype(np.int64))
+        found: Array = np.ldexp(sums[..., 0], (np.minimum(sums[..., -1], 4) * RADIX).astype(np.int64))
     return found
+
+
+WIDTH = {"F": 1, "U": 2, "E": 2, "D": 3}
+"""64-bit words of a number, by tier."""
 
 
 def number_rows(tier: str, count: int, numbers: int) -> Array:
     """Zeros for `count` rows of a tier (see `kernels.numbers`)."""
     if tier == "F":
         return np.zeros((count, numbers))
-    return np.zeros((count, numbers, 2), dtype=np.uint64 if tier == "U" else np.float64)
+    return np.zeros((count, numbers, WIDTH[tier]), dtype=np.uint64 if tier == "U" else np.float64)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from cep_core.buffers import numbers, valid
 from cep_core.instructions import Instructions
+from cep_core.values import distinct_reals
 
 Array = Any
 
@@ -23,7 +24,9 @@ class Words:
     def __init__(
         self, instructions: Instructions, value: Callable[[Any], Array], length: int, texts: Iterable[str] = ()
     ) -> None:
-        columns = [(value(node), family) for node, family, _ in instructions.leaves]
+        families = [family for _, family, _ in instructions.leaves]
+        arrays = distinct_reals([value(node) for node, _, _ in instructions.leaves], "a condition between events")
+        columns = list(zip(arrays, families, strict=True))
         known = [*texts, *(value for value, family in instructions.constants.values() if family == "string")]
         for array, family in columns:
             if family == "string":

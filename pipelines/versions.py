@@ -43,6 +43,9 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction("contract", 2, "what rows that share a key hold decided which of them counted"),
     Correction("trends", 2, "skip_till_next_match confused positions that share a variable"),
     Correction("automaton", 2, "a NaN as a partition was published as NaN, not as NULL"),
+    Correction("trends", 3, "last digits depended on the order of rows, and long decimal keys could be one"),
+    Correction("matches", 2, "decimal keys and ids of more than 15 digits could be one"),
+    Correction("automaton", 3, "decimal keys and ids of more than 15 digits could be one"),
     Correction("revision", 2, "revisions by Spark left stale rows of groups and partitions that were NaN"),
 )
 

@@ -75,5 +75,6 @@ def _is(value: Any, wanted: Any, name: str) -> bool:
     if isinstance(wanted, str) and isinstance(value, int):
         return value == int(wanted)
     if isinstance(wanted, float) and value is not None:
-        return bool(abs(value - wanted) <= 1e-12 * abs(wanted))
+        digits = 1e-9 if name.endswith("_log10") and wanted > 38 else 1e-12
+        return bool(abs(value - wanted) <= digits * abs(wanted))
     return bool(value == wanted)

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from cep_core import syntax as s
 from cep_core.fingerprint import fingerprint
-from cep_core.plan import TIME_TYPE, arrow_type
+from cep_core.plan import TIME_TYPE, arrow_type, key_type
 from cep_core.schema import EventSchema
 from cep_core.windows import Windows
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of an automaton that stays the same changes."""
 
-ENGINE_VERSION = 2
+ENGINE_VERSION = 3
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
 record it (docs/adr/0012-versions-of-results.md)."""
 
@@ -174,8 +174,8 @@ class AutomatonPlan:
     def result_schema(self) -> pa.Schema:
         """Partition columns, first, last (event ids), state, the register, lifetime_start, lifetime_end."""
         kinds = dict(self.schema.columns)
-        fields = [pa.field(name, arrow_type(kinds[name])) for name in self.partition_by]
-        fields += [pa.field(name, arrow_type(kinds[self.schema.event_id])) for name in ("first", "last")]
+        fields = [pa.field(name, key_type(kinds[name])) for name in self.partition_by]
+        fields += [pa.field(name, key_type(kinds[self.schema.event_id])) for name in ("first", "last")]
         fields.append(pa.field("state", pa.string()))
         fields += [pa.field(field.name, field.arrow) for field in self.register]
         return pa.schema([*fields, pa.field("lifetime_start", TIME_TYPE), pa.field("lifetime_end", TIME_TYPE)])

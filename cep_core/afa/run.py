@@ -14,7 +14,7 @@ from cep_core.afa.plan import AutomatonPlan
 from cep_core.afa.stream import Stream, Values
 from cep_core.errors import BadEventsError
 from cep_core.plan import TIME_TYPE
-from cep_core.values import doubles, normalise
+from cep_core.values import normalise
 
 Array = Any
 
@@ -116,7 +116,7 @@ def _table(ran: Ran) -> pa.Table:
 
 
 def _shown(column: Any) -> Any:
-    """A partition's values as results show them: as they are read, of doubles (a NaN is a NULL, -0.0 is 0.0)."""
-    if pa.types.is_floating(column.type):
-        return normalise(column)
-    return doubles(column) if pa.types.is_decimal(column.type) else column
+    """A partition's values as results show them: as they are read, of doubles (a NaN is a NULL, -0.0 is 0.0) and
+    decimals (see `plan.key_type`)."""
+    real = pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+    return normalise(column) if real else column

@@ -10,8 +10,8 @@ Exact, as every rank before x is counted in one level only: the one where its bl
 
 A segment's levels lie one behind another; `roots[segment, level]` is where each begins, `width[segment, level]` how
 wide its blocks are: the top level is one block as wide as it needs, so that a hash's total takes two positions. A tree
-holds K numbers in planes: (K, nodes) of tier F, (K, 2, nodes) of tiers U and E. Extrema are kept the same way, with the
-largest value for the sum.
+holds K numbers in planes: (K, nodes) of tier F, (K, 2, nodes) of tier U, (K, 3, nodes) of tier D. Extrema are kept the
+same way, with the largest value for the sum.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from cep_core.kernels.numbers import STEP_DOWN, e_add, e_normal, is_float
+from cep_core.kernels.numbers import STEP_DOWN, d_add, is_float
 
 Array = Any
 
@@ -53,11 +53,11 @@ def _pull(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) ->
     if is_float(tree):
 
         def scaled(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) -> None:
-            m, e = rows[row, k, 0], rows[row, k, 1]
+            top, low, e = rows[row, k, 0], rows[row, k, 1], rows[row, k, 2]
             for level in range(levels):
                 x = at[level]
-                m, e = e_add(m, e, *e_normal(tree[k, 0, x], tree[k, 1, x]))
-            rows[row, k, 0], rows[row, k, 1] = m, e
+                top, low, e = d_add(top, low, e, tree[k, 0, x], tree[k, 1, x], tree[k, 2, x])
+            rows[row, k, 0], rows[row, k, 1], rows[row, k, 2] = top, low, e
 
         return scaled
 
@@ -86,9 +86,11 @@ def _push(tree: Array, k: int, first: int, index: int, width: int, rows: Array, 
     if is_float(tree):
 
         def scaled(tree: Array, k: int, first: int, index: int, width: int, rows: Array, row: int) -> None:
-            m, e = rows[row, k, 0], rows[row, k, 1]
-            ms, es = tree[k, 0, first : first + width], tree[k, 1, first : first + width]
-            raise_block(ms, es, index, m, e)
+            top, low, e = rows[row, k, 0], rows[row, k, 1], rows[row, k, 2]
+            for x in range(first + index + 1, first + width):
+                tree[k, 0, x], tree[k, 1, x], tree[k, 2, x] = d_add(
+                    tree[k, 0, x], tree[k, 1, x], tree[k, 2, x], top, low, e
+                )
 
         return scaled
 

@@ -1,12 +1,14 @@
-"""Rows of numbers in three tiers, one row a partial result: [trends, aggregate, aggregate, ...].
+"""Rows of numbers in tiers, one row a partial result: [trends, aggregate, aggregate, ...].
 
 | tier | array | exact |
 | --- | --- | --- |
 | F | float64 (rows, K) | additions of whole numbers, while the result stays below 2^53 |
 | U | uint64 (rows, K, 2): low, high | whole numbers modulo 2^128, whatever lies between |
 | E | float64 (rows, K, 2): mantissa |m| < 2^300, exponent e >= 0: m 2^(600 e) | as float64, any size |
+| D | float64 (rows, K, 3): mantissa in two floats, high + low, and the exponent of E | 2^-104 an addition, any size |
 
-The functions below are chosen by the array's type at compile time.
+The functions below are chosen by the array's type at compile time. Tier E has its own kernels (`counting`,
+`two_stacks`), so rows of three dimensions are of U or D here.
 """
 
 from __future__ import annotations
@@ -69,6 +71,65 @@ def e_multiply(m: float, e: float, w: float) -> tuple[float, float]:
 
 
 @njit(cache=True)
+def two_sum(a: float, b: float) -> tuple[float, float]:
+    """a + b as a float64 and what its rounding left out (Knuth)."""
+    total = a + b
+    back = total - a
+    return total, (a - (total - back)) + (b - back)
+
+
+@njit(cache=True)
+def two_product(a: float, b: float) -> tuple[float, float]:
+    """a * b as a float64 and what its rounding left out (Dekker); |a|, |b| < 2^900."""
+    product = a * b
+    x, y = 134217729.0 * a, 134217729.0 * b
+    ah, bh = x - (x - a), y - (y - b)
+    al, bl = a - ah, b - bh
+    return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
+
+
+@njit(cache=True)
+def d_normal(top: float, low: float, e: float) -> tuple[float, float, float]:
+    """Bring a mantissa below 2^900 back into its range."""
+    size = abs(top)
+    if size >= BIG:
+        return top * STEP_DOWN, low * STEP_DOWN, e + 1.0
+    if size < SMALL and e > 0.0:
+        return (top * STEP_UP, low * STEP_UP, e - 1.0) if size > 0.0 else (0.0, 0.0, 0.0)
+    return top, low, e
+
+
+@njit(cache=True)
+def d_add(h1: float, l1: float, e1: float, h2: float, l2: float, e2: float) -> tuple[float, float, float]:
+    """The sum of two numbers of tier D, within 2^-104 of the sum of their magnitudes."""
+    if h2 == 0.0 or e1 - e2 > 1.0:
+        return h1, l1, e1
+    if h1 == 0.0 or e2 - e1 > 1.0:
+        return h2, l2, e2
+    if e1 > e2:
+        h2, l2 = h2 * STEP_DOWN, l2 * STEP_DOWN
+    elif e2 > e1:
+        h1, l1, e1 = h1 * STEP_DOWN, l1 * STEP_DOWN, e2
+    total, rest = two_sum(h1, h2)
+    rest += l1 + l2
+    high = total + rest
+    return d_normal(high, rest - (high - total), e1)
+
+
+@njit(cache=True)
+def d_multiply(top: float, low: float, e: float, w: float) -> tuple[float, float, float]:
+    """A number of tier D times any finite w."""
+    while abs(w) >= BIG:
+        w, e = w * STEP_DOWN, e + 1.0
+    while 0.0 < abs(w) < SMALL and e > 0.0:
+        w, e = w * STEP_UP, e - 1.0
+    product, rest = two_product(top, w)
+    rest += low * w
+    high = product + rest
+    return d_normal(high, rest - (high - product), e)
+
+
+@njit(cache=True)
 def u_wide(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """(low, high) of a * b."""
     mask = np.uint64(0xFFFFFFFF)
@@ -93,7 +154,7 @@ def u_mul(low: np.uint64, high: np.uint64, w: np.int64) -> tuple[np.uint64, np.u
 
 
 def some(a: Rows, i: int) -> bool:
-    """Whether a[i] is not nothing. Where there is a trend, tiers F and E never count 0; modulo 2^128 it may be."""
+    """Whether a[i] is not nothing. Where there is a trend, tiers F and D never count 0; modulo 2^128 it may be."""
     raise NotImplementedError
 
 
@@ -119,7 +180,7 @@ def weigh(a: Rows, i: int, k: int, w: float) -> None:
 
 
 def is_float(a: types.Array) -> bool:
-    """At compile time: whether an array is of tier F or E, not U."""
+    """At compile time: whether an array is of tier F or D, not U."""
     return bool(a.dtype == types.float64)
 
 
@@ -172,6 +233,14 @@ def _clear(a: Rows, i: int) -> Callable[..., None]:
 
         return flat
 
+    if is_float(a):
+
+        def scaled(a: Rows, i: int) -> None:
+            for k in range(a.shape[1]):
+                a[i, k, 0] = a[i, k, 1] = a[i, k, 2] = 0.0
+
+        return scaled
+
     def pair(a: Rows, i: int) -> None:
         for k in range(a.shape[1]):
             a[i, k, 0] = 0
@@ -193,7 +262,9 @@ def _add(a: Rows, i: int, b: Rows, j: int) -> Callable[..., None]:
 
         def scaled(a: Rows, i: int, b: Rows, j: int) -> None:
             for k in range(a.shape[1]):
-                a[i, k, 0], a[i, k, 1] = e_add(a[i, k, 0], a[i, k, 1], b[j, k, 0], b[j, k, 1])
+                a[i, k, 0], a[i, k, 1], a[i, k, 2] = d_add(
+                    a[i, k, 0], a[i, k, 1], a[i, k, 2], b[j, k, 0], b[j, k, 1], b[j, k, 2]
+                )
 
         return scaled
 
@@ -218,7 +289,7 @@ def _one(a: Rows, i: int) -> Callable[..., None]:
     if is_float(a):
 
         def scaled(a: Rows, i: int) -> None:
-            a[i, 0, 0], a[i, 0, 1] = e_add(a[i, 0, 0], a[i, 0, 1], 1.0, 0.0)
+            a[i, 0, 0], a[i, 0, 1], a[i, 0, 2] = d_add(a[i, 0, 0], a[i, 0, 1], a[i, 0, 2], 1.0, 0.0, 0.0)
 
         return scaled
 
@@ -241,8 +312,8 @@ def _weigh(a: Rows, i: int, k: int, w: float) -> Callable[..., None]:
     if is_float(a):
 
         def scaled(a: Rows, i: int, k: int, w: float) -> None:
-            m, e = e_multiply(a[i, 0, 0], a[i, 0, 1], w)
-            a[i, k, 0], a[i, k, 1] = e_add(a[i, k, 0], a[i, k, 1], m, e)
+            top, low, e = d_multiply(a[i, 0, 0], a[i, 0, 1], a[i, 0, 2], w)
+            a[i, k, 0], a[i, k, 1], a[i, k, 2] = d_add(a[i, k, 0], a[i, k, 1], a[i, k, 2], top, low, e)
 
         return scaled
 

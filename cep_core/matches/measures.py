@@ -17,7 +17,7 @@ from cep_core.matches.plan import MatchesPlan
 from cep_core.matches.registers import places
 from cep_core.matches.stream import Stream
 from cep_core.plan import arrow_type
-from cep_core.values import evaluate
+from cep_core.values import evaluate, reals
 
 Array = Any
 
@@ -75,7 +75,7 @@ class Measures:
     def _column(self, name: str) -> tuple[Array, Array, Array | None]:
         """A column as numbers and a mask of NULLs; of strings their codes, and the strings by code."""
         if name not in self._words:
-            array = self.stream.array(name)
+            array = reals(self.stream.array(name))
             null = ~valid(array)
             texts = None
             if pa.types.is_string(array.type):
@@ -95,7 +95,7 @@ class Measures:
 
 def _typed(values: Array, family: str) -> pa.Array:
     """Computed values as a column of results; times and dates are microseconds until here."""
-    kind = arrow_type(family)
+    kind, values = arrow_type(family), reals(values)
     if pa.types.is_date(kind) and pa.types.is_int64(values.type):
         return arrow((numbers(values, 0) // _DAY).astype(np.int32), ~valid(values)).cast(kind)
     return values.cast(kind)

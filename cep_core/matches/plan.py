@@ -13,7 +13,7 @@ from cep_core.errors import TypeMismatchError
 from cep_core.fingerprint import fingerprint
 from cep_core.matches.model import Output
 from cep_core.model import Selection
-from cep_core.plan import TIME_TYPE, arrow_type
+from cep_core.plan import TIME_TYPE, arrow_type, key_type
 from cep_core.schema import EventSchema
 from cep_core.typing_rules import NUMERIC, ORDERED, ExpressionError
 from cep_core.windows import AGES, Windows
@@ -21,7 +21,7 @@ from cep_core.windows import AGES, Windows
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""
 
-ENGINE_VERSION = 1
+ENGINE_VERSION = 2
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
 record it (docs/adr/0012-versions-of-results.md)."""
 
@@ -204,7 +204,7 @@ class MatchesPlan:
     def result_schema(self) -> pa.Schema:
         """match_id, start, end; for each variable the ids of its events; measures. Compressed: see `compressed`."""
         families = dict(self.schema.columns)
-        ids = arrow_type(families[self.schema.event_id])
+        ids = key_type(families[self.schema.event_id])
         if self.output == "compressed":
             from cep_core.matches.compressed import schema_of_graphs
 

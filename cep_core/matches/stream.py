@@ -15,7 +15,7 @@ from cep_core.matches.plan import MatchesPlan
 from cep_core.matches.registers import is_local, moments
 from cep_core.matches.scalars import Value
 from cep_core.schema import check_events
-from cep_core.values import normalise, true_where
+from cep_core.values import distinct_reals, normalise, true_where
 
 Array = Any
 
@@ -49,7 +49,8 @@ class Stream:
     def values(self, name: str) -> Sequence[Value]:
         """The normalised column as Python values."""
         if name not in self._lists:
-            self._lists[name] = self.array(name).to_pylist()
+            (array,) = distinct_reals([self.array(name)], "a condition between events")
+            self._lists[name] = array.to_pylist()
         return self._lists[name]
 
     def raw(self, name: str) -> list[Any]:

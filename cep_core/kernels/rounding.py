@@ -1,0 +1,131 @@
+"""Whole numbers in parts of a few bits, and a sum of such parts rounded to a float64 once.
+
+Every float64 is a whole number times a power of two, so the values of a column are whole numbers on one grid. Cut into
+parts of at most `BITS` bits they are added as any whole numbers are: exactly, in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = Any
+
+BITS = 24
+"""Bits of a part: float64 adds 2^29 such values exactly, and two or three parts are most columns."""
+
+DIGIT = 32
+"""Bits of a digit of the sum of all parts."""
+
+
+@njit(cache=True, nogil=True)
+def span(magnitude: Array, exponent: Array, bounds: Array) -> None:
+    """bounds[0]: the lowest bit of any magnitude (n, uint64) times 2^exponent (n, int64), bounds[1]: one more than the
+    highest, or two; equal where all are 0."""
+    low: Any = np.int64(1 << 62)
+    high = -low
+    some = False
+    for i in range(magnitude.shape[0]):
+        m = magnitude[i]
+        if m == 0:
+            continue
+        some = True
+        lowest = m & (~m + np.uint64(1))
+        low = min(low, exponent[i] + math.frexp(float(lowest))[1] - 1)
+        high = max(high, exponent[i] + math.frexp(float(m))[1])
+    bounds[0], bounds[1] = (low, high) if some else (0, 0)
+
+
+@njit(cache=True, nogil=True)
+def part(magnitude: Array, exponent: Array, negative: Array, bit: int, bits: int, out: Array) -> float:
+    """out (n, float64): `bits` bits from `bit` on of magnitude times 2^exponent, with its sign. The largest of them."""
+    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    largest = 0.0
+    for i in range(magnitude.shape[0]):
+        right = bit - exponent[i]
+        if right >= 64 or right <= -bits:
+            out[i] = 0.0
+            continue
+        m = magnitude[i]
+        m = (m >> np.uint64(right) if right >= 0 else m << np.uint64(-right)) & mask
+        value = float(m)
+        largest = max(largest, value)
+        out[i] = -value if negative[i] else value
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def _carried(digits: Array) -> int:
+    """Brings each digit into 0 .. 2^DIGIT - 1; what is carried out of the last one, -1 where the number is negative."""
+    carry = np.int64(0)
+    for d in range(digits.shape[0]):
+        digit = digits[d] + carry
+        carry = digit >> DIGIT
+        digits[d] = digit & ((np.int64(1) << DIGIT) - 1)
+    return int(carry)
+
+
+@njit(cache=True, nogil=True)
+def nearest(parts: Array, place: Array, bit: int, mantissa: Array, exponent: Array) -> None:
+    """mantissa (C, 0 or 0.5 <= |m| < 1) and exponent (C, int64): the float64 next to the sum of parts (C, P; int64
+    below 2^53) times 2^(bit + place) (P), of two the even one; past float64's range as well."""
+    size = 4
+    for p in range(place.shape[0]):
+        size = max(size, place[p] // DIGIT + 4)
+    digits = np.zeros(size, np.int64)
+    mask = (np.int64(1) << DIGIT) - 1
+    for c in range(parts.shape[0]):
+        digits[:] = 0
+        for p in range(place.shape[0]):
+            d, left = place[p] // DIGIT, place[p] % DIGIT
+            low, high = (parts[c, p] & mask) << left, (parts[c, p] >> DIGIT) << left
+            digits[d] += low & mask
+            digits[d + 1] += ((low >> DIGIT) & mask) + (high & mask)
+            digits[d + 2] += high >> DIGIT
+        sign = 1.0
+        if _carried(digits) < 0:
+            sign = -1.0
+            for d in range(size):
+                digits[d] = -digits[d]
+            _carried(digits)
+        top = size - 1
+        while top >= 0 and digits[top] == 0:
+            top -= 1
+        if top < 0:
+            mantissa[c], exponent[c] = 0.0, 0
+            continue
+        bits = np.int64(0)
+        while digits[top] >> bits:
+            bits += 1
+        second = np.uint64(digits[top - 1]) if top >= 1 else np.uint64(0)
+        third = np.uint64(digits[top - 2]) if top >= 2 else np.uint64(0)
+        window = (
+            np.uint64(digits[top]) << np.uint64(64 - bits)
+            | second << np.uint64(DIGIT - bits)
+            | third >> np.uint64(bits)
+        )
+        rest = window & np.uint64(0x7FF)
+        below = (third & ((np.uint64(1) << np.uint64(bits)) - np.uint64(1))) != 0
+        for d in range(top - 2):
+            below = below or digits[d] != 0
+        kept = np.int64(window >> np.uint64(11))
+        half = np.uint64(0x400)
+        if rest > half or (rest == half and (below or kept & 1)):
+            kept += 1
+        m, e = math.frexp(float(kept))
+        mantissa[c] = sign * m
+        exponent[c] = e + DIGIT * top + bits - 53 + bit
+
+
+@njit(cache=True, nogil=True)
+def log10(mantissa: Array, exponent: Array, out: Array) -> None:
+    """out: log10(mantissa 2^exponent) for mantissas in [0.5, 1), one way for all."""
+    for i in range(mantissa.shape[0]):
+        m, e = mantissa[i], exponent[i]
+        if -1000 < e < 1000:
+            out[i] = math.log10(math.ldexp(m, e))
+        else:
+            out[i] = math.log10(m) + e * 0.30102999566398120
