@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cep_core.kernels.numbers import RADIX
+from cep_core.kernels.scaled import RADIX
 from cep_core.kernels.trends import NEVER
 from cep_core.slices import Slice, partition_ends
 from cep_core.windows import Windows

@@ -23,7 +23,8 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from cep_core.kernels.numbers import STEP_DOWN, d_add, is_float
+from cep_core.kernels.numbers import is_float
+from cep_core.kernels.scaled import STEP_DOWN, d_add
 
 Array = Any
 

@@ -14,8 +14,9 @@ import numpy as np
 from numba import njit
 
 from cep_core.kernels.blocks import SHIFT, WIDTH, empty, raise_block
-from cep_core.kernels.numbers import BIG, LARGEST, SMALL, STEP_DOWN, e_add, e_normal
+from cep_core.kernels.numbers import LARGEST
 from cep_core.kernels.prefetch import prefetch
+from cep_core.kernels.scaled import BIG, SMALL, STEP_DOWN, e_add, e_normal
 
 Array = Any
 

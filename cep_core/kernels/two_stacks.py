@@ -23,7 +23,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from cep_core.kernels.numbers import e_add, e_multiply, e_normal, u_mul, u_wide
+from cep_core.kernels.numbers import u_mul, u_wide
+from cep_core.kernels.scaled import e_add, e_multiply, e_normal
 
 Array = Any
 
