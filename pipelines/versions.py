@@ -46,7 +46,7 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction("trends", 3, "last digits depended on the order of rows, and long decimal keys could be one"),
     Correction("matches", 2, "decimal keys and ids of more than 15 digits could be one"),
     Correction("automaton", 3, "decimal keys and ids of more than 15 digits could be one"),
-    Correction("revision", 2, "revisions by Spark left stale rows of groups and partitions that were NaN"),
+    Correction("revision", 2, "revisions by Spark left stale rows of groups and partitions that were NaN or decimals"),
 )
 
 

@@ -15,7 +15,8 @@ from functools import reduce
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DoubleType, FloatType
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import DoubleType
 
 from cep_core import AnyPlan
 from pipelines.names import column
@@ -67,7 +68,7 @@ class Affected:
         """The events of the units, and perhaps others: rows that they make are not kept."""
         if self.whole or self.pairs is None or not shown_unit(self.plan):
             return events
-        return events.join(self.pairs.drop(WINDOW).distinct(), self._same_unit(events), "semi")
+        return events.join(self.pairs.drop(WINDOW).distinct(), self._same_unit(), "semi")
 
     def rows(self, results: DataFrame) -> DataFrame:
         """Of result rows those that belong to the windows and units."""
@@ -81,13 +82,13 @@ class Affected:
         if self.pairs is None:
             return kept.where(inside)
         others = kept.where(~inside).join(
-            self.pairs, [*self._same_unit(kept), row_window(self.plan) == sf.col(WINDOW)], "semi"
+            self.pairs, [*self._same_unit(), row_window(self.plan) == sf.col(WINDOW)], "semi"
         )
         return kept.where(inside).unionByName(others) if self.whole else others
 
-    def _same_unit(self, rows: DataFrame) -> list[Column]:
+    def _same_unit(self) -> list[Column]:
         names = enumerate(shown_unit(self.plan))
-        return [unit_value(rows, name).eqNullSafe(sf.col(f"{UNIT}{i}")) for i, name in names]
+        return [unit_value(self.plan, name).eqNullSafe(sf.col(f"{UNIT}{i}")) for i, name in names]
 
 
 def shown_unit(plan: AnyPlan) -> tuple[str, ...]:
@@ -95,13 +96,13 @@ def shown_unit(plan: AnyPlan) -> tuple[str, ...]:
     return tuple(name for name in plan.unit_key if name in plan.key)
 
 
-def unit_value(rows: DataFrame, name: str) -> Column:
-    """A column of `rows` as the kernels read it (`cep_core.values.normalise`): a NaN is a NULL. That -0.0 is 0.0 Spark
-    knows by itself, where it joins and where it tells rows apart."""
-    kinds = {field.name.lower(): field.dataType for field in rows.schema}
-    if isinstance(kinds[name.lower()], DoubleType | FloatType):
-        return sf.nanvl(column(name), sf.lit(None))
-    return column(name)
+def unit_value(plan: AnyPlan, name: str) -> Column:
+    """A column of a unit, of the source or of the results, as the kernels read it (`cep_core.values.normalise`): in the
+    type that results have, so that values which are one there are one unit; of doubles a NaN is a NULL. That -0.0 is
+    0.0 Spark knows by itself, where it joins and where it tells rows apart."""
+    kind = from_arrow_type(plan.result_schema.field(name).type)
+    value = column(name).cast(kind)
+    return sf.nanvl(value, sf.lit(None)) if isinstance(kind, DoubleType) else value
 
 
 def row_window(plan: AnyPlan) -> Column:
@@ -131,7 +132,7 @@ def touched_by(plan: AnyPlan, good: DataFrame, published: Sequence[Stretch], who
     time = sf.unix_micros(column(plan.schema.event_time))
     first = floor_div(time - sf.lit(windows.origin + windows.within), windows.slide) + 1
     last = floor_div(time - sf.lit(windows.origin), windows.slide)
-    units = [unit_value(good, name).alias(f"{UNIT}{i}") for i, name in enumerate(shown_unit(plan))]
+    units = [unit_value(plan, name).alias(f"{UNIT}{i}") for i, name in enumerate(shown_unit(plan))]
     held = good.select(*units, sf.greatest(first, sf.lit(low)).alias("a"), sf.least(last, sf.lit(high)).alias("b"))
     held = held.where(sf.col("a") <= sf.col("b"))
     held = held.distinct().withColumn(WINDOW, sf.explode(sf.sequence("a", "b"))).drop("a", "b")
