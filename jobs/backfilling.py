@@ -71,7 +71,8 @@ def run_stale(
     for pattern in patterns:
         try:
             run = prepare(spark, place.project, place.profile, pattern, "stale", 0, 1)
-            stale = older_versions(run, read_ledger(spark, run.warehouse, run.name, run.plan))
+            ledger = read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name)
+            stale = older_versions(run, ledger)
         except TrendlakeError as error:
             typer.echo(f"{pattern}: {error}")
             first = first or error

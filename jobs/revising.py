@@ -43,7 +43,8 @@ def revise_here(
 
     began = time.monotonic()
     run = prepare(spark, place.project, place.profile, pattern, run_id, 0, 1)
-    shown = {segment.plan_hash for segment in read_ledger(spark, run.warehouse, run.name, run.plan).segments}
+    ledger = read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name)
+    shown = {segment.plan_hash for segment in ledger.segments}
     if if_published and run.plan.hash not in shown:
         typer.echo(f"{'revise':<14} nothing is published that could be revised")
         return {"pattern": run.name, "run_id": run_id, "changed": False, "revision": None, "site": None}

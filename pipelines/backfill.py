@@ -24,8 +24,9 @@ from pipelines.revision.row_versions import StaleRows
 from pipelines.runs import Record, moment
 from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
+from pipelines.table_versions import TableVersion, newest
 from pipelines.upstream import missing
-from pipelines.warehouse import exists, latest_version, read_at
+from pipelines.warehouse import read_at
 
 CHUNKS = 12
 """Chunks of a backfill of which nothing is said: a sign of life every so often, and little lost to a kill."""
@@ -82,15 +83,15 @@ def stale_chunks(windows: Windows, stale: StaleRows, length_us: int | None, *, n
 def size(spark: SparkSession, run: Run, count: int) -> Size:
     """What `run`, over the whole interval, would read in `count` chunks. Raises SourceMissingError."""
     path = run.warehouse.source(run.contract.name)
-    rows = read_at(spark, path, _newest(spark, run)).where(q.in_range(run.contract, *run.span))
+    rows = read_at(spark, path, _newest(spark, run).version).where(q.in_range(run.contract, *run.span))
     return Size(len(run.windows), count, rows.count(), sum(_file_sizes(spark, rows.inputFiles())))
 
 
-def _newest(spark: SparkSession, run: Run) -> int:
-    path = run.warehouse.source(run.contract.name)
-    if not exists(spark, path):
+def _newest(spark: SparkSession, run: Run) -> TableVersion:
+    found = newest(spark, run.warehouse.source(run.contract.name))
+    if found is None:
         raise missing(run.warehouse, run.contract.name)
-    return latest_version(spark, path)
+    return found
 
 
 def _file_sizes(spark: SparkSession, uris: list[str]) -> Iterator[int]:
@@ -122,11 +123,13 @@ def backfill(
 def _done(spark: SparkSession, run: Run) -> bool:
     """Whether all windows of the run show the version that is the newest now, in the pattern's and its contract's
     present form: whoever has published them, and whatever was published in between."""
-    version, wanted = _newest(spark, run), run.windows
+    source, wanted = _newest(spark, run), run.windows
+    present = (run.plan.hash, run.contract.fingerprint, source.table_id, source.version)
     shown = [
         (segment.first, segment.last)
-        for segment in read_ledger(spark, run.warehouse, run.name, run.plan).segments
-        if (segment.plan_hash, segment.contract, segment.version) == (run.plan.hash, run.contract.fingerprint, version)
+        for segment in read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name).segments
+        if segment.source_table is not None
+        and (segment.plan_hash, segment.contract, segment.source_table, segment.version) == present
     ]
     stretches = united([(first, last + 1) for first, last in shown])
     return any(first <= wanted[0] and wanted[-1] < end for first, end in stretches)

@@ -36,17 +36,22 @@ def noted(run: Run, basis: Basis, made: Sequence[range]) -> dict[str, Any]:
     }
 
 
-def changed(run: Run, ledger: Ledger, notes: Sequence[Mapping[str, Any]], version: int) -> range:
+def changed(
+    run: Run, ledger: Ledger, notes: Sequence[Mapping[str, Any]], version: int, source_table: str | None
+) -> range:  # fmt: skip
     """The windows of the run that are to be computed: all between the first and the last that the results do not hold
-    already. `notes`: of the commits and of revisions that changed nothing (`quiet`), the newest first; what a quiet one
-    says holds beside what the commit before it says. Rows of a version of the code that is known to be wrong, or that
-    was not recorded, are not held to be right (`ledger.made`)."""
+    already. `version`: of the source, of the table `source_table`. `notes`: of the commits and of revisions that
+    changed nothing (`quiet`), the newest first; what a quiet one says holds beside what the commit before it says.
+    What came before a commit of other programs that changed rows (`altered`) does not count. Rows of a version of the
+    code that is known to be wrong, or that was not recorded, are not held to be right (`ledger.made`)."""
     windows = run.windows
     wanted = np.empty(len(windows), object)
     for stretch, known in run.plan.stretches(windows) if windows else ():
         wanted[stretch[0] - windows[0] : stretch[-1] + 1 - windows[0]] = known
     open_, settled = np.ones(len(windows), bool), np.zeros(len(windows), bool)
     for note in notes:
+        if note.get("altered"):
+            break
         if "stage" not in note and not note.get("quiet"):
             continue  # no publication
         if "stretches" not in note:
@@ -56,6 +61,7 @@ def changed(run: Run, ledger: Ledger, notes: Sequence[Mapping[str, Any]], versio
         same = (note["source_version"], note["contract"], note["lateness"]) == (
             version, run.contract.fingerprint, run.lateness,
         )  # fmt: skip
+        same = same and source_table is not None and note.get("source_table") == source_table
         same = same and note["plan_hash"] != run.plan.hash  # who asks for the same again gets it computed again
         for first, last, known in note["stretches"]:
             mine = slice(max(0, first - windows[0]), max(0, last + 1 - windows[0])) if windows else slice(0)

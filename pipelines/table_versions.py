@@ -6,8 +6,9 @@ Tables on this machine's disk are read in this process, others by Spark.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from delta.tables import DeltaTable as SparkTable
@@ -17,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from pipelines.delta_here import NotHereError, folder_on_disk, here, opened, table_here
+from pipelines.delta_here import NotHereError, commit_actions, folder_on_disk, here, opened, table_here
 from pipelines.warehouse import exists, latest_version, on_disk, read_at
 
 COMMIT_INFO = '"commitInfo"'
@@ -70,6 +71,47 @@ def _table_id_by_spark(spark: SparkSession, path: str, version: int | None) -> s
         except (PySparkException, Py4JJavaError):  # its log entries have been cleaned away
             return None
     return str(snapshot.metadata().id())
+
+
+def creation_time(spark: SparkSession, path: str) -> datetime | None:
+    """When the table at `path` was made, by its metadata; a copy of its folder says the same. None where that is not
+    told, or there is no table."""
+    try:
+        folder = folder_on_disk(spark, path)
+        with here():
+            milliseconds: int | None = opened(folder).metadata().created_time
+    except NotHereError:
+        if not exists(spark, path):
+            return None
+        java: Any = spark.sparkContext._jvm
+        none = java.scala.Option.empty()
+        log = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+        told = log.update(False, none, none).metadata().createdTime()
+        milliseconds = int(told.get()) if told.isDefined() else None
+    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def changes_rows(spark: SparkSession, path: str, version: int) -> bool:
+    """Whether the commit of a version may have changed rows of the table at `path`: it adds rows or removes files, and
+    not only to lay the same rows out anew. True where its log entry can't be read."""
+    try:
+        actions = commit_actions(folder_on_disk(spark, path), version)
+    except (NotHereError, OSError, ValueError):
+        try:
+            lines = spark.read.text(f"{path}/_delta_log/{version:020d}.json").collect()
+        except PySparkException:
+            return True
+        actions = [json.loads(row[0]) for row in lines]
+    return any(_changes_rows(action) for action in actions)
+
+
+def _changes_rows(action: Mapping[str, Any]) -> bool:
+    if "cdc" in action:
+        return True
+    file = action.get("add") or action.get("remove")
+    if file is None or not file.get("dataChange", True):
+        return False
+    return "remove" in action or json.loads(file.get("stats") or "{}").get("numRecords") != 0
 
 
 def commit_time(spark: SparkSession, path: str, version: int) -> int | None:

@@ -53,7 +53,7 @@ def of_run(run: Run, staged: DataFrame, source_version: int) -> list[dict[str, A
     windows = ready(run.windows, last_ready(run, source_version)) if run.pattern.expect else range(0)
     if not windows:
         return [_nothing(run, expected) for expected in run.pattern.expect]
-    ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan)
+    ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
     wanted, published = ((windows[0], windows[-1]),), _published(run, ledger)
     back = (windows[0] - _longest(run), windows[0] - 1)
     parts = (staged, _read(run, ledger, (back,))) if _meet(published, back) else (staged,)

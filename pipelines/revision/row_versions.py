@@ -13,7 +13,7 @@ from typing import Any
 
 from cep_core import AnyPlan
 from pipelines.revision.affected import MOST, Affected, Stretch, fewer, shown_unit, united
-from pipelines.revision.coverage import Claim, slice_of, windows_of
+from pipelines.revision.coverage import Alteration, Claim, folded, slice_of, windows_of
 from pipelines.versions import REVISION, UNKNOWN, Version, corrections_of, versions_of, versions_of_revision
 
 Versions = frozenset[Version]
@@ -50,13 +50,18 @@ def note_of_revision(plan: AnyPlan, found: Affected, *, local: bool) -> dict[str
     }
 
 
-def row_versions(plan: AnyPlan, claims: Iterable[Claim]) -> tuple[RowVersions, ...]:
-    """The claims folded in the order of the results' versions, in windows of `plan`; disjoint and in order."""
-    pieces: tuple[RowVersions, ...] = ()
-    for claim in sorted(claims, key=lambda claim: (claim.results_version, claim.quiet)):
+def row_versions(
+    plan: AnyPlan, claims: Iterable[Claim], alterations: Iterable[Alteration] = ()
+) -> tuple[RowVersions, ...]:  # fmt: skip
+    """The claims and alterations folded, in windows of `plan`; disjoint and in order. Rows that other programs have
+    changed are not told apart: all published windows are computed anew then."""
+
+    def claimed(pieces: tuple[RowVersions, ...], claim: Claim) -> tuple[RowVersions, ...]:
         for stretch, paint in _steps(plan, claim):
             pieces = painted(pieces, *stretch, paint)
-    return pieces
+        return pieces
+
+    return folded(claims, alterations, claimed, lambda pieces: pieces)
 
 
 Paint = Callable[[Versions | None], Versions]

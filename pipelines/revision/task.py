@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pipelines import quarantine as q
@@ -9,12 +10,12 @@ from pipelines.basis import Basis
 from pipelines.consistency import last_ready, ready
 from pipelines.errors import StepOrderError
 from pipelines.revision.affected import Stretch, united
-from pipelines.revision.coverage import spans
+from pipelines.revision.coverage import Segment, spans
 from pipelines.revision.ledger import Ledger
 from pipelines.revision.row_versions import StaleRows, stale_rows
 from pipelines.runs import moment
 from pipelines.steps.run import Run
-from pipelines.table_versions import newest
+from pipelines.table_versions import TableVersion, newest
 from pipelines.upstream import missing
 
 
@@ -70,8 +71,8 @@ def task_of(run: Run, ledger: Ledger) -> Task:
     reason = None
     if any(segment.contract != run.contract.fingerprint for segment in published):
         reason = f"the contract of '{run.contract.name}' has changed"
-    elif after > version:
-        reason = f"the source is at version {version}, the results speak of {after}: the table was made anew"
+    else:
+        reason = _incomparable(run, published, found)
     last = last_ready(run, version) if len(published) < len(mine) else None
     held = [ready(range(item.first, item.last + 1), last) for item in mine if item.version is None]
     due = tuple((windows[0], windows[-1]) for windows in held if windows)
@@ -84,6 +85,25 @@ def older_versions(run: Run, ledger: Ledger) -> StaleRows | None:
     may have; None where there are none."""
     mine = [item for item in ledger.segments if item.plan_hash == run.plan.hash and item.version is not None]
     return stale_rows(run.plan, spans(mine), ledger.made)
+
+
+def _incomparable(run: Run, published: Sequence[Segment], source: TableVersion) -> str | None:
+    """Why the versions of the source that published windows show cannot be compared with its newest; None where they
+    can be."""
+    name = run.contract.name
+    tables = {segment.source_table for segment in published}
+    if None in tables:
+        return (
+            f"it is not known which version of '{name}' the results show: other programs have changed the results, "
+            f"or the table of '{name}' is younger than notes that do not name it"
+        )
+    if tables - {source.table_id}:
+        return f"the table of '{name}' was made anew since the results were computed"
+    if any(segment.version > source.version for segment in published if segment.version is not None):
+        return (
+            f"'{name}' is at version {source.version}, the results show a later one: an older copy was put in its place"
+        )
+    return None
 
 
 def stale_windows(run: Run, ledger: Ledger) -> str | None:

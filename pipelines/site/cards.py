@@ -69,6 +69,9 @@ def freshness_words(fresh: FreshFacts) -> tuple[State | str, str, str]:
             "Pattern changed",
             f"{note} Some were computed by another form of the pattern: a backfill is due.",
         )
+    if fresh.other_table:
+        why = "were computed from another table than the present one, or changed by other programs: a revision is due"
+        return "warn", "Source or results replaced", f"{note} Some {why}."
     if fresh.oldest < source.version:
         return "warn", f"{plural(source.version - fresh.oldest, 'version')} behind", note
     if source.newest_event and fresh.due and source.newest_event >= fresh.due:

@@ -93,18 +93,20 @@ class ChangesFacts:
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """A source's table now: its newest version and event, None where there is no table or no event."""
+    """A source's table now: its newest version and event, None where there is no table or no event; its id."""
 
     name: str
     version: int | None = None
     newest_event: datetime | None = None
+    table_id: str | None = None
 
 
 @dataclass(frozen=True)
 class FreshFacts:
     """How far what is published has come. `oldest`, `newest`: the versions of the source that published windows show;
     `until`: the end of the last of them, `due`: that of the next; `held_back`: whether windows wait for late events;
-    `other_form`: whether some were computed by another form of the pattern."""
+    `other_form`: whether some were computed by another form of the pattern; `other_table`: whether some show another
+    table than the source's present one, or other programs may have changed them."""
 
     source: SourceFacts
     oldest: int | None = None
@@ -113,6 +115,7 @@ class FreshFacts:
     due: datetime | None = None
     held_back: bool = False
     other_form: bool = False
+    other_table: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pipelines.report.read_run import utc
 from pipelines.revision.coverage import slice_of
 from pipelines.revision.ledger import read_ledger
 from pipelines.site.facts import FreshFacts, SourceFacts
+from pipelines.table_versions import table_id
 from pipelines.warehouse import Warehouse, exists, latest_version
 
 
@@ -21,11 +22,12 @@ def read_source(spark: SparkSession, warehouse: Warehouse, name: str, contract: 
     if not name or not exists(spark, path):
         return SourceFacts(name)
     version = latest_version(spark, path)
+    table_now = table_id(spark, path, version)
     if contract is None:
-        return SourceFacts(name, version)
+        return SourceFacts(name, version, table_id=table_now)
     table = spark.read.format("delta").option("versionAsOf", version).load(path)
     newest = table.agg(sf.unix_micros(sf.max(column(contract.event_time)))).collect()[0][0]
-    return SourceFacts(name, version, None if newest is None else utc(newest))
+    return SourceFacts(name, version, None if newest is None else utc(newest), table_now)
 
 
 def read_freshness(
@@ -34,7 +36,7 @@ def read_freshness(
     """What the pattern's publications say they answer for, window by window; nothing where it does not compile."""
     if plan is None:
         return FreshFacts(source)
-    segments = read_ledger(spark, warehouse, name, plan).segments
+    segments = read_ledger(spark, warehouse, name, plan, source.name).segments
     shown = [(segment, segment.version) for segment in segments if segment.version is not None]
     versions = [version for _, version in shown]
     last = max((segment.last for segment, _ in shown), default=None)
@@ -45,6 +47,9 @@ def read_freshness(
         until=None if last is None else utc(_end(plan, last)),
         due=None if last is None else utc(_end(plan, last + 1)),
         held_back=len(shown) < len(segments),
+        other_table=any(
+            segment.source_table is None or segment.source_table != source.table_id for segment, _ in shown
+        ),
         other_form=any(segment.plan_hash not in _forms(plan, segment.first, segment.last) for segment, _ in shown),
     )
 

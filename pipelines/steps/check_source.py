@@ -104,7 +104,8 @@ def _held(frame: DataFrame) -> Iterator[DataFrame]:
 def _quarantine(run: Run, annotated: DataFrame, record: Record) -> None:
     version = int(record.source_version or 0)
     if record.rows_quarantined:
-        key = f"{run.span[0]} {run.span[1]} {run.contract.fingerprint}"
+        table = record.basis.source_table if record.basis else None
+        key = f"{run.span[0]} {run.span[1]} {run.contract.fingerprint} {table}"
         with_retries(
             lambda: q.write_quarantine(
                 q.bad_rows(annotated, run.run_id, version), run.warehouse.quarantine(run.contract.name),

@@ -40,8 +40,9 @@ def compute(run: Run) -> Record:
         checked = run.need("check_source")
         record.source_version = checked["source_version"]
         rows, version = int(checked["rows_out"] or 0), int(checked["source_version"])
-        run = _changed(run, version, record)
-        record.basis = run.basis(version, checked["basis"].source_table)
+        table = checked["basis"].source_table
+        run = _changed(run, version, table, record)
+        record.basis = run.basis(version, table)
         record.rows_in = rows
         if run.windows and rows:
             record.staged_version, record.rows_out = _read_and_stage(run, checked, rows, version)
@@ -50,7 +51,7 @@ def compute(run: Run) -> Record:
     return record
 
 
-def _changed(run: Run, version: int, record: Record) -> Run:
+def _changed(run: Run, version: int, table: str | None, record: Record) -> Run:
     """The run of those windows that the published results do not hold already, by another form of the pattern."""
     path = run.warehouse.results(run.name)
     if not exists(run.spark, path):
@@ -58,8 +59,8 @@ def _changed(run: Run, version: int, record: Record) -> Run:
     commits = recent_commits(run.spark, path)
     if {commit.note.get("plan_hash", run.plan.hash) for commit in commits} == {run.plan.hash}:
         return run  # there was no other form
-    ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan)
-    windows = changed(run, ledger, notes(run.spark, run.warehouse, run.name, commits), version)
+    ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
+    windows = changed(run, ledger, notes(run.spark, run.warehouse, run.name, commits), version, table)
     verdict = told(run, windows)
     if verdict is None:
         return run

@@ -85,10 +85,10 @@ def _commit(
 ) -> Commit:  # fmt: skip
     """`asked`: the run with all its windows, those too that are left alone as they are right already; `basis`: of the
     staged rows."""
-    ledger = read_ledger(spark, run.warehouse, run.name, run.plan)
+    ledger = read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name)
     record.checks = told_late(ledger.unrecorded)
-    _refuse_stale(run, ledger, int(record.source_version or 0))
-    _refuse_changed(run, asked, ledger, int(record.source_version or 0))
+    _refuse_stale(run, ledger, basis)
+    _refuse_changed(run, asked, ledger, basis)
     last_window = last_ready(run, int(record.source_version or 0))
     windows = ready(run.windows, last_window)
     shown = ready(asked.windows, last_window)
@@ -100,6 +100,7 @@ def _commit(
         "owned": [list(run.plan.owned(shown)[1:])] if shown else [],
         "withheld": [list(run.plan.owned(withheld)[1:])] if withheld else [],
         "unique": _unique(run, record),
+        "results_table": ledger.table_id,
         **noted(run, basis, [windows]),
         **note_of_run(run.plan, windows),
     }
@@ -160,26 +161,32 @@ def _unique(run: Run, record: Record) -> bool:
     return checked["source_version"] == record.source_version and verdicts == [True]
 
 
-def _refuse_stale(run: Run, ledger: Ledger, version: int) -> None:
-    """Results of a newer source version are not replaced by older ones of the same pattern and contract."""
+def _refuse_stale(run: Run, ledger: Ledger, basis: Basis) -> None:
+    """Results of a newer source version are not replaced by older ones of the same pattern and contract. Results of
+    another table are: of the one that was dropped, as the run has looked at the present one."""
+    version = int(basis.source_version or 0)
     for segment in ledger.segments if run.windows else ():
         if (segment.plan_hash, segment.contract) != (run.plan.hash, run.contract.fingerprint):
+            continue
+        if segment.source_table is None or segment.source_table != basis.source_table:
             continue
         newer = segment.version is not None and segment.version > version
         if newer and segment.first <= run.windows[-1] and segment.last >= run.windows[0]:
             raise StaleRunError(
                 f"windows of this run have been published from version {segment.version} of '{run.contract.name}'; "
                 f"this run read version {version}",
-                hint=f"run `trendlake run {run.name}` again: it reads the newest version",
+                hint=f"run `trendlake run {run.name}` again: it reads the newest version. If an older copy of the "
+                f"source's table was put in its place, run `trendlake revise {run.name}`",
             )
 
 
-def _refuse_changed(run: Run, asked: Run, ledger: Ledger, version: int) -> None:
+def _refuse_changed(run: Run, asked: Run, ledger: Ledger, basis: Basis) -> None:
     """The windows that are left alone are as they were found: nobody has published others since."""
     if run.windows == asked.windows:
         return
     commits = recent_commits(run.spark, run.warehouse.results(run.name))
-    found = changed(asked, ledger, notes(run.spark, run.warehouse, run.name, commits), version)
+    known = notes(run.spark, run.warehouse, run.name, commits)
+    found = changed(asked, ledger, known, int(basis.source_version or 0), basis.source_table)
     if found and (found.start < run.windows.start or found.stop > run.windows.stop or not run.windows):
         raise StepOrderError(
             f"results of {run.name} that this run left alone have changed since they were looked at",

@@ -76,7 +76,7 @@ def revise(run: Run) -> Record:
 
 def _revised(run: Run, record: Record) -> bool:
     """One attempt; False where other publications came in between."""
-    ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan)
+    ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
     task = task_of(run, ledger)
     record.checks, record.windows, record.basis = told_late(ledger.unrecorded), 0, task.basis(run)
     refuse_other_types(run)
@@ -103,7 +103,7 @@ def _revised(run: Run, record: Record) -> bool:
         found, unique, broken = _affected(run, task, record, kept)
         record.basis = task.basis(run, found.windows)
         if not found.stretches:
-            return _quiet(ledger, record, _claims(run, task, unique, found, local=False))
+            return _quiet(ledger, record, _claims(run, ledger, task, unique, found, local=False))
         staged, unique = _computed(run, found, unique, task, record, broken)
         expected = verdicts.of_revision(run, ledger, found, staged)
         record.checks += expected
@@ -113,7 +113,7 @@ def _revised(run: Run, record: Record) -> bool:
             there = read_at(run.spark, run.warehouse.results(run.name), version)
             return counted(run, difference(there, staged, found), found)
 
-        return _published(run, ledger, against, task, record, _claims(run, task, unique, found, local=False))
+        return _published(run, ledger, against, task, record, _claims(run, ledger, task, unique, found, local=False))
     finally:
         for frame in kept:
             frame.unpersist()
@@ -125,7 +125,7 @@ def _revised_here(run: Run, ledger: Ledger, task: Task, record: Record) -> bool:
     record.basis = task.basis(run, small.found.windows)
     record.rows_in, record.rows_out, record.windows = small.changed, small.rows.num_rows, small.found.count
     record.checks = [*checks, _told(task, small.changed, small.found), *small.checks]
-    claims = _claims(run, task, True, small.found, local=True)
+    claims = _claims(run, ledger, task, True, small.found, local=True)
     if not small.found.stretches:
         return _quiet(ledger, record, claims)
     record.interval_from, record.interval_to = small.interval
@@ -203,7 +203,7 @@ def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
                 lambda: q.write_quarantine(
                     q.bad_rows(bad, run.run_id, task.version), run.warehouse.quarantine(run.contract.name),
                     run_id=run.run_id, source_version=task.version,
-                    key=f"revise {task.after} {run.name} {run.contract.fingerprint}",
+                    key=f"revise {task.after} {run.name} {run.contract.fingerprint} {task.source_table}",
                 ),
                 "writing the quarantine",
             )  # fmt: skip
@@ -302,7 +302,7 @@ def _published(
             record.rows_inserted, record.rows_updated = told.counts[INSERT], told.counts[UPDATE]
             record.rows_deleted = told.counts[DELETE]
             return True
-        before, ledger = ledger, read_ledger(run.spark, run.warehouse, run.name, run.plan)
+        before, ledger = ledger, read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
         if _in(ledger, task) != _in(before, task):
             return False
     return False
@@ -314,7 +314,9 @@ def _in(ledger: Ledger, task: Task) -> list[Segment]:
     return [segment for segment in ledger.segments if segment.first <= last and segment.last >= first]
 
 
-def _claims(run: Run, task: Task, unique: bool, found: Affected, *, local: bool) -> dict[str, Any]:
+def _claims(
+    run: Run, ledger: Ledger, task: Task, unique: bool, found: Affected, *, local: bool
+) -> dict[str, Any]:  # fmt: skip
     """All published windows show the task's version now, those that were not touched too; those of `found` are computed
     by the present versions of the code, `local`: in this process."""
     return {
@@ -322,6 +324,7 @@ def _claims(run: Run, task: Task, unique: bool, found: Affected, *, local: bool)
         "plan_hash": run.plan.hash,
         "owned": [list(slice_of(run.plan, *stretch)) for stretch in task.windows],
         "unique": unique,
+        "results_table": ledger.table_id,
         **noted(run, task.basis(run), [range(first, last + 1) for first, last in task.windows]),
         **note_of_revision(run.plan, found, local=local),
     }

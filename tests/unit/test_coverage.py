@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from cep_core import AnyPlan, EventSchema, compile_query
 from pipelines.revision.affected import fewer, united
-from pipelines.revision.coverage import Claim, covered, slice_of, spans, windows_of
+from pipelines.revision.coverage import Alteration, Claim, covered, slice_of, spans, windows_of
 from tests.property.profile import CI
 
 SCHEMA = EventSchema(
@@ -40,37 +42,64 @@ def claims(draw: st.DrawFn) -> Claim:
     one = plan("sliding")
     owned = tuple(slice_of(one, *pair) for pair in draw(st.lists(windows(), min_size=1, max_size=2)))
     withheld = tuple(slice_of(one, *pair) for pair in draw(st.lists(windows(), max_size=1)))
-    version = draw(st.integers(0, 8))
-    return Claim(
-        version, draw(st.booleans()), draw(st.sampled_from("pq")), "c", draw(st.integers(0, 5)), owned, withheld
-    )
+    version, table = draw(st.integers(0, 8)), draw(st.sampled_from(["t", "t", "u", None]))
+    quiet, form = draw(st.booleans()), draw(st.sampled_from("pq"))
+    return Claim(version, quiet, form, "c", draw(st.integers(0, 5)), owned, withheld, source_table=table)
+
+
+def alterations() -> st.SearchStrategy[Alteration]:
+    """Versions of their own: a commit is one of ours or of others."""
+    return st.builds(Alteration, st.integers(9, 12), st.none() | st.integers(0, 8))
+
+
+Word = tuple[str, int | None, str | None]
+
+
+def said(one: AnyPlan, slices: Iterable[tuple[int, int]]) -> list[int]:
+    return [j for pair in slices for j in range(windows_of(one, *pair)[0], windows_of(one, *pair)[1] + 1)]
+
+
+def word_by_word(one: AnyPlan, events: Sequence[Claim | Alteration]) -> dict[int, Word]:
+    """For each window the form, version and table of the last word on it."""
+    words: dict[int, Word] = {}
+    states: dict[int, dict[int, Word]] = {}
+    for event in sorted(events, key=lambda event: (event.results_version, isinstance(event, Claim) and event.quiet)):
+        if isinstance(event, Alteration):
+            if event.restored is None:
+                words = {window: (form, version, None) for window, (form, version, _) in words.items()}
+            else:
+                then = [version for version in states if version <= event.restored]
+                words = dict(states[max(then)]) if then else {}
+        else:
+            for window in said(one, event.owned):
+                form, version, table = words.get(window, ("", None, None))
+                newer = form == event.plan_hash and version is not None and version >= event.source_version
+                if not (event.quiet and newer and table is not None and table == event.source_table):
+                    words[window] = (event.plan_hash, event.source_version, event.source_table)
+            for window in said(one, event.withheld):
+                form, version, _ = words.get(window, ("", None, None))
+                if form != event.plan_hash or version is None:
+                    words[window] = (event.plan_hash, None, None)
+        states[event.results_version] = dict(words)
+    return words
 
 
 @CI
-@given(st.lists(claims(), max_size=6))
-def test_the_last_word_on_a_window_holds(told: list[Claim]) -> None:
-    """A commit's word replaces any other; that nothing had to change replaces older ones; what is held back only what
-    is not published in that form."""
-    one, word = plan("sliding"), {}
-    for claim in sorted(told, key=lambda claim: (claim.results_version, claim.quiet)):
-        for window in (
-            j for pair in claim.owned for j in range(windows_of(one, *pair)[0], windows_of(one, *pair)[1] + 1)
-        ):
-            form, version = word.get(window, (None, None))
-            newer = form == claim.plan_hash and version is not None and version >= claim.source_version
-            if not (claim.quiet and newer):
-                word[window] = (claim.plan_hash, claim.source_version)
-        for window in (
-            j for pair in claim.withheld for j in range(windows_of(one, *pair)[0], windows_of(one, *pair)[1] + 1)
-        ):
-            form, version = word.get(window, (None, None))
-            if form != claim.plan_hash or version is None:
-                word[window] = (claim.plan_hash, None)
-    segments = covered(one, told)
-    found = {j: (s.plan_hash, s.version) for s in segments for j in range(s.first, s.last + 1)}
-    assert found == word
+@given(
+    st.lists(claims(), max_size=6),
+    st.lists(alterations(), max_size=2, unique_by=lambda item: item.results_version),
+    st.lists(claims().map(lambda claim: replace(claim, results_version=claim.results_version + 5)), max_size=2),
+)
+def test_the_last_word_on_a_window_holds(told: list[Claim], altered: list[Alteration], later: list[Claim]) -> None:
+    """A commit's word replaces any other; that nothing had to change replaces older ones of the same table; what is
+    held back only what is not published in that form. After a change by others no version is known, after a RESTORE
+    that of then."""
+    one, events = plan("sliding"), [*told, *later]
+    segments = covered(one, events, altered)
+    found = {j: (s.plan_hash, s.version, s.source_table) for s in segments for j in range(s.first, s.last + 1)}
+    assert found == word_by_word(one, [*events, *altered])
     assert all(a.last < b.first for a, b in pairwise(segments))
-    assert {j for first, last in spans(segments) for j in range(first, last + 1)} == set(word)
+    assert {j for first, last in spans(segments) for j in range(first, last + 1)} == set(found)
 
 
 @CI

@@ -30,6 +30,7 @@ FRESH = FreshFacts(SOURCE, oldest=7, newest=7, until=NIGHT, due=NIGHT + timedelt
         (replace(FRESH, source=replace(SOURCE, newest_event=NIGHT + timedelta(hours=30))), "warn",
          "30 h of events not published"),
         (replace(FRESH, other_form=True, oldest=5), "warn", "Pattern changed"),
+        (replace(FRESH, other_table=True), "warn", "Source or results replaced"),
         (FreshFacts(SOURCE), "none", "Nothing published"),
         (FreshFacts(SourceFacts("flights")), "none", "No source yet"),
     ],
