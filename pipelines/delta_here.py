@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipelines.errors import OtherwiseWrittenError
+from cep_core.errors import TrendlakeError
 from pipelines.files import HARMLESS, plain_batches
 from pipelines.warehouse import on_disk
 
@@ -50,12 +50,17 @@ class NotHereError(Exception):
     """What was asked can't be said without Spark; never shown to a user."""
 
 
+_UNSUPPORTED = (
+    DeltaError, pa.ArrowException, TrendlakeError, ArithmeticError, LookupError, OSError, ValueError, TypeError,
+)  # fmt: skip
+
+
 @contextmanager
 def here() -> Iterator[None]:
-    """Turns what delta-rs, Arrow and the reader of files raise into NotHereError."""
+    """Turns what delta-rs, Arrow, arithmetic and the reader of files raise into NotHereError."""
     try:
         yield
-    except (DeltaError, pa.ArrowException, OtherwiseWrittenError, OSError, ValueError, TypeError, KeyError) as error:
+    except _UNSUPPORTED as error:
         raise NotHereError(f"{type(error).__name__}: {error}") from error
 
 

@@ -1,40 +1,53 @@
 """Great Expectations as the judge of a table: the suite comes from the contract's rules, the verdicts go to the record.
 
-A rule that Great Expectations has no expectation for (a condition over several columns) is judged on a column that
-holds whether each row keeps it. Nothing is sent anywhere, nothing is stored: the context is ephemeral.
+A rule is judged by an expectation on the column itself where that gives the verdict of the quarantine, on Spark
+(`ON_SPARK`) and on a table that is brought here (`HERE`): tests/pipeline/test_native_expectations.py. Any other rule
+(conditions over several columns, Java's regular expressions, doubles with NaN) is judged on a column of truth values,
+which says whether Spark finds that each row keeps it. Nothing is sent anywhere, nothing is stored: the context is
+ephemeral.
 
-On Spark the judge asks for some ten jobs, however few the rows. A small table is brought here by one: with a column of
-truth values for each rule of single rows, so that Spark's own comparisons say who keeps it, as in the split. A large
-one of which the split has set nothing apart is judged on such columns too, which are small enough to be held.
+On Spark the judge asks for some ten jobs, however few the rows. A small table is brought here by one. A large one of
+which the split has set nothing apart is judged on truth values alone, which are small enough to be held.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.buffers import arrow, repeated
-from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
-from pipelines.frames import frame_of
+from pipelines.local_verdicts import verdict_of
 from pipelines.quarantine import column as column_of
 from pipelines.quarantine import is_good
-from pipelines.rule_text import expected_of
-from pipelines.split_here import kept_rows
 
-DERIVED = ("row", "multiple", "not_missing", "items", "distinct_items")
-"""Kinds of rules that are judged on a column of truth values."""
-DERIVED_HERE = (*DERIVED, "not_null", "in_set", "range", "length", "pattern")
-"""Those of a table that is brought here. Great Expectations hashes each table it is given, every column, twice."""
-DERIVED_ALONE = (*DERIVED_HERE, "unique")
-"""Those of a table of which it is known that no row repeats a key."""
+WHOLE = ("tinyint", "smallint", "int", "bigint")
+ON_SPARK: Mapping[str, Sequence[str] | None] = {
+    "unique": None,
+    "not_null": None,
+    "in_set": ("string", *WHOLE),
+    "range": (*WHOLE, "double"),
+    "length": ("string",),
+    "pattern": ("string",),
+}
+"""Kinds of rules that Great Expectations judges on the column itself, of columns of these types (None: of all), on
+Spark, whose regular expressions are those of the quarantine."""
+HERE: Mapping[str, Sequence[str] | None] = {
+    "unique": None,
+    "not_null": None,
+    "in_set": ("string", *WHOLE),
+    "range": WHOLE,
+    "length": ("string",),
+}
+"""As `ON_SPARK`, of a table that is brought here."""
+ALONE: Mapping[str, Sequence[str] | None] = {}
+"""None, of a table of which it is known that no row repeats a key."""
 FEW = 500_000
 """So many rows, of the columns that rules speak of, this process can hold."""
 
@@ -46,7 +59,7 @@ def verdicts(frame: DataFrame, rules: Sequence[Rule], suite_name: str, rows: int
 
 def flags_of(frame: DataFrame, rules: Sequence[Rule], others: Sequence[Column]) -> tuple[DataFrame, dict[str, str]]:
     """As `renamed`: the truth values of a table without a repeated key, for `judge_flags`."""
-    return renamed(frame, rules, DERIVED_ALONE, others)
+    return renamed(frame, rules, ALONE, others)
 
 
 def judge_flags(
@@ -63,7 +76,7 @@ def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[dict
 
     `frame` is read several times: persist it. Raises RuntimeError when Great Expectations could not judge a rule.
     """
-    judged, names = renamed(frame, rules, DERIVED)
+    judged, names = renamed(frame, rules, ON_SPARK)
     return _on_spark(judged, rules, names, suite_name)
 
 
@@ -72,7 +85,7 @@ def judge_here(
 ) -> tuple[list[dict[str, Any]], pa.Table]:
     """As `judge`, for a table that this process can hold, which is read once; and that table: a row for each row, with
     the columns `others`."""
-    judged, names = renamed(frame, rules, DERIVED_HERE, others)
+    judged, names = renamed(frame, rules, HERE, others)
     table = judged.toArrow()
     return _here(table, rules, names, suite_name), table
 
@@ -120,60 +133,48 @@ def quiet_context() -> Any:
     return context
 
 
-def judge_table(
-    spark: SparkSession, table: pa.Table, contract: Contract, suite_name: str
-) -> list[dict[str, Any]]:  # fmt: skip
-    """As `judge_here`, of a table that is here already: Spark is asked for the truth of those rules only that mean
-    something of its own to it."""
-    names: dict[str, str] = {}
-    columns: dict[str, Any] = {"row_there": repeated(True, table.num_rows)}
-    sparks: dict[str, Rule] = {}
-    for kind, what, alias in _aliases(contract.rules, DERIVED_HERE):
-        names[f"{kind} {what if isinstance(what, str) else what.name}"] = alias
-        if isinstance(what, str):
-            columns[alias] = table[what]
-        elif (kept := kept_rows(what, table, contract)) is not None:
-            columns[alias] = arrow(kept)
-        else:
-            sparks[alias] = what
-    if sparks:
-        told = frame_of(spark, table).select(*[is_good(rule).alias(alias) for alias, rule in sparks.items()])
-        columns |= dict(zip(sparks, told.toArrow().columns, strict=True))
-    return _here(pa.table(columns), contract.rules, names, suite_name)
-
-
-def _aliases(rules: Sequence[Rule], derived: Sequence[str]) -> Iterator[tuple[str, Rule | str, str]]:
-    """What a judge of `rules` is given, under names that need no quoting (Great Expectations quotes none): `rule`, the
-    rule whose truth values are a column, or `column` and its name; and the alias."""
-    told: set[str] = set()
-    for rule in rules:
-        if rule.kind in derived:
-            yield "rule", rule, f"rule_{len(told)}"
-            told.add(f"rule {rule.name}")
-            continue
-        for name in rule.columns:
-            if f"column {name}" not in told:
-                plain = re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) and not name.startswith(
-                    ("rule_", "column_", "row_")
-                )
-                yield "column", name, name if plain else f"column_{len(told)}"
-                told.add(f"column {name}")
+def native(rule: Rule, types: Mapping[str, str], judged: Mapping[str, Sequence[str] | None]) -> bool:
+    """Whether a rule is judged on its column itself, where the kinds and types of `judged` are. `types`: Spark's, by
+    the column's name in lower case."""
+    if rule.kind == "row_count":
+        return True
+    if rule.kind not in judged:
+        return False
+    wanted = judged[rule.kind]
+    kind = types.get(rule.columns[0].lower())
+    if wanted is not None and kind not in wanted:
+        return False
+    values = rule.values if rule.kind == "in_set" else (rule.low, rule.high) if rule.kind == "range" else ()
+    plain = {"string": (str,), "double": (int, float)}.get(str(kind), (int,))
+    return all(value is None or type(value) in plain for value in values)
 
 
 def renamed(
-    frame: DataFrame, rules: Sequence[Rule], derived: Sequence[str], others: Sequence[Column] = ()
+    frame: DataFrame,
+    rules: Sequence[Rule],
+    judged: Mapping[str, Sequence[str] | None],
+    others: Sequence[Column] = (),
 ) -> tuple[DataFrame, dict[str, str]]:
-    """The columns the rules speak of, those of truth values for rules of the kinds `derived`, and `others`, under
-    aliases, with those by column and by rule. Where `unique` is among `derived`, no row may repeat a key."""
+    """The columns that rules are judged on, and `others`, under names that need no quoting (Great Expectations quotes
+    none), with those by `column NAME` and by `rule NAME`: of rules that are `native`, the columns that they speak of;
+    of the others, truth values. Where `unique` is not in `judged`, no row may repeat a key."""
+    types = {field.name.lower(): field.dataType.simpleString() for field in frame.schema.fields}
     names: dict[str, str] = {}
     columns: list[Column] = [sf.lit(True).alias("row_there"), *others]
-    for kind, what, alias in _aliases(rules, derived):
-        if isinstance(what, str):
-            names[f"{kind} {what}"], value = alias, column_of(what)
-        else:
-            names[f"{kind} {what.name}"] = alias
-            value = sf.lit(True) if what.kind == "unique" else is_good(what)
+
+    def add(key: str, value: Column, alias: str) -> None:
+        names[key] = alias
         columns.append(value.alias(alias))
+
+    for rule in rules:
+        if not native(rule, types, judged):
+            add(f"rule {rule.name}", sf.lit(True) if rule.kind == "unique" else is_good(rule), f"rule_{len(names)}")
+            continue
+        for name in rule.columns:
+            if f"column {name}" not in names:
+                reserved = name.startswith(("rule_", "column_", "row_"))
+                plain = re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) and not reserved
+                add(f"column {name}", column_of(name), name if plain else f"column_{len(names)}")
     return frame.select(*columns), names
 
 
@@ -213,20 +214,10 @@ def _verdict(rule: Rule, outcome: Any) -> dict[str, Any]:
     raised = _exception(outcome.exception_info)
     if raised:
         raise RuntimeError(f"Great Expectations could not judge rule '{rule.name}': {raised}")
-    found = outcome.result
+    counted = outcome.result
     if rule.kind == "row_count":
-        value, observed = float(found["observed_value"]), f"{found['observed_value']} rows"
-    else:
-        rows, broken = int(found.get("element_count") or 0), int(found.get("unexpected_count") or 0)
-        value = 100 * broken / rows if rule.limit.percent and rows else float(broken)
-        observed = f"{broken} of {rows} rows break it" if broken else f"none of {rows} rows breaks it"
-    return {
-        "check": rule.name,
-        "column": ", ".join(rule.columns) or None,
-        "success": rule.limit.holds(value),
-        "observed": observed,
-        "expected": expected_of(rule),
-    }
+        return verdict_of(rule, int(counted["observed_value"]), 0)
+    return verdict_of(rule, int(counted.get("element_count") or 0), int(counted.get("unexpected_count") or 0))
 
 
 def _exception(info: Any) -> str | None:

@@ -9,7 +9,6 @@ so every step that splits again gets the same split, and so does a run of any ot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from functools import reduce
 
 from pyspark.errors import AnalysisException, ParseException
@@ -19,16 +18,15 @@ from pyspark.sql.types import StructType
 
 from pipelines.commits import has_transaction
 from pipelines.contract import Contract
-from pipelines.contract_rules import Rule, Scalar
+from pipelines.contract_rules import Rule
 from pipelines.duplicates import BROKEN, annotate_duplicates, entry, repeats, unique_rules
 from pipelines.errors import ContractRuleError, SourceSchemaError
 from pipelines.names import column, quoted
-from pipelines.row_condition import as_column
+from pipelines.row_condition import as_column, constant
 from pipelines.warehouse import OvertakenError
 
 __all__ = ["ADDED", "BROKEN", "annotate", "column", "good_rows", "quoted"]
 
-EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 ADDED = ("reason", "rule", "run_id", "source_version", "quarantined_at")
 """Columns the quarantine table has beside those of the source."""
 
@@ -66,11 +64,11 @@ def is_good(rule: Rule) -> Column:
     if rule.kind == "not_null":
         return value.isNotNull()
     if rule.kind == "not_missing":
-        listed = value.isin([_literal(item) for item in rule.values if item is not None])
+        listed = value.isin([constant(item) for item in rule.values if item is not None])
         absent = sf.lit(None in rule.values) & value.isNull()
         return ~(sf.coalesce(listed, sf.lit(False)) | absent)
     if rule.kind == "in_set":
-        kept = value.isin([_literal(item) for item in rule.values])
+        kept = value.isin([constant(item) for item in rule.values])
     elif rule.kind == "pattern":
         kept = value.rlike(rule.text)
     elif rule.kind == "items":
@@ -78,7 +76,7 @@ def is_good(rule: Rule) -> Column:
     elif rule.kind == "distinct_items":
         kept = sf.size(sf.array_distinct(sf.array_compact(value))) == sf.size(value)
     elif rule.kind == "multiple":
-        kept = value % sf.lit(rule.high) == 0
+        kept = value % constant(rule.high) == 0
     else:
         kept = _within(sf.length(value) if rule.kind == "length" else value, rule)
     return sf.coalesce(kept, sf.lit(True))
@@ -87,15 +85,10 @@ def is_good(rule: Rule) -> Column:
 def _within(value: Column, rule: Rule) -> Column:
     bounds = []
     if rule.low is not None:
-        bounds.append(value > _literal(rule.low) if rule.low_strict else value >= _literal(rule.low))
+        bounds.append(value > constant(rule.low) if rule.low_strict else value >= constant(rule.low))
     if rule.high is not None:
-        bounds.append(value < _literal(rule.high) if rule.high_strict else value <= _literal(rule.high))
+        bounds.append(value < constant(rule.high) if rule.high_strict else value <= constant(rule.high))
     return reduce(lambda a, b: a & b, bounds, sf.lit(True))
-
-
-def _literal(value: Scalar) -> Column:
-    """Moments as they are: `lit` would take those before 1582 for days of the Julian calendar."""
-    return sf.timestamp_micros(sf.lit((value - EPOCH) // MICROSECOND)) if isinstance(value, datetime) else sf.lit(value)
 
 
 def annotate(

@@ -4,7 +4,10 @@ SQL text."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import reduce
+from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
@@ -12,6 +15,21 @@ from pyspark.sql import functions as sf
 from cep_core import syntax as s
 from cep_core.errors import TextError, did_you_mean
 from cep_core.parse import parse_condition
+
+EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+
+
+def constant(value: Any) -> Column:
+    """A value of a contract as it is. PySpark's `lit` takes days before 1582 for days of the Julian calendar, and no
+    whole number beyond 64 bits. A moment without an offset is UTC."""
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return sf.timestamp_micros(sf.lit((moment - EPOCH) // MICROSECOND))
+    if isinstance(value, date):
+        return sf.date_from_unix_date(sf.lit((value - EPOCH.date()).days))
+    if type(value) is int and not -(1 << 63) <= value < 1 << 63:
+        return sf.lit(Decimal(value) if abs(value) < 10**38 else float(value))
+    return sf.lit(value)
 
 
 def _negative(value: Column) -> Column:
@@ -75,11 +93,11 @@ def as_column(node: s.Expr) -> Column:
     """The expression over a frame's columns. Times are timestamps; durations intervals of microseconds."""
     match node:
         case s.Literal(value=value, kind="duration"):
-            return sf.make_dt_interval(secs=sf.lit(value).cast("decimal(20,6)") / sf.lit(1_000_000))
+            return sf.lit(timedelta(microseconds=int(value or 0)))
         case s.Literal(value=value, kind="timestamp"):
             return sf.timestamp_micros(sf.lit(value))
         case s.Literal(value=value):
-            return sf.lit(value)
+            return constant(value)
         case s.Attribute(name=name):
             return sf.col("`" + name.replace("`", "``") + "`")
         case s.Unary(op="isnull", operand=operand):

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from cep_core import AnyPlan
 from cep_core.engine import ENGINE_VERSIONS
 
-CONTRACT_VERSION = 2
+CONTRACT_VERSION = 3
 """Evaluation of contract rules: which rows count."""
-LOCAL_VERSION = 1
+LOCAL_VERSION = 2
 """Revisions computed in this process (`pipelines.revision.here`): they read, judge and compute without Spark."""
 REVISION_VERSION = 2
 """Which windows and groups a revision computes anew, and which it leaves as they are."""
@@ -46,6 +46,8 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction("trends", 3, "last digits depended on the order of rows, and long decimal keys could be one"),
     Correction("matches", 2, "decimal keys and ids of more than 15 digits could be one"),
     Correction("automaton", 3, "decimal keys and ids of more than 15 digits could be one"),
+    Correction("contract", 3, "rules took days from 5 to 14 October 1582 for others"),
+    Correction("local", 2, "small revisions judged some rules otherwise than Spark: decimals, floats, upper and lower"),
     Correction("revision", 2, "revisions by Spark left stale rows of groups and partitions that were NaN or decimals"),
 )
 

@@ -21,11 +21,13 @@ from cep_core import AnyPlan, run_plan
 from cep_core.buffers import arrow, numbers, repeated
 from cep_core.codes import group_codes
 from cep_core.errors import TrendlakeError
+from pipelines import quarantine as q
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
 from pipelines.delta_here import CHANGE, NotHereError, TableHere, here, table_here
 from pipelines.duplicates import unique_rules
-from pipelines.expectations import judge_table
+from pipelines.frames import frame_of
+from pipelines.local_verdicts import judge_local
 from pipelines.results_contract import contract_name, results_contract
 from pipelines.revision.affected import MOST, Affected, Stretch, united
 from pipelines.revision.coverage import slice_of
@@ -89,7 +91,7 @@ def _small(run: Run, task: Task, results_version: int) -> Small:
     source = table_here(run.spark, run.warehouse.source(contract.name), task.version)
     told = source.feed([item.name for item in contract.columns], task.after, ROWS)
     net = net_changes(told, [item.name for item in contract.columns])
-    good = _good(net, contract)
+    good = _good(run, net)
     for rule in keyed:
         _refuse_repeated(source, good, contract, rule)
     wanted = [item.name for item in contract.columns if item.name in plan.columns]
@@ -110,7 +112,7 @@ def _judged(run: Run, rows: pa.Table) -> tuple[dict[str, Any], ...]:
     if rows.num_rows > ROWS:
         raise NotHereError("too many rows")
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
-    checks = judge_table(run.spark, rows, contract, f"results_{run.name}")
+    checks = judge_local(run.spark, rows, contract)
     warnings = {rule.name for rule in contract.rules if rule.warning}
     if any(not item["success"] and item["check"] not in warnings for item in checks):
         raise NotHereError("rows that are not published: they are staged, to be looked at")
@@ -143,19 +145,25 @@ def _summed(rows: pa.Table, names: Sequence[str]) -> pa.Table:
     return summed.filter(pc.not_equal(summed[NET], 0))
 
 
-def _good(net: pa.Table, contract: Contract) -> pa.Table:
+def _good(run: Run, net: pa.Table) -> pa.Table:
     """Those that keep the rules of single rows."""
-    kept = _kept(net, contract)
+    kept = _kept(run, net)
     if (~kept & (numbers(net[NET].combine_chunks()) > 0)).any():
         raise NotHereError("rows for the quarantine")
     return net.filter(arrow(kept))
 
 
-def _kept(rows: pa.Table, contract: Contract) -> Array:
-    parted = split_alone(rows.combine_chunks(), contract)
+def _kept(run: Run, rows: pa.Table) -> Array:
+    """Which rows keep the rules of single rows. No row is dropped on this process's word alone: Spark is shown those
+    that break a rule, and where it keeps one of them, the revision is Spark's. Raises NotHereError."""
+    parted = split_alone(rows.combine_chunks(), run.contract)
     if parted.unjudged:
         raise NotHereError(f"rules that Spark judges: {', '.join(parted.unjudged)}")
-    return parted.broken < 0
+    kept = parted.broken < 0
+    dropped = rows.filter(arrow(~kept))
+    if dropped.num_rows and not q.keeping(frame_of(run.spark, dropped), run.contract.rules).isEmpty():
+        raise NotHereError("rows that Spark keeps")
+    return kept
 
 
 def _refuse_repeated(source: TableHere, good: pa.Table, contract: Contract, rule: Rule) -> None:
@@ -170,6 +178,8 @@ def _refuse_repeated(source: TableHere, good: pa.Table, contract: Contract, rule
         return
     if source.row_count is None or source.row_count > KEYS:
         raise NotHereError("a table of many keys")
+    if any(pa.types.is_floating(kind) for kind in fresh.schema.types):
+        raise NotHereError("doubles as keys: Arrow looks for 0.0 and for -0.0")
     there = source.rows_with(rule.columns, fresh[rule.columns[0]].combine_chunks(), KEYS)
     both = pa.concat_tables([there, fresh])
     codes = group_codes([exact(column) for column in both.columns], both.num_rows)
@@ -202,7 +212,7 @@ def _computed(run: Run, source: TableHere, found: Affected) -> pa.Table:
     plan, windows, contract = run.plan, run.plan.windows, run.contract
     slices = [(windows.start(first), windows.end(last)) for first, last in found.stretches]
     events = source.rows([item.name for item in contract.columns], contract.event_time, slices, ROWS)
-    events = _needed(plan, contract, events.filter(arrow(_kept(events, contract))))
+    events = _needed(plan, contract, events.filter(arrow(_kept(run, events))))
     try:
         parts = [
             run_plan(plan, _within(events, contract.event_time, span), range(first, last + 1)).cast(plan.result_schema)

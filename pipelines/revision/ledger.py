@@ -16,9 +16,9 @@ from pyspark.sql import functions as sf
 from cep_core import AnyPlan
 from pipelines.commits import Commit, known_commits, next_number
 from pipelines.delta_here import NotHereError, table_here
-from pipelines.quarantine import EPOCH
 from pipelines.revision.coverage import Alteration, Claim, Segment, claim_of, covered
 from pipelines.revision.row_versions import RowVersions, row_versions
+from pipelines.row_condition import EPOCH
 from pipelines.runs import NOTED
 from pipelines.table_versions import changes_rows, creation_time, table_id
 from pipelines.warehouse import Warehouse, exists

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
 from pipelines.contract_rules import Rule
-from pipelines.expectations import DERIVED_HERE, FEW, expectation_of, quiet_context, renamed
+from pipelines.expectations import FEW, HERE, expectation_of, quiet_context, renamed
 from pipelines.project import Project
 from pipelines.report.facts import RunFacts
 from pipelines.report.places import Places, write_whole
@@ -55,7 +55,7 @@ def build_data_docs(
     if staged.limit(FEW + 1).count() > FEW:
         return DocsFacts(run.run_id, why_not=f"the run has staged more than {FEW:,} rows, which are judged on Spark")
     rules = results_contract(project.contract_path(contract_name(plan)), plan, name).rules
-    judged, names = renamed(staged, rules, DERIVED_HERE)
+    judged, names = renamed(staged, rules, HERE)
     here = judged.toArrow().to_pandas(types_mapper=pd.ArrowDtype)
     # A column of truth values is called what its rule asks: that is what the pages say of it.
     asks = {f"rule {rule.name}": f"{rule.name}: {expected_of(rule)}" for rule in rules}

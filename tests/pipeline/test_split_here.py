@@ -40,11 +40,12 @@ PATTERNS = (
 )  # fmt: skip
 OURS_ALONE = ("(?i)a", r"\bb", "[a[b]]", "a++", "(?=a)", r"\p{L}", "[a-z&&[^b]]", r"(a)\1")
 """Which Arrow's regular expressions do not know, or know otherwise."""
-ROWS = ("s = 'a' AND NOT b", "n % 2 = 0", "b AND n > 0", "abs(m) > 1")
+ROWS = ("s = 'a' AND NOT b", "n % 2 = 0", "b AND n > 0", "m > 1")
 ROWS_LEFT_TO_SPARK = (
     "x > 0", "x * 2 <= 3", "d < at", "n + 1 > k OR b", "n + 1 > 0", "-k > 0", "-z > 0", "abs(z) >= 1", "abs(k) > 1",
+    "abs(m) > 1",
 )  # fmt: skip
-"""There NaN or a date is compared, or Spark's whole numbers overflow and ours do not."""
+"""There NaN or a date is compared, Spark's whole numbers overflow and ours do not, or decimals are computed with."""
 RANGES_LEFT_TO_SPARK = {(name, 2**53 + 1) for name in ("x", "f", "k", "m")} | {("k", 1.5)}
 """Bounds that one of the two would round."""
 
@@ -53,6 +54,8 @@ def rules() -> list[Rule]:
     found = [Rule("", "not_null", (name,)) for name in VALUES]
     for name, (_, _, values) in VALUES.items():
         there = [value for value in values if value is not None]
+        if name == "m":
+            there = [0, -1.5, 99999999]  # a contract's values are those of YAML
         found.append(Rule("", "in_set", (name,), values=tuple(there[:2])))
         found.append(Rule("", "not_missing", (name,), values=(*there[1:2], None)))
         found.append(Rule("", "not_missing", (name,), values=tuple(there[:1])))
@@ -101,5 +104,6 @@ def test_every_rule_of_single_rows(spark: SparkSession) -> None:
     assert {rule.columns for rule in unjudged if rule.kind == "pattern"} == {("s",), ("lines",)}
     assert {rule.text for rule in unjudged if rule.kind == "row"} == set(ROWS_LEFT_TO_SPARK)
     assert {(*rule.columns, rule.high) for rule in unjudged if rule.kind == "range"} == RANGES_LEFT_TO_SPARK
-    assert {rule.columns for rule in unjudged if rule.kind == "multiple"} == {("m",)}
-    assert {rule.kind for rule in unjudged} == {"pattern", "row", "range", "multiple"}
+    assert {rule.columns for rule in unjudged if rule.kind == "multiple"} == {("m",), ("k",)}
+    assert {rule.columns for rule in unjudged if rule.kind in ("in_set", "not_missing")} == {("x",)}  # -0.0
+    assert {rule.kind for rule in unjudged} == {"pattern", "row", "range", "multiple", "in_set", "not_missing"}
