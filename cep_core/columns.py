@@ -105,6 +105,9 @@ class Events:
         name = schema.sequence or schema.event_id
         tie = ordered_codes(self.column(name))[0][0]
         keys = [tie, self.time]
+        if schema.sequence is not None:
+            # a sequence that repeats leaves an order open: the events' own values settle it, not that of the rows
+            keys = [*(ordered_codes(self.column(other))[0][0] for other in self.plan.columns), *keys]
         partition = np.zeros(self.length, dtype=np.int64)
         if self.plan.select == "partition_contiguous":
             partition = self.codes(self.plan.shard_key)

@@ -129,3 +129,16 @@ def test_partitions_of_a_group() -> None:
     rng = np.random.default_rng(2)
     found = {str(answers(run_plan(plan, table.take(pa.array(rng.permutation(5_000)))))) for _ in range(6)}
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("select", ["contiguous", "partition_contiguous"])
+def test_sequences_that_repeat(select: str) -> None:
+    """Which of two events with one time and sequence comes first does not depend on which row does."""
+    table = events(400, 2, 8)
+    table = table.append_column("turn", pa.array([i % 2 for i in range(400)]))
+    query = {"kind": "trends", "pattern": "SEQ(A a, S+)", "within": "1 minute", "select": select, "return": SUMS}
+    schema = schema_of(table, sequence="turn")
+    plan = compile_query(query, schema)
+    rng = np.random.default_rng(4)
+    found = {str(answers(run_plan(plan, table.take(pa.array(rng.permutation(400)))))) for _ in range(5)}
+    assert len(found) == 1
