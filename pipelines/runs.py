@@ -156,9 +156,9 @@ def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Itera
 def find(
     spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage
 ) -> Mapping[str, Any] | None:
-    """The last succeeded record of a stage, by the numbers of the records. `checks` and `basis` are parsed (None where
-    the record has no basis), times are in microseconds. None when there is no record."""
-    names = tuple(dict.fromkeys(("run_id", *SCHEMA.fieldNames())))
+    """The last succeeded record of a stage, by the numbers of the records. As of `Record`: its
+    `basis` is None where the table has none of it. None when there is no record."""
+    names = ("run_id", *(item.name for item in fields(Record) if item.name not in ("run_id", "succeeded")), "status")
     rows = [
         row
         for row in _of_run(spark, warehouse, pattern, run_id, names)
@@ -168,6 +168,7 @@ def find(
         return None
     found = max(rows, key=lambda row: row.get(NUMBER) or 0)
     found["checks"] = json.loads(found["checks"] or "[]")
+    found[NOTED] = json.loads(found[NOTED]) if found.get(NOTED) else None
     found[BASIS] = Basis.from_json(json.loads(found[BASIS])) if found.get(BASIS) else None
     return found
 

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from pipelines import runs
 from pipelines.commits import recent_commits
+from pipelines.delta_here import NotHereError
 from pipelines.errors import StepOrderError
 from pipelines.ingest import create_source
 from pipelines.report.read_run import read_run
@@ -184,7 +185,13 @@ def test_no_step_goes_on_after_an_edit(spark: SparkSession, tmp_path: Path) -> N
     assert spark.read.format("delta").load(lake.warehouse.results("watched")).count()
 
 
-def test_records_of_an_earlier_version(spark: SparkSession, tmp_path: Path) -> None:
+def not_here(*arguments: object) -> Any:
+    raise NotHereError("for the test")
+
+
+def test_records_of_an_earlier_version(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
     """A table without the new columns opens; a run that it tells of is made anew, as nobody knows what it was made
     for."""
     lake = signals(spark, tmp_path / "p", PLAIN)
@@ -204,6 +211,12 @@ def test_records_of_an_earlier_version(spark: SparkSession, tmp_path: Path) -> N
     newest = runs.find(spark, lake.warehouse, "watched", "r", "check_source")
     assert newest is not None
     assert (newest["record_number"], newest["basis"]) == (records[0].record_number, records[0].basis)
+    here = [runs.find(spark, lake.warehouse, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "table_here", not_here)
+        by_spark = [runs.find(spark, lake.warehouse, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
+        assert by_spark == here
+        assert runs.next_number(spark, lake.warehouse, "watched", "r") == int(records[-1].record_number or 0) + 1
     for record in (*records, revise(renamed(run, "revision"))):
         assert record.basis is not None
         assert record.basis.source_table == table_id(spark, lake.source)
