@@ -31,6 +31,8 @@ TEXTS = ["NA", "", "null", "=cmd|'/c calc'!A1", "'tis"]
 UNTOUCHED = [
     flight(301 + number, "2013-03-01T08:00:00", arr_time=None, carrier=text) for number, text in enumerate(TEXTS)
 ]
+MORE = [flight(number, "2013-03-01T09:10:00", dep_delay=-1.0) for number in range(1001, 1101)]
+"""So that no more than a twentieth of the rows is broken, which the contract tolerates."""
 
 
 def opened(lake: Lake) -> pa.Table:
@@ -51,7 +53,7 @@ def changed(table: pa.Table, column: str, values: list[object]) -> pa.Table:
 def test_a_repaired_row_goes_all_the_way(lake: Lake, tmp_path: Path) -> None:
     """Set apart, written to a file, mended, put back, and in the results after the next revision; doing it again
     changes nothing, and no row of the quarantine is lost."""
-    lake.append(GOOD + BAD + UNTOUCHED)
+    lake.append(GOOD + MORE + BAD + UNTOUCHED)
     assert opened(lake).num_rows == 0  # no run has looked yet
     run = lake.run(lake.pattern(), *DAY, "first")
     all_steps(run)
@@ -59,7 +61,7 @@ def test_a_repaired_row_goes_all_the_way(lake: Lake, tmp_path: Path) -> None:
     found = opened(lake)
     rules = dict(zip(found["event_id"].to_pylist(), found["rule"].to_pylist(), strict=True))
     untouched = {row["event_id"]: rules.pop(row["event_id"]) for row in UNTOUCHED}
-    assert set(untouched.values()) == {"flight_has_landed"}
+    assert list(untouched.values()) == ["flight_has_landed", *["carrier_pattern"] * 4]
     assert rules == {"UA-201": "flight_has_landed", "UA-202": "tailnum_pattern", "UA-7": "event_id_unique"}
     assert set(found["runs"].to_pylist()) == {2}
 
