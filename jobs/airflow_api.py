@@ -115,6 +115,7 @@ class AirflowApi:
                 found: Json = json.load(answer)
                 return found
         except urllib.error.HTTPError as error:
-            said = error.read().decode(errors="replace")
+            with error:
+                said = error.read().decode(errors="replace")
             kind = DatabaseBusyError if error.code == 500 and "Database error" in said else AirflowApiError
             raise kind(f"{method} {path}: {error.code} {said}") from error

@@ -53,4 +53,5 @@ def refused(url: str) -> int:
     """The status with which a request without a login is answered."""
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(url, timeout=60).close()
+    caught.value.close()
     return caught.value.code
