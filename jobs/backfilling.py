@@ -15,6 +15,7 @@ from jobs.as_json import of_record
 from jobs.running import Place, changed
 from jobs.times import micros_of
 from pipelines.errors import BadNumberError
+from pipelines.telling import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,7 +121,7 @@ def _computed(
             "run_id": chunk.run_id, "publication": record and of_record(record),
         }  # fmt: skip
     seconds = time.monotonic() - began
-    typer.echo(f"{name}: {worked} chunks computed, {skipped} done before, in {seconds:.0f} s")
+    typer.echo(f"{name}: {plural(worked, 'chunk')} computed, {skipped} done before, in {seconds:.0f} s")
     about = {"pattern": name, "chunks": len(todo), "computed": worked, "done_before": skipped}
     yield {**about, "seconds": seconds, "changed": new}
 
@@ -128,7 +129,8 @@ def _computed(
 def told(name: str, found: Size) -> str:
     """What a dry run says."""
     return (
-        f"{name}: {found.windows:,} windows in {found.chunks} chunks, {found.events:,} events in their time range, "
+        f"{name}: {plural(found.windows, 'window')} in {plural(found.chunks, 'chunk')}, "
+        f"{plural(found.events, 'event')} in their time range, "
         f"files of {found.bytes / 1e6:,.1f} MB"
     )
 

@@ -16,6 +16,7 @@ from jobs.times import manual_run_id, micros_of
 from pipelines.errors import BadNumberError, ProjectError
 from pipelines.generate import START_US, STREAMS
 from pipelines.generate.load import Asked, deliveries, write_file
+from pipelines.telling import plural
 
 SECONDS = 600.0
 """Length of a stream of which nothing is said."""
@@ -51,7 +52,7 @@ def generate_file(stream: Asked, out: Path) -> dict[str, Any]:
         write_file(stream.table(), out)
     except OSError as error:
         raise ProjectError(f"{out} cannot be written: {error.strerror or error}") from None
-    typer.echo(f"{stream.stream.name}: {stream.events:,} events in {out}")
+    typer.echo(f"{stream.stream.name}: {plural(stream.events, 'event')} in {out}")
     return {**_document(stream), "file": out}
 
 
@@ -66,7 +67,7 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
 
     contract = load_contract(place.project.contract_path(name))
     table = stream.table()
-    typer.echo(f"{name}: {table.num_rows:,} events, seed {stream.seed}, {stream.rate:g} a second")
+    typer.echo(f"{name}: {plural(table.num_rows, 'event')}, seed {stream.seed}, {stream.rate:g} a second")
     with session(place, f"trendlake generate {name}") as spark:
         others = feeds(spark, place.warehouse.source(name)) - {stream.feed}
         if others:
@@ -78,7 +79,7 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
             spark, place.warehouse, contract, deliveries(table), feed=stream.feed, run_id=manual_run_id("generate"),
         )  # fmt: skip
     typer.echo(
-        f"{name}: {record.rows_out:,} rows in the table, {record.rows_inserted:,} of them new, "
+        f"{name}: {plural(record.rows_out or 0, 'row')} in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"
     )
     if record.rows_inserted:

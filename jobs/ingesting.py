@@ -13,6 +13,7 @@ from jobs.new_version import tell_of
 from jobs.running import find_place, session
 from jobs.times import manual_run_id
 from pipelines.errors import ProjectError
+from pipelines.telling import plural
 
 if TYPE_CHECKING:
     from pipelines.ingest import Taken
@@ -49,7 +50,7 @@ def ingest_files(
             records.append({"file": path, **of_record(record), **_counts(told[-1])})
             typer.echo(f"  {path}  {in_words(told[-1])}")
     _next(source, told)
-    typer.echo(f"{source}: {record.rows_out:,} rows in the table, version {record.source_version}")
+    typer.echo(f"{source}: {plural(record.rows_out or 0, 'row')} in the table, version {record.source_version}")
     if any(taken.new or taken.replaced for taken in told):
         tell_of(place.project, source)
     return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}
@@ -57,7 +58,7 @@ def ingest_files(
 
 def in_words(taken: Taken) -> str:
     """What became of a delivery: `3,049 rows: 50 new, 2,999 there already`."""
-    rows = "1 row" if taken.rows == 1 else f"{taken.rows:,} rows"
+    rows = plural(taken.rows, "row")
     if taken.again:
         return f"{rows}  (there already: this delivery has been ingested before)"
     counts = {
@@ -94,7 +95,7 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
     contract = load_contract(place.project.contract_path(source))
     table = flights.read_flights(flights.data_file())
     deliveries = list(flights.deliveries(table))
-    typer.echo(f"{source}: {table.num_rows:,} rows in {len(deliveries)} deliveries")
+    typer.echo(f"{source}: {plural(table.num_rows, 'row')} in {len(deliveries)} deliveries")
 
     told: list[Taken] = []
 
@@ -111,7 +112,7 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
         )  # fmt: skip
     _next(source, told)
     typer.echo(
-        f"{source}: {record.rows_out:,} rows in the table, {record.rows_inserted:,} of them new, "
+        f"{source}: {plural(record.rows_out or 0, 'row')} in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"
     )
     if record.rows_inserted:

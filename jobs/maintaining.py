@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from jobs.running import find_place, session
+from pipelines.telling import plural
 
 
 def maintain_all(profile: str | None, folder: Path | None) -> dict[str, Any]:
@@ -24,5 +25,5 @@ def maintain_all(profile: str | None, folder: Path | None) -> dict[str, Any]:
             files = f"{kept.files_before:,} files -> {kept.files_after:,}"
             typer.echo(f"{kept.table:<40} {files:<24} {kept.bytes_before:,} -> {kept.bytes_after:,} bytes")
         if attempts := clear_staging(spark, place.warehouse):
-            typer.echo(f"{'staging':<40} {attempts:,} attempts older than {STAGED_DAYS} days removed")
+            typer.echo(f"{'staging':<40} {plural(attempts, 'attempt')} older than {STAGED_DAYS} days removed")
     return {"tables": done, "attempts_removed": attempts}

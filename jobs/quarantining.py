@@ -17,6 +17,7 @@ from jobs.times import manual_run_id
 from pipelines.contract import Contract, load_contract
 from pipelines.errors import ProjectError, SourceFileError
 from pipelines.repair import ID, RUNS, SINCE
+from pipelines.telling import plural
 
 ABOUT = ("rule", "reason", RUNS, SINCE)
 """What is told of an open row beside its columns."""
@@ -70,7 +71,7 @@ def _print(
     if not total:
         return
     key, when = contract.roles["event_id"], contract.event_time
-    table = Table(title=f"{len(rows):,} of {total:,} rows", title_justify="left", **frame())
+    table = Table(title=f"{len(rows):,} of {plural(total, 'row')}", title_justify="left", **frame())
     for name in (ID, key, when, "reason", RUNS):
         table.add_column(name, overflow="fold")
     for row in rows:
@@ -98,7 +99,7 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
         run_id = manual_run_id("replay")
         done = repair.replay(spark, place.warehouse, contract, table, run_id)
         left = repair.open_rows(spark, place.warehouse, contract, done.version).count()
-    console.print(f"{source} at version {done.version}: {done.repaired:,} rows repaired", soft_wrap=True)
+    console.print(f"{source} at version {done.version}: {plural(done.repaired, 'row')} repaired", soft_wrap=True)
     for count, words in ((done.there, "were there already"), (done.unchanged, "are as they were: still open")):
         if count:
             console.print(f"{count:>9,}  {words}")

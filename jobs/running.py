@@ -16,6 +16,7 @@ from jobs.outcome import Verdict, tell
 from jobs.times import micros_of
 from pipelines.profile import Profile, load_profile
 from pipelines.project import Project, find_project
+from pipelines.telling import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,15 +109,15 @@ def summary(record: Record) -> str:
     """What a stage did, in a few words."""
     if record.stage == "check_source":
         return (
-            f"{record.source} at version {record.source_version}: {record.rows_in:,} rows in, "
+            f"{record.source} at version {record.source_version}: {plural(record.rows_in or 0, 'row')} in, "
             f"{set_apart_of(record) or 'none set apart'}"
         )
     if record.stage == "compute":
-        return f"{record.windows:,} windows, {record.rows_out:,} result rows staged"
+        return f"{plural(record.windows or 0, 'window')}, {plural(record.rows_out or 0, 'result row')} staged"
     if record.stage == "check_results":
         judged = [item["success"] for item in record.checks if item["success"] is not None]
         left = len(record.checks) - len(judged)
-        return f"{sum(judged)} of {len(judged)} checks hold{f', {left} not judged' if left else ''}"
+        return f"{sum(judged)} of {plural(len(judged), 'check')} hold{f', {left} not judged' if left else ''}"
     return (
         f"version {record.results_version}: {record.rows_inserted:,} inserted, {record.rows_updated:,} updated, "
         f"{record.rows_deleted:,} deleted"
@@ -175,6 +176,6 @@ def build_site(place: Place, patterns: list[str]) -> Verdict:
                 index = built.page
             else:
                 pages.append({"pattern": built.name, "page": built.page, "card": card})
-            said = f"{card.word}; {card.fresh}; {card.rows or 0:,} rows" if card else "all patterns"
+            said = f"{card.word}; {card.fresh}; {plural(card.rows or 0, 'row')}" if card else "all patterns"
             typer.echo(f"{built.name:<30} {said:<50} {built.page}")
     return Verdict({"index": index, "pages": pages, "failures": failures}, good=not failures)

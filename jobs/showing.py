@@ -20,6 +20,7 @@ from jobs.outcome import Verdict
 from jobs.running import Place
 from pipelines.errors import ProjectError
 from pipelines.project import Project
+from pipelines.telling import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -122,9 +123,9 @@ def print_results(
     if as_json:
         about: dict[str, Any] = {"pattern": loaded.name, "table": path, "which": which, "rows_in_all": results.count()}
         return {**about, "stale_rows": stale, "rows": rows}
-    console.print(table_of(plan, f"{loaded.name}: the {which} of {results.count():,} rows", rows))
+    console.print(table_of(plan, f"{loaded.name}: the {which} of {plural(results.count(), 'row')}", rows))
     if stale:
-        told = f"{stale:,} rows are of an earlier form of the pattern; `trendlake revise {loaded.name}` says which"
+        told = f"{plural(stale, 'row')} of an earlier form of the pattern; `trendlake revise {loaded.name}` says which"
         console.print(told, soft_wrap=True)
     console.print(path, soft_wrap=True)
     return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jobs.running import Place, find_place, session
 from jobs.showing import console, rank_of, table_of
 from jobs.times import micros_of
+from pipelines.telling import plural
 
 if TYPE_CHECKING:
     from cep_core import AnyPlan, Pattern
@@ -102,7 +103,11 @@ def _print(asked: Asked, pattern: Pattern, plan: AnyPlan, found: Sample, where: 
         console.print("no rows: the pattern finds nothing in these events")
         return
     shown = rows[: asked.limit]
-    which = f"{len(rows):,} rows" if len(shown) == len(rows) else f"{len(shown):,} of {len(rows):,} rows (--limit)"
+    which = (
+        plural(len(rows), "row")
+        if len(shown) == len(rows)
+        else f"{len(shown):,} of {plural(len(rows), 'row')} (--limit)"
+    )
     console.print(table_of(plan, f"{pattern.name}: {which}", shown))
 
 
@@ -125,15 +130,18 @@ def _words(plan: AnyPlan, found: Sample) -> list[tuple[str, str]]:
         return [("took", "nothing: " + ("no event has a time" if not found.there else "no window ends there"))]
     start, end = plan.windows.span(found.windows)
     span = f"up to {_at(end)}" if plan.windows.endless else f"{_at(start)} to {_at(end)}"
-    told = [("took", f"{found.taken:,} of {found.there:,} rows, all of {len(found.windows):,} windows: {span} (UTC)")]
+    windows = plural(len(found.windows), "window")
+    told = [("took", f"{found.taken:,} of {plural(found.there, 'row')}, all of {windows}: {span} (UTC)")]
     older = max(0, min(found.windows.start, found.every.stop) - found.every.start)
     newer = max(0, found.every.stop - max(found.windows.stop, found.every.start))
     if older or newer:
-        sides = [f"{count:,} {which} windows" for count, which in ((older, "older"), (newer, "newer")) if count]
+        sides = [plural(count, f"{which} window") for count, which in ((older, "older"), (newer, "newer")) if count]
         told.append(("left out", f"{' and '.join(sides)}: --from and --to, or --max-events, take them in"))
     if found.broken:
         reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(found.broken.items()))
-        told.append(("broken", f"{sum(found.broken.values()):,} rows break the contract and do not count: {reasons}"))
+        told.append(
+            ("broken", f"{plural(sum(found.broken.values()), 'row')} that broke the contract did not count: {reasons}")
+        )
     if found.unjudged:
         told.append(("unjudged", f"rules that only a run judges: {', '.join(found.unjudged)}"))
     if found.open and found.newest is not None:

@@ -33,6 +33,7 @@ from pipelines.source_rows import rows_sharing
 from pipelines.source_writes import own_commit, writing_session
 from pipelines.sources.files import read_file
 from pipelines.table_versions import table_id
+from pipelines.telling import plural
 from pipelines.upstream import missing
 from pipelines.warehouse import Warehouse, exists, latest_version, read_at, with_retries
 
@@ -68,7 +69,7 @@ def keys_in(file: Path, contract: Contract) -> Selection:
     keys = read_file(file, replace(contract, columns=columns, rules=())).select(list(key))
     if len(key) == 1 and keys.column(0).null_count:
         raise DeliveryError(
-            f"{keys.column(0).null_count:,} rows of {file} have no {key[0]}", hint=f"--where '{key[0]} IS NULL'"
+            f"{plural(keys.column(0).null_count, 'row')} of {file} without {key[0]}", hint=f"--where '{key[0]} IS NULL'"
         )
     return Selection(keys=keys.group_by(list(key)).aggregate([]))
 

@@ -22,6 +22,7 @@ from pipelines.contract import Contract
 from pipelines.duplicates import unique_rules
 from pipelines.errors import DeliveryError
 from pipelines.repeated_rows import exact_codes, sequence_ranks, standing
+from pipelines.telling import plural
 
 Array = Any
 Good = Callable[[pa.Table], Array]
@@ -135,7 +136,7 @@ def _differing(
     more = f"; and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
     why = f" and the same {sequence}" if sequence else ""
     return DeliveryError(
-        f"{len(rows):,} keys are in the delivery with different values{why}: {'; '.join(parts)}{more}; "
+        f"the delivery has {plural(len(rows), 'key')} with different values{why}: {'; '.join(parts)}{more}; "
         "nothing was written",
         hint="leave one row of each key in the file (rows are counted from 1, without a header)",
     )

@@ -21,6 +21,7 @@ from pipelines.local_rules import kept_rows
 from pipelines.quarantine import is_good
 from pipelines.repeated_rows import exact_codes
 from pipelines.rule_text import expected_of
+from pipelines.telling import plural
 
 
 def judge_local(spark: SparkSession, table: pa.Table, contract: Contract) -> list[dict[str, Any]]:
@@ -44,10 +45,11 @@ def judge_local(spark: SparkSession, table: pa.Table, contract: Contract) -> lis
 def verdict_of(rule: Rule, rows: int, broken: int) -> dict[str, Any]:
     """`{check, column, success, observed, expected}` of a rule that `broken` of `rows` rows break."""
     if rule.kind == "row_count":
-        value, observed = float(rows), f"{rows} rows"
+        value, observed = float(rows), plural(rows, "row")
     else:
         value = 100 * broken / rows if rule.limit.percent and rows else float(broken)
-        observed = f"{broken} of {rows} rows break it" if broken else f"none of {rows} rows breaks it"
+        of = plural(rows, "row")
+        observed = f"{broken} of {of} break it" if broken else f"none of {of} breaks it"
     return {
         "check": rule.name,
         "column": ", ".join(rule.columns) or None,

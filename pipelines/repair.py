@@ -35,6 +35,7 @@ from pipelines.runs import Record, recorded
 from pipelines.source_writes import writing_session
 from pipelines.sources.files import read_file
 from pipelines.table_versions import table_id
+from pipelines.telling import plural
 from pipelines.typed import typed
 from pipelines.upstream import missing
 from pipelines.warehouse import OvertakenError, Warehouse, exists, latest_version, read_at, with_retries
@@ -200,7 +201,7 @@ def _matched(
             pairs[before] = row[ID]
     if faults:
         raise RepairError(
-            f"{len(faults)} rows cannot be put back: {_some(faults)}",
+            f"{plural(len(faults), 'row')} cannot be put back: {_some(faults)}",
             hint=f"write the open rows with `trendlake quarantine show {contract.name} --out FILE`, keep {ID}",
         )
     return list(pairs.items()), known, unchanged

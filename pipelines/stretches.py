@@ -20,6 +20,7 @@ from pipelines.quarantine import column
 from pipelines.revision.ledger import Ledger
 from pipelines.revision.row_versions import stale_rows
 from pipelines.steps.run import Run
+from pipelines.telling import plural
 
 CHECK = "windows_changed"
 """The verdict in a step's record that says which windows of the run were left alone."""
@@ -83,7 +84,7 @@ def told(run: Run, windows: range) -> dict[str, Any] | None:
         "check": CHECK,
         "column": None,
         "success": True,
-        "observed": f"{left:,} of {len(run.windows):,} windows are as this pattern has them already",
+        "observed": f"{left:,} of {plural(len(run.windows), 'window')} as this pattern has them already",
         "expected": f"windows {windows.start} to {windows.stop} computed",
     }
 

@@ -1,4 +1,4 @@
-"""An exception as one line that a person can read: what failed, and the cause that lies deepest."""
+"""What a person reads: an exception as one line (what failed, and the deepest cause), a count with its noun."""
 
 from __future__ import annotations
 
@@ -27,3 +27,8 @@ def _messages(text: str) -> list[str]:
     """The lines of a message that are no stack, each once."""
     lines = [line.lstrip(": ") for line in text.splitlines() if line and not line[0].isspace()]
     return list(dict.fromkeys(line for line in lines if line and not line.startswith(_NO_NEWS)))
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 window`, `1,234 windows`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

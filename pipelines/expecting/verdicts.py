@@ -27,6 +27,7 @@ from pipelines.revision.coverage import slice_of
 from pipelines.revision.ledger import Ledger, read_ledger
 from pipelines.runs import moment
 from pipelines.steps.run import Run
+from pipelines.telling import plural
 from pipelines.warehouse import read_at
 from pipelines.watermark import BEGINNING
 
@@ -167,7 +168,8 @@ def _told(
     groups = groups_of(run.pattern, expected)
     windows = sum(last - first + 1 for first, last in beside.wanted)
     what = "groups in windows" if groups else "windows"
-    said = [f"{broken} of {number} {what} break it" if broken else f"none of {number} {what} breaks it"]
+    of = f"{plural(number, 'group')} in windows" if groups else plural(number, "window")
+    said = [f"{broken} of {of} break it" if broken else f"none of {of} breaks it"]
     if broken:
         more = [f"and {broken - len(named)} more"] if broken > len(named) else []
         said = [f"{said[0]}: {'; '.join([*(_name(run.plan, groups, row) for row in named), *more])}"]
@@ -177,7 +179,7 @@ def _told(
         said.append(f"{unjudged} {what} not judged: no value, or none that is usual")
     if windows > len(judged):
         before = f"the {expected.of_last} before" if expected.of_last > 1 else "the one before"
-        missed = f"{windows - len(judged)} of {windows} windows not judged"
+        missed = f"{windows - len(judged)} of {plural(windows, 'window')} not judged"
         said.append(f"{missed}: not all of {before} are published in this form of the pattern")
     return {
         "check": expected.name,

@@ -10,7 +10,8 @@ from typing import Literal
 
 from pipelines.report.amounts import Amount, superscript, text
 from pipelines.report.facts import Point, ResultFacts
-from pipelines.report.words import group_label, plural, window_label
+from pipelines.report.words import group_label, window_label
+from pipelines.telling import plural
 
 LOG_FROM_DECADES = 3.0
 """Counts that differ by so many orders of magnitude go on a logarithmic axis,"""

@@ -17,8 +17,9 @@ from pipelines.report.chart import NARROW, WIDE, svg
 from pipelines.report.palette import DARK, LIGHT, variables
 from pipelines.report.verdict import outcome, stage_name
 from pipelines.report.view import Page
-from pipelines.report.words import duration, plural, stamp
+from pipelines.report.words import duration, stamp
 from pipelines.report.yaml_lines import yaml_lines
+from pipelines.telling import plural
 
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; base-uri 'none'; form-action 'none'"

@@ -20,7 +20,8 @@ from pipelines.report.tables import (
     shown_of,
     window_rows,
 )
-from pipelines.report.words import duration, group_label, plural, upper_first
+from pipelines.report.words import duration, group_label, upper_first
+from pipelines.telling import plural
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from pipelines.report.amounts import Amount, digits, percent, share, text
 from pipelines.report.facts import ResultFacts, Window
 from pipelines.report.sparkline import sparkline
-from pipelines.report.words import clock_range, group_label, plural, window_label
+from pipelines.report.words import clock_range, group_label, window_label
+from pipelines.telling import plural
 
 FEWEST_FOR_SPARKS = 3
 

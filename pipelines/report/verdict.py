@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pipelines.report.facts import CheckFacts, RunFacts
-from pipelines.report.words import plural
+from pipelines.telling import plural
 
 NEEDED = ("check_source", "compute", "check_results", "publish")
 STAGE_NAMES = {

@@ -9,7 +9,8 @@ from pipelines.report.facts import PatternFacts, ReportFacts
 from pipelines.report.story import Story, noun, tell
 from pipelines.report.tables import Number, number
 from pipelines.report.verdict import Verdict, verdict
-from pipelines.report.words import duration, interval_label, plural, upper_first
+from pipelines.report.words import duration, interval_label, upper_first
+from pipelines.telling import plural
 
 LONGEST_HEADING = 72
 

@@ -17,11 +17,6 @@ def group_label(key: GroupKey, columns: Sequence[str]) -> str:
     return " · ".join(NO_VALUE if value is None else value if value.strip() else repr(value) for value in key)
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 window`, `1,234 windows`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def upper_first(words: str) -> str:
     """`words` with a capital, the rest as it is."""
     return words[:1].upper() + words[1:]

@@ -7,8 +7,9 @@ from dataclasses import fields
 
 from pipelines.report.places import Places
 from pipelines.report.verdict import State
-from pipelines.report.words import duration, interval_label, plural, stamp
+from pipelines.report.words import duration, interval_label, stamp
 from pipelines.site.facts import Card, FreshFacts, PatternPageFacts
+from pipelines.telling import plural
 
 
 def card_of(facts: PatternPageFacts) -> Card:

@@ -10,8 +10,9 @@ from pipelines.report.amounts import Amount, text
 from pipelines.report.facts import Point, RunFacts, Window
 from pipelines.report.picture import Mark, Picture, Series, log_ticks, needs_log
 from pipelines.report.verdict import stage_name
-from pipelines.report.words import day, duration, group_label, plural, stamp, window_label
+from pipelines.report.words import day, duration, group_label, stamp, window_label
 from pipelines.site.facts import GroupFacts, OverviewFacts
+from pipelines.telling import plural
 
 FAINTEST = 0.14
 """Of a cell that has something, however little."""

@@ -16,11 +16,12 @@ from pipelines.report.story import noun
 from pipelines.report.tables import Number, number
 from pipelines.report.verdict import SOURCE_STAGES, State, Verdict, outcome
 from pipelines.report.view import Figure, definition, headed
-from pipelines.report.words import duration, interval_label, plural, stamp, upper_first
+from pipelines.report.words import duration, interval_label, stamp, upper_first
 from pipelines.rule_text import expected_of
 from pipelines.site.cards import freshness_words
 from pipelines.site.drawn import Heat, cost, heat, totals_picture
 from pipelines.site.facts import Card, ChangeFacts, OverviewFacts, PatternPageFacts
+from pipelines.telling import plural
 from pipelines.warehouse import folder_name
 
 CHECKS_SHOWN = 200

@@ -10,9 +10,9 @@ from pyspark.sql import functions as sf
 from pipelines.report.facts import RunFacts
 from pipelines.report.read_run import run_facts
 from pipelines.report.verdict import Verdict, verdict
-from pipelines.report.words import plural
 from pipelines.runs import SCHEMA
 from pipelines.site.facts import RunsFacts
+from pipelines.telling import plural
 from pipelines.warehouse import Warehouse, exists
 
 STALE = "stale_rows"

@@ -23,6 +23,7 @@ from pipelines.staging import read_staged
 from pipelines.steps.check_source import verdict
 from pipelines.steps.run import Run
 from pipelines.stretches import narrowed
+from pipelines.telling import plural
 
 
 def check_results(run: Run) -> Record:
@@ -46,7 +47,7 @@ def check_results(run: Run) -> Record:
         record.checks, rows, outside = judged(staged, rules, f"results_{run.name}", computed["rows_out"] or 0, inside)
         record.rows_in = record.rows_out = rows
         asked = f"{owner} from {moment(low):%Y-%m-%d %H:%M:%S}, before {moment(high):%Y-%m-%d %H:%M:%S}"
-        record.checks.append(verdict("windows_of_the_run", outside == 0, f"{outside} rows outside", asked))
+        record.checks.append(verdict("windows_of_the_run", outside == 0, f"{plural(outside, 'row')} outside", asked))
         record.checks += left_alone
         refuse_failed(run, record, record.checks, rules)
         expected = verdicts.of_run(run, staged, int(computed["source_version"]))

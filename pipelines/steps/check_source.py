@@ -21,6 +21,7 @@ from pipelines.runs import Record, recorded
 from pipelines.set_apart import Broken, broken_of
 from pipelines.steps.run import Run
 from pipelines.table_versions import table_id
+from pipelines.telling import plural
 from pipelines.upstream import missing
 from pipelines.warehouse import exists, latest_version, read_at, with_retries
 
@@ -69,7 +70,7 @@ def _split_and_judge(run: Run, rows: DataFrame, rest: DataFrame, record: Record)
             found = verdicts(annotated.drop(q.BROKEN), rules, name, counted[0])
     record.checks = [
         verdict("contract", True, f"{name} {run.contract.version}", run.contract.fingerprint),
-        verdict(REPEATED, again == 0, f"{again} rows", "0 rows"),
+        verdict(REPEATED, again == 0, plural(again, "row"), "0 rows"),
         broken.verdict(),
         *found,
     ]

@@ -50,6 +50,7 @@ from pipelines.steps.check_source import broken_rows, verdict
 from pipelines.steps.compute import cut_and_stage, needed, no_rows
 from pipelines.steps.run import Run
 from pipelines.stretches import noted
+from pipelines.telling import plural
 from pipelines.warehouse import CONFLICTS, read_at, with_retries
 
 ATTEMPTS = 5
@@ -143,7 +144,7 @@ def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> tu
     reason = task.reason
     if reason is None and task.after == task.version:
         found = Affected(run.plan, task.due)
-        words = f"{found.count} windows that were held back are published"
+        words = f"published now, held back before: {plural(found.count, 'window')}"
         record.checks.append(verdict("revision", True, words, "watermark"))
         return found, task.unique, Broken()
     if reason is None:
@@ -166,12 +167,15 @@ def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> tu
         reason = told.reason
     found = Affected(run.plan, task.windows)
     record.windows = found.count
-    record.checks.append(verdict("revision", True, f"all {found.count} windows computed anew: {reason}", "change feed"))
+    record.checks.append(
+        verdict("revision", True, f"all computed anew, {plural(found.count, 'window')}: {reason}", "change feed")
+    )
     return found, False, Broken()
 
 
 def _told(task: Task, rows: int, found: Affected) -> dict[str, Any]:
-    words = f"{rows} rows changed from version {task.after} to {task.version}: {found.count} windows touched"
+    touched = f"{plural(found.count, 'window')} touched"
+    words = f"{plural(rows, 'row')} changed from version {task.after} to {task.version}: {touched}"
     return verdict("revision", True, words, "change feed")
 
 

@@ -237,7 +237,7 @@ def test_the_walk(tmp_path: Path) -> None:
     assert "1 passed, 0 failed" in user.types("trendlake test")
     tried = user.types("trendlake try rising --events readings.csv")
     assert "of 93 rows" in tried
-    assert "1 rows break the contract and do not count: celsius_range 1" in tried
+    assert "1 row that broke the contract did not count: celsius_range 1" in tried
     user.types("trendlake ingest readings readings.csv")
 
     with user.airflow() as api:
@@ -280,7 +280,7 @@ def test_the_walk(tmp_path: Path) -> None:
         assert broken.read_text().count(str(BROKEN)) == 1
         broken.write_text(broken.read_text().replace(str(BROKEN), str(MENDED)))
         told = user.types(commands("trendlake quarantine replay"))
-        assert "1 rows repaired" in told
+        assert "1 row repaired" in told
         assert "told Airflow: source_readings" in told
         assert "next: trendlake revise" not in told
         mended = every[days[-3], "m2"]

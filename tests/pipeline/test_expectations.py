@@ -68,7 +68,7 @@ def test_a_run_that_warns_and_one_that_publishes_nothing(lake: Lake) -> None:
     assert told(first.need("check_results")["checks"]) == [
         (False, f"2 of 6 groups in windows break it: carrier=AA, {fourth}: 31, usually 3; "
                 f"carrier=B6, {fourth}: 0, usually 7; 2 of 4 {FEW.format(2)}"),
-        (True, f"none of 1 windows breaks it; 3 of 4 {FEW.format(3)}"),
+        (True, f"none of 1 window breaks it; 3 of 4 {FEW.format(3)}"),
         (False, f"1 of 6 groups in windows break it: carrier=B6, {fourth}; 2 of 4 {FEW.format(2)}"),
     ]  # fmt: skip
     said = [line.split(":")[0] for line in broken(first.records["check_results"])]
@@ -103,7 +103,7 @@ def test_a_revision_tells_what_it_breaks(lake: Lake) -> None:
     assert told(record.checks) == [
         (False, f"2 of 6 groups in windows break it: carrier=B6, {third}: 0, usually 7; "
                 f"carrier=UA, {fourth}: 31, usually 7"),
-        (True, f"none of 1 windows breaks it; 1 of 2 {FEW.format(3)}"),
+        (True, f"none of 1 window breaks it; 1 of 2 {FEW.format(3)}"),
         (False, f"1 of 5 groups in windows break it: carrier=B6, {third}"),
     ]  # fmt: skip
     assert not {check["check"] for check in revise(expecting(lake, 1, 5, "quiet")).checks} & set(NAMES)

@@ -75,8 +75,8 @@ def test_a_small_revision_does_without_great_expectations(spark: SparkSession, t
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     revised, imported = map(json.loads, done.stdout.splitlines()[-2:])
     assert revised[:2] == [None, 1]
-    assert revised[2][0].endswith("1 windows touched")
-    assert "none of 1 rows breaks it" in revised[2]
+    assert revised[2][0].endswith("1 window touched")
+    assert "none of 1 row breaks it" in revised[2]
     assert imported is False
 
 

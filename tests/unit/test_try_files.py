@@ -47,9 +47,9 @@ def test_a_file_is_all_there_is(project: Path) -> None:
 def test_what_is_left_out_is_said(project: Path) -> None:
     """Three rows are the newest minute's, so three events take that one only."""
     out = told("try", "falling", "--events", project / "trades.csv", "--max-events", "3")
-    assert "took      3 of 6 rows, all of 1 windows: 2026-01-05 09:01 to 2026-01-05 09:02 (UTC)" in out
+    assert "took      3 of 6 rows, all of 1 window: 2026-01-05 09:01 to 2026-01-05 09:02 (UTC)" in out
     assert "left out  1 older windows" in out
-    assert "broken    3 rows break the contract and do not count: id_required 1, id_unique 2" in out
+    assert "broken    3 rows that broke the contract did not count: id_required 1, id_unique 2" in out
     assert "│" not in out  # a pipe gets no frame
     first = as_json("--events", project / "trades.csv", "--from", "2026-01-05T09:00", "--to", "2026-01-05T09:01")
     assert [row["company"] for row in first["rows"]] == ["A"]
