@@ -3,8 +3,10 @@ its contract, and no share of broken rows is too large."""
 
 from __future__ import annotations
 
+import os
 import random
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -18,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from cep_core import run_plan
 from pipelines import quarantine as q
+from pipelines.commits import read_log_anew
 from pipelines.consistency import time_of
 from pipelines.contract import Contract, load_contract
 from pipelines.ingest import create_source
@@ -169,6 +172,8 @@ return: {level: SUM(b.price), total: SUM(b.price)}
 within: 5 hours
 """,
 }
+RECREATED = 0.05 if "TRENDLAKE_CHAOS" in os.environ else 0.0
+"""The share of changes that drop the source and make it again: `make chaos` only."""
 ALWAYS = ("plain", "automaton", "doubles as groups")
 """Those that `make test` tries too; `make chaos` tries all."""
 EDITS = {
@@ -236,6 +241,14 @@ class Signals:
         frame = self.spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], SCHEMA))
         frame.coalesce(1).write.format("delta").mode("append").save(self.source)
 
+    def recreate(self, deliveries: list[list[dict[str, Any]]]) -> None:
+        """Drop the table of the source and make it again, with a version for each delivery."""
+        shutil.rmtree(self.source)
+        read_log_anew(self.spark, self.source)
+        create_source(self.spark, self.source, self.contract)
+        for rows in deliveries:
+            self.insert(rows)
+
     def sql(self, statement: str) -> None:
         """A statement on the source, written as `signals`."""
         self.spark.sql(statement.replace("signals", f"delta.`{self.source}`", 1))
@@ -296,7 +309,11 @@ def change(rng: random.Random, lake: Signals, *, tidy: bool = False) -> str:
     """One change of the source, of any sort; its words. A `tidy` one breaks nothing, but an id may come again."""
     ident = f"event_id IN ('e{rng.randrange(60)}', 'e{rng.randrange(60)}', 'e{rng.randrange(60)}')"
     sorts = ["late", "delete", "reprice", "move", "retime", "remark", "regroup", "break", "repair"]
-    what = rng.choice(sorts[:-2] if tidy else sorts)
+    what = "recreate" if rng.random() < RECREATED else rng.choice(sorts[:-2] if tidy else sorts)
+    if what == "recreate":  # with fewer versions, as many or more
+        make = tidy_batch if tidy else batch
+        lake.recreate([make(rng, rng.randrange(1, 20)) for _ in range(rng.randrange(1, lake.version() + 3))])
+        return what
     if what == "late":
         lake.insert((tidy_batch if tidy else batch)(rng, rng.randrange(1, 3 if tidy else 6)))
         return what

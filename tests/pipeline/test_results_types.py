@@ -17,6 +17,7 @@ from pipelines import reset
 from pipelines.errors import ResultsTypeError, StepOrderError
 from pipelines.profile import Profile
 from pipelines.revision import here
+from pipelines.revision.ledger import read_ledger
 from pipelines.runs import listed
 from pipelines.steps import check_source, publish, revise
 from pipelines.steps.run import Run
@@ -107,6 +108,8 @@ def test_reset(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StepOrderError, match="has published nothing"):
         revise.revise(renamed(run, "too early"))
     all_steps(run)
+    ledger = read_ledger(lake.spark, lake.warehouse, "watched", run.plan, "signals")
+    assert [(item.first, item.last) for item in ledger.segments] == [(run.windows[0], run.windows[-1])]
     lake.insert([row(20, 30)])
     revise.revise(renamed(run, "revised"))
     agree(lake, run)
