@@ -46,6 +46,11 @@ CASES = {
 }
 
 
+def contract(more: str = "") -> str:
+    """That of the signals up to the column `remark`, with what comes after it."""
+    return CONTRACT.partition(REMARK)[0] + REMARK + more + "slaProperties" + CONTRACT.partition("slaProperties")[2]
+
+
 FRESH = """\
 import json, sys
 from pathlib import Path
@@ -66,7 +71,7 @@ print(json.dumps("great_expectations" in sys.modules))
 
 def test_a_small_revision_does_without_great_expectations(spark: SparkSession, tmp_path: Path) -> None:
     """To import it takes longer than all else that the revision does."""
-    lake = signals(spark, tmp_path / "project", PATTERN)
+    lake = signals(spark, tmp_path / "project", PATTERN, contract())
     lake.sql("INSERT INTO signals VALUES ('e1', TIMESTAMP '2026-01-02T01:00:00Z', 'A', 'n', 1, '')")
     all_steps(lake.run(0, 3, "first"))
     lake.sql("INSERT INTO signals VALUES ('e2', TIMESTAMP '2026-01-02T02:00:00Z', 'A', 'n', 2, '')")
@@ -84,8 +89,7 @@ def test_a_small_revision_does_without_great_expectations(spark: SparkSession, t
 def test_a_late_row_drops_no_good_one(spark: SparkSession, tmp_path: Path, case: str) -> None:
     columns, condition, rows, late = CASES[case]
     rule = f"    quality: [{{name: whole, type: custom, engine: trendlake, implementation: '{condition}'}}]\n"
-    contract = CONTRACT.replace(REMARK, REMARK + columns + rule)
-    lake = signals(spark, tmp_path / "project", PATTERN, contract)
+    lake = signals(spark, tmp_path / "project", PATTERN, contract(columns + rule))
 
     def insert(first: int, values: list[str]) -> None:
         told = [
