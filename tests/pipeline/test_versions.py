@@ -104,7 +104,8 @@ def test_rows_of_a_wrong_version_are_named_and_recomputed(lake: Signals, monkeyp
     assert named(revise(renamed(run, "all right"))) == []
     assert [document["windows"] for document in stale(lake)] == [0]
     computed = lake.spark.read.format("delta").load(lake.warehouse.runs).where("stage = 'compute'")
-    assert [item["windows"] for item in computed.orderBy("started_at").collect()] == [len(run.windows), revised.windows]
+    whole, *chunks = [item["windows"] for item in computed.orderBy("started_at").collect()]
+    assert (whole, sum(chunks)) == (len(run.windows), revised.windows)
     replayed(lake, run)
 
 
