@@ -25,6 +25,7 @@ from pipelines.project import Project
 from pipelines.staging import read_staged
 from pipelines.steps.compute import compute, computed, cut_and_stage, files_of, read_events
 from pipelines.steps.run import Run
+from pipelines.table_versions import table_id
 from pipelines.warehouse import Warehouse, latest_version
 from tests.pipeline.flights import Lake, flight
 from tests.pipeline.worked_cases import CHECKED
@@ -232,7 +233,7 @@ def test_a_file_that_is_otherwise_is_found_out_by_counting(lake: Lake) -> None:
 def _as_checked(run: Run, version: int) -> None:
     record = run.record("check_source")
     record.source_version, record.rows_out, record.rows_quarantined, record.succeeded = version, 11, 0, True
-    record.checks = [{"check": "contract", "expected": run.contract.fingerprint}]
+    record.basis = run.basis(version, table_id(run.spark, run.warehouse.source("flights"), version))
 
 
 def computed_rows(run: Run, events: DataFrame) -> list[str]:
