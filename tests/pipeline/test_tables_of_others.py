@@ -113,15 +113,15 @@ def test_nothing_is_written_to_it(others: Lake) -> None:
 
 @pytest.mark.parametrize("kind", ["STRING", "BIGINT"])
 def test_a_contract_is_written_from_a_table(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """With its columns, but those of types that no contract has; it is one that the table keeps."""
+    """With its columns, but those of types or names that no contract has; it is one that the table keeps."""
     project = Project(tmp_path / "mine", tmp_path / "state")
     place = orders(
-        spark, tmp_path, f"number {kind}, at TIMESTAMP, paid DOUBLE, notes ARRAY<STRING>, `a b` DECIMAL(9,2)"
+        spark, tmp_path, f"number {kind}, at TIMESTAMP, paid DOUBLE, notes ARRAY<STRING>, owed DECIMAL(9,2), `a b` STRING"
     )
     path, left_out = adopt(spark, project, "orders", place, Roles("number", "at", constant="Order"))
     contract = load_contract(path)
-    assert left_out == ["notes"]
-    assert [item.name for item in contract.columns] == ["number", "at", "paid", "a b"]
+    assert left_out == ["notes", "a b"]
+    assert [item.name for item in contract.columns] == ["number", "at", "paid", "owed"]
     assert [item.type for item in contract.columns] == [kind.lower(), "timestamp", "double", "decimal(9,2)"]
     assert (contract.key, contract.roles["event_id"], contract.types) == (("number",), "number", ("Order",))
 
