@@ -113,6 +113,13 @@ class TableHere:
         with here():
             return _arrow(self.schema, self.schema.names).empty_table()
 
+    def last_transaction(self, application: str) -> int:
+        """The newest number that a commit of `application` bears (Delta's protocol, "Transaction Identifiers"), -1
+        where none does. Raises NotHereError."""
+        with here():
+            number = DeltaTable(self.folder, version=self.version).transaction_version(application)
+            return -1 if number is None else number
+
     def whole(self, file: str, most: int) -> pa.Table:
         """All rows of one of `files`, in their order there. Raises as `rows`."""
         return replace(self, files=(file,))._scan(self.schema.names, None, most)

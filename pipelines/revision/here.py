@@ -32,7 +32,7 @@ from pipelines.results_contract import contract_name, results_contract
 from pipelines.revision.affected import MOST, Affected, Stretch, united
 from pipelines.revision.coverage import slice_of
 from pipelines.revision.differing import differing, exact
-from pipelines.revision.rewrite import Published, Rewrite, foreseen
+from pipelines.revision.rewrite import Published, Rewrite
 from pipelines.revision.task import Task
 from pipelines.split_here import split_alone
 from pipelines.staging import with_origin
@@ -100,10 +100,9 @@ def _small(run: Run, task: Task, results_version: int) -> Small:
         return Small(run, found, plan.result_schema.empty_table(), net.num_rows)
     if len(found.stretches) > MOST:
         raise NotHereError("windows all over the place")
-    with foreseen(run.spark, run.warehouse.results(run.name)):
-        there = _published(run, results_version, found)
-        rows = with_origin(_hull(run, found), _computed(run, source, found), task.version)
-        checks = _judged(run, rows)
+    there = _published(run, results_version, found)
+    rows = with_origin(_hull(run, found), _computed(run, source, found), task.version)
+    checks = _judged(run, rows)
     return Small(run, found, rows, net.num_rows, checks, there)
 
 

@@ -22,8 +22,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from delta.tables import DeltaTable
-from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
@@ -117,23 +115,6 @@ class Rewrite:
         return [*removed, *added, *([_told(table.folder, self.told.feed())] if removed else [])]
 
 
-@contextmanager
-def foreseen(spark: SparkSession, path: str) -> Iterator[None]:
-    """A commit to the table at `path` follows the body, most likely: while that runs, Delta replays the table's log, as
-    it would first of all then (which files there are, which transactions there were)."""
-
-    def replay() -> None:
-        with suppress(Exception):  # the commit meets the same error, and tells of it
-            DeltaTable.forPath(spark, path).detail().collect()
-
-    thread = InheritableThread(target=replay)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-
-
 def _transaction(name: str, number: int) -> Action:
     return {"txn": {"appId": publication(name), "version": number, "lastUpdated": _now()}}
 
@@ -223,8 +204,10 @@ def committed(rewrite: Rewrite, actions: Sequence[Action], token: str) -> Commit
             transaction = delta.DeltaLog.forTable(session, rewrite.run.warehouse.results(name)).startTransaction()
         if transaction.readVersion() != table.version:
             return None
-        if transaction.txnVersion(publication(name)) >= note["number"]:
+        if table.last_transaction(publication(name)) >= note["number"]:
             return None
+        # What `txnVersion` notes, without its answer, for which Delta replays the whole log in a job of its own.
+        getattr(transaction.readTxn(), "$plus$eq")(publication(name))
         transaction.readWholeTable()
         transaction.registerSQLMetrics(session, to_scala.toScalaMap(counted))
         version = transaction.commit(to_scala.toSeq(told), merge)

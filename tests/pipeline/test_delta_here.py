@@ -243,6 +243,24 @@ def test_appending_beside_spark(spark: SparkSession, tmp_path: Path) -> None:
         append_here(spark, str(tmp_path / "none"), more)
 
 
+def test_the_last_transaction(spark: SparkSession, tmp_path: Path) -> None:
+    """As Delta has it of each version, whether the log's entries or a checkpoint say it."""
+    path = made(spark, tmp_path / "table", checkpointInterval="4")
+    java: Any = spark.sparkContext._jvm
+    for number in range(6):
+        name = f"application {number % 2}"
+        write(spark, path, rows(number, 1), txnAppId=name, txnVersion=10 + number)
+    for entry in sorted((tmp_path / "table" / "_delta_log").glob("*.json"))[:4]:
+        entry.unlink()  # only the checkpoint tells of them
+    told = {}
+    log = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+    for name in ("application 0", "application 1", "another"):
+        told[name] = log.startTransaction().txnVersion(name)
+        assert table_here(spark, path).last_transaction(name) == told[name]
+    assert told == {"application 0": 14, "application 1": 15, "another": -1}
+    assert table_here(spark, path, 5).last_transaction("application 1") == 13
+
+
 def test_files_that_may_hold_a_text(spark: SparkSession, tmp_path: Path) -> None:
     """Whoever wrote the bounds, and wherever they were cut off: no row is passed over, and other files mostly are."""
     long = "scheduled__2026-01-01T00:00:00+00:00 "

@@ -115,9 +115,8 @@ def test_nothing_is_written_to_it(others: Lake) -> None:
 def test_a_contract_is_written_from_a_table(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """With its columns, but those of types or names that no contract has; it is one that the table keeps."""
     project = Project(tmp_path / "mine", tmp_path / "state")
-    place = orders(
-        spark, tmp_path, f"number {kind}, at TIMESTAMP, paid DOUBLE, notes ARRAY<STRING>, owed DECIMAL(9,2), `a b` STRING"
-    )
+    columns = f"number {kind}, at TIMESTAMP, paid DOUBLE, notes ARRAY<STRING>, owed DECIMAL(9,2), `a b` STRING"
+    place = orders(spark, tmp_path, columns)
     path, left_out = adopt(spark, project, "orders", place, Roles("number", "at", constant="Order"))
     contract = load_contract(path)
     assert left_out == ["notes", "a b"]
