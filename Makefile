@@ -34,12 +34,12 @@ test-fast: setup ## the tests that need neither Spark nor Airflow
 fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends; KIND=files: a file that crashes)
 	@$(RUN) python -m tests.property.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)
 
-chaos: setup ## SIGKILL of drivers and executors, and random histories, revised (KILLS=200 HISTORIES=20 a pattern)
-	@TRENDLAKE_KILLS=$(or $(KILLS),200) TRENDLAKE_CHAOS=$(or $(HISTORIES),20) $(RUN) python -m pytest \
+chaos: setup ## SIGKILL of drivers and executors, and random histories, revised (KILLS=200 HISTORIES=20 a pattern; other ones with PART=2, 3 ...)
+	@TRENDLAKE_KILLS=$(or $(KILLS),200) TRENDLAKE_CHAOS=$(or $(HISTORIES),20) TRENDLAKE_CHAOS_PART=$(PART) $(RUN) python -m pytest \
 	  tests/pipeline/test_kill.py tests/pipeline/test_revisions_agree.py tests/pipeline/test_edited_patterns.py \
 	  tests/pipeline/test_unique_rows.py tests/pipeline/test_faults.py tests/pipeline/test_revise.py \
-	  tests/pipeline/test_repair.py tests/pipeline/test_kill_replay.py tests/pipeline/test_kinds.py \
-	  tests/pipeline/test_expectations.py tests/pipeline/test_standalone.py tests/pipeline/test_commit_race.py \
+	  tests/pipeline/test_repair.py tests/pipeline/test_kill_replay.py tests/pipeline/test_kill_ingest.py tests/pipeline/test_kinds.py \
+	  tests/pipeline/test_expectations.py tests/pipeline/test_upstream.py tests/pipeline/test_standalone.py tests/pipeline/test_commit_race.py \
 	  tests/end_to_end/test_tutorial.py tests/end_to_end/test_json.py tests/dag/test_run.py \
 	  tests/dag/test_walk.py tests/dag/test_chain.py
 

@@ -16,7 +16,7 @@ from jobs.showing import console, frame
 from jobs.times import manual_run_id
 from pipelines.contract import Contract, load_contract
 from pipelines.errors import ProjectError, SourceFileError
-from pipelines.repair import ID, RUNS, SINCE
+from pipelines.quarantine import ID, RUNS, SINCE
 from pipelines.telling import plural
 
 ABOUT = ("rule", "reason", RUNS, SINCE)
@@ -53,12 +53,13 @@ def show(
         return {**about, "rows": rows.to_pylist(), "out": out}
     _print(contract, version, counts, rows.slice(0, limit).to_pylist(), out)
     if judged < version:
-        which = f"version {version} is" if judged + 1 == version else f"versions {judged + 1} to {version} are"
-        console.print(
-            f"{which} not judged yet: the next run or revision of a pattern that reads {source} does that",
-            soft_wrap=True,
-        )
+        console.print(_not_judged(source, judged, version), soft_wrap=True)
     return None
+
+
+def _not_judged(source: str, judged: int, version: int) -> str:
+    which = f"version {version} is" if judged + 1 == version else f"versions {judged + 1} to {version} are"
+    return f"{which} not judged yet: the next run or revision of a pattern that reads {source} does that"
 
 
 def _print(

@@ -29,6 +29,9 @@ __all__ = ["ADDED", "BROKEN", "annotate", "column", "good_rows", "quoted"]
 
 ADDED = ("reason", "rule", "run_id", "source_version", "quarantined_at")
 """Columns the quarantine table has beside those of the source."""
+ID, RUNS, SINCE = "quarantine_id", "quarantine_runs", "quarantine_since"
+"""What is told beside its columns of a row that is open (`pipelines.repair.open_rows`): 16 hex digits of a hash of the
+contract's columns, how many runs have set it apart, when the first did."""
 
 
 def check_columns(schema: StructType, contract: Contract) -> None:
@@ -42,7 +45,7 @@ def check_columns(schema: StructType, contract: Contract) -> None:
         elif field.dataType.simpleString() != wanted.type:
             faults.append(f"{wanted.name} is {field.dataType.simpleString()}, not {wanted.type}")
     if any(rule.quarantines for rule in contract.rules):
-        faults += [f"{name} is a name the quarantine table needs" for name in ADDED if name in have]
+        faults += [f"{name} is a name the quarantine table needs" for name in (*ADDED, ID, RUNS, SINCE) if name in have]
     if faults:
         raise SourceSchemaError(f"table '{contract.name}' is not as {contract.file} says: {'; '.join(faults)}")
 

@@ -31,6 +31,7 @@ from pipelines.contract import Contract
 from pipelines.duplicates import annotate_duplicates, related, unique_rules
 from pipelines.errors import RepairError
 from pipelines.frames import frame_of
+from pipelines.quarantine import ID, RUNS, SINCE
 from pipelines.runs import Record, recorded
 from pipelines.source_writes import writing_session
 from pipelines.sources.files import read_file
@@ -40,9 +41,6 @@ from pipelines.typed import typed
 from pipelines.upstream import missing
 from pipelines.warehouse import OvertakenError, Warehouse, exists, latest_version, read_at, with_retries
 
-ID = "quarantine_id"
-"""Tells a row as it came: 16 hex digits of a hash of the contract's columns."""
-RUNS, SINCE = "runs", "since"
 TOLD = 10
 """So many rows are named in an error."""
 

@@ -23,6 +23,7 @@ from pipelines.errors import StepOrderError
 from pipelines.frames import frame_of
 from pipelines.lineage.telling import told
 from pipelines.session import uncompiled
+from pipelines.table_versions import table_id
 from pipelines.telling import in_words
 from pipelines.warehouse import Warehouse, create, exists
 
@@ -216,10 +217,14 @@ def need(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, s
 
 
 def judged_version(spark: SparkSession, warehouse: Warehouse, source: str) -> int:
-    """The newest version of a source whose rows some step has judged by the contract; -1 where none has."""
+    """The newest version of a source, of the table that it is today, whose rows some step has judged by the contract;
+    -1 where none has. Records that do not tell of which table they are count."""
     if not exists(spark, warehouse.runs):
         return -1
     mine = spark.read.format("delta").load(warehouse.runs).where(sf.col("source") == source)
+    if BASIS in mine.columns:
+        told = sf.get_json_object(BASIS, "$.source_table")
+        mine = mine.where(told.isNull() | (told == sf.lit(table_id(spark, warehouse.source(source)))))
     judged = mine.where(sf.col("stage").isin("ingest", "check_source", "revise") & sf.col("source_version").isNotNull())
     # a run that the contract's tolerance stopped has set its rows apart before
     judged = judged.where((sf.col("status") == "succeeded") | sf.col("rows_quarantined").isNotNull())

@@ -12,6 +12,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 IN_CHAOS = pytest.mark.skipif("TRENDLAKE_CHAOS" not in os.environ, reason="`make chaos` runs it")
 """Of tests that take a minute or more, beside others of their sort that run always."""
+PART = os.environ.get("TRENDLAKE_CHAOS_PART", "")
+"""Of `make chaos` done in parts: another one draws other histories and other kills."""
 ROOT = Path(__file__).resolve().parents[1]
 SET_UP = Path(os.environ.get("TRENDLAKE_STATE", ROOT / ".trendlake")).resolve()
 """What `make setup` has left: jars and Java, which the tests use. The project's own tables lie there too, which no test

@@ -26,6 +26,7 @@ from pipelines.steps.revise import revise
 from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
 from pipelines.warehouse import read_at
+from tests.conftest import PART
 from tests.pipeline import delta_files
 from tests.pipeline.drivers import PATIENCE, REVISE, RUN, Victim, executor_of
 from tests.pipeline.flights import renamed
@@ -45,7 +46,7 @@ class Hunt:
     run: Run
     rng: random.Random
     file: str | None = None
-    """The repaired rows that are replayed, where that is the work."""
+    """The repaired rows that are replayed, or the rows that are ingested, where that is the work."""
     tidy: bool = False
     """Whether what happens to the source breaks nothing, so that revisions are small."""
     before: list[dict[str, Any]] = field(default_factory=list)
@@ -234,7 +235,7 @@ class Hunt:
 
 @contextmanager
 def hunting(lake: Signals, run: Run, seed: object, *, tidy: bool = False) -> Iterator[Hunt]:
-    hunt = Hunt(lake, run, random.Random(str(seed)), tidy=tidy)
+    hunt = Hunt(lake, run, random.Random(f"{seed}{PART}"), tidy=tidy)
     try:
         yield hunt
     finally:

@@ -22,7 +22,7 @@ from pipelines.steps.compute import compute
 from pipelines.steps.publish import publish
 from pipelines.steps.revise import revise
 from pipelines.steps.run import Run
-from tests.conftest import IN_CHAOS
+from tests.conftest import IN_CHAOS, PART
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import HISTORIES as DONE
 from tests.pipeline.promises import agree, replayed
@@ -41,7 +41,7 @@ FIRST_DAY, MIDDLE, LAST_DAY = 0.5, 1.25, 2.5
 @given(seed=st.integers(0, 2**32 - 1))
 def test_old_rows_stay_until_they_are_replaced(spark: SparkSession, edit: str, seed: int) -> None:
     """Run, edited, run in part: revisions speak of that part, old rows beside it stay; run in whole, all is new."""
-    rng = random.Random(f"{edit} {seed}")
+    rng = random.Random(f"{edit} {seed}{PART}")
     name, old, new = EDITS[edit]
     with TemporaryDirectory() as folder:
         lake = signals(spark, Path(folder) / "project", PATTERNS[name])

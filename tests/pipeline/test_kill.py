@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.runs import Stage, find
 from pipelines.steps.run import Run
-from tests.conftest import IN_CHAOS
+from tests.conftest import IN_CHAOS, PART
 from tests.pipeline.drivers import REVISE, RUN, Victim
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.kills import Hunt, at_file, at_random, hunting
@@ -131,7 +131,7 @@ def test_killed_executors(spark: SparkSession, tmp_path: Path) -> None:
 def test_killed_drivers(spark: SparkSession, number: int, tmp_path: Path) -> None:
     """A first run, a revision or a later run killed at each boundary in turn; then both at random moments."""
     name = list(PATTERNS)[number]
-    rng = random.Random(name)
+    rng = random.Random(name + PART)
     lake = signals(spark, tmp_path / "project", PATTERNS[name])
     lake.insert(batch(rng, 40))
     run = lake.run(FIRST_DAY, LAST_DAY, "any")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
-from pipelines.errors import SourceMissingError, ToleranceError
+from jobs.quarantining import _not_judged
+from pipelines.commits import read_log_anew
+from pipelines.errors import SourceMissingError, SourceSchemaError, ToleranceError
 from pipelines.runs import find, judged_version
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import read_events
@@ -144,3 +148,29 @@ def test_equal_repeats_never_count_against_the_tolerance(lake: Lake) -> None:
         "event_id_unique: another row has the same event_id and equal values"
     }
     assert judged_version(lake.spark, lake.warehouse, "flights") == 2
+
+
+def test_versions_that_nobody_has_judged(lake: Lake) -> None:
+    """Those of another table under the source's name count for nothing; ingestion judges what it takes."""
+    lake.append(GOOD)
+    assert judged_version(lake.spark, lake.warehouse, "flights") == -1
+    check_source(a_run(lake))
+    lake.append([flight(900, "2013-03-01T12:00:00")])
+    assert judged_version(lake.spark, lake.warehouse, "flights") == 1
+    assert _not_judged("flights", 1, 2).startswith("version 2 is not judged yet: the next run or revision")
+    assert _not_judged("flights", -1, 2).startswith("versions 0 to 2 are not judged yet")
+
+    shutil.rmtree(lake.warehouse.source("flights"))
+    read_log_anew(lake.spark, lake.warehouse.source("flights"))
+    lake.append(GOOD[:5])
+    assert judged_version(lake.spark, lake.warehouse, "flights") == -1
+    lake.deliver([flight(901, "2013-03-01T13:00:00")])
+    assert judged_version(lake.spark, lake.warehouse, "flights") == 2
+
+
+def test_columns_that_the_quarantine_needs(lake: Lake) -> None:
+    """A source that has one of them is refused by name, also where its contract leaves it out."""
+    lake.append(GOOD)
+    lake.spark.sql(f"ALTER TABLE delta.`{lake.warehouse.source('flights')}` ADD COLUMN (Quarantine_Runs INT)")
+    with pytest.raises(SourceSchemaError, match="quarantine_runs is a name the quarantine table needs"):
+        check_source(a_run(lake))

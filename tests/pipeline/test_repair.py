@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from jobs.quarantining import _write
+from pipelines.commits import read_log_anew
 from pipelines.errors import RepairError
 from pipelines.repair import ID, Replayed, newest, open_rows, read_repaired, replay
 from pipelines.steps.check_source import check_source
@@ -63,7 +65,7 @@ def test_a_repaired_row_goes_all_the_way(lake: Lake, tmp_path: Path) -> None:
     untouched = {row["event_id"]: rules.pop(row["event_id"]) for row in UNTOUCHED}
     assert list(untouched.values()) == ["flight_has_landed", *["carrier_pattern"] * 4]
     assert rules == {"UA-201": "flight_has_landed", "UA-202": "tailnum_pattern", "UA-7": "event_id_unique"}
-    assert set(found["runs"].to_pylist()) == {2}
+    assert set(found["quarantine_runs"].to_pylist()) == {2}
 
     file = tmp_path / "broken.csv"
     _write(found, file)
@@ -114,6 +116,24 @@ def test_all_of_a_file_or_nothing(lake: Lake) -> None:
     assert opened(lake) == found
     # by the event's id, where the file does not name the row
     assert put_back(lake, mended.slice(0, 1).drop_columns([ID])).repaired == 1
+
+
+def test_the_source_made_anew(lake: Lake) -> None:
+    """What was set apart of the table of before is open if the new one has it, and is put back there; what it lacks is
+    not, though the file names it."""
+    lake.append(GOOD + MORE + BAD[:2])
+    check_source(lake.run(lake.pattern(), *DAY, "first"))
+    mended = changed(changed(opened(lake), "arr_time", [1200, 1200]), "tailnum", ["N10UA", "N942DN"])
+
+    shutil.rmtree(lake.warehouse.source("flights"))
+    read_log_anew(lake.spark, lake.warehouse.source("flights"))
+    lake.append(MORE)
+    lake.append([BAD[1]])
+    assert opened(lake)["event_id"].to_pylist() == ["UA-202"]
+    with pytest.raises(RepairError, match=r"row 1 \(UA-201\): there is no open row that it replaces"):
+        put_back(lake, mended)
+    assert put_back(lake, mended.slice(1)) == Replayed(1, 0, 0, 3)
+    assert opened(lake).num_rows == 0
 
 
 @IN_CHAOS

@@ -23,6 +23,7 @@ from pipelines.revision import here, rewrite
 from pipelines.steps.revise import revise
 from pipelines.steps.sequence import STEPS
 from pipelines.warehouse import latest_version
+from tests.conftest import PART
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import HISTORIES as DONE
 from tests.pipeline.promises import REVISIONS, agree, replayed
@@ -111,7 +112,7 @@ def test_values_that_are_one_group(
 def test_a_revision_is_a_recomputation(spark: SparkSession, pattern: str, seed: int) -> None:
     """Random events, a run, and changes of every sort, revised after some of them, by Spark or in this process; what is
     computed here is committed by MERGE at times."""
-    rng = random.Random(f"{pattern} {seed}")
+    rng = random.Random(f"{pattern} {seed}{PART}")
     with TemporaryDirectory() as folder:
         lake = signals(spark, Path(folder) / "project", PATTERNS[pattern])
         tidy, most_allowed = rng.random() < 0.6, 9

@@ -86,6 +86,11 @@ COLUMNS: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "at": ("timestamp", pa.timestamp("us", "UTC"), MOMENTS),
     "bt": ("timestamp", pa.timestamp("us", "UTC"), [*MOMENTS[:5], None]),
 }  # fmt: skip
+ITEMS = [[], ["a"], ["a", "a"], ["a", None], [None, None], [None], ["a", "A", "ß"], ["", " "], ["é", "e\u0301"]]
+LISTS: dict[str, tuple[str, pa.DataType, list[Any]]] = {
+    "w": ("array<string>", pa.list_(pa.string()), ITEMS),
+    "v": ("array<string>", pa.list_(pa.string()), [*ITEMS, None]),
+}
 NUMBERS = "xyfgtnhjk"
 DECIMALS = ("m0", "m1", "m2", "m3", "m4", "m5", "m6")
 WHOLE_LITERALS = [
@@ -99,13 +104,13 @@ PATTERNS = (
 )  # fmt: skip
 
 
-KINDS = ("row", "range", "in_set", "not_missing", "multiple", "pattern", "length")
+KINDS = ("row", "range", "in_set", "not_missing", "multiple", "pattern", "length", "items", "distinct_items")
 
 
 def table(rng: random.Random) -> pa.Table:
     """Every value of every column at least once, in no order."""
     columns = {}
-    for name, (_, kind, values) in COLUMNS.items():
+    for name, (_, kind, values) in (COLUMNS | LISTS).items():
         drawn = [values[i % len(values)] for i in range(ROWS)]
         rng.shuffle(drawn)
         columns[name] = pa.array(drawn, kind)
@@ -208,6 +213,11 @@ def rules(rng: random.Random, number: int) -> Iterator[Rule]:
         elif kind == "length":
             low, high = sorted(rng.sample(range(5), 2))
             yield replace(rule, columns=(rng.choice("su"),), low=rng.choice([None, low]), high=high)
+        elif kind == "items":
+            low, high = sorted(rng.sample(range(4), 2))
+            yield replace(rule, columns=(rng.choice("wwv"),), low=low, high=rng.choice([None, high]))
+        elif kind == "distinct_items":
+            yield replace(rule, columns=(rng.choice("wwv"),))
         else:
             logical = LOGICAL_OF[re.split(r"\(", COLUMNS[name][0])[0]]
             if kind == "multiple" and logical in ("integer", "number"):
@@ -255,14 +265,16 @@ def parts(rng: random.Random) -> list[list[int]]:
 
 def test_every_type_of_a_contract_is_tried() -> None:
     tried = {re.split(r"\(", kind)[0] for kind, _, _ in COLUMNS.values()}
-    assert tried == set(LOGICAL_OF) - {"varchar", "char", "array"}  # those are read as texts; lists are below
+    assert tried == set(LOGICAL_OF) - {"varchar", "char", "array"}  # those are read as texts; lists are in `LISTS`
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_random_rules(spark: SparkSession, seed: int) -> None:
     rng = random.Random(f"rules {seed}")
     rows = table(rng)
-    contract = Contract("t", "1", tuple(Column(n, kind, False) for n, (kind, _, _) in COLUMNS.items()), (), (), {})
+    contract = Contract(
+        "t", "1", tuple(Column(n, kind, False) for n, (kind, _, _) in (COLUMNS | LISTS).items()), (), (), {}
+    )
     every = list(rules(rng, RULES))
     theirs = verdicts(spark.createDataFrame(rows).coalesce(1), every)
     assert len(theirs) > RULES * 0.5

@@ -13,10 +13,13 @@ from pyspark.sql import SparkSession
 
 from cep_core.errors import TrendlakeError
 from jobs.times import micros_of
+from pipelines.commits import read_log_anew
 from pipelines.profile import Profile
 from pipelines.project import Project
 from pipelines.steps.revise import revise
 from pipelines.steps.run import Run, prepare
+from pipelines.warehouse import latest_version
+from tests.conftest import IN_CHAOS
 from tests.lineage_events import LINEAGE, events, version
 from tests.pipeline.flights import Lake, all_steps, flight
 
@@ -112,6 +115,30 @@ def test_a_revision_flows_down(lake: Lake, tmp_path: Path) -> None:
     quiet = revise(run_of(lake, "pairs", "again"))
     assert (quiet.rows_inserted, quiet.rows_updated, quiet.rows_deleted) == (0, 0, 0)
     lineage_links_up(lake)
+
+
+@IN_CHAOS
+def test_results_made_anew(lake: Lake) -> None:
+    """A pattern's results are dropped, and made again with as many versions: who reads them computes all anew."""
+    for name in NAMES[:2]:
+        all_steps(run_of(lake, name, "first"))
+    lower = NAMES[1]
+    before = published(lake, lower)
+    place = lake.warehouse.results(NAMES[0])
+    versions = latest_version(lake.spark, place)
+    shutil.rmtree(place)
+    read_log_anew(lake.spark, place)
+    correct(lake)
+    for number in range(versions):
+        all_steps(run_of(lake, NAMES[0], f"second {number}"))
+    record = revise(run_of(lake, lower, "revision"))
+    said = next(item["observed"] for item in record.checks if item["check"] == "revision")
+    assert said.endswith(f"the table of 'results/{NAMES[0]}' was made anew since the results were computed"), said
+    found = published(lake, lower)
+    assert found != before
+    done = all_steps(run_of(lake, lower, "anew"))
+    assert (done.rows_inserted, done.rows_updated, done.rows_deleted) == (0, 0, 0)
+    assert published(lake, lower) == found
 
 
 def lineage_links_up(lake: Lake) -> None:

@@ -21,10 +21,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from delta.tables import DeltaMergeBuilder, DeltaTableBuilder
 from pyspark.sql import DataFrameWriter
 
 from pipelines import delta_here
+from pipelines.ingest import ingest
 from pipelines.profile import Profile
 from pipelines.project import Project
 from pipelines.repair import read_repaired, replay
@@ -37,6 +40,9 @@ from pipelines.steps.sequence import STEPS
 from tests.conftest import FEW_ROWS, SETTINGS
 
 REPLAY = ("replay",)
+INGEST = ("ingest",)
+DELIVERY = "delivery"
+"""Column of a file of deliveries: the number of the one that has the row, from 1."""
 HELD = 60.0
 """Seconds that a held kernel waits for its killer."""
 
@@ -46,7 +52,7 @@ class Order:
     """What to do, and when to die: at boundary `kill_at`, its number (from 1) or its name; None: not by one's own hand.
 
     `places`: a file that gets a line for each boundary. `held`: a file that the first kernel makes, with its process's
-    number, before it waits to be killed. `file`: the repaired rows of the step `replay`.
+    number, before it waits to be killed. `file`: the repaired rows of the step `replay`, or the deliveries of `ingest`.
     """
 
     pattern: str
@@ -78,7 +84,7 @@ class Boundaries:
     def begin(self, order: Order) -> None:
         self.file = os.open(order.places, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.kill_at, self.number = order.kill_at, 0
-        self.merged = "source" if order.steps == REPLAY else "results"
+        self.merged = "source" if order.steps in (REPLAY, INGEST) else "results"
 
     def reached(self, name: str) -> None:
         self.number += 1
@@ -111,6 +117,8 @@ def table_of(path: str) -> str:
         return "difference" if path.endswith("-difference") else "staging"
     if path.endswith("_quarantine"):
         return "quarantine"
+    if "/sources/" in path:
+        return "source"
     return "run record" if path.endswith("/trendlake_runs") else "results"
 
 
@@ -192,8 +200,18 @@ def main(folder: Path, master: str) -> None:
 def do(step: str, run: Run, order: Order) -> None:
     if step == "replay":
         replay(run.spark, run.warehouse, run.contract, read_repaired(Path(str(order.file)), run.contract), run.run_id)
+    elif step == "ingest":
+        file = Path(str(order.file))
+        ingest(run.spark, run.warehouse, run.contract, deliveries_of(file), feed=file.stem, run_id=run.run_id)
     else:
         (revise if step == "revise" else STEPS[step])(run)
+
+
+def deliveries_of(file: Path) -> Iterator[pa.Table]:
+    """In their order."""
+    rows = pq.read_table(file)
+    for number in range(1, pc.max(rows[DELIVERY]).as_py() + 1):
+        yield rows.filter(pc.equal(rows[DELIVERY], number)).drop_columns([DELIVERY])
 
 
 if __name__ == "__main__":
