@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 AGES = 4_000 * 366 * 86_400_000_000
 """Longer than any table's time, microseconds: the length of windows that reach over all that came before."""
@@ -41,3 +42,8 @@ class Windows:
     def span(self, windows: range) -> tuple[int, int]:
         """The half-open time range that `windows` (not empty) cover."""
         return self.start(windows[0]), self.end(windows[-1])
+
+
+def moment(micros: int) -> datetime:
+    """Microseconds since the epoch as an aware datetime."""
+    return datetime.fromtimestamp(micros // 10**6, UTC).replace(microsecond=micros % 10**6)

@@ -29,10 +29,9 @@ from jobs.new_version import asset_of
 from pipelines.contract_values import TABLE_NAME
 from pipelines.pattern_page import pattern_page
 from pipelines.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
-from pipelines.project import Project, find_project
+from pipelines.project import PUBLISHED, Project, find_project
 from pipelines.upstream import source_contract
 from pipelines.validate import compiled_quietly
-from pipelines.warehouse import PUBLISHED
 
 SUBMIT = Path(__file__).resolve().parents[1] / "jobs" / "submit.py"
 SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is

@@ -62,10 +62,10 @@ def run_stale(
     """Of each pattern the windows whose rows older versions of the code got wrong, or may have: a document that names
     them, and unless `dry_run` those of their chunks. A pattern with a mistake does not stop the others; the first such
     mistake is raised in the end."""
+    from cep_core.windows import moment
     from pipelines.backfill import stale_chunks
     from pipelines.revision.ledger import read_ledger
     from pipelines.revision.task import older_versions
-    from pipelines.runs import moment
     from pipelines.steps.run import prepare
 
     first: TrendlakeError | None = None
@@ -102,8 +102,8 @@ def _computed(
     place: Place, spark: SparkSession, pattern: str, name: str, todo: list[Chunk], *, stale: bool
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """A document for each chunk as it is done, then one of them all."""
+    from cep_core.windows import moment
     from pipelines.backfill import backfill
-    from pipelines.runs import moment
     from pipelines.steps.run import prepare
 
     def prepared(chunk: Chunk) -> Run:
@@ -136,7 +136,7 @@ def told(name: str, found: Size) -> str:
 
 
 def _days(chunk: Chunk) -> str:
-    from pipelines.runs import moment
+    from cep_core.windows import moment
 
     return f"{moment(chunk.start_us):%Y-%m-%d %H:%M} to {moment(chunk.end_us):%Y-%m-%d %H:%M}"
 

@@ -15,17 +15,16 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cep_core.windows import Windows
+from cep_core.windows import Windows, moment
 from pipelines import quarantine as q
 from pipelines.errors import BadNumberError
 from pipelines.revision.affected import united
 from pipelines.revision.ledger import read_ledger
 from pipelines.revision.row_versions import StaleRows
-from pipelines.runs import Record, moment
+from pipelines.runs import Record
 from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
 from pipelines.table_versions import TableVersion, newest
-from pipelines.upstream import missing
 from pipelines.warehouse import read_at
 
 CHUNKS = 12
@@ -90,7 +89,7 @@ def size(spark: SparkSession, run: Run, count: int) -> Size:
 def _newest(spark: SparkSession, run: Run) -> TableVersion:
     found = newest(spark, run.warehouse.source(run.contract.name))
     if found is None:
-        raise missing(run.warehouse, run.contract.name)
+        raise run.warehouse.missing(run.contract.name)
     return found
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from cep_core.windows import moment
 from pipelines import quarantine as q
-from pipelines.runs import moment
 from pipelines.steps.run import Run
 from pipelines.warehouse import read_at
 from pipelines.watermark import BEGINNING, future_limit

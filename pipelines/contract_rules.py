@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Literal
@@ -326,3 +326,10 @@ def _limit(quality: Quality) -> Limit:
     (operator, value), *_ = quality.operators.items()
     low, high = value if isinstance(value, tuple) else (value, value)
     return Limit(operator, low, high, percent=quality.unit == "percent")
+
+
+def unique_rules(rules: Sequence[Rule]) -> list[Rule]:
+    """The rules of uniqueness that set rows apart; of those that speak of one key the first: it leaves the others
+    nothing."""
+    found = [rule for rule in rules if rule.kind == "unique" and rule.quarantines]
+    return list({rule.columns: rule for rule in reversed(found)}.values())[::-1]

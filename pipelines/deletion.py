@@ -27,14 +27,14 @@ from pipelines.errors import DeliveryError, ProjectError
 from pipelines.frames import frame_of
 from pipelines.names import quoted
 from pipelines.repeated_rows import exact_codes
-from pipelines.row_condition import as_column, parse_row_condition
+from pipelines.row_columns import as_column
+from pipelines.row_condition import parse_row_condition
 from pipelines.runs import Record, recorded
 from pipelines.source_rows import rows_sharing
 from pipelines.source_writes import own_commit, writing_session
 from pipelines.sources.files import read_file
 from pipelines.table_versions import table_id
 from pipelines.telling import plural
-from pipelines.upstream import missing
 from pipelines.warehouse import Warehouse, exists, latest_version, read_at, with_retries
 
 
@@ -104,7 +104,7 @@ def find_rows(spark: SparkSession, warehouse: Warehouse, contract: Contract, sel
     warehouse.refuse_foreign(contract.name)
     path = warehouse.source(contract.name)
     if not exists(spark, path):
-        raise missing(warehouse, contract.name)
+        raise warehouse.missing(contract.name)
     version = latest_version(spark, path)
     source = read_at(spark, path, version)
     q.check_columns(source.schema, contract)

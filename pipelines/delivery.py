@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from cep_core.buffers import arrow, numbers
 from pipelines.contract import Contract
-from pipelines.duplicates import unique_rules
+from pipelines.contract_rules import unique_rules
 from pipelines.errors import DeliveryError
 from pipelines.repeated_rows import exact_codes, sequence_ranks, standing
 from pipelines.telling import plural

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
+from pipelines.columns import column
 from pipelines.contract_rules import Rule
-from pipelines.names import column
 from pipelines.rule_text import reason_of, repeat_reasons
 from pipelines.twice import any_twice
 
@@ -41,13 +41,6 @@ def counted_broken() -> Column:
     """Whether an annotated row breaks a rule and counts against the contract's tolerance: one that only repeats a row
     which counts does not."""
     return sf.exists(BROKEN, lambda broken: ~broken["tolerated"])
-
-
-def unique_rules(rules: Sequence[Rule]) -> list[Rule]:
-    """The rules of uniqueness that set rows apart; of those that speak of one key the first: it leaves the others
-    nothing."""
-    found = [rule for rule in rules if rule.kind == "unique" and rule.quarantines]
-    return list({rule.columns: rule for rule in reversed(found)}.values())[::-1]
 
 
 def annotate_duplicates(frame: DataFrame, rules: Sequence[Rule], rest: DataFrame | None) -> DataFrame:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from cep_core import AnyPlan, Pattern, explain
 from pipelines.contract import Contract
+from pipelines.project import upstream
 from pipelines.rule_text import expected_of
-from pipelines.upstream import upstream
 
 
 def pattern_page(pattern: Pattern, plan: AnyPlan, contract: Contract, text: str) -> str:

@@ -10,6 +10,13 @@ from cep_core.errors import did_you_mean
 from pipelines.errors import ProjectError
 
 PRIVATE = 0o700
+PUBLISHED = "results/"
+"""How a source begins that is the results of the pattern named after it."""
+
+
+def upstream(source: str) -> str | None:
+    """The pattern whose results a source is; None for a table of events."""
+    return source.removeprefix(PUBLISHED) if source.startswith(PUBLISHED) else None
 
 
 @dataclass(frozen=True)

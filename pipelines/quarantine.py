@@ -16,13 +16,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from pipelines.columns import column
 from pipelines.commits import has_transaction
 from pipelines.contract import Contract
-from pipelines.contract_rules import Rule
-from pipelines.duplicates import BROKEN, annotate_duplicates, entry, repeats, unique_rules
+from pipelines.contract_rules import Rule, unique_rules
+from pipelines.duplicates import BROKEN, annotate_duplicates, entry, repeats
 from pipelines.errors import ContractRuleError, SourceSchemaError
-from pipelines.names import column, quoted
-from pipelines.row_condition import as_column, constant
+from pipelines.names import quoted
+from pipelines.row_columns import as_column, constant
 from pipelines.warehouse import OvertakenError
 
 __all__ = ["ADDED", "BROKEN", "annotate", "column", "good_rows", "quoted"]

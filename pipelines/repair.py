@@ -28,7 +28,8 @@ from pipelines import quarantine as q
 from pipelines.basis import Basis
 from pipelines.commits import commit_token, find_commit
 from pipelines.contract import Contract
-from pipelines.duplicates import annotate_duplicates, related, unique_rules
+from pipelines.contract_rules import unique_rules
+from pipelines.duplicates import annotate_duplicates, related
 from pipelines.errors import RepairError
 from pipelines.frames import frame_of
 from pipelines.quarantine import ID, RUNS, SINCE
@@ -38,7 +39,6 @@ from pipelines.sources.files import read_file
 from pipelines.table_versions import table_id
 from pipelines.telling import plural
 from pipelines.typed import typed
-from pipelines.upstream import missing
 from pipelines.warehouse import OvertakenError, Warehouse, exists, latest_version, read_at, with_retries
 
 TOLD = 10
@@ -97,7 +97,7 @@ def newest(spark: SparkSession, warehouse: Warehouse, contract: Contract) -> int
     """The source's newest version. Raises SourceMissingError."""
     path = warehouse.source(contract.name)
     if not exists(spark, path):
-        raise missing(warehouse, contract.name)
+        raise warehouse.missing(contract.name)
     return latest_version(spark, path)
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_type
 
 from cep_core import AnyPlan, Plan
 from cep_core.afa.plan import AutomatonPlan
@@ -25,8 +24,9 @@ from pipelines.contract import Contract, contract_of
 from pipelines.contract_document import load_document
 from pipelines.contract_rules import LOGICAL_OF
 from pipelines.errors import ContractErrors
+from pipelines.names import quoted
 from pipelines.odcs import Document, Property, Quality
-from pipelines.quarantine import quoted
+from pipelines.spark_types import spark_name
 
 SORTS = (
     "group", "trend_count", "trend_count_or_zero", "occurrence_count", "sum", "mean", "extreme", "log10",
@@ -114,7 +114,7 @@ def _keyed(properties: list[Property]) -> Iterator[Property]:
 def _fill(item: Property, fields: list[pa.Field]) -> Iterator[Property]:
     for field in fields:
         words = {"{column}": quoted(field.name), "{log10}": quoted(field.name + LOG10)}
-        kind = from_arrow_type(field.type).simpleString()
+        kind = spark_name(field.type)
         quality = tuple(_fill_rule(rule, field.name, words) for rule in item.quality)
         logical = LOGICAL_OF[re.split(r"[(<]", kind)[0]]
         update: dict[str, Any] = {

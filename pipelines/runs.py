@@ -17,6 +17,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
+from cep_core.windows import moment
 from pipelines.basis import Basis
 from pipelines.delta_here import NotHereError, append_here, table_here
 from pipelines.errors import StepOrderError
@@ -239,8 +240,3 @@ def listed(spark: SparkSession, warehouse: Warehouse, pattern: str | None, limit
     if pattern:
         table = table.where(sf.col("pattern") == pattern)
     return table.orderBy(sf.desc("finished_at")).limit(limit)
-
-
-def moment(micros: int) -> datetime:
-    """Microseconds since the epoch as an aware datetime."""
-    return datetime.fromtimestamp(micros // 10**6, UTC).replace(microsecond=micros % 10**6)

@@ -13,7 +13,6 @@ from pipelines.errors import SourceMissingError
 from pipelines.sample import Extent, Taken, events_of
 from pipelines.steps.compute import reached
 from pipelines.steps.run import Run
-from pipelines.upstream import missing
 from pipelines.warehouse import exists, latest_version, read_at
 
 BROKEN = "__trendlake_rule"
@@ -30,7 +29,7 @@ class TableOfEvents:
         SourceSchemaError."""
         self.run, self.path = run, run.warehouse.source(run.contract.name)
         if not exists(run.spark, self.path):
-            error = missing(run.warehouse, run.contract.name)
+            error = run.warehouse.missing(run.contract.name)
             raise SourceMissingError(error.message, hint=f"{error.hint}; or try the pattern on a file: --events FILE")
         self.version = latest_version(run.spark, self.path)
         q.check_columns(self._source.schema, run.contract)

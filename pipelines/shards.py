@@ -17,13 +17,13 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from cep_core import AnyPlan
 from cep_core.buffers import arrow
+from cep_core.windows import moment
 from pipelines.cut import Cut, copies, few, first, group_key
 from pipelines.errors import ShardTooLargeError
 from pipelines.files import Files
 from pipelines.packing import BLOCK_ROWS, PARTITION, SCHEMA, blocks, encoded, packer, typed
 from pipelines.placing import place, shared_partition
 from pipelines.quarantine import column
-from pipelines.runs import moment
 
 Batches = Iterator[pa.RecordBatch]
 

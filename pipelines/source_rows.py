@@ -18,10 +18,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from cep_core.buffers import arrow
+from pipelines.columns import column
 from pipelines.delta_here import NotHereError, table_here
 from pipelines.duplicates import KEY
 from pipelines.frames import frame_of
-from pipelines.names import column
 from pipelines.repeated_rows import exact_codes
 from pipelines.warehouse import read_at
 

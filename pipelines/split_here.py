@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 from cep_core.buffers import arrow, numbers
 from cep_core.codes import group_codes
 from pipelines.contract import Contract
-from pipelines.contract_rules import Rule
-from pipelines.duplicates import unique_rules
+from pipelines.contract_rules import Rule, unique_rules
 from pipelines.local_rules import kept_rows
 from pipelines.repeated_rows import exact, repeated_rows
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from pipelines.columns import column
 from pipelines.contract import Contract
 from pipelines.frames import frame_of
-from pipelines.names import column
 from pipelines.sources.files import arrow_type
 
 

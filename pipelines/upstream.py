@@ -10,18 +10,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyspark.sql import Column
-from pyspark.sql import functions as sf
-
 from cep_core import AnyPlan, compile_plan, load_pattern
 from cep_core.model import PROVENANCE_COLUMNS
 from cep_core.schema import family
 from pipelines.contract import ID_COLUMN, TYPE_COLUMN, Contract, load_contract
-from pipelines.errors import CycleError, ProjectError, SourceMissingError
-from pipelines.names import column
-from pipelines.project import Project
+from pipelines.errors import CycleError, ProjectError
+from pipelines.project import PUBLISHED, Project, upstream
 from pipelines.results_contract import contract_name, results_contract
-from pipelines.warehouse import PUBLISHED, Warehouse
 
 KNOWN_AT = {"trends": "window_end", "matches": "end", "automaton": "lifetime_start"}
 """The column of time, by kind: the window's end; the match's end; the last event of an automaton's run."""
@@ -44,21 +39,6 @@ def source_contract(project: Project, source: str, readers: tuple[str, ...] = ()
     plan = compile_plan(pattern, read.event_schema())
     keeps = results_contract(project.contract_path(contract_name(plan)), plan, name)
     return resubscribed(keeps, plan, read)
-
-
-def upstream(source: str) -> str | None:
-    """The pattern whose results a source is; None for a table of events."""
-    return source.removeprefix(PUBLISHED) if source.startswith(PUBLISHED) else None
-
-
-def missing(warehouse: Warehouse, source: str) -> SourceMissingError:
-    """What is said of a source whose table is not there, and how to bring it."""
-    name, path = upstream(source), warehouse.source(source)
-    if source in warehouse.elsewhere:
-        hint = "so says `sources` of the profile: is it a Delta table, and can it be reached?"
-        return SourceMissingError(f"the table of the source '{source}' is not at {path}", hint=hint)
-    hint = f"run `trendlake ingest {source}`" if name is None else f"run `trendlake run {name}` first"
-    return SourceMissingError(f"the source '{source}' is not in the warehouse: {path}", hint=hint)
 
 
 def resubscribed(results: Contract, plan: AnyPlan, read: Contract) -> Contract:
@@ -99,8 +79,3 @@ def resubscribed(results: Contract, plan: AnyPlan, read: Contract) -> Contract:
         max_future_us=read.max_future_us,
         ahead_us=read.ahead_us + plan.windows.within,
     )
-
-
-def event_id(key: tuple[str, ...]) -> Column:
-    """The values of a key as one text, another for each key: `["UA","2013-01-02 09:00:00"]`."""
-    return sf.to_json(sf.array(*[column(name).cast("string") for name in key]))

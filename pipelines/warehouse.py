@@ -25,10 +25,10 @@ from delta.tables import DeltaTable, DeltaTableBuilder
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.errors import BusyTableError, NotOursError
+from pipelines.errors import BusyTableError, NotOursError, SourceMissingError
 from pipelines.lineage.settings import Lineage
 from pipelines.profile import Profile
-from pipelines.project import Project
+from pipelines.project import PUBLISHED, Project, upstream
 
 
 class OvertakenError(Exception):
@@ -64,10 +64,6 @@ has none of these: nobody asks for it by time, and delta-rs does not append to t
 Result = TypeVar("Result")
 
 
-PUBLISHED = "results/"
-"""How a source begins that is the results of the pattern named after it."""
-
-
 @dataclass(frozen=True)
 class Warehouse:
     """Paths of the tables under `root`, a path or URI without a slash at its end; `lineage`: who is told what runs
@@ -89,6 +85,15 @@ class Warehouse:
         if name in self.elsewhere:
             return self.elsewhere[name]
         return f"{self.root}/{name}" if name.startswith(PUBLISHED) else f"{self.root}/sources/{name}"
+
+    def missing(self, source: str) -> SourceMissingError:
+        """What is said of a source whose table is not there, and how to bring it."""
+        name, path = upstream(source), self.source(source)
+        if source in self.elsewhere:
+            hint = "so says `sources` of the profile: is it a Delta table, and can it be reached?"
+            return SourceMissingError(f"the table of the source '{source}' is not at {path}", hint=hint)
+        hint = f"run `trendlake ingest {source}`" if name is None else f"run `trendlake run {name}` first"
+        return SourceMissingError(f"the source '{source}' is not in the warehouse: {path}", hint=hint)
 
     def refuse_foreign(self, name: str) -> None:
         """Raises NotOursError for a source whose table other programs write."""

@@ -18,14 +18,14 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from cep_core.expect import ExpectationModel, shown
+from cep_core.windows import moment
+from pipelines.columns import column
 from pipelines.consistency import last_ready, ready
 from pipelines.expecting.cells import cells, found, groups_of, missing_of
 from pipelines.expecting.judgement import Judged, Stretch, judged_of
-from pipelines.names import column
 from pipelines.revision.affected import MOST, Affected, fewer, united
 from pipelines.revision.coverage import slice_of
 from pipelines.revision.ledger import Ledger, read_ledger
-from pipelines.runs import moment
 from pipelines.steps.run import Run
 from pipelines.telling import plural
 from pipelines.warehouse import read_at

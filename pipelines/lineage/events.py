@@ -35,7 +35,8 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.uuid import generate_new_uuid
 from pyspark.sql import SparkSession
 
-from pipelines.runs import Record, moment
+from cep_core.windows import moment
+from pipelines.runs import Record
 from pipelines.warehouse import Warehouse, read_at
 
 set_producer("urn:trendlake:pipelines")

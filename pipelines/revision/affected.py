@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DoubleType
 
 from cep_core import AnyPlan
-from pipelines.names import column
+from pipelines.columns import column
 from pipelines.revision.coverage import first_owned, slice_of
 from pipelines.watermark import BEGINNING
 

@@ -30,10 +30,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from pipelines import quarantine as q
+from pipelines.columns import column
 from pipelines.contract import Contract
-from pipelines.contract_rules import Rule
-from pipelines.duplicates import KEY, annotate_duplicates, has_key, related, unique_rules
-from pipelines.names import column
+from pipelines.contract_rules import Rule, unique_rules
+from pipelines.duplicates import KEY, annotate_duplicates, has_key, related
 from pipelines.session import quiet
 from pipelines.warehouse import read_at
 

@@ -23,9 +23,8 @@ from cep_core.codes import group_codes
 from cep_core.errors import TrendlakeError
 from pipelines import quarantine as q
 from pipelines.contract import Contract
-from pipelines.contract_rules import Rule
+from pipelines.contract_rules import Rule, unique_rules
 from pipelines.delta_here import CHANGE, NotHereError, TableHere, here, table_here
-from pipelines.duplicates import unique_rules
 from pipelines.frames import frame_of
 from pipelines.local_verdicts import judge_local
 from pipelines.results_contract import contract_name, results_contract

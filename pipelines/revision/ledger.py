@@ -18,7 +18,7 @@ from pipelines.commits import Commit, known_commits, next_number
 from pipelines.delta_here import NotHereError, table_here
 from pipelines.revision.coverage import Alteration, Claim, Segment, claim_of, covered
 from pipelines.revision.row_versions import RowVersions, row_versions
-from pipelines.row_condition import EPOCH
+from pipelines.row_columns import EPOCH
 from pipelines.runs import NOTED
 from pipelines.table_versions import changes_rows, creation_time, table_id
 from pipelines.warehouse import Warehouse, exists

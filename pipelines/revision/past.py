@@ -17,9 +17,10 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from cep_core.errors import did_you_mean
+from pipelines.columns import column
 from pipelines.commits import Commit, known_commits
 from pipelines.errors import BadNumberError, BadTimeError, ProjectError
-from pipelines.names import column, quoted
+from pipelines.names import quoted
 from pipelines.revision.affected import row_window
 from pipelines.revision.coverage import windows_of
 from pipelines.revision.difference import PROVENANCE

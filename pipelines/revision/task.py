@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from cep_core.windows import moment
 from pipelines import quarantine as q
 from pipelines.basis import Basis
 from pipelines.consistency import last_ready, ready
@@ -13,10 +14,8 @@ from pipelines.revision.affected import Stretch, united
 from pipelines.revision.coverage import Segment, spans
 from pipelines.revision.ledger import Ledger
 from pipelines.revision.row_versions import StaleRows, stale_rows
-from pipelines.runs import moment
 from pipelines.steps.run import Run
 from pipelines.table_versions import TableVersion, newest
-from pipelines.upstream import missing
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def task_of(run: Run, ledger: Ledger) -> Task:
     path = run.warehouse.source(run.contract.name)
     found = newest(run.spark, path)
     if found is None:
-        raise missing(run.warehouse, run.contract.name)
+        raise run.warehouse.missing(run.contract.name)
     mine = [segment for segment in ledger.segments if segment.plan_hash == run.plan.hash]
     if not mine:
         form = "in this form " if ledger.segments else ""

@@ -6,8 +6,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from pipelines.columns import column
 from pipelines.contract import Contract
-from pipelines.names import column
 from pipelines.report.read_run import utc
 from pipelines.revision.coverage import slice_of
 from pipelines.revision.ledger import read_ledger

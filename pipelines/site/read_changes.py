@@ -16,8 +16,8 @@ from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from pipelines.columns import column
 from pipelines.commits import recent_commits
-from pipelines.names import column
 from pipelines.report.amounts import Amount, text
 from pipelines.report.words import NO_VALUE, stamp
 from pipelines.revision.changes import lost

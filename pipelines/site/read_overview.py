@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from pipelines.names import column
+from pipelines.columns import column
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import Measure, PatternFacts, Point, Window
 from pipelines.report.read_counted import MOST_UNITS, NOUN, UNITS

@@ -11,13 +11,14 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from cep_core.windows import moment
 from pipelines.contract_rules import Rule
 from pipelines.errors import ChecksFailedError
 from pipelines.expectations import FEW, judge, judge_here
 from pipelines.expecting import verdicts
 from pipelines.quarantine import column
 from pipelines.results_contract import contract_name, results_contract
-from pipelines.runs import Record, moment, recorded
+from pipelines.runs import Record, recorded
 from pipelines.session import uncompiled
 from pipelines.staging import read_staged
 from pipelines.steps.check_source import verdict

@@ -22,7 +22,6 @@ from pipelines.set_apart import Broken, broken_of
 from pipelines.steps.run import Run
 from pipelines.table_versions import table_id
 from pipelines.telling import plural
-from pipelines.upstream import missing
 from pipelines.warehouse import exists, latest_version, read_at, with_retries
 
 REPEATED = "repeated_rows"
@@ -40,7 +39,7 @@ def check_source(run: Run) -> Record:
     with recorded(run.spark, run.warehouse, record):
         path = run.warehouse.source(run.contract.name)
         if not exists(run.spark, path):
-            raise missing(run.warehouse, run.contract.name)
+            raise run.warehouse.missing(run.contract.name)
         record.source_version = latest_version(run.spark, path)
         record.basis = run.basis(record.source_version, table_id(run.spark, path, record.source_version))
         source = read_at(run.spark, path, record.source_version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -23,7 +23,6 @@ from pipelines.staging import leave_staged, write_staged
 from pipelines.steps.check_source import REPEATED
 from pipelines.steps.run import Run
 from pipelines.stretches import changed, told
-from pipelines.upstream import event_id
 from pipelines.warehouse import exists, read_at
 from pipelines.watermark import watermark
 from pipelines.worker import Batches, kernel_of
@@ -149,11 +148,16 @@ def needed(run: Run, good: DataFrame) -> DataFrame:
     if run.contract.constant_type is not None:
         good = good.withColumn(run.plan.schema.event_type, sf.lit(run.contract.constant_type))
     if run.contract.made_id:
-        good = good.withColumn(run.plan.schema.event_id, event_id(run.contract.key))
+        good = good.withColumn(run.plan.schema.event_id, _id_of_key(run.contract.key))
     types = run.plan.event_types
     if types is not None and not run.contract.assures(types):
         good = good.where(q.column(run.plan.schema.event_type).isin(list(types)))
     return good.select(*[q.column(name) for name in run.plan.columns])
+
+
+def _id_of_key(key: tuple[str, ...]) -> Column:
+    """The values of a key as one text, another for each key: `["UA","2013-01-02 09:00:00"]`."""
+    return sf.to_json(sf.array(*[q.column(name).cast("string") for name in key]))
 
 
 def _source(run: Run, checked: Mapping[str, Any]) -> DataFrame:

@@ -7,12 +7,13 @@ from fractions import Fraction
 import pytest
 from pyspark.sql import SparkSession
 
+from cep_core.windows import moment
 from jobs.times import micros_of
 from pipelines.contract import load_contract
 from pipelines.ingest import ingest
 from pipelines.profile import Profile
 from pipelines.project import find_project
-from pipelines.runs import Record, moment
+from pipelines.runs import Record
 from pipelines.sources import flights
 from pipelines.steps.run import Run, prepare
 from pipelines.steps.sequence import STEPS

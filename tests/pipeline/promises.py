@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import functions as sf
 
-from pipelines.names import column
+from pipelines.columns import column
 from pipelines.steps.run import Run
 from pipelines.warehouse import latest_version, read_at
 from tests.pipeline.signals import Signals, in_order, recomputed

@@ -99,6 +99,6 @@ def test_a_backfill_that_was_cut_short(lake: Lake) -> None:
 
 
 def _iso(micros: int) -> str:
-    from pipelines.runs import moment
+    from cep_core.windows import moment
 
     return moment(micros).isoformat()
