@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime, timedelta
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from pipelines.project import PUBLISHED, Project, find_project
 from pipelines.upstream import source_contract
 from pipelines.validate import compiled_quietly
 
-SUBMIT = Path(__file__).resolve().parents[1] / "jobs" / "submit.py"
+SUBMIT = Path(str(files("jobs"))) / "submit.py"
 SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is
 STEPS = ("check_source", "compute", "check_results", "publish", "report")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # where the windows start too

@@ -25,9 +25,11 @@ from jobs.spark_settings import PROPERTIES, write_spark_settings
 from pipelines.lineage.settings import Lineage
 from pipelines.profile import SPARK_POOL, SPARK_PROPERTIES, Profile, load_profile
 from pipelines.project import Project, find_project
+from pipelines.shipped import shipped
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCAL_SETTINGS = ROOT / "dags" / "sqlite"
+DAGS = shipped("dags")
+LOCAL_SETTINGS = DAGS / "sqlite"
 COMPONENTS = ("api-server", "scheduler", "dag-processor")
 USUAL_PORT = 8080
 STOP_SECONDS = 20.0
@@ -135,9 +137,7 @@ class AirflowHome:
             "TRENDLAKE_PROJECT": str(self.project.root),
             "TRENDLAKE_STATE": str(self.project.state),
             "PATH": os.pathsep.join([str(venv_bin), os.environ.get("PATH", "")]),
-            "PYTHONPATH": os.pathsep.join(
-                map(str, (ROOT / "dags", LOCAL_SETTINGS, ROOT))
-            ),  # the code that this process runs
+            "PYTHONPATH": os.pathsep.join(map(str, (DAGS, LOCAL_SETTINGS, ROOT))),  # the code that this process runs
             "PYSPARK_PYTHON": sys.executable,
             SPARK_PROPERTIES: str(self.home / "spark" / PROPERTIES),
         }

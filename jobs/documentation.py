@@ -10,8 +10,9 @@ from rich.table import Table
 
 from cep_core.errors import TrendlakeError, did_you_mean
 from jobs.showing import console
+from pipelines.shipped import shipped
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = shipped("docs")
 
 
 def pages() -> dict[str, Path]:
@@ -54,9 +55,7 @@ def print_page(name: str) -> dict[str, Any]:
 
 
 def _missing() -> TrendlakeError:
-    return TrendlakeError(
-        f"there are no pages in {DOCS}", hint="they come with the repository: is only the package installed here?"
-    )
+    return TrendlakeError(f"there are no pages in {DOCS}", hint="install the package again: they come with it")
 
 
 def _place(path: Path) -> tuple[bool, int, str]:

@@ -14,11 +14,14 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from jobs.options import Json
+
+if TYPE_CHECKING:
+    from cep_core.errors import TrendlakeError
 
 MISTAKE, FAULT = 1, 3
 EXIT_CODES = (
@@ -27,6 +30,15 @@ EXIT_CODES = (
     'With --json, stdout is one JSON document (of backfill: a line each), {"error": ...} where it ends with 1 or 3 '
     "before it has one; the rest goes to stderr."
 )
+
+PACKAGES = {
+    "spark": {
+        "altair", "delta", "deltalake", "great_expectations", "jinja2", "markupsafe", "openlineage", "pandas", "py4j",
+        "pyspark", "vl_convert",
+    },
+    "airflow": {"airflow", "psutil", "sqlalchemy"},
+}  # fmt: skip
+"""What the extras of the installation bring, as it is imported."""
 
 Word = Callable[..., Any]
 
@@ -68,19 +80,34 @@ def guarded(word: Word) -> Word:
                     show(verdict.document)
                     if not verdict.good:
                         raise typer.Exit(MISTAKE)
-            except TrendlakeError as error:
-                tell(redacted(str(error)))
-                show({"error": of_error(error)})
-                raise typer.Exit(MISTAKE) from None
             except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
                 raise
             except Exception as error:
+                mistake = error if isinstance(error, TrendlakeError) else not_installed(error)
+                if mistake is not None:
+                    tell(redacted(str(mistake)))
+                    show({"error": of_error(mistake)})
+                    raise typer.Exit(MISTAKE) from None
                 tell(redacted(traceback.format_exc().rstrip()))
                 tell(f"[FAULT] {in_words(error)}")
                 show({"error": {"code": "FAULT", "message": in_words(error), "place": None, "hint": None}})
                 raise typer.Exit(FAULT) from None
 
     return run if knows else _with_option(run)
+
+
+def not_installed(error: Exception) -> TrendlakeError | None:
+    """The mistake, where `error` is that a package of an extra of this one is missing."""
+    from pipelines.errors import NotInstalledError
+
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    for extra, packages in PACKAGES.items():
+        if name in packages:
+            return NotInstalledError(
+                f"this needs packages that are not installed: there is no {name}",
+                hint=f"pip install 'trendlake[{extra}]'",
+            )
+    return None
 
 
 def _told(word: Word, args: tuple[Any, ...], named: dict[str, Any]) -> Iterator[Any]:

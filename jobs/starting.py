@@ -10,6 +10,7 @@ import typer
 from pipelines.contract_values import TABLE_NAME, refuse_column_names
 from pipelines.errors import ProjectError
 from pipelines.project import find_project
+from pipelines.shipped import shipped
 
 if TYPE_CHECKING:
     from pipelines.scaffold import Roles
@@ -20,7 +21,7 @@ def init_here(folder: Path) -> dict[str, Any]:
     from pipelines.scaffold import init_project
 
     try:
-        written = init_project(folder, Path(__file__).resolve().parents[1] / "data_contracts")
+        written = init_project(folder, shipped("data_contracts"))
     except OSError as error:
         raise ProjectError(f"{folder} cannot be written: {error.strerror or error}") from None
     for path in written:

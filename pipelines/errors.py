@@ -119,6 +119,12 @@ class JavaMissingError(TrendlakeError):
     code = "JAVA_MISSING"
 
 
+class NotInstalledError(TrendlakeError):
+    """What was asked for needs packages that are not installed."""
+
+    code = "NOT_INSTALLED"
+
+
 class ProjectError(TrendlakeError):
     """There is no project, pattern or contract of that name."""
 

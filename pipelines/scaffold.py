@@ -47,11 +47,14 @@ class Roles:
 
 
 def init_project(folder: Path, results: Path) -> list[Path]:
-    """A project's folders, and a clone's profile for one machine and contracts of results, whose folder is `results`;
+    """A project's folders, and the shipped profile for one machine and contracts of results, whose folder is `results`;
     files that are there are left alone. The files written. Raises ProjectError."""
     templates = sorted(results.glob("results_*.yaml"))
     if not templates:
-        raise ProjectError(f"there are no results contracts in {results} to begin with", hint="run it from a clone")
+        raise ProjectError(
+            f"there are no results contracts in {results} to begin with",
+            hint="install the package again: they come with it",
+        )
     (folder / "conf" / "patterns" / "tests").mkdir(parents=True, exist_ok=True)
     profile = Path("conf", "profiles", "local.yaml")
     texts = {folder / profile: (results.parent / profile).read_text(encoding="utf-8")}

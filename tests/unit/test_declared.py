@@ -12,6 +12,7 @@ from importlib.metadata import packages_distributions
 
 import pytest
 
+from jobs.outcome import PACKAGES, not_installed
 from tests.unit.test_arrows import ROOMS, ROOT, modules
 
 OWN = {*ROOMS, "tests", "bench", "scripts", "dags"}
@@ -20,12 +21,12 @@ BASE = tuple(METADATA["dependencies"])
 EXTRAS = METADATA["optional-dependencies"]
 ASKED = {
     "cep_core": BASE,
-    "pipelines": BASE,
-    "jobs": (*BASE, *EXTRAS["airflow"]),
-    "dags": (*BASE, *EXTRAS["airflow"]),
-    "tests": (*BASE, *EXTRAS["airflow"], *EXTRAS["dev"]),
-    "bench": (*BASE, *EXTRAS["airflow"]),
-    "scripts": BASE,
+    "pipelines": (*BASE, *EXTRAS["spark"]),
+    "jobs": (*BASE, *EXTRAS["spark"], *EXTRAS["airflow"]),
+    "dags": (*BASE, *EXTRAS["spark"], *EXTRAS["airflow"]),
+    "tests": (*BASE, *EXTRAS["spark"], *EXTRAS["airflow"], *EXTRAS["dev"]),
+    "bench": (*BASE, *EXTRAS["spark"], *EXTRAS["airflow"]),
+    "scripts": (*BASE, *EXTRAS["spark"]),
 }
 """What a room may import: the requirements of an installation in which it is used."""
 OTHERWISE = {
@@ -72,3 +73,17 @@ def test_imports_are_declared(room: str) -> None:
         if not distributions & asked and OTHERWISE.get(module) != package:
             undeclared[module] = package
     assert undeclared == {}
+
+
+@pytest.mark.parametrize("extra", PACKAGES)
+def test_extras_are_known_to_the_command(extra: str) -> None:
+    """What is missing where an extra is not installed is told with the extra's name."""
+    asked = {plain(text) for text in EXTRAS[extra] if not text.startswith(("trendlake", "apache-airflow"))}
+    owners = {plain(owner) for package in PACKAGES[extra] for owner in owners_of_packages().get(package, [])}
+    assert asked <= owners
+
+
+def test_an_extra_that_is_not_installed() -> None:
+    told = not_installed(ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql"))
+    assert str(told).endswith("pip install 'trendlake[spark]'")
+    assert not_installed(ModuleNotFoundError("No module named 'mine'", name="mine")) is None
