@@ -145,7 +145,7 @@ def _words(plan: AnyPlan, found: Sample) -> list[tuple[str, str]]:
     if found.unjudged:
         told.append(("unjudged", f"rules that only a run judges: {', '.join(found.unjudged)}"))
     if found.open and found.newest is not None:
-        told.append(("open", f"{found.open:,} of the windows reach past the newest event, {_at(found.newest)}"))
+        told.append(("open", f"{plural(found.open, 'window')} not yet over at the newest event, {_at(found.newest)}"))
     return told
 
 

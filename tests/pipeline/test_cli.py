@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -46,6 +47,11 @@ def test_help_is_quick_and_has_examples() -> None:
     assert told.exit_code == 0
     assert "trendlake run delay_snowball --from" in told.output
     assert "Exit codes" in told.output
+
+
+def test_the_version() -> None:
+    told = runner.invoke(app, ["--version"])
+    assert told.output == f"trendlake {version('trendlake')}\n"
 
 
 @pytest.mark.parametrize(
