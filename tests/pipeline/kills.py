@@ -73,6 +73,7 @@ class Hunt:
             if not first:
                 for _ in range(self.rng.randrange(2, 5)):
                     change(self.rng, self.lake, tidy=self.tidy)
+            first = False  # where there are no results yet, something has to happen all the same
             self.wanted = recomputed(self.run, self.lake.version(), self.run.windows)
             if self.wanted != self.before:
                 return
