@@ -237,6 +237,8 @@ def _computed(
         finally:
             events.unpersist()
     else:
+        if not found.touched and found.stretches == task.windows:  # as a run does: a row without a time may be of any
+            inside |= q.column(run.contract.event_time).isNull()
         annotated = q.annotate(source.where(inside), run.contract.rules, rest=source.where(~inside))
         annotated = annotated.persist(StorageLevel.MEMORY_AND_DISK)
         try:

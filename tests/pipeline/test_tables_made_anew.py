@@ -41,6 +41,7 @@ BAD: dict[str, Any] = {
     "price": 10,
     "remark": "",
 }
+NO_TIME = BAD | {"event_id": "no time", "event_time": None}
 
 
 def filled(spark: SparkSession, folder: Path, *hours: range) -> Signals:
@@ -102,10 +103,11 @@ def test_source_made_anew(spark: SparkSession, tmp_path: Path, commits: int) -> 
     assert sorted(row["remark"] for row in quarantine.collect()) == ["", "new"]
     assert next(backfill(spark, lambda chunk: renamed(run, "again"), chunks))[1] is None, "now it is"
 
-    made_anew(lake, *[events(range(n, 70, 5)) for n in range(commits)])
-    assert revision(revise(renamed(run, "v1"))).endswith(
-        "the table of 'signals' was made anew since the results were computed"
-    )
+    deliveries = [events(range(n, 70, 5)) for n in range(commits)]
+    made_anew(lake, [*deliveries[0], NO_TIME], *deliveries[1:])
+    record = revise(renamed(run, "v1"))
+    assert revision(record).endswith("the table of 'signals' was made anew since the results were computed")
+    assert record.rows_quarantined == 1, "a row without a time is of no window, and is set apart all the same"
     right(lake, run)
     assert freshness(lake, run) == "Up to date"
 
