@@ -224,8 +224,10 @@ def judged_version(spark: SparkSession, warehouse: Warehouse, source: str) -> in
         return -1
     mine = spark.read.format("delta").load(warehouse.runs).where(sf.col("source") == source)
     if BASIS in mine.columns:
-        told = sf.get_json_object(BASIS, "$.source_table")
-        mine = mine.where(told.isNull() | (told == sf.lit(table_id(spark, warehouse.source(source)))))
+        recorded_table = sf.get_json_object(BASIS, "$.source_table")
+        mine = mine.where(
+            recorded_table.isNull() | (recorded_table == sf.lit(table_id(spark, warehouse.source(source))))
+        )
     judged = mine.where(sf.col("stage").isin("ingest", "check_source", "revise") & sf.col("source_version").isNotNull())
     # a run that the contract's tolerance stopped has set its rows apart before
     judged = judged.where((sf.col("status") == "succeeded") | sf.col("rows_quarantined").isNotNull())

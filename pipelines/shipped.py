@@ -1,4 +1,4 @@
-"""Files that come with the code and are none: the documentation, the DAGs, a project's first profile and contracts.
+"""Files beside the modules that come with the code: the documentation, the DAGs, a first profile and contracts.
 
 In a clone they lie where they are edited; an installed package has copies (`force-include` in pyproject.toml).
 """
