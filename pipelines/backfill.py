@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from cep_core.windows import Windows, moment
 from pipelines import quarantine as q
 from pipelines.errors import BadNumberError
+from pipelines.jvm import java_class
 from pipelines.revision.affected import united
 from pipelines.revision.ledger import read_ledger
 from pipelines.revision.row_versions import StaleRows
@@ -94,10 +94,10 @@ def _newest(spark: SparkSession, run: Run) -> TableVersion:
 
 
 def _file_sizes(spark: SparkSession, uris: list[str]) -> Iterator[int]:
-    jvm: Any = spark.sparkContext._jvm
+    path_of = java_class(spark, "org.apache.hadoop.fs.Path")
     conf = spark.sparkContext._jsc.hadoopConfiguration()
     for uri in uris:
-        path = jvm.org.apache.hadoop.fs.Path(uri)
+        path = path_of(uri)
         yield int(path.getFileSystem(conf).getFileStatus(path).getLen())
 
 

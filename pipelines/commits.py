@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from pipelines.delta_here import NotHereError, commit_infos, transaction_in_log
+from pipelines.jvm import DELTA_LOG, java_class
 
 HISTORY = 100
 """Commits looked back; a token is looked for right after its commit."""
@@ -113,18 +114,15 @@ def has_transaction(spark: SparkSession, path: str, application: str, number: in
     except NotHereError:
         pass
     read_log_anew(spark, path)  # an older one, or of a table elsewhere
-    java: Any = spark.sparkContext._jvm
-    log = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+    log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)
     return bool(log.startTransaction().txnVersion(application) >= number)
 
 
 def read_log_anew(spark: SparkSession, path: str) -> None:
     """Makes Delta forget what it remembers of the table at `path`, which includes its own commits: one that is not in
     the log would count as made."""
-    java: Any = spark.sparkContext._jvm
-    java.org.apache.spark.sql.delta.DeltaLog.invalidateCache(
-        spark._jsparkSession, java.org.apache.hadoop.fs.Path(path)
-    )  # fmt: skip
+    folder = java_class(spark, "org.apache.hadoop.fs.Path")(path)
+    java_class(spark, DELTA_LOG).invalidateCache(spark._jsparkSession, folder)
 
 
 def next_number(commits: Sequence[Commit]) -> int:

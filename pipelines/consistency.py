@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -49,16 +51,30 @@ def limit_of(run: Run, version: int) -> int:
     )  # fmt: skip
 
 
-def future_events(run: Run, version: int) -> dict[str, Any]:
+def future_events(run: Run, version: int, times: pa.Array | None = None) -> dict[str, Any]:
     """The verdict that names the good rows of a version which the watermark passes over: how many, up to which time.
-    They stay in the source, and count in the windows they are in."""
-    limit, time = limit_of(run, version), q.column(run.contract.event_time)
-    future = _good(run, version).where(time > sf.timestamp_micros(sf.lit(limit)))
-    rows, newest = future.agg(sf.count(sf.lit(1)), sf.max(sf.unix_micros(time))).collect()[0]
-    observed = f"{rows:,} row{'s' * (rows != 1)}" + (f" up to {_moment(newest)}" if rows else "")
+    They stay in the source, and count in the windows they are in. `times`: those of all good rows, int64, microseconds,
+    where they are known."""
+    limit = limit_of(run, version)
+    rows, newest = _after(run, version, limit) if times is None else counted_after(times, limit)
+    observed = f"{rows:,} row{'s' * (rows != 1)}" + (f" up to {_moment(newest)}" if newest is not None else "")
     expected = f"no event after {_moment(limit)}: `maxFuture` after the commit of version {version}"
     return {"check": FUTURE, "column": run.contract.event_time, "success": not rows, "observed": observed,
             "expected": expected}  # fmt: skip
+
+
+def _after(run: Run, version: int, limit: int) -> tuple[int, int | None]:
+    time = q.column(run.contract.event_time)
+    future = _good(run, version).where(time > sf.timestamp_micros(sf.lit(limit)))
+    rows, newest = future.agg(sf.count(sf.lit(1)), sf.max(sf.unix_micros(time))).collect()[0]
+    return rows, newest
+
+
+def counted_after(times: pa.Array, limit: int) -> tuple[int, int | None]:
+    """How many of `times` are after `limit`, and the latest of those."""
+    after = times.filter(pc.greater(times, limit))
+    latest: int | None = pc.max(after).as_py()
+    return len(after), latest
 
 
 def _good(run: Run, version: int) -> DataFrame:

@@ -42,6 +42,8 @@ PLAIN_FILE = re.compile(r"[\w\-./]+", re.ASCII)
 PLAIN_WRITES = {"appendOnly", "changeDataFeed", "clustering", "domainMetadata", "inCommitTimestamp", "invariants"}
 """Features of Delta's protocol for writers that ask nothing of the files of a table whose columns are all as they are;
 that it takes no removals, and when a commit was made, Delta itself sees to."""
+ROWS = 250_000
+"""Rows of a table, of which a question is answered here and not by Spark: few beside what a worker may hold."""
 FILES = 2_000
 """Files that are opened one after the other; Delta's own statistics would pass over most of more."""
 
@@ -96,6 +98,10 @@ class TableHere:
             names, lambda batch: pc.is_in(batch.column(names[0]), values), most,
             lambda file: _groups_within(file, names[0], values),
         )  # fmt: skip
+
+    def every(self, names: Sequence[str], most: int) -> pa.Table:
+        """Columns `names` of all rows, in the order of `files` and of the rows there. Raises as `rows`."""
+        return self._scan(names, None, most)
 
     def near(self, name: str, value: str) -> TableHere:
         """The same, with those files only that may hold rows whose text column `name` is `value`. The log's bounds may

@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from cep_core.buffers import arrow, repeated
 from pipelines.contract_rules import Rule
 from pipelines.local_verdicts import verdict_of
 from pipelines.quarantine import column as column_of
@@ -69,6 +70,16 @@ def judge_flags(
     if rows > FEW:
         return _on_spark(flags, rules, names, suite_name)
     return _here(flags.toArrow(), rules, names, suite_name)
+
+
+def judge_truth_values(
+    kept: Mapping[str, Any], rules: Sequence[Rule], suite_name: str, rows: int
+) -> list[dict[str, Any]]:  # fmt: skip
+    """As `judge`, of `rows` rows in this process: of each rule that speaks of rows, by its name, which rows keep it
+    (bool, length `rows`)."""
+    names = {f"rule {name}": f"rule_{number}" for number, name in enumerate(kept)}
+    columns = {f"rule_{number}": arrow(values) for number, values in enumerate(kept.values())}
+    return _here(pa.table({"row_there": repeated(True, rows), **columns}), rules, names, suite_name)
 
 
 def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The files of a pinned version of a source, read by the workers themselves, as columns: what Spark reads as columns
 it makes rows of, and then columns again to hand them to Python, which costs more than all that the workers do.
 
-Delta says which files hold the version and may hold rows of the windows (`plain_files`), and only what has but one
+Delta says which files hold the version and may hold rows of the windows (`paths_by_delta`), and only what has but one
 reading is read so: no deletion vectors, no column mapping, none of the columns a partition's, files of this machine's
 file system. A worker that finds a file to be otherwise says so, and the run goes on with Spark's own reader: there is
 nothing that only this one reads.
@@ -24,6 +24,7 @@ from cep_core import AnyPlan
 from cep_core.buffers import arrow, numbers, repeated, valid
 from pipelines.cut import group_key
 from pipelines.errors import OtherwiseWrittenError
+from pipelines.jvm import DELTA_LOG, java_class
 
 Array = Any
 Batches = Iterator[pa.RecordBatch]
@@ -83,18 +84,24 @@ class Files:
         return self.spark.range(0, tasks, 1, tasks).mapInArrow(work, schema)
 
 
-def plain_files(frame: DataFrame, path: str, version: int, plan: AnyPlan, span: Span, kind: str | None) -> Files | None:
-    """What `plan` needs of the version of a Delta table at `path`, from the files that may hold rows of `frame`, which
-    reads that version and asks for nothing but the span; None where they can't be read alone. `kind`: that of every
-    event, where no column says it."""
-    spark = frame.sparkSession
-    if not _alone(spark, path, version):
+def paths_by_delta(frame: DataFrame, path: str, version: int) -> tuple[str, ...] | None:
+    """The files that may hold rows of `frame`, which reads that version of the Delta table at `path` and asks for
+    nothing but a span of time; None where they can't be read alone."""
+    if not _alone(frame.sparkSession, path, version):
         return None
     uris = [urlsplit(uri) for uri in frame.inputFiles()]
     if any(uri.scheme != "file" or uri.netloc for uri in uris):
         return None
+    return tuple(unquote(uri.path) for uri in uris)
+
+
+def plain_files(
+    spark: SparkSession, paths: tuple[str, ...], columns: StructType, plan: AnyPlan, span: Span, kind: str | None
+) -> Files | None:
+    """What `plan` needs of the files at `paths`, of a table of these `columns`; None where they can't be read alone.
+    `kind`: that of every event, where no column says it."""
     column = plan.schema.event_type
-    schema = _schema(frame, [name for name in plan.columns if kind is None or name != column])
+    schema = _schema(columns, [name for name in plan.columns if kind is None or name != column])
     if schema is None:
         return None
     if kind is not None and column in plan.columns:
@@ -103,7 +110,7 @@ def plain_files(frame: DataFrame, path: str, version: int, plan: AnyPlan, span: 
     texts = [field.name for field in stored if pa.types.is_string(field.type)]
     key = group_key(plan)
     return Files(
-        spark, tuple(unquote(uri.path) for uri in uris), schema, span, column, plan.event_types,
+        spark, paths, schema, span, column, plan.event_types,
         numbered=column not in key, encoded=tuple(name for name in texts if name in (*key, column)),
         constant=None if kind is None else (column, kind),
     )  # fmt: skip
@@ -111,8 +118,7 @@ def plain_files(frame: DataFrame, path: str, version: int, plan: AnyPlan, span: 
 
 def _alone(spark: SparkSession, path: str, version: int) -> bool:
     """Whether a file's rows, as they are, are rows of the table's version."""
-    java: Any = spark.sparkContext._jvm
-    log = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+    log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)
     none = getattr(log, "getSnapshotAt$default$2")(), getattr(log, "getSnapshotAt$default$3")()
     snapshot = log.getSnapshotAt(version, *none, False)
     about = snapshot.metadata()
@@ -121,9 +127,9 @@ def _alone(spark: SparkSession, path: str, version: int) -> bool:
     return features <= HARMLESS and not mapped and not about.partitionColumns().nonEmpty()
 
 
-def _schema(frame: DataFrame, names: Sequence[str]) -> pa.Schema | None:
+def _schema(columns: StructType, names: Sequence[str]) -> pa.Schema | None:
     """Arrow's types of the columns, each under the name it was asked for by; None where one needs Spark to read it."""
-    fields = {field.name.lower(): field for field in frame.schema.fields}
+    fields = {field.name.lower(): field for field in columns.fields}
     asked = [fields[name.lower()] for name in names]
     kinds = to_arrow_schema(StructType(asked), timezone="UTC").types
     if any(field.metadata.keys() - {"comment"} for field in asked):  # a default, a padded text, a mapped name

@@ -28,6 +28,7 @@ from pipelines.basis import Basis
 from pipelines.commits import Commit, commit_token, find_commit, known_commits
 from pipelines.contract import Contract
 from pipelines.delivery import Compared, compare, key_of, keys_in_words, without_repeats
+from pipelines.delta_here import ROWS, NotHereError, table_here
 from pipelines.errors import DeliveryError, SourceSchemaError
 from pipelines.frames import frame_of
 from pipelines.quarantine import check_columns, column, quoted
@@ -278,6 +279,18 @@ def _all(conditions: list[Column]) -> Column:
 
 
 def _note_extent(spark: SparkSession, path: str, contract: Contract, record: Record) -> None:
+    try:
+        table = table_here(spark, path, record.source_version)
+        if table.row_count is None or table.row_count > ROWS:
+            raise NotHereError("a large table")
+        times = table.every([contract.event_time], ROWS).column(0).cast(pa.int64())
+        ends: dict[str, int | None] = pc.min_max(times).as_py()
+        record.rows_out, record.interval_from, record.interval_to = len(times), ends["min"], ends["max"]
+    except NotHereError:
+        _note_extent_by_spark(spark, path, contract, record)
+
+
+def _note_extent_by_spark(spark: SparkSession, path: str, contract: Contract, record: Record) -> None:
     time = sf.unix_micros(column(contract.event_time))
     extent = spark.read.format("delta").load(path).agg(sf.count(sf.lit(1)), sf.min(time), sf.max(time))
     record.rows_out, record.interval_from, record.interval_to = extent.collect()[0]

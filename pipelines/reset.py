@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from pipelines.errors import BusyTableError
+from pipelines.jvm import DELTA_LOG, java_class
 from pipelines.warehouse import Warehouse, exists, folder_of, latest_version
 
 
@@ -43,6 +44,5 @@ def reset(spark: SparkSession, warehouse: Warehouse, pattern: str) -> None:
     files.mkdirs(removed.getParent())
     if not files.rename(folder, removed):
         raise BusyTableError(f"the results table of {pattern} cannot be moved away: {path}")
-    delta_log = spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
-    delta_log.invalidateCache(spark._jsparkSession, folder)
+    java_class(spark, DELTA_LOG).invalidateCache(spark._jsparkSession, folder)
     files.delete(removed, True)

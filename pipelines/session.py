@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from py4j.java_gateway import java_import
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -30,6 +31,7 @@ FIXED = {
 DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.python.worker.reuse": "true",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
@@ -37,14 +39,21 @@ DEFAULTS = {
     "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
     **{f"spark.executorEnv.MALLOC_{name}_THRESHOLD_": str(1 << 28) for name in ("MMAP", "TRIM")},
 }
-"""Moments are written so that a file has statistics of them: Spark's own old way (INT96) has none, and years after 2262
-that others read wrong. Delta's VACUUM lists files in as many tasks as `parallelism` says, by default 10,000: minutes
-for a few files. glibc in a worker keeps up to 256 MiB that a kernel has given back: to fault the pages in again for
-each block takes a tenth of a kernel's time."""
+"""With debugging, PySpark tells Java of each column that is made on which line of Python that was: four fifths of the
+time that it takes to make one. Moments are written so that a file has statistics of them: Spark's own old way (INT96)
+has none, and years after 2262 that others read wrong. Delta's VACUUM lists files in as many tasks as `parallelism`
+says, by default 10,000: minutes for a few files. glibc in a worker keeps up to 256 MiB that a kernel has given back: to
+fault the pages in again for each block takes a tenth of a kernel's time."""
 DRIVER, EXECUTOR = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
 ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 """Arrow does not check the bounds of each value again in Java, as Spark has made room for it: a fifth of what it
 takes to hand rows to Python."""
+CODE = "-XX:ReservedCodeCacheSize=240m"
+"""What Java has compiled is kept. With the quick compiler alone there is room for 48 MB by default, which Spark fills
+within minutes: from then on code is thrown away and compiled again, or not compiled any more."""
+HELPERS = ("org.apache.spark.api.python.PythonUtils", "org.apache.spark.sql.api.python.PythonSQLUtils")
+"""Classes that PySpark asks for by their last name whenever it passes columns on. Without an import of each, all jars
+are searched first for a class of that name in other packages."""
 WHOLE_STAGE = "spark.sql.codegen.wholeStage"
 ARCHIVE = "classes.jsa"
 """What `scripts/class_archive.py` has left: Spark's Java classes, read and verified (class data sharing), so that it is
@@ -136,6 +145,8 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
         raise JavaMissingError(message, hint=JAVA_HINT) from None
     spark.sparkContext.setLogLevel("ERROR")
     java: Any = spark.sparkContext._jvm
+    for name in HELPERS:
+        java_import(java, name)
     java.System.setOut(java.System.err)  # Delta's VACUUM prints on what is a command's document for programs
     return spark
 
@@ -143,7 +154,7 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
 def settings_of(profile: Profile) -> dict[str, str]:
     """Trendlake's settings of Spark and the profile's."""
     settings = DEFAULTS | profile.spark | FIXED
-    return settings | {name: f"{settings[name]} {ARROW}" for name in (DRIVER, EXECUTOR)}
+    return settings | {name: f"{CODE} {settings[name]} {ARROW}" for name in (DRIVER, EXECUTOR)}
 
 
 def archived(project: Project) -> str:

@@ -19,6 +19,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from pipelines.delta_here import NotHereError, commit_actions, folder_on_disk, here, opened, table_here
+from pipelines.jvm import DELTA_LOG, java_class
 from pipelines.warehouse import exists, latest_version, on_disk, read_at
 
 COMMIT_INFO = '"commitInfo"'
@@ -60,8 +61,8 @@ def table_id(spark: SparkSession, path: str, version: int | None = None) -> str 
 def _table_id_by_spark(spark: SparkSession, path: str, version: int | None) -> str | None:
     if not exists(spark, path):
         return None
-    java: Any = spark.sparkContext._jvm
-    log, none = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path), java.scala.Option.empty()
+    log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)
+    none = java_class(spark, "scala.Option").empty()
     snapshot = log.update(False, none, none)
     if version is not None and version != snapshot.version():
         if version > snapshot.version():
@@ -83,9 +84,8 @@ def creation_time(spark: SparkSession, path: str) -> datetime | None:
     except NotHereError:
         if not exists(spark, path):
             return None
-        java: Any = spark.sparkContext._jvm
-        none = java.scala.Option.empty()
-        log = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+        none = java_class(spark, "scala.Option").empty()
+        log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)
         told = log.update(False, none, none).metadata().createdTime()
         milliseconds = int(told.get()) if told.isDefined() else None
     return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)

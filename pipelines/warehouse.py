@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import re
 import time
@@ -26,6 +27,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.errors import BusyTableError, NotOursError, SourceMissingError
+from pipelines.jvm import java_class
 from pipelines.lineage.settings import Lineage
 from pipelines.profile import Profile
 from pipelines.project import PUBLISHED, Project, upstream
@@ -48,6 +50,8 @@ CONFLICTS = (
 )
 """Another writer came first. In Python, DeltaConcurrentModificationException is not the others' base."""
 ATTEMPTS = 12
+COMMIT = re.compile(r"\d{20}\.json")
+"""A file of the log that is a version (Delta's protocol, "Delta Log Entries")."""
 KEPT = {
     "delta.logRetentionDuration": "interval 365 days",
     "delta.deletedFileRetentionDuration": "interval 365 days",
@@ -137,12 +141,29 @@ def on_disk(spark: SparkSession, path: str) -> Path | None:
 def exists(spark: SparkSession, path: str) -> bool:
     """Whether a Delta table lies at `path`. To Delta a folder of a table is that table too, in some of its answers, and
     a part of it in others."""
+    if _versions_on_disk(spark, path):
+        return True
     files, folder = folder_of(spark, path)
     return bool(files.exists(folder.suffix("/_delta_log"))) and bool(DeltaTable.isDeltaTable(spark, path))
 
 
+def _versions_on_disk(spark: SparkSession, path: str) -> list[int]:
+    """The versions whose commits lie in the log of a table on this machine's disk, which is what Delta goes by; none
+    where there is no such table."""
+    folder = on_disk(spark, path)
+    if folder is None:
+        return []
+    try:
+        return [int(name[:20]) for name in os.listdir(folder / "_delta_log") if COMMIT.fullmatch(name)]
+    except OSError:
+        return []
+
+
 def latest_version(spark: SparkSession, path: str) -> int:
     """The newest committed version of the table at `path`."""
+    here = _versions_on_disk(spark, path)
+    if here:
+        return max(here)
     return int(DeltaTable.forPath(spark, path).history(1).select("version").collect()[0][0])
 
 
@@ -206,6 +227,5 @@ def _begun_and_left(spark: SparkSession, path: str) -> bool:
 
 def folder_of(spark: SparkSession, path: str) -> tuple[Any, Any]:
     """The file system of `path`, and it as Hadoop's path."""
-    java: Any = spark.sparkContext._jvm
-    folder = java.org.apache.hadoop.fs.Path(path)
+    folder = java_class(spark, "org.apache.hadoop.fs.Path")(path)
     return folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()), folder

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from cep_core.buffers import arrow
 from pipelines.commits import Commit, commit_token, find_commit, in_line, publication
 from pipelines.delta_here import Action, NotHereError, Slices, TableHere, here, inside
 from pipelines.frames import frame_of
+from pipelines.jvm import DELTA_LOG, java_class
 from pipelines.revision.difference import DELETE, INSERT, UPDATE, WAS, Difference
 from pipelines.revision.differing import Differing
 from pipelines.steps.run import Run
@@ -190,18 +192,21 @@ def committed(rewrite: Rewrite, actions: Sequence[Action], token: str) -> Commit
     metrics, note = _metrics(rewrite.counts, actions), json.loads(token)
     with _session(spark, name, token) as session:
         with here():
-            java: Any = spark.sparkContext._jvm
-            delta, to_scala = java.org.apache.spark.sql.delta, java.org.apache.spark.api.python.PythonUtils
-            sql_metrics = java.org.apache.spark.sql.execution.metric.SQLMetrics
-            counted, told, nothing = java.java.util.HashMap(), java.java.util.ArrayList(), java.java.util.ArrayList()
+            java = partial(java_class, spark)
+            to_scala = java("org.apache.spark.api.python.PythonUtils")
+            sql_metrics = java("org.apache.spark.sql.execution.metric.SQLMetrics")
+            action_of = java("org.apache.spark.sql.delta.actions.Action").fromJson
+            array_list = java("java.util.ArrayList")
+            counted, told, nothing = java("java.util.HashMap")(), array_list(), array_list()
             for key, value in metrics.items():
                 counted[key] = sql_metrics.createMetric(session.sparkContext(), key)
                 counted[key].set(value)
             for action in (*actions, _transaction(name, note["number"])):
-                told.add(delta.actions.Action.fromJson(json.dumps(action)))
-            none, no_rules = java.scala.Option.empty(), to_scala.toSeq(nothing)
-            merge = getattr(delta, "DeltaOperations$Merge")(none, none, none, none, no_rules, no_rules, no_rules)
-            transaction = delta.DeltaLog.forTable(session, rewrite.run.warehouse.results(name)).startTransaction()
+                told.add(action_of(json.dumps(action)))
+            none, no_rules = java("scala.Option").empty(), to_scala.toSeq(nothing)
+            operation = java("org.apache.spark.sql.delta.DeltaOperations$Merge")
+            merge = operation(none, none, none, none, no_rules, no_rules, no_rules)
+            transaction = java(DELTA_LOG).forTable(session, rewrite.run.warehouse.results(name)).startTransaction()
         if transaction.readVersion() != table.version:
             return None
         if table.last_transaction(publication(name)) >= note["number"]:
@@ -233,7 +238,7 @@ def _session(spark: SparkSession, name: str, token: str) -> Iterator[Any]:
     """A session of its own, Java's, as the one of this thread: Delta takes the commit's note from there."""
     session = spark.newSession()
     in_line(session, name, token)
-    sessions: Any = spark.sparkContext._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
+    sessions = java_class(spark, "org.apache.spark.sql.classic.SparkSession")
     sessions.setActiveSession(session._jsparkSession)
     try:
         yield session._jsparkSession

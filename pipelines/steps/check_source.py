@@ -14,8 +14,10 @@ from pipelines import quarantine as q
 from pipelines.consistency import future_events
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
+from pipelines.delta_here import NotHereError, table_here
 from pipelines.errors import ToleranceError
 from pipelines.expectations import flags_of, judge_flags, verdicts
+from pipelines.local_check import Judged, judge_small
 from pipelines.results_types import refuse_other_types
 from pipelines.runs import Record, recorded
 from pipelines.set_apart import Broken, broken_of
@@ -45,12 +47,24 @@ def check_source(run: Run) -> Record:
         source = read_at(run.spark, path, record.source_version)
         q.check_columns(source.schema, run.contract)
         refuse_other_types(run)
-        inside = q.in_range(run.contract, *run.span)
-        broken = _split_and_judge(run, source.where(inside), source.where(~inside), record)
+        try:
+            judged = judge_small(table_here(run.spark, path, record.source_version), run.contract, run.span)
+            broken, times = _all_good(run, judged, record), judged.times
+        except NotHereError:
+            inside, times = q.in_range(run.contract, *run.span), None
+            broken = _split_and_judge(run, source.where(inside), source.where(~inside), record)
         if run.needs_watermark:
-            record.checks.append(future_events(run, record.source_version))
+            record.checks.append(future_events(run, record.source_version, times))
         _within_tolerance(run, record, broken)
     return record
+
+
+def _all_good(run: Run, judged: Judged, record: Record) -> Broken:
+    """What `_split_and_judge` notes of rows that all keep the contract."""
+    record.rows_in = record.rows_out = judged.rows
+    record.rows_quarantined = 0
+    record.checks = _checks(run, 0, Broken(), judged.verdicts)
+    return Broken()
 
 
 def _split_and_judge(run: Run, rows: DataFrame, rest: DataFrame, record: Record) -> Broken:
@@ -67,13 +81,18 @@ def _split_and_judge(run: Run, rows: DataFrame, rest: DataFrame, record: Record)
             broken = broken_of(annotated) if counted[1] else broken
             _quarantine(run, annotated, record)
             found = verdicts(annotated.drop(q.BROKEN), rules, name, counted[0])
-    record.checks = [
-        verdict("contract", True, f"{name} {run.contract.version}", run.contract.fingerprint),
+    record.checks = _checks(run, again, broken, found)
+    return broken
+
+
+def _checks(run: Run, again: int, broken: Broken, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """`again`: rows that repeat a key; `found`: the verdicts on the contract's rules."""
+    return [
+        verdict("contract", True, f"{run.contract.name} {run.contract.version}", run.contract.fingerprint),
         verdict(REPEATED, again == 0, plural(again, "row"), "0 rows"),
         broken.verdict(),
         *found,
     ]
-    return broken
 
 
 def _judged_alone(rows: DataFrame, rules: Sequence[Rule], name: str, record: Record) -> list[dict[str, Any]] | None:

@@ -8,13 +8,15 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from pipelines import quarantine as q
 from pipelines.commits import recent_commits
 from pipelines.consistency import limit_of
 from pipelines.cut import Cut, likely
+from pipelines.delta_here import ROWS, NotHereError, table_here
 from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
-from pipelines.files import Files, Span, plain_files
+from pipelines.files import Files, Span, paths_by_delta, plain_files
 from pipelines.revision.ledger import notes, read_ledger
 from pipelines.runs import Record, recorded
 from pipelines.session import quiet
@@ -136,11 +138,24 @@ def files_of(run: Run, checked: Mapping[str, Any]) -> Files | None:
     made = run.contract.made_id and run.plan.schema.event_id in run.plan.columns
     if made or checked.get("rows_quarantined") != 0:
         return None
-    source = _source(run, checked).where(q.in_range(run.contract, *run.span))
+    found = _paths(run, checked)
+    span = Span(run.contract.event_time, *run.span)
+    return None if found is None else plain_files(run.spark, *found, run.plan, span, run.contract.constant_type)
+
+
+def _paths(run: Run, checked: Mapping[str, Any]) -> tuple[tuple[str, ...], StructType] | None:
+    """The files that may hold rows of the run's windows, and the table's columns; None where they can't be read alone.
+    Of a small table all files are read sooner than Delta says which."""
     path, version = run.warehouse.source(run.contract.name), int(checked["source_version"])
-    return plain_files(
-        source, path, version, run.plan, Span(run.contract.event_time, *run.span), run.contract.constant_type
-    )
+    try:
+        table = table_here(run.spark, path, version)
+        if table.row_count is not None and table.row_count <= ROWS:
+            return tuple(f"{table.folder}/{file}" for file in table.files), table.schema
+    except NotHereError:
+        pass
+    frame = _source(run, checked).where(q.in_range(run.contract, *run.span))
+    paths = paths_by_delta(frame, path, version)
+    return None if paths is None else (paths, frame.schema)
 
 
 def needed(run: Run, good: DataFrame) -> DataFrame:

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from pipelines.basis import Basis
 from pipelines.commits import Commit, commit_token, find_commit, in_line, recent_commits, told_late
 from pipelines.consistency import last_ready, ready
+from pipelines.delta_here import ROWS, NotHereError, table_here
 from pipelines.errors import StaleRunError, StepOrderError
 from pipelines.expectations import FEW
 from pipelines.quarantine import quoted
@@ -106,9 +107,8 @@ def _commit(
     }
     token = commit_token(run.run_id, "publish", number=ledger.number, **record.note)
     in_line(spark, run.name, token)
-    inside = _in(sf.col(quoted(owner)), low, high)
-    rows = staged.where(inside) if withheld else staged
-    if ledger.empty or spark.read.format("delta").load(path).where(inside).isEmpty():
+    rows = staged.where(_in(sf.col(quoted(owner)), low, high)) if withheld else staged
+    if ledger.empty or _nothing_there(spark, path, (owner, low, high)):
         _append(spark, path, rows)
     else:
         _merge(run, spark, path, rows, (owner, low, high))
@@ -116,6 +116,18 @@ def _commit(
     if not commit.found:
         raise OvertakenError
     return commit
+
+
+def _nothing_there(spark: SparkSession, path: str, owned: tuple[str, int, int]) -> bool:
+    """Whether the results hold no row of the windows."""
+    owner, low, high = owned
+    try:
+        table = table_here(spark, path)
+        if table.row_count is not None and table.row_count <= ROWS:
+            return not table.rows([owner], owner, [(low, high)], ROWS).num_rows
+    except NotHereError:
+        pass
+    return bool(spark.read.format("delta").load(path).where(_in(sf.col(quoted(owner)), low, high)).isEmpty())
 
 
 def _append(spark: SparkSession, path: str, rows: DataFrame) -> None:
