@@ -139,9 +139,9 @@ class TableHere:
             found = (
                 batch.filter(kept(batch)) if kept else batch
                 for name in self.files
-                for batch in plain_batches(f"{self.folder}/{name}", schema, groups or _all_groups, threads=True)
+                for batch in plain_batches(f"{self.folder}/{name}", schema, groups or all_groups, threads=True)
             )
-            return pa.Table.from_batches(_held(found, most), schema)
+            return pa.Table.from_batches(held(found, most), schema)
 
     def feed(self, names: Sequence[str], after: int, most: int) -> pa.Table:
         """Columns `names` and `CHANGE` of what the versions `after` + 1 to this one have changed. Raises NotHereError
@@ -159,9 +159,9 @@ class TableHere:
             found = (
                 batch
                 for path, word in parts
-                for batch in plain_batches(path, schema, _all_groups, constant=(CHANGE, word) if word else None)
+                for batch in plain_batches(path, schema, all_groups, constant=(CHANGE, word) if word else None)
             )
-            return pa.Table.from_batches(_held(found, most), schema)
+            return pa.Table.from_batches(held(found, most), schema)
 
     def _changed(self, version: int) -> Iterator[tuple[str, str | None]]:
         """The files that tell what a commit has changed, and of each the `CHANGE` of all its rows, where no column of
@@ -284,7 +284,8 @@ def _arrow(schema: StructType, names: Sequence[str]) -> pa.Schema:
     return told
 
 
-def _all_groups(file: Any) -> Sequence[int]:
+def all_groups(file: Any) -> Sequence[int]:
+    """Every row group of a Parquet file."""
     return range(file.num_row_groups)
 
 
@@ -293,11 +294,11 @@ def _groups_near(file: Any, time: str, slices: Iterable[tuple[int, int]]) -> Seq
     are cut off at milliseconds, and wrong of moments that nanoseconds cannot count."""
     names = [file.schema.column(i).path for i in range(len(file.schema))]
     if time not in names:
-        return _all_groups(file)
+        return all_groups(file)
     at = names.index(time)
     kind = json.loads(file.schema.column(at).logical_type.to_json())
     if file.schema.column(at).physical_type != "INT64" or kind.get("timeUnit") != "microseconds":
-        return _all_groups(file)
+        return all_groups(file)
     found = []
     for group in range(file.num_row_groups):
         told = file.metadata.row_group(group).column(at).statistics
@@ -312,7 +313,7 @@ def _groups_within(file: Any, name: str, values: pa.Array) -> Sequence[int]:
     kind = values.type
     names = [file.schema.column(i).path for i in range(len(file.schema))]
     if name not in names or values.null_count or not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
-        return _all_groups(file)
+        return all_groups(file)
     at, ends = names.index(name), pc.min_max(values).as_py()
     found = []
     for group in range(file.num_row_groups if len(values) else 0):
@@ -323,11 +324,12 @@ def _groups_within(file: Any, name: str, values: pa.Array) -> Sequence[int]:
     return found
 
 
-def _held(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:
-    held, rows = [], 0
+def held(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:
+    """The batches. Raises NotHereError where they have more than `most` rows."""
+    found, rows = [], 0
     for batch in batches:
         rows += batch.num_rows
         if rows > most:
             raise NotHereError(f"more than {most} rows")
-        held.append(batch)
-    return held
+        found.append(batch)
+    return found

@@ -23,22 +23,23 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core.buffers import arrow, repeated
+from pipelines import local_commit
 from pipelines import quarantine as q
 from pipelines.basis import Basis
 from pipelines.commits import Commit, commit_token, find_commit, known_commits
 from pipelines.contract import Contract
 from pipelines.delivery import Compared, compare, key_of, keys_in_words, without_repeats
-from pipelines.delta_here import ROWS, NotHereError, table_here
+from pipelines.delta_here import ROWS, NotHereError, here, table_here
 from pipelines.errors import DeliveryError, SourceSchemaError
 from pipelines.frames import frame_of
 from pipelines.quarantine import check_columns, column, quoted
 from pipelines.runs import Record, recorded
 from pipelines.set_apart import Broken, first_broken
 from pipelines.source_rows import rows_sharing
-from pipelines.source_writes import own_commit, writing_session
+from pipelines.source_writes import LINE, own_commit, writing_session
 from pipelines.table_versions import table_id
 from pipelines.typed import typed, typed_table
-from pipelines.warehouse import FED, Warehouse, create, exists, latest_version, with_retries
+from pipelines.warehouse import FED, OvertakenError, Warehouse, create, exists, latest_version, with_retries
 
 REPLACES = "__trendlake_replaces"
 """Column of what is merged: whether the row replaces the row of its key, or is new."""
@@ -186,13 +187,34 @@ class _Writer:
         session = writing_session(self.spark, token, version)
         if found.corrections.num_rows:
             _merge(session, self.path, found, table, key, self.contract)
-        else:
+        elif not self._appended_here(session, found.new, version):
             _append(session, self.path, typed(frame_of(session, found.new), self.contract))
         commit = own_commit(self.spark, self.path, token)
         taken = Taken(
             rows.num_rows, found.new.num_rows, found.corrections.num_rows, found.there + repeats, found.older + lower
         )
         return taken, pa.concat_tables([found.new, found.corrections]), commit.version
+
+    def _appended_here(self, session: SparkSession, rows: pa.Table, version: int) -> bool:
+        """Whether the rows have been written in this process: few, to a table on this machine's disk, of which only the
+        commit is Delta's. Raises CONFLICTS."""
+        try:
+            with here():
+                table = table_here(self.spark, self.path, version)
+                if not table.writable or rows.num_rows > ROWS:
+                    raise NotHereError("many rows, or a table that asks more of who writes it")
+                mine = local_commit.shaped(rows, table.none().schema)
+                actions = [local_commit.added(table.folder, mine)] if mine.num_rows else []
+            metrics = {"numFiles": len(actions), "numOutputRows": mine.num_rows}
+            with local_commit.active(self.spark, session) as java:
+                done = local_commit.commit_files(
+                    self.spark, java, table, self.path, actions, "Write", metrics, (LINE, version + 1)
+                )
+        except NotHereError:
+            return False
+        if done is None:
+            raise OvertakenError
+        return True
 
     def _append_unkeyed(self, rows: pa.Table, token: str, number: int) -> Commit:
         """One commit; the feed's transaction keeps it single, whatever the history has lost."""

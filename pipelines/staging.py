@@ -23,6 +23,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from cep_core import AnyPlan
 from cep_core.buffers import arrow, numbers, repeated
+from pipelines.delta_here import NotHereError, all_groups, held, here
+from pipelines.files import plain_batches
 from pipelines.steps.run import Run
 from pipelines.stretches import hash_column, hashes
 from pipelines.warehouse import on_disk
@@ -109,7 +111,7 @@ def with_origin(run: Run, results: pa.Table, source_version: int) -> pa.Table:
 def _originator(run: Run, source_version: int) -> tuple[Callable[[pa.RecordBatch], pa.RecordBatch], pa.Schema]:
     """The function that puts the origin beside result rows of the run, and the schema it gives. It can be sent to
     workers."""
-    origin = to_arrow_schema(StructType(list(ORIGIN)), timezone="UTC")
+    origin = _origin_schema()
     schema = pa.schema([*run.plan.result_schema, *origin])
     owner, known = run.plan.owned(range(1))[0], hashes(run)
     run_id, moment = run.run_id, time.time_ns() // 1000
@@ -138,6 +140,22 @@ def read_staged(run: Run, number: int, spark: SparkSession | None = None) -> Dat
 def read_folder(spark: SparkSession, folder: str, plan: AnyPlan) -> DataFrame:
     """The rows staged in `folder` by a run of the plan."""
     return spark.read.schema(StructType([*from_arrow_schema(plan.result_schema).fields, *ORIGIN])).parquet(folder)
+
+
+def staged_here(run: Run, number: int, most: int) -> pa.Table:
+    """The rows of an attempt in this process. Raises NotHereError where they are more than `most`, or lie elsewhere."""
+    folder = on_disk(run.spark, _folder(run, number))
+    if folder is None:
+        raise NotHereError("staged rows elsewhere")
+    with here():
+        schema = pa.schema([*run.plan.result_schema, *_origin_schema()])
+        files = [file for file in sorted(folder.glob("*.parquet")) if not file.name.startswith((HIDDEN, "."))]
+        batches = (batch for file in files for batch in plain_batches(str(file), schema, all_groups, threads=True))
+        return pa.Table.from_batches(held(batches, most), schema)
+
+
+def _origin_schema() -> pa.Schema:
+    return to_arrow_schema(StructType(list(ORIGIN)), timezone="UTC")
 
 
 def _folder(run: Run, number: int) -> str:

@@ -26,6 +26,7 @@ from pipelines.contract import Contract
 from pipelines.contract_rules import Rule, unique_rules
 from pipelines.delta_here import CHANGE, NotHereError, TableHere, here, table_here
 from pipelines.frames import frame_of
+from pipelines.local_commit import shaped
 from pipelines.local_verdicts import judge_local
 from pipelines.results_contract import contract_name, results_contract
 from pipelines.revision.affected import MOST, Affected, Stretch, united
@@ -71,7 +72,7 @@ class Small:
             if there is None or there.table.version != results_version:
                 there = _published(self.run, results_version, self.found)
             old, plan = there.rows, self.found.plan
-            return Rewrite(self.run, plan, there, differing(old, _shaped(self.rows, old.schema), plan.key))
+            return Rewrite(self.run, plan, there, differing(old, shaped(self.rows, old.schema), plan.key))
 
 
 def small_revision(run: Run, task: Task, results_version: int) -> Small:
@@ -234,15 +235,3 @@ def _needed(plan: AnyPlan, contract: Contract, good: pa.Table) -> pa.Table:
 def _within(events: pa.Table, time: str, span: Stretch) -> pa.Table:
     moment = events[time].cast(pa.int64())
     return events.filter(pc.and_(pc.greater_equal(moment, span[0]), pc.less(moment, span[1])))
-
-
-def _shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """`rows` with the columns of `schema`: NULL in those that only an earlier form of the pattern had."""
-    given = {name.lower(): name for name in rows.column_names}
-    columns = [
-        rows[given[field.name.lower()]].cast(field.type)
-        if field.name.lower() in given
-        else pa.nulls(rows.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)

@@ -1,14 +1,15 @@
 """Step 4: the staged rows become the results of the run's windows, in one Delta commit.
 
-From the staged files, which do not change and are not computed again however often Spark reads them: an append where
-the table holds no row of those windows, else a MERGE matched on the key (null-safe: a group may be NULL, a register
-NaN). Rows that are the same are left alone, so the change feed tells of changes only; rows of the run's windows that
-are no longer results are deleted. Doing it again changes nothing.
+From the staged files, which do not change and are not computed again however often Spark reads them. Few rows of a
+table on this machine's disk are compared in this process, and their files written here; of others Spark makes an append
+where the table holds no row of those windows, else a MERGE matched on the key (null-safe: a group may be NULL, a
+register NaN). Rows that are the same are left alone, so the change feed tells of changes only; rows of the run's
+windows that are no longer results are deleted. Doing it again changes nothing.
 """
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial, reduce
 
 from delta.tables import DeltaTable
@@ -19,17 +20,20 @@ from pyspark.sql.types import StructType
 from pipelines.basis import Basis
 from pipelines.commits import Commit, commit_token, find_commit, in_line, recent_commits, told_late
 from pipelines.consistency import last_ready, ready
-from pipelines.delta_here import ROWS, NotHereError, table_here
+from pipelines.delta_here import ROWS, NotHereError, here, inside, table_here
 from pipelines.errors import StaleRunError, StepOrderError
 from pipelines.expectations import FEW
+from pipelines.local_commit import shaped
 from pipelines.quarantine import quoted
 from pipelines.results_types import refuse_other_types
 from pipelines.revision.difference import PROVENANCE
+from pipelines.revision.differing import differing
 from pipelines.revision.ledger import Ledger, notes, read_ledger
+from pipelines.revision.rewrite import Published, Rewrite, committed
 from pipelines.revision.row_versions import note_of_run
 from pipelines.runs import Record, recorded
 from pipelines.session import uncompiled
-from pipelines.staging import read_staged
+from pipelines.staging import read_staged, staged_here
 from pipelines.steps.check_source import REPEATED
 from pipelines.steps.run import Run
 from pipelines.stretches import changed, narrowed, noted
@@ -106,6 +110,11 @@ def _commit(
         **note_of_run(run.plan, windows),
     }
     token = commit_token(run.run_id, "publish", number=ledger.number, **record.note)
+    with suppress(NotHereError):
+        commit = _commit_here(run, path, int(record.staged_version or 0), (owner, low, high), token)
+        if commit is None:
+            raise OvertakenError
+        return commit
     in_line(spark, run.name, token)
     rows = staged.where(_in(sf.col(quoted(owner)), low, high)) if withheld else staged
     if ledger.empty or _nothing_there(spark, path, (owner, low, high)):
@@ -116,6 +125,20 @@ def _commit(
     if not commit.found:
         raise OvertakenError
     return commit
+
+
+def _commit_here(run: Run, path: str, staged: int, owned: tuple[str, int, int], token: str) -> Commit | None:
+    """What MERGE does, of few rows: its files are written in this process, the commit is Delta's. None where another
+    publication came first. Raises NotHereError."""
+    time, slices = owned[0], [owned[1:]]
+    rows = staged_here(run, staged, ROWS)
+    with here():
+        there = Published.of(table_here(run.spark, path), time, slices, ROWS)
+        old = there.rows
+        mine = shaped(rows.filter(inside(rows, time, slices)), old.schema)
+        rewrite = Rewrite(run, run.plan, there, differing(old, mine, run.plan.key))
+        actions = rewrite.written()
+    return committed(rewrite, actions, token)
 
 
 def _nothing_there(spark: SparkSession, path: str, owned: tuple[str, int, int]) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from pipelines import ingest as ingestion
+from pipelines.commits import known_commits
+from pipelines.delta_here import ROWS
 from pipelines.errors import SourceSchemaError
 from pipelines.ingest import ingest
 from pipelines.sources.flights import SCHEMA, data_file, deliveries, read_flights
@@ -85,3 +89,29 @@ def test_a_table_of_another_shape_is_refused(lake: Lake) -> None:
     frame.write.format("delta").save(lake.warehouse.source("flights"))
     with pytest.raises(SourceSchemaError, match="tailnum is missing; distance is missing"):
         lake.deliver([flight(1, "2013-03-01T10:00:00")])
+
+
+@pytest.mark.spark
+def test_written_here_and_by_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deliveries whose files are written in this process leave the table and the history that Spark's leave."""
+    old = flight(2, "1969-12-31T23:59:59", tailnum=None, dep_delay=float("nan"))
+    parts = [
+        table([flight(1, "2013-03-01T10:00:00"), old]),
+        table([]),
+        table([flight(3, "2013-03-01T10:00:00")]),
+    ]
+    left = []
+    for limit in (ROWS, -1):
+        monkeypatch.setattr(ingestion, "ROWS", limit)
+        warehouse = replace(lake.warehouse, root=f"{lake.warehouse.root}/{limit}")
+        record = ingest(lake.spark, warehouse, lake.contract, parts, feed="f", run_id="r")
+        path = warehouse.source("flights")
+        told = [
+            (commit.version, commit.operation, commit.note.get("delivery"))
+            for commit in known_commits(lake.spark, path)
+        ]
+        rows = sorted(map(repr, lake.spark.read.format("delta").load(path).collect()))
+        extent = (record.rows_in, record.rows_out, record.rows_inserted, record.interval_from, record.interval_to)
+        left.append((told, rows, extent, [(item["check"], item["observed"]) for item in record.checks]))
+        assert lake.spark.read.format("delta").load(path).where("event_time < '2000-01-01'").count() == 1
+    assert left[0] == left[1]

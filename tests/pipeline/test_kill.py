@@ -47,9 +47,9 @@ def test_a_run_killed_around_its_commit(spark: SparkSession, tmp_path: Path) -> 
         all_steps(renamed(run, "first"))
         hunt.done()
         hunt.change()
-        assert not hunt.attempt(RUN, "second", "before merging results")
+        assert not hunt.attempt(RUN, "second", "before committing results")
         assert hunt.published() == hunt.before
-        assert not hunt.attempt(("publish",), "second", "after merging results")
+        assert not hunt.attempt(("publish",), "second", "after committing results")
         hunt.done()
         hunt.finish(RUN, "second")
         assert_told(hunt, "publish", "second")

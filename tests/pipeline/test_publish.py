@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -34,6 +35,13 @@ def snowballs(day: int, legs: int, carrier: str | None = "UA", first: int = 0) -
         )
         for leg in range(legs)
     ]  # fmt: skip
+
+
+@pytest.fixture(params=["files", "MERGE"])
+def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By files that are written in this process, or by Spark, to whom all rows are many."""
+    if request.param == "MERGE":
+        monkeypatch.setattr(sys.modules[publish.__module__], "ROWS", -1)
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +105,7 @@ def test_a_table_made_with_its_rows_is_not_an_empty_one(lake: Lake) -> None:
     assert before
 
 
+@pytest.mark.usefixtures("road")
 def test_late_changed_and_lost_rows_change_the_results(lake: Lake) -> None:
     """A run made again sees what has arrived since: rows are inserted, updated and deleted, each where it must."""
     lake.deliver([*snowballs(1, 3), *snowballs(2, 3, "AA", 300)], feed="first")
@@ -112,6 +121,7 @@ def test_late_changed_and_lost_rows_change_the_results(lake: Lake) -> None:
     assert [(row["carrier"], int(row["snowballs"])) for row in rows] == [("B6", 3), ("UA", 15)]
 
 
+@pytest.mark.usefixtures("road")
 def test_a_group_may_be_null(lake: Lake) -> None:
     """The key is compared null-safe: a group without a name is one row, however often it is published."""
     nothing = dict.fromkeys(("tailnum", "dep_time", "dep_delay", "arr_time", "arr_delay", "air_time"))
@@ -126,6 +136,7 @@ def test_a_group_may_be_null(lake: Lake) -> None:
     assert [(row["tailnum"], int(row["snowballs"])) for row in answers(lake.results(run), run)] == [(None, 1)]
 
 
+@pytest.mark.usefixtures("road")
 def test_concurrent_publishes_of_overlapping_ranges(lake: Lake) -> None:
     """Three runs that share days publish at once: every row is there once, as if they had come one by one."""
     lake.deliver([row for day in range(1, 8) for row in snowballs(day, 3)])

@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from pipelines import local_commit
 from pipelines.commits import Commit
-from pipelines.delta_here import CHANGE, commit_actions, table_here
+from pipelines.delta_here import CHANGE, TableHere, commit_actions, table_here
 from pipelines.revision import rewrite
 from pipelines.revision.difference import DELETE, INSERT, UPDATE
 from pipelines.revision.differing import Differing, differing
-from pipelines.revision.rewrite import Published, Rewrite, statistics
+from pipelines.revision.rewrite import Published, Rewrite
 from pipelines.warehouse import CONFLICTS, FED, latest_version, read_at
 from tests.property.profile import CI
 
@@ -193,21 +194,19 @@ def test_another_writer_comes_first(spark: SparkSession, tmp_path: Path, monkeyp
         lambda: DeltaTable.forPath(spark, lake.path).optimize().executeCompaction(),
         lambda: lake.bring([*wanted, row(11)]),
     ]
-    real = rewrite.publication
+    real = TableHere.last_transaction
 
-    def meanwhile(name: str) -> str:
-        # Asked for twice: for the transaction's action, then as it has begun.
-        writer = waiting.pop() if waiting else None
-        if writer is not None:
-            writer()
-        return real(name)
+    def meanwhile(table: TableHere, application: str) -> int:
+        while waiting:  # the transaction has begun
+            waiting.pop()()
+        return real(table, application)
 
-    monkeypatch.setattr(rewrite, "publication", meanwhile)
+    monkeypatch.setattr(TableHere, "last_transaction", meanwhile)
     for writer in writers:
-        waiting: list[Callable[[], object] | None] = []
+        waiting: list[Callable[[], object]] = []
         told = lake.told(wanted)
         note = lake.note()
-        waiting += [writer, None]
+        waiting.append(writer)
         with pytest.raises(CONFLICTS):
             told.commit(note)
     assert lake.rows() == bag(table_of([*wanted, row(11)]))
@@ -267,7 +266,7 @@ def test_statistics_bound_what_is_there(moments: list[Any], texts: list[Any], nu
     """As Delta reads them: what lies outside of least and greatest is not in the file."""
     for kind, values in ((pa.timestamp("us", "UTC"), moments), (pa.string(), texts), (pa.int64(), numbers)):
         table = pa.table({"it": pa.array(values, kind), "real": pa.array([1.5] * len(values))})
-        told = json.loads(json.dumps(statistics(table)))
+        told = json.loads(json.dumps(local_commit.statistics(table)))
         there = [value for value in values if value is not None]
         assert told["numRecords"] == len(values)
         assert "real" not in told["nullCount"] | told["minValues"] | told["maxValues"]
@@ -281,7 +280,7 @@ def test_statistics_bound_what_is_there(moments: list[Any], texts: list[Any], nu
             assert low <= min(there)
             assert max(there) <= high
         else:
-            short = all(len(value) <= rewrite.TEXT for value in there) if kind == pa.string() else True
+            short = all(len(value) <= local_commit.TEXT for value in there) if kind == pa.string() else True
             years = kind != pa.timestamp("us", "UTC") or all(MOST[0] <= value <= MOST[1] for value in there)
             assert not (there and short and years)
 

@@ -26,12 +26,12 @@ import pyarrow.parquet as pq
 from delta.tables import DeltaMergeBuilder, DeltaTableBuilder
 from pyspark.sql import DataFrameWriter
 
-from pipelines import delta_here
+from pipelines import delta_here, local_commit
 from pipelines.ingest import ingest
 from pipelines.profile import Profile
 from pipelines.project import Project
 from pipelines.repair import read_repaired, replay
-from pipelines.revision import here, rewrite
+from pipelines.revision import here
 from pipelines.session import EXECUTOR, start_session
 from pipelines.steps import compute as compute_step
 from pipelines.steps.revise import revise
@@ -134,8 +134,10 @@ def watch(boundaries: Boundaries) -> None:
     boundaries.around(DataFrameWriter, "save", lambda writer, path: f"writing {table_of(path)}")
     boundaries.around(compute_step, "leave_staged", lambda *_: "writing staging")
     boundaries.around(delta_here, "write_deltalake", lambda *_, **__: "writing run record")
-    boundaries.around(rewrite, "write_file", lambda _, name, __: f"writing {'changes' if 'cdc' in name else 'rows'}")
-    boundaries.around(rewrite, "committed", lambda *_: "committing results")
+    boundaries.around(
+        local_commit, "write_file", lambda _, name, __: f"writing {'changes' if 'cdc' in name else 'rows'}"
+    )  # fmt: skip
+    boundaries.around(local_commit, "commit_files", lambda *asked: f"committing {table_of(asked[3])}")
     boundaries.around(DeltaTableBuilder, "execute", lambda builder: f"creating {table_of(builder.place)}")
     boundaries.around(DeltaMergeBuilder, "execute", lambda builder: f"merging {boundaries.merged}")
 
