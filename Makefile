@@ -13,7 +13,7 @@ RUN = JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_home")" PYSPARK_PYTHON="$(CURDI
 # What the pipeline's session sets for its workers (pipelines/session.py).
 LIKE_A_WORKER = MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456
 
-.PHONY: help setup demo test test-fast fuzz chaos bench bench-flink airflow lint types fmt lock jars-lock clean destroy distclean
+.PHONY: help setup demo test test-fast test-unit fuzz chaos bench bench-flink airflow lint types fmt lock jars-lock clean destroy distclean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,8 +28,11 @@ test: setup ## every test, in two processes
 	@scripts/setup.sh --browser
 	@$(RUN) python -m pytest -n 2
 
-test-fast: setup ## the tests that need neither Spark nor Airflow
-	@$(RUN) python -m pytest -m "not spark and not airflow and not slow"
+test-fast: setup ## the tests that need neither Spark nor Airflow, in two processes
+	@$(RUN) python -m pytest -n 2 -m "not spark and not airflow and not slow"
+
+test-unit: setup ## the quickest tests, in one process
+	@$(RUN) python -m pytest -q tests/unit -m "not spark and not airflow and not slow"
 
 fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends; KIND=files: a file that crashes)
 	@$(RUN) python -m tests.property.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)

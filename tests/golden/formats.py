@@ -1,0 +1,76 @@
+"""Formats that stored data and users' programs hold: plan hashes, columns, codes, the keys of notes and documents.
+
+`python -m tests.golden.formats` writes what the code gives now to `formats.json`; a test compares. Renaming a class, a
+field or a module must change nothing there; what does is a change of a format, and a line in CHANGELOG.md.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+from cep_core.engine import compile_plan
+from cep_core.errors import TrendlakeError
+from cep_core.reading import load_pattern
+from pipelines import duplicates, ingest, quarantine
+from pipelines.basis import Basis
+from pipelines.commits import publication
+from pipelines.project import find_project
+from pipelines.runs import SCHEMA, STAGES
+from pipelines.source_writes import LINE
+from pipelines.staging import ORIGIN
+from pipelines.upstream import source_contract
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMATS = Path(__file__).parent / "formats.json"
+
+
+def formats() -> dict[str, Any]:
+    """Of each format its name and what it is now."""
+    return {
+        "plan hashes": plan_hashes(),
+        "result columns": result_columns(),
+        "run record": [f"{field.name} {field.dataType.simpleString()}" for field in SCHEMA],
+        "stages": list(STAGES),
+        "basis": sorted(Basis("contract", 0).as_json()),
+        "origin of a row": [f"{field.name} {field.dataType.simpleString()}" for field in ORIGIN],
+        "quarantine": [*quarantine.ADDED, quarantine.ID, quarantine.RUNS, quarantine.SINCE],
+        "transactions": [publication("PATTERN"), LINE],
+        "reserved columns": [duplicates.BROKEN, duplicates.INSIDE, ingest.REPLACES],
+        "error codes": error_codes(),
+    }
+
+
+def plans() -> dict[str, Any]:
+    """The plan of each pattern that the project ships, by its file."""
+    project = find_project(ROOT)
+    files = sorted([*ROOT.glob("examples/*/*.yaml"), *ROOT.glob("conf/patterns/*.yaml")])
+    found = {}
+    for file in files:
+        pattern = load_pattern(file)
+        contract = source_contract(project, str(pattern.source), (pattern.name,))
+        found[str(file.relative_to(ROOT))] = compile_plan(pattern, contract.event_schema())
+    return found
+
+
+def plan_hashes() -> dict[str, str]:
+    return {name: plan.hash for name, plan in plans().items()}
+
+
+def result_columns() -> dict[str, list[str]]:
+    return {name: [f"{field.name} {field.type}" for field in plan.result_schema] for name, plan in plans().items()}
+
+
+def error_codes() -> list[str]:
+    """Of every mistake that a user can make."""
+    found = set[str]()
+    for name in ("cep_core.errors", "pipelines.errors"):
+        kinds = [item for item in vars(importlib.import_module(name)).values() if isinstance(item, type)]
+        found |= {kind.code for kind in kinds if issubclass(kind, TrendlakeError)}
+    return sorted(found)
+
+
+if __name__ == "__main__":
+    FORMATS.write_text(json.dumps(formats(), indent=1, ensure_ascii=False) + "\n")
