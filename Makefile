@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
 export TRENDLAKE_STATE ?= $(CURDIR)/.trendlake
-PATHS := cep_core pipelines jobs dags tests bench scripts
+PATHS := trendlake cep_core pipelines jobs dags tests bench scripts
 
 # The environment's own interpreter, for Spark's workers too, and the Java that the set-up found.
 RUN = JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_home")" PYSPARK_PYTHON="$(CURDIR)/.venv/bin/python" \

@@ -48,10 +48,10 @@ TESTS = """\
 """
 ENGINE = """\
 from datetime import datetime
-import cep_core, pyarrow
+import pyarrow, trendlake
 rows = [{"event_id": f"e{n}", "event_time": datetime(2026, 1, 1, n), "event_type": "A"} for n in range(4)]
 query = {"pattern": "A a+", "return": {"n": "COUNT(*)"}, "within": "1 day"}
-print(cep_core.evaluate(query, pyarrow.Table.from_pylist(rows))["n"].to_pylist())
+print(trendlake.evaluate(query, pyarrow.Table.from_pylist(rows))["n"].to_pylist())
 """
 
 
@@ -117,7 +117,7 @@ def test_what_the_wheel_holds(wheel: Path) -> None:
         assert name in names
     assert any(name.startswith("pipelines/report/templates/") for name in names)
     tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"cep_core", "pipelines", "jobs"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"trendlake", "cep_core", "pipelines", "jobs"}
     assert not any(name.endswith("flights.yaml") or "__pycache__" in name for name in names)
 
 

@@ -61,6 +61,12 @@ def test_imports_are_absolute(room: str) -> None:
     assert not found
 
 
+def test_the_public_package_shows_the_engine_only() -> None:
+    """`import trendlake` brings neither Spark nor the command."""
+    found = {name for path in modules("trendlake") for _, name in imports(path)}
+    assert found == {"cep_core", "importlib"}
+
+
 def test_the_engine_reads_no_clock() -> None:
     """Results depend on events and plan only: cep_core asks nobody what time it is."""
     found = []
