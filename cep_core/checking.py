@@ -23,6 +23,10 @@ from cep_core.yaml_source import Path_
 T = TypeVar("T")
 
 
+class _FollowsError(UnknownVariableError):
+    """A mistake that only follows from one that is reported."""
+
+
 class Checking:
     """`types`: the event type of each variable, in reading order; `errors`: the mistakes found so far."""
 
@@ -32,9 +36,13 @@ class Checking:
         self.families = schema.families
         self.errors: list[TrendlakeError] = []
         self.types: dict[str, str] = {}
+        self.unread: set[str] = set()
+        """Variables of a part of the pattern that was refused: conditions on them are no mistakes of their own."""
 
     def report(self, error: TrendlakeError, path: Path_, span: s.Span = (0, 0)) -> None:
         """One mistake, at a span of the text that stands at `path` in the file."""
+        if isinstance(error, _FollowsError):
+            return
         error.place = self.pattern.document.place(path, offset=span[0], width=span[1] - span[0])
         self.errors.append(error)
 
@@ -58,17 +66,20 @@ class Checking:
     def resolve(self, attribute: s.Attribute) -> str:
         """The family of an attribute. Raises ExpressionError."""
         if not attribute.variable:
-            hint = f"write {next(iter(self.types), 'V')}.{attribute.name}"
-            raise ExpressionError(
-                UnknownVariableError(f"'{attribute.name}' says of no variable", hint=hint), attribute.span
-            )
+            name = attribute.name
+            if name in self.types:
+                message, hint = f"'{name}' is a variable: a condition compares its columns", f"write {name}.COLUMN"
+            else:
+                message, hint = f"'{name}' needs a variable", f"write {next(iter(self.types), 'V')}.{name}"
+            raise ExpressionError(UnknownVariableError(message, hint=hint), attribute.span)
         self.variable(attribute.variable, attribute.span)
         return self.column(attribute.name, attribute.span)
 
     def variable(self, name: str, span: s.Span) -> None:
         """Raises ExpressionError where the pattern has no such variable."""
         if name not in self.types:
-            cause = UnknownVariableError(f"the pattern has no variable '{name}'", hint=self.variable_hint(name))
+            kind = _FollowsError if name in self.unread else UnknownVariableError
+            cause = kind(f"the pattern has no variable '{name}'", hint=self.variable_hint(name))
             raise ExpressionError(cause, span)
 
     def variable_hint(self, word: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,10 +119,10 @@ def _file_checks(pattern: Pattern, source: Source, stem: str) -> list[TrendlakeE
     for key in ("name", "source"):
         if source.data.get(key) is None:
             errors.append(BadValueError(f"'{key}' is missing", place=source.place(())))
-    if "name" in source.data and pattern.name != stem:
-        errors.append(
-            BadValueError(f"name '{pattern.name}' is not the file's: expected '{stem}'", place=source.place(("name",)))
-        )
+    given = source.data.get("name")
+    if isinstance(given, str) and given != stem:
+        message = f"the name '{given}' is not that of the file: expected '{stem}'"
+        errors.append(BadValueError(message, place=source.place(("name",))))
     return errors
 
 
@@ -160,6 +161,9 @@ def _explain(source: Source, kind: str, error: Any) -> TrendlakeError:
         message = "only letters, digits and _ (name and source: lower case), beginning with a letter"
     choices = error.get("ctx", {}).get("expected")
     hint = None
+    if error["type"] == "string_pattern_mismatch" and path == ("name",):
+        plain = re.sub(r"[^a-z0-9_]+", "_", str(error.get("input")).lower()).lstrip("_0123456789")
+        hint = f"write name: {plain}, and call the file {plain}.yaml" if plain else None
     if error["type"] == "literal_error" and isinstance(choices, str):
         hint = did_you_mean(str(error.get("input")), [c.strip(" '") for c in choices.replace(" or ", ",").split(",")])
     return BadValueError(f"{name}: {message}", place=source.place(path), hint=hint)

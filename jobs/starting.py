@@ -13,6 +13,8 @@ from pipelines.project import find_project
 from pipelines.shipped import shipped
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pipelines.scaffold import Roles
 
 
@@ -36,21 +38,50 @@ def write_source(name: str, sample: Path, roles: Roles, project_dir: Path | None
     import pyarrow as pa
 
     from pipelines.contract import load_contract
-    from pipelines.scaffold import new_source
+    from pipelines.scaffold import check_roles, new_source
     from pipelines.sources.inference import columns_of
 
     project = find_project(project_dir)
     _named(name)
     columns = columns_of(sample)
     refuse_column_names(sample, columns.names)
+    check_roles(columns, roles)
+    note = _looked_at(sample, columns, roles)
     ident = columns.get_field_index(roles.event_id)
     if ident >= 0:  # as it is written: an id 007 is not 7
         columns = columns.set(ident, columns.field(ident).with_type(pa.string()))
     path = new_source(project, name, columns, roles)
     load_contract(path)
+    if note is not None:
+        typer.echo(note)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
     typer.echo(f"next: trendlake ingest {name} {sample}")
     return {"wrote": [path]}
+
+
+def _looked_at(sample: Path, columns: pa.Schema, roles: Roles) -> str | None:
+    """A note on ids that are repeated in the file. Raises ProjectError where the column of the time holds no times, or
+    that of the id is none."""
+    import pyarrow as pa
+
+    from pipelines.sources.inference import first_texts, repeats_of
+
+    kind = columns.field(roles.event_time).type
+    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+        values = ", ".join(map(repr, first_texts(sample, roles.event_time))) or "nothing"
+        raise ProjectError(
+            f"column '{roles.event_time}' cannot be the event time: it holds {values}",
+            hint="write times as 2026-01-05T09:30:00Z (ISO 8601; without a zone they are read as UTC)",
+        )
+    rows, different = repeats_of(sample, roles.event_id)
+    if rows > 2 * different:
+        raise ProjectError(
+            f"column '{roles.event_id}' cannot be the id: {rows:,} rows have {different:,} different values",
+            hint="an id tells one event from all others; where it takes several columns, make one of them in the file",
+        )
+    if rows > different:
+        return f"note: {rows - different:,} of {rows:,} rows repeat an id; of rows with one id, one counts"
+    return None
 
 
 def write_source_of_table(

@@ -132,14 +132,24 @@ def _write_new(path: Path, text: str) -> bool:
     return True
 
 
-def _contract(name: str, columns: pa.Schema, roles: Roles) -> dict[str, Any]:
+def check_roles(columns: pa.Schema, roles: Roles) -> dict[str, str | None]:
+    """The column of each role. Raises ProjectError for one that is not there."""
     named = {
         "event_id": roles.event_id, "event_time": roles.event_time, "event_type": roles.event_type,
     }  # fmt: skip
     for role, column in named.items():
-        if column is not None and column not in columns.names:
-            hint = did_you_mean(column, columns.names) or f"there are {', '.join(columns.names)}"
-            raise ProjectError(f"there is no column '{column}' to be the {role}", hint=hint)
+        if column is None or column in columns.names:
+            continue
+        hint = did_you_mean(column, columns.names) or f"there are {', '.join(columns.names)}"
+        several = [part.strip() for part in column.split(",")]
+        if len(several) > 1 and set(several) <= set(columns.names):
+            hint = f"--{role.replace('_', '-')} takes one column; make one of {' and '.join(several)} in the file"
+        raise ProjectError(f"there is no column '{column}' to be the {role}", hint=hint)
+    return named
+
+
+def _contract(name: str, columns: pa.Schema, roles: Roles) -> dict[str, Any]:
+    named = check_roles(columns, roles)
     if (roles.event_type is None) == (roles.constant is None):
         raise ProjectError(
             "say what type events have: a column that tells it, or one type for all",

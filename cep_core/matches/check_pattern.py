@@ -52,6 +52,7 @@ class PatternChecker(Checking):
             s.Seq: "write the inner SEQ's parts in the outer one",
         }
         self.report(BadPatternError(message, hint=hints.get(type(part))), PATTERN, part.span)
+        self.unread |= {atom.variable for atom in s.atoms(part)}
 
     def _known(self, atom: s.Atom) -> bool:
         self.check_type(atom)

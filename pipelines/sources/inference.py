@@ -111,6 +111,27 @@ def columns_of(path: Path) -> pa.Schema:
     return pa.schema([(name, columns[name].type) for name in file.names if name in columns])
 
 
+def first_texts(path: Path, column: str) -> list[str]:
+    """The first values of a column, three at most, as text. Raises SourceFileError."""
+    first: list[str] = _texts(path, column).slice(0, 3).to_pylist()
+    return first
+
+
+def repeats_of(path: Path, column: str) -> tuple[int, int]:
+    """How many values a column of a file has, and how many different ones, NULL aside. Raises SourceFileError."""
+    values = _texts(path, column)
+    return len(values), pc.count_distinct(values).as_py()
+
+
+def _texts(path: Path, column: str) -> pa.ChunkedArray:
+    """The column's values as texts."""
+    with unreadable(path):
+        file = open_file(path)
+        blocks = file.blocks(None) if isinstance(file, JsonLines) else file.blocks({column: ()})
+        found = [cells.values.cast(pa.string()) for _, block in blocks for cells in block.get(column, ())]
+    return pa.chunked_array(found, pa.string()).drop_null()
+
+
 def _holds(kind: pa.DataType, cells: Cells) -> bool:
     """Whether all cells, none of which is NULL, look like the type's and can be read as it."""
     shape = SHAPES[kind]

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from jobs.times import micros_of
 from pipelines.contract import Contract, load_contract
-from pipelines.ingest import create_source, ingest
+from pipelines.ingest import ingest
 from pipelines.profile import Limits, Profile
 from pipelines.project import Project
 from pipelines.runs import Record
@@ -21,6 +21,7 @@ from pipelines.sources.flights import SCHEMA
 from pipelines.steps.run import Run, prepare
 from pipelines.steps.sequence import STEPS
 from pipelines.warehouse import Warehouse
+from tests.pipeline.empty_tables import empty_tables
 
 PATTERN = """\
 name: {name}
@@ -82,11 +83,12 @@ class Lake:
 
     def deliver(self, rows: Iterable[Mapping[str, Any]], feed: str = "test") -> Record:
         """Rows as one delivery, by the pipeline's own ingestion."""
+        empty_tables(self.spark, self.warehouse, self.contract)
         return ingest(self.spark, self.warehouse, self.contract, [table(rows)], feed=feed, run_id=f"ingest {feed}")
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Rows as other programs may leave them, or an older version of `ingest`: keys may be repeated."""
-        create_source(self.spark, self.warehouse.source("flights"), self.contract)
+        empty_tables(self.spark, self.warehouse, self.contract)
         frame = self.spark.createDataFrame(table(rows))
         frame.coalesce(1).write.format("delta").mode("append").save(self.warehouse.source("flights"))
 

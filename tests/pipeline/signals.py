@@ -29,6 +29,7 @@ from pipelines.project import Project
 from pipelines.steps.run import Run, prepare
 from pipelines.warehouse import Warehouse, latest_version, read_at
 from tests.conftest import ROOT
+from tests.pipeline.empty_tables import empty_tables
 
 CONTRACT = """\
 apiVersion: v3.1.0
@@ -268,7 +269,7 @@ def signals(spark: SparkSession, folder: Path, text: str, contract: str = CONTRA
     path = folder / "watched.yaml"
     path.write_text(HEAD + text)
     made = Signals(spark, Project(folder, folder / "state"), str(path))
-    create_source(spark, made.source, made.contract)
+    empty_tables(spark, made.warehouse, made.contract)
     return made
 
 

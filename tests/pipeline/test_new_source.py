@@ -56,6 +56,32 @@ def test_times_with_and_without_a_zone(started: Path) -> None:
     assert table["price"].to_pylist() == [10.0, 9.0, 8.5, 7.0, None]
 
 
+@pytest.mark.parametrize(
+    ("ident", "time", "said"),
+    [
+        ("id,at", "at", "--event-id takes one column; make one of id and at in the file"),
+        ("company", "at", "column 'company' cannot be the id: 5 rows have 2 different values"),
+        ("id", "price", "column 'price' cannot be the event time: it holds '10', '9', '8.5'"),
+        ("id", "us", "column 'us' cannot be the event time: it holds '01/02/2026 09:00'"),
+    ],
+)
+def test_columns_that_cannot_have_their_role(started: Path, ident: str, time: str, said: str) -> None:
+    """Nothing is written: such a contract would lose rows, or refuse each file."""
+    lines = (started.parent / "trades.csv").read_text().splitlines()
+    file = started.parent / "others.csv"
+    file.write_text("\n".join([f"{lines[0]},us", *(f"{line},01/02/2026 09:00" for line in lines[1:])]))
+    roles = ["--event-id", ident, "--event-time", time, "--type", "Trade", "--project-dir", started]
+    assert said in " ".join(told("new", "source", "others", "--from", file, *roles, code=1).split())
+    assert not (started / "data_contracts" / "others.yaml").exists()
+
+
+def test_an_id_that_is_repeated_is_told(started: Path) -> None:
+    file = started.parent / "again.csv"
+    file.write_text((started.parent / "trades.csv").read_text() + "t1,2026-01-05T09:00:09Z,A,11\n")
+    roles = ["--event-id", "id", "--event-time", "at", "--type", "Trade", "--project-dir", started]
+    assert "1 of 6 rows repeat an id" in told("new", "source", "again", "--from", file, *roles)
+
+
 def test_a_value_of_another_type_refuses_the_file(started: Path) -> None:
     """Nothing of it is taken; the column is named."""
     file = started.parent / "bad.csv"

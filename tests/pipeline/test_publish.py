@@ -121,7 +121,6 @@ def test_late_changed_and_lost_rows_change_the_results(lake: Lake) -> None:
     assert [(row["carrier"], int(row["snowballs"])) for row in rows] == [("B6", 3), ("UA", 15)]
 
 
-@pytest.mark.usefixtures("road")
 def test_a_group_may_be_null(lake: Lake) -> None:
     """The key is compared null-safe: a group without a name is one row, however often it is published."""
     nothing = dict.fromkeys(("tailnum", "dep_time", "dep_delay", "arr_time", "arr_delay", "air_time"))
@@ -136,7 +135,6 @@ def test_a_group_may_be_null(lake: Lake) -> None:
     assert [(row["tailnum"], int(row["snowballs"])) for row in answers(lake.results(run), run)] == [(None, 1)]
 
 
-@pytest.mark.usefixtures("road")
 def test_concurrent_publishes_of_overlapping_ranges(lake: Lake) -> None:
     """Three runs that share days publish at once: every row is there once, as if they had come one by one."""
     lake.deliver([row for day in range(1, 8) for row in snowballs(day, 3)])

@@ -81,7 +81,7 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
         ("a[i].price >", "h[1].price >", "BAD_CONDITION", "'h' stands under NOT"),
         ("a[i].price >", "a.price >", "BAD_CONDITION", "write a[i]"),
         ("a[i].price >", "NEXT(a).price >", "BAD_CONDITION", "NEXT is of kind trends"),
-        ("a[i].price >", "price >", "UNKNOWN_VARIABLE", "says of no variable"),
+        ("a[i].price >", "price >", "UNKNOWN_VARIABLE", "needs a variable"),
         ("a[i].price >", "a[2].price >", "SYNTAX", "indices are"),
         ("a[a.LEN]", "a[b.LEN]", "SYNTAX", "a[a.LEN]"),
         ("avg(", "avg(a.price) + avg(", "TYPE_MISMATCH", "no function 'avg'"),

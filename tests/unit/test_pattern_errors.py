@@ -177,3 +177,27 @@ def test_kinds_to_come_are_refused_by_name(tmp_path: Path) -> None:
 def test_a_list_is_asked_for_in_words(tmp_path: Path) -> None:
     text = GOOD.replace('where:\n  - "[sector]"\n  - S.price > NEXT(S).price\n', "where: S.price > 3\n")
     assert "[BAD_VALUE] where: expected a list, found 'S.price > 3'" in told(tmp_path, text)[0]
+
+
+def test_a_name_that_no_table_can_have(tmp_path: Path) -> None:
+    """One mistake, with a way out."""
+    file = tmp_path / "falling-prices.yaml"
+    file.write_text(GOOD.replace("name: falling", "name: falling-prices"))
+    with pytest.raises(PatternErrors) as caught:
+        compile_query(file, SCHEMA)
+    (error,) = caught.value.errors
+    assert error.hint == "write name: falling_prices, and call the file falling_prices.yaml"
+
+
+def test_mistakes_that_follow_from_another_are_not_told(tmp_path: Path) -> None:
+    """A part that is refused has its variables all the same."""
+    text = GOOD.replace("pattern: Stock S+", "kind: matches\npattern: SEQ(Stock S{3}, Halt h)")
+    text = text.replace("S.price > NEXT(S).price", "S.price > 3").replace("return:\n  trends: COUNT(*)\n", "")
+    (error,) = told(tmp_path, text)
+    assert "of the operators only + stands here" in error
+
+
+def test_a_variable_where_a_column_belongs(tmp_path: Path) -> None:
+    (error,) = told(tmp_path, GOOD.replace("S.price > NEXT(S).price", "abs(S) > 3"))
+    assert "'S' is a variable: a condition compares its columns" in error
+    assert "write S.COLUMN" in error

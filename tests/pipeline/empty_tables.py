@@ -1,0 +1,42 @@
+"""Empty tables for many tests: each is made once in a session, and copied. To make one takes Spark a second."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipelines.contract import Contract
+from pipelines.ingest import create_source
+from pipelines.runs import create_runs
+from pipelines.warehouse import Warehouse
+
+_USED: set[str] = set()
+"""Places that had a table once: one that is made there again is another table, with an id of its own."""
+
+
+def empty_tables(spark: SparkSession, warehouse: Warehouse, contract: Contract) -> None:
+    """The source's table and the run record, where they are not there yet and are ours to make."""
+    if contract.name in warehouse.elsewhere:
+        return
+    columns = "-".join(f"{item.name} {item.type} {item.description}" for item in contract.columns)
+    name = f"{contract.name}_{hash((contract.event_time, columns)):x}"
+    source = warehouse.source(contract.name)
+    _copied(spark, source, name, lambda: create_source(spark, source, contract))
+    _copied(spark, warehouse.runs, "runs", lambda: create_runs(spark, warehouse))
+
+
+def _copied(spark: SparkSession, place: str, name: str, make: Callable[[], None]) -> None:
+    """`place`: a path on this machine's disk."""
+    tables = Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"))
+    template = tables.parent / "empty_tables" / name
+    if Path(place).exists() or place in _USED or not place.startswith("/"):
+        make()
+    elif template.exists():
+        shutil.copytree(template, place)
+    else:
+        make()
+        shutil.copytree(place, template)
+    _USED.add(place)
