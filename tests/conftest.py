@@ -36,38 +36,22 @@ FEW_ROWS = {
     "spark.sql.adaptive.enabled": "false",
 }
 """For the many small runs of the pipeline's tests: on some dozen rows to compile a plan takes longer than to run it."""
+SPARK_FILES = ("tests/pipeline/", "tests/end_to_end/")
 
 
-BESIDE_AIRFLOW = tuple(
-    f"tests/pipeline/test_{name}.py"
-    for name in (
-        "standalone",
-        "upstream",
-        "repair",
-        "generated_sources",
-        "hot_key",
-        "files",
-        "worked_cases_on_spark",
-        "showing",
-        "try_table",
-    )
-)
-"""Tests of the pipeline that make both halves of the run take about as long."""
-
-
-class OneProcessForSpark(LoadScopeScheduling):  # type: ignore[misc]
-    """The tests of the pipeline run in one process, one after another, and so do those that need Airflow or a year of
-    flights, which take about as long; each other test where there is room."""
+class FilesWithSpark(LoadScopeScheduling):  # type: ignore[misc]
+    """The tests of a file with Spark run in one process, one after another, as some share what they have made; those
+    with Airflow share one home; each other test runs where there is room, at the end."""
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith(("tests/dag/", "tests/end_to_end/", *BESIDE_AIRFLOW)):
-            return "airflow and years"
-        return "pipeline" if nodeid.startswith("tests/pipeline/") else nodeid
+        if nodeid.startswith("tests/dag/"):
+            return "airflow"
+        return nodeid.split("::")[0] if nodeid.startswith(SPARK_FILES) else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """How tests are shared out by `-n 2`."""
-    return OneProcessForSpark(config, log)
+    return FilesWithSpark(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -110,13 +94,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     from pipelines.session import start_session
 
     project = find_project(ROOT)
-    few = "tests/pipeline/" in os.environ.get("PYTEST_CURRENT_TEST", "")  # the first test that asks for the session
     scratch = str(tmp_path_factory.mktemp("spark"))
-    settings = SETTINGS | (FEW_ROWS if few else {})
+    settings = SETTINGS | FEW_ROWS
     settings |= {"spark.sql.warehouse.dir": f"{scratch}/tables", "spark.local.dir": f"{scratch}/local"}
     session = start_session(project, Profile(master="local[2]", spark=settings), "trendlake tests")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def many_rows(spark: object) -> Iterator[None]:
+    """For a file of tests over a year of flights: plans are compiled, as those of users are."""
+    conf = spark.conf  # type: ignore[attr-defined]
+    for name in FEW_ROWS:
+        conf.unset(name)
+    yield
+    for name, value in FEW_ROWS.items():
+        conf.set(name, value)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ BROKEN = 467
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def lake(spark: SparkSession, many_rows: None, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """All flights, in their deliveries."""
     warehouse = Warehouse(str(tmp_path_factory.mktemp("year") / "warehouse"))
     contract = load_contract(find_project(ROOT).contract_path("flights"))
