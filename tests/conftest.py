@@ -12,6 +12,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 IN_CHAOS = pytest.mark.skipif("TRENDLAKE_CHAOS" not in os.environ, reason="`make chaos` runs it")
 """Of tests that take a minute or more, beside others of their sort that run always."""
+OTHERS_IN_CHAOS = "TRENDLAKE_CHAOS" in os.environ
+"""Whether each of several alike cases is tried, or one or two."""
 PART = os.environ.get("TRENDLAKE_CHAOS_PART", "")
 """Of `make chaos` done in parts: another one draws other histories and other kills."""
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,7 +25,7 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
     # Short lives: the first compiler only, which halves the time a cold JVM takes.
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmn400m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",

@@ -20,7 +20,7 @@ import jobs.looking_back
 import jobs.revising
 import jobs.running
 from jobs.running import Place
-from tests.conftest import ROOT
+from tests.conftest import IN_CHAOS, ROOT
 from tests.own_source import FALLING, told
 
 PAGE = ROOT / "docs" / "how-to" / "late-correction.md"
@@ -28,7 +28,7 @@ HEADER = "id,at,company,price"
 Rows = dict[str, tuple[str, str, float]]
 """By id: time, company, price."""
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow, IN_CHAOS]
 
 
 def trades() -> Rows:

@@ -12,14 +12,14 @@ from tests.property.automata import AfaTally, Case, cases, disagreement
 from tests.property.profile import CI
 
 
-@settings(CI, max_examples=1800)
+@settings(CI, max_examples=700)
 @given(cases())
 def test_automata(case: Case) -> None:
     """The rows are the same set, and so are the partial runs, kept as intervals or event by event."""
     assert disagreement(case, TALLIES.setdefault("automata", AfaTally())) == []
 
 
-@settings(CI, max_examples=200)
+@settings(CI, max_examples=100)
 @given(cases())
 def test_automata_judged_event_by_event(case: Case) -> None:
     """As where conditions are too many for a row for each combination of them."""

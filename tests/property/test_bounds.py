@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.conftest import IN_CHAOS, ROOT
 
 
 @pytest.mark.slow
+@IN_CHAOS
 def test_every_index_is_inside(tmp_path: Path) -> None:
     """1,000 questions; without the check such a mistake ends in wrong numbers or a crash of the worker."""
     checked = {"NUMBA_BOUNDSCHECK": "1", "TRENDLAKE_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
