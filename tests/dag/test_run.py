@@ -96,9 +96,7 @@ def test_a_backfill_runs_each_day_once(lake: Lake, home: AirflowHome, airflow: A
         api = AirflowApi(home.url, password_of(home.project))
         wait(lambda: PATTERN in api.dag_ids())
         api.pause(PATTERN, False)
-        airflow(
-            "backfill", "create", "--dag-id", PATTERN, "--from-date", "2013-07-04", "--to-date", f"2013-07-0{3 + days}"
-        )
+        airflow("backfill", "create", "--dag-id", PATTERN, "--from-date", "2013-07-04", "--to-date", last)
         wait(lambda: len(api.runs(PATTERN)) == days and all(run["state"] in DONE for run in api.runs(PATTERN)))
         runs = api.runs(PATTERN)
         logs = {run["dag_run_id"]: api.tasks(PATTERN, run["dag_run_id"]) for run in runs}
