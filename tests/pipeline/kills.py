@@ -285,8 +285,10 @@ def entries(root: Path) -> int:
 
 
 def as_text(rows: Counter[tuple[Any, ...]]) -> Counter[str]:
-    """Rows as they can be compared: a NaN is not equal to another."""
-    return Counter(map(repr, rows.elements()))
+    """Rows as they can be compared: a NaN is not equal to another, and -0.0 is 0.0, which is what a revision sets apart
+    in its place (docs/limits.md)."""
+    plain = (tuple(value + 0.0 if isinstance(value, float) else value for value in row) for row in rows.elements())
+    return Counter(map(repr, plain))
 
 
 def micros(moment: Any) -> int:
