@@ -39,7 +39,6 @@ from pipelines.steps.run import Run
 from pipelines.stretches import changed, narrowed, noted
 from pipelines.warehouse import FED, OvertakenError, create, exists, with_retries
 
-
 FILES = 200
 """Files of a results table that are opened one after the other, to see which rows they have: of more MERGE knows it by
 the log's statistics."""
