@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -73,6 +74,14 @@ class Links(HTMLParser):
 
 def words(page: Path) -> str:
     return Links(page.read_text(encoding="utf-8")).text
+
+
+@pytest.fixture(scope="module")
+def story(story: Lake, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A copy, to which more happens: other files look at the one that is left as it was."""
+    state = tmp_path_factory.mktemp("site") / "state"
+    shutil.copytree(story.project.state, state)
+    return replace(story, project=replace(story.project, state=state))
 
 
 @pytest.fixture(scope="module")

@@ -200,6 +200,7 @@ def test_records_of_an_earlier_version(
     values = {"run_id": "r", "pattern": "watched", "stage": "check_source", "status": "succeeded", "source_version": 1}
     values |= {"plan_hash": run.plan.hash, "checks": "[]", "finished_at": datetime(2036, 1, 1, tzinfo=UTC)}
     values |= {name: runs.moment(us) for name, us in (("interval_from", run.start_us), ("interval_to", run.end_us))}
+    shutil.rmtree(lake.warehouse.runs)
     spark.createDataFrame([values], old).write.format("delta").save(lake.warehouse.runs)
     found = runs.find(spark, lake.warehouse, "watched", "r", "check_source")
     assert found is not None
