@@ -13,8 +13,6 @@ from pipelines.project import find_project
 from pipelines.shipped import shipped
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from pipelines.scaffold import Roles
 
 
@@ -46,7 +44,7 @@ def write_source(name: str, sample: Path, roles: Roles, project_dir: Path | None
     columns = columns_of(sample)
     refuse_column_names(sample, columns.names)
     check_roles(columns, roles)
-    note = _looked_at(sample, columns, roles)
+    note = _check_columns(sample, roles)
     ident = columns.get_field_index(roles.event_id)
     if ident >= 0:  # as it is written: an id 007 is not 7
         columns = columns.set(ident, columns.field(ident).with_type(pa.string()))
@@ -59,28 +57,25 @@ def write_source(name: str, sample: Path, roles: Roles, project_dir: Path | None
     return {"wrote": [path]}
 
 
-def _looked_at(sample: Path, columns: pa.Schema, roles: Roles) -> str | None:
-    """A note on ids that are repeated in the file. Raises ProjectError where the column of the time holds no times, or
-    that of the id is none."""
-    import pyarrow as pa
+def _check_columns(sample: Path, roles: Roles) -> str | None:
+    """A note on repeated ids. Raises ProjectError if ingestion would refuse a value of the time column, or if most
+    values of the id column are repeated."""
+    from pipelines.sources.inference import count_values, first_that_is_no_time
 
-    from pipelines.sources.inference import first_texts, repeats_of
-
-    kind = columns.field(roles.event_time).type
-    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-        values = ", ".join(map(repr, first_texts(sample, roles.event_time))) or "nothing"
+    value = first_that_is_no_time(sample, roles.event_time)
+    if value is not None:
         raise ProjectError(
-            f"column '{roles.event_time}' cannot be the event time: it holds {values}",
+            f"column '{roles.event_time}' cannot be the event time: it holds {value}",
             hint="write times as 2026-01-05T09:30:00Z (ISO 8601; without a zone they are read as UTC)",
         )
-    rows, different = repeats_of(sample, roles.event_id)
-    if rows > 2 * different:
+    rows, distinct = count_values(sample, roles.event_id)
+    if rows > 2 * distinct:
         raise ProjectError(
-            f"column '{roles.event_id}' cannot be the id: {rows:,} rows have {different:,} different values",
-            hint="an id tells one event from all others; where it takes several columns, make one of them in the file",
+            f"column '{roles.event_id}' cannot be the id: {rows:,} rows have {distinct:,} distinct values",
+            hint="an id identifies one event; if it takes several columns, combine them into one in the file",
         )
-    if rows > different:
-        return f"note: {rows - different:,} of {rows:,} rows repeat an id; of rows with one id, one counts"
+    if rows > distinct:
+        return f"note: {rows - distinct:,} of {rows:,} rows repeat an id; of rows with one id, one counts"
     return None
 
 

@@ -5,7 +5,7 @@
 
     rows = trendlake.evaluate("falling.yaml", pq.read_table("trades.parquet"))
 
-A pattern is a file's path or a mapping of the same shape. What semantic versioning covers is in CHANGELOG.md.
+A pattern is a file's path or a mapping of the same shape.
 """
 
 from importlib.metadata import version

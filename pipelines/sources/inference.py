@@ -111,25 +111,30 @@ def columns_of(path: Path) -> pa.Schema:
     return pa.schema([(name, columns[name].type) for name in file.names if name in columns])
 
 
-def first_texts(path: Path, column: str) -> list[str]:
-    """The first values of a column, three at most, as text. Raises SourceFileError."""
-    first: list[str] = _texts(path, column).slice(0, 3).to_pylist()
-    return first
+def first_that_is_no_time(path: Path, column: str) -> str | None:
+    """The first value of a column that ingestion would not take for a time, as a message shows it; None where it takes
+    all. Raises SourceFileError."""
+    for cells in _cells(path, column):
+        try:
+            values_of(cells, MOMENT, USUAL)
+        except BadCellError as error:
+            return error.shown
+    return None
 
 
-def repeats_of(path: Path, column: str) -> tuple[int, int]:
-    """How many values a column of a file has, and how many different ones, NULL aside. Raises SourceFileError."""
-    values = _texts(path, column)
-    return len(values), pc.count_distinct(values).as_py()
+def count_values(path: Path, column: str) -> tuple[int, int]:
+    """How many values a column of a file has, and how many distinct ones, NULL aside. Raises SourceFileError."""
+    with unreadable(path):
+        texts = pa.chunked_array([cells.values.cast(pa.string()) for cells in _cells(path, column)], pa.string())
+    return len(texts) - texts.null_count, pc.count_distinct(texts).as_py()
 
 
-def _texts(path: Path, column: str) -> pa.ChunkedArray:
-    """The column's values as texts."""
+def _cells(path: Path, column: str) -> list[Cells]:
+    """The column's cells, by blocks of rows; all of them, as a half-read CSV file ends with an abort of Arrow's."""
     with unreadable(path):
         file = open_file(path)
         blocks = file.blocks(None) if isinstance(file, JsonLines) else file.blocks({column: ()})
-        found = [cells.values.cast(pa.string()) for _, block in blocks for cells in block.get(column, ())]
-    return pa.chunked_array(found, pa.string()).drop_null()
+        return [cells for _, block in blocks for cells in block.get(column, ())]
 
 
 def _holds(kind: pa.DataType, cells: Cells) -> bool:
