@@ -141,7 +141,7 @@ class TableHere:
                 for name in self.files
                 for batch in plain_batches(f"{self.folder}/{name}", schema, groups or all_groups, threads=True)
             )
-            return pa.Table.from_batches(held(found, most), schema)
+            return pa.Table.from_batches(at_most(found, most), schema)
 
     def feed(self, names: Sequence[str], after: int, most: int) -> pa.Table:
         """Columns `names` and `CHANGE` of what the versions `after` + 1 to this one have changed. Raises NotHereError
@@ -161,7 +161,7 @@ class TableHere:
                 for path, word in parts
                 for batch in plain_batches(path, schema, all_groups, constant=(CHANGE, word) if word else None)
             )
-            return pa.Table.from_batches(held(found, most), schema)
+            return pa.Table.from_batches(at_most(found, most), schema)
 
     def _changed(self, version: int) -> Iterator[tuple[str, str | None]]:
         """The files that tell what a commit has changed, and of each the `CHANGE` of all its rows, where no column of
@@ -324,12 +324,12 @@ def _groups_within(file: Any, name: str, values: pa.Array) -> Sequence[int]:
     return found
 
 
-def held(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:
+def at_most(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:
     """The batches. Raises NotHereError where they have more than `most` rows."""
-    found, rows = [], 0
+    batches_read, rows = [], 0
     for batch in batches:
         rows += batch.num_rows
         if rows > most:
             raise NotHereError(f"more than {most} rows")
-        found.append(batch)
-    return found
+        batches_read.append(batch)
+    return batches_read

@@ -73,12 +73,12 @@ def judge_flags(
 
 
 def judge_truth_values(
-    kept: Mapping[str, Any], rules: Sequence[Rule], suite_name: str, rows: int
+    truth: Mapping[str, Any], rules: Sequence[Rule], suite_name: str, rows: int
 ) -> list[dict[str, Any]]:  # fmt: skip
     """As `judge`, of `rows` rows in this process: of each rule that speaks of rows, by its name, which rows keep it
     (bool, length `rows`)."""
-    names = {f"rule {name}": f"rule_{number}" for number, name in enumerate(kept)}
-    columns = {f"rule_{number}": arrow(values) for number, values in enumerate(kept.values())}
+    names = {f"rule {name}": f"rule_{number}" for number, name in enumerate(truth)}
+    columns = {f"rule_{number}": arrow(values) for number, values in enumerate(truth.values())}
     return _here(pa.table({"row_there": repeated(True, rows), **columns}), rules, names, suite_name)
 
 

@@ -187,7 +187,7 @@ class _Writer:
         session = writing_session(self.spark, token, version)
         if found.corrections.num_rows:
             _merge(session, self.path, found, table, key, self.contract)
-        elif not self._appended_here(session, found.new, version):
+        elif not self._append_local(session, found.new, version):
             _append(session, self.path, typed(frame_of(session, found.new), self.contract))
         commit = own_commit(self.spark, self.path, token)
         taken = Taken(
@@ -195,7 +195,7 @@ class _Writer:
         )
         return taken, pa.concat_tables([found.new, found.corrections]), commit.version
 
-    def _appended_here(self, session: SparkSession, rows: pa.Table, version: int) -> bool:
+    def _append_local(self, session: SparkSession, rows: pa.Table, version: int) -> bool:
         """Whether the rows have been written in this process: few, to a table on this machine's disk, of which only the
         commit is Delta's. Raises CONFLICTS."""
         try:
@@ -204,15 +204,15 @@ class _Writer:
                 if not table.writable or rows.num_rows > ROWS:
                     raise NotHereError("many rows, or a table that asks more of who writes it")
                 mine = local_commit.shaped(rows, table.none().schema)
-                actions = [local_commit.added(table.folder, mine)] if mine.num_rows else []
+                actions = [local_commit.add_file(table.folder, mine)] if mine.num_rows else []
             metrics = {"numFiles": len(actions), "numOutputRows": mine.num_rows}
             with local_commit.active(self.spark, session) as java:
-                done = local_commit.commit_files(
+                committed_version = local_commit.commit_files(
                     self.spark, java, table, self.path, actions, "Write", metrics, (LINE, version + 1)
                 )
         except NotHereError:
             return False
-        if done is None:
+        if committed_version is None:
             raise OvertakenError
         return True
 

@@ -43,11 +43,12 @@ def judge_small(table: TableHere, contract: Contract, span: tuple[int, int]) -> 
         raise NotHereError("keys that may be repeated")
     with here():
         every = table.every([item.name for item in contract.columns], ROWS).combine_chunks()
-        kept = {rule.name: _kept(rule, every, contract) for rule in rules if rule.kind not in ("unique", "row_count")}
+        alone = [rule for rule in rules if rule.kind not in ("unique", "row_count")]
+        truth = {rule.name: _rows_keeping(rule, every, contract) for rule in alone}
         good = np.ones(every.num_rows, np.bool_)
         for rule in rules:
-            if rule.quarantines and rule.name in kept:
-                good &= kept[rule.name]
+            if rule.quarantines and rule.name in truth:
+                good &= truth[rule.name]
         time = every[contract.event_time].combine_chunks()
         asked = numbers(inside(every, contract.event_time, [span]).combine_chunks()) | ~valid(time)
         if not good[asked].all():
@@ -57,16 +58,16 @@ def judge_small(table: TableHere, contract: Contract, span: tuple[int, int]) -> 
                 raise NotHereError("a key is repeated")
         times = time.filter(arrow(good)).cast(pa.int64())
     count = int(asked.sum())
-    truth = {name: values[asked] for name, values in kept.items()}
+    truth = {name: rows[asked] for name, rows in truth.items()}
     truth |= {rule.name: np.ones(count, np.bool_) for rule in rules if rule.kind == "unique"}
     return Judged(count, judge_truth_values(truth, rules, contract.name, count), times)
 
 
-def _kept(rule: Rule, rows: pa.Table, contract: Contract) -> Array:
-    kept = kept_rows(rule, rows, contract)
-    if kept is None:
+def _rows_keeping(rule: Rule, rows: pa.Table, contract: Contract) -> Array:
+    truth = kept_rows(rule, rows, contract)
+    if truth is None:
         raise NotHereError(f"a rule that Spark judges: {rule.name}")
-    return kept
+    return truth
 
 
 def _repeats(rule: Rule, rows: pa.Table, asked: Array) -> bool:
@@ -75,5 +76,5 @@ def _repeats(rule: Rule, rows: pa.Table, asked: Array) -> bool:
     if len(rule.columns) == 1:  # a single column's NULL is no key
         there = valid(rows[rule.columns[0]].combine_chunks())
         codes, asked = codes[there], asked[there]
-    found, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
-    return bool(len(found) and (counts[places][asked] > 1).any())
+    distinct, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    return bool(len(distinct) and (counts[places][asked] > 1).any())

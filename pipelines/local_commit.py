@@ -30,21 +30,21 @@ TEXT = 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def added(folder: Path, rows: pa.Table) -> Action:
+def add_file(folder: Path, rows: pa.Table) -> Action:
     """The file that `rows` become, as an action."""
     name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
     about = {"modificationTime": _now(), "dataChange": True, "stats": json.dumps(statistics(rows))}
     return {"add": write_file(folder, name, rows) | about}
 
 
-def removed(folder: Path, name: str) -> Action:
+def remove_file(folder: Path, name: str) -> Action:
     """The file `name` that is no longer the table's, as an action."""
     size = (folder / name).stat().st_size
     about = {"path": name, "deletionTimestamp": _now(), "dataChange": True, "extendedFileMetadata": True}
     return {"remove": about | {"partitionValues": {}, "size": size}}
 
 
-def changed(folder: Path, changes: pa.Table) -> Action:
+def add_change_file(folder: Path, changes: pa.Table) -> Action:
     """The file that tells the change feed `changes`, as an action."""
     (folder / "_change_data").mkdir(exist_ok=True)
     name = f"_change_data/cdc-00000-{uuid.uuid4()}-c000.snappy.parquet"
@@ -62,13 +62,13 @@ def write_file(folder: Path, name: str, rows: pa.Table) -> Action:
 def statistics(rows: pa.Table) -> dict[str, Any]:
     """Delta's "Per-file Statistics" of columns of times, whole numbers and short texts: others are looked for in the
     file, whatever is asked. Times are whole milliseconds, the last one rounded up."""
-    told: dict[str, Any] = {"numRecords": rows.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
+    stats: dict[str, Any] = {"numRecords": rows.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
     for name in rows.column_names:
         ends = _ends(rows[name])
         if ends is not None:
-            told["nullCount"][name] = rows[name].null_count
-            told["minValues"][name], told["maxValues"][name] = ends
-    return told
+            stats["nullCount"][name] = rows[name].null_count
+            stats["minValues"][name], stats["maxValues"][name] = ends
+    return stats
 
 
 def _ends(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
@@ -124,28 +124,28 @@ def commit_files(
         sql_metrics = java("org.apache.spark.sql.execution.metric.SQLMetrics")
         action_of = java("org.apache.spark.sql.delta.actions.Action").fromJson
         array_list = java("java.util.ArrayList")
-        counted, told, nothing = java("java.util.HashMap")(), array_list(), array_list()
+        java_metrics, java_actions, nothing = java("java.util.HashMap")(), array_list(), array_list()
         for key, value in metrics.items():
-            counted[key] = sql_metrics.createMetric(session.sparkContext(), key)
-            counted[key].set(value)
-        reached = {"txn": {"appId": application, "version": number, "lastUpdated": _now()}}
-        for action in (*actions, reached):
-            told.add(action_of(json.dumps(action)))
+            java_metrics[key] = sql_metrics.createMetric(session.sparkContext(), key)
+            java_metrics[key].set(value)
+        set_transaction = {"txn": {"appId": application, "version": number, "lastUpdated": _now()}}
+        for action in (*actions, set_transaction):
+            java_actions.add(action_of(json.dumps(action)))
         none, no_rules = java("scala.Option").empty(), to_scala.toSeq(nothing)
-        made = java(f"org.apache.spark.sql.delta.DeltaOperations${operation}")
-        mode = java("org.apache.spark.sql.SaveMode")
+        operation_class = java(f"org.apache.spark.sql.delta.DeltaOperations${operation}")
         if operation == "Merge":
-            described = made(none, none, none, none, no_rules, no_rules, no_rules)
+            about = operation_class(none, none, none, none, no_rules, no_rules, no_rules)
         else:
-            described = made(mode.Append, none, none, none, none, none, none, none, none)
+            mode = java("org.apache.spark.sql.SaveMode").Append
+            about = operation_class(mode, none, none, none, none, none, none, none, none)
         transaction = java(DELTA_LOG).forTable(session, path).startTransaction()
     if transaction.readVersion() != table.version or table.last_transaction(application) >= number:
         return None
     # What `txnVersion` notes, without its answer, for which Delta replays the whole log in a job of its own.
     getattr(transaction.readTxn(), "$plus$eq")(application)
     transaction.readWholeTable()
-    transaction.registerSQLMetrics(session, to_scala.toScalaMap(counted))
-    return int(transaction.commit(to_scala.toSeq(told), described))
+    transaction.registerSQLMetrics(session, to_scala.toScalaMap(java_metrics))
+    return int(transaction.commit(to_scala.toSeq(java_actions), about))
 
 
 @contextmanager

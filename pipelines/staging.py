@@ -23,7 +23,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from cep_core import AnyPlan
 from cep_core.buffers import arrow, numbers, repeated
-from pipelines.delta_here import NotHereError, all_groups, held, here
+from pipelines.delta_here import NotHereError, all_groups, at_most, here
 from pipelines.files import plain_batches
 from pipelines.steps.run import Run
 from pipelines.stretches import hash_column, hashes
@@ -151,7 +151,7 @@ def staged_here(run: Run, number: int, most: int) -> pa.Table:
         schema = pa.schema([*run.plan.result_schema, *_origin_schema()])
         files = [file for file in sorted(folder.glob("*.parquet")) if not file.name.startswith((HIDDEN, "."))]
         batches = (batch for file in files for batch in plain_batches(str(file), schema, all_groups, threads=True))
-        return pa.Table.from_batches(held(batches, most), schema)
+        return pa.Table.from_batches(at_most(batches, most), schema)
 
 
 def _origin_schema() -> pa.Schema:

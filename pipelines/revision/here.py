@@ -24,7 +24,7 @@ from cep_core.errors import TrendlakeError
 from pipelines import quarantine as q
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule, unique_rules
-from pipelines.delta_here import CHANGE, NotHereError, TableHere, here, table_here
+from pipelines.delta_here import CHANGE, ROWS, NotHereError, TableHere, here, table_here
 from pipelines.frames import frame_of
 from pipelines.local_commit import shaped
 from pipelines.local_verdicts import judge_local
@@ -39,8 +39,6 @@ from pipelines.staging import with_origin
 from pipelines.steps.run import Run
 
 Array = Any
-ROWS = 250_000
-"""Changed rows, events, and rows of results that are held here: few beside what a worker may hold."""
 KEYS = 20_000_000
 """Rows of a source among whose keys those that came are looked for."""
 NET = "__trendlake_net"

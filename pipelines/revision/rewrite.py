@@ -100,10 +100,10 @@ class Rewrite:
                 kept = ~mine
                 kept[mine] = ~gone
                 parts.append(whole.filter(arrow(kept)))
-                removed.append(local_commit.removed(table.folder, file))
+                removed.append(local_commit.remove_file(table.folder, file))
         rows = pa.concat_tables(parts)
-        come = [local_commit.added(table.folder, rows)] if rows.num_rows else []
-        return [*removed, *come, *([local_commit.changed(table.folder, self.told.feed())] if removed else [])]
+        come = [local_commit.add_file(table.folder, rows)] if rows.num_rows else []
+        return [*removed, *come, *([local_commit.add_change_file(table.folder, self.told.feed())] if removed else [])]
 
 
 def committed(rewrite: Rewrite, actions: Sequence[Action], token: str) -> Commit | None:

@@ -138,9 +138,9 @@ def files_of(run: Run, checked: Mapping[str, Any]) -> Files | None:
     made = run.contract.made_id and run.plan.schema.event_id in run.plan.columns
     if made or checked.get("rows_quarantined") != 0:
         return None
-    found = _paths(run, checked)
+    files = _paths(run, checked)
     span = Span(run.contract.event_time, *run.span)
-    return None if found is None else plain_files(run.spark, *found, run.plan, span, run.contract.constant_type)
+    return None if files is None else plain_files(run.spark, *files, run.plan, span, run.contract.constant_type)
 
 
 def _paths(run: Run, checked: Mapping[str, Any]) -> tuple[tuple[str, ...], StructType] | None:

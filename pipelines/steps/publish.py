@@ -120,8 +120,9 @@ def _commit(
             raise OvertakenError
         return commit
     in_line(spark, run.name, token)
-    rows = staged.where(_in(sf.col(quoted(owner)), low, high)) if withheld else staged
-    if ledger.empty or _nothing_there(spark, path, (owner, low, high)):
+    in_windows = _in(sf.col(quoted(owner)), low, high)
+    rows = staged.where(in_windows) if withheld else staged
+    if ledger.empty or spark.read.format("delta").load(path).where(in_windows).isEmpty():
         _append(spark, path, rows)
     else:
         _merge(run, spark, path, rows, (owner, low, high))
@@ -146,18 +147,6 @@ def _commit_here(run: Run, path: str, staged: int, owned: tuple[str, int, int], 
         rewrite = Rewrite(run, run.plan, there, differing(old, mine, run.plan.key))
         actions = rewrite.written()
     return committed(rewrite, actions, token)
-
-
-def _nothing_there(spark: SparkSession, path: str, owned: tuple[str, int, int]) -> bool:
-    """Whether the results hold no row of the windows."""
-    owner, low, high = owned
-    try:
-        table = table_here(spark, path)
-        if table.row_count is not None and table.row_count <= ROWS:
-            return not table.rows([owner], owner, [(low, high)], ROWS).num_rows
-    except NotHereError:
-        pass
-    return bool(spark.read.format("delta").load(path).where(_in(sf.col(quoted(owner)), low, high)).isEmpty())
 
 
 def _append(spark: SparkSession, path: str, rows: DataFrame) -> None:

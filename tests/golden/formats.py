@@ -47,12 +47,12 @@ def plans() -> dict[str, Any]:
     """The plan of each pattern that the project ships, by its file."""
     project = find_project(ROOT)
     files = sorted([*ROOT.glob("examples/*/*.yaml"), *ROOT.glob("conf/patterns/*.yaml")])
-    found = {}
+    by_file = {}
     for file in files:
         pattern = load_pattern(file)
         contract = source_contract(project, str(pattern.source), (pattern.name,))
-        found[str(file.relative_to(ROOT))] = compile_plan(pattern, contract.event_schema())
-    return found
+        by_file[str(file.relative_to(ROOT))] = compile_plan(pattern, contract.event_schema())
+    return by_file
 
 
 def plan_hashes() -> dict[str, str]:
@@ -65,11 +65,11 @@ def result_columns() -> dict[str, list[str]]:
 
 def error_codes() -> list[str]:
     """Of every mistake that a user can make."""
-    found = set[str]()
+    codes = set[str]()
     for name in ("cep_core.errors", "pipelines.errors"):
         kinds = [item for item in vars(importlib.import_module(name)).values() if isinstance(item, type)]
-        found |= {kind.code for kind in kinds if issubclass(kind, TrendlakeError)}
-    return sorted(found)
+        codes |= {kind.code for kind in kinds if issubclass(kind, TrendlakeError)}
+    return sorted(codes)
 
 
 if __name__ == "__main__":

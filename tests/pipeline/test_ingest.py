@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +12,7 @@ import pytest
 
 from pipelines import ingest as ingestion
 from pipelines.commits import known_commits
+from pipelines.contract import load_contract
 from pipelines.delta_here import ROWS
 from pipelines.errors import SourceSchemaError
 from pipelines.ingest import ingest
@@ -115,3 +117,73 @@ def test_written_here_and_by_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch) 
         left.append((told, rows, extent, [(item["check"], item["observed"]) for item in record.checks]))
         assert lake.spark.read.format("delta").load(path).where("event_time < '2000-01-01'").count() == 1
     assert left[0] == left[1]
+
+
+ODD_CONTRACT = """\
+apiVersion: v3.1.0
+kind: DataContract
+id: source-odd
+version: 1.0.0
+name: odd
+status: draft
+schema:
+  - name: odd
+    physicalType: table
+    customProperties: [{property: eventType, value: Odd}]
+    properties:
+      - name: id
+        logicalType: integer
+        physicalType: bigint
+        required: true
+        unique: true
+        primaryKey: true
+        primaryKeyPosition: 1
+        customProperties: [{property: eventRole, value: event_id}]
+      - {name: at, logicalType: timestamp, required: true, customProperties: [{property: eventRole, value: event_time}]}
+      - {name: day, logicalType: date}
+      - {name: moment, logicalType: timestamp}
+      - {name: small, logicalType: integer, physicalType: tinyint}
+      - {name: short, logicalType: integer, physicalType: smallint}
+      - {name: single, logicalType: number, physicalType: float}
+      - {name: amount, logicalType: number, physicalType: "decimal(9,2)"}
+      - {name: large, logicalType: number, physicalType: "decimal(38,10)"}
+      - {name: flag, logicalType: boolean}
+      - {name: text, logicalType: string}
+slaProperties: [{property: latency, value: 1, unit: d}]
+"""
+ODD_SCHEMA = pa.schema(
+    [("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("day", pa.date32()), ("moment", pa.timestamp("us", "UTC")),
+     ("small", pa.int8()), ("short", pa.int16()), ("single", pa.float32()), ("amount", pa.decimal128(9, 2)),
+     ("large", pa.decimal128(38, 10)), ("flag", pa.bool_()), ("text", pa.string())]
+)  # fmt: skip
+
+
+@pytest.mark.spark
+def test_values_of_all_ages_and_types_are_written_as_by_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days and moments before the Gregorian calendar, after 2262, of the last year; ends of types; NaN, -0.0."""
+    folder = lake.project.state / "odd"
+    folder.mkdir(parents=True)
+    (folder / "odd.yaml").write_text(ODD_CONTRACT)
+    contract = load_contract(folder / "odd.yaml")
+    ages = [datetime(year, 1, 1, microsecond=1, tzinfo=UTC) for year in (1, 1500, 1582, 1900, 1969, 2262, 2263, 9999)]
+    rows = [
+        {"id": n, "at": at, "day": at.date(), "moment": at, "small": (-1) ** n * 127, "short": -32768, "single": 0.1,
+         "amount": Decimal("-9999999.99"), "large": Decimal("1e27"), "flag": bool(n % 2), "text": "x" * 40}
+        for n, at in enumerate(ages)
+    ]  # fmt: skip
+    rows.append(dict.fromkeys(rows[0]) | {"id": 98, "at": ages[4], "single": float("nan")})
+    rows.append(dict.fromkeys(rows[0]) | {"id": 99, "at": ages[4], "single": -0.0, "text": ""})
+    read_back = []
+    for limit in (ROWS, -1):
+        monkeypatch.setattr(ingestion, "ROWS", limit)
+        warehouse = replace(lake.warehouse, root=f"{lake.warehouse.root}/{limit}")
+        delivery = pa.Table.from_pylist(rows, ODD_SCHEMA)
+        ingest(lake.spark, warehouse, contract, [delivery], feed="f", run_id="r")
+        table = lake.spark.read.format("delta").load(warehouse.source("odd"))
+        as_text = table.orderBy("id").selectExpr(*(f"CAST({name} AS string) AS {name}" for name in ODD_SCHEMA.names))
+        old = table.where("day < DATE '1600-01-01' AND moment < TIMESTAMP '1600-01-01' AND small = 127").count()
+        read_back.append((as_text.toArrow().to_pylist(), old, table.where("text = ''").count()))
+    assert read_back[0] == read_back[1]
+    texts, old, empty = read_back[0]
+    assert [row["day"] for row in texts[:2]] == ["0001-01-01", "1500-01-01"]
+    assert (len(texts), old, empty, texts[9]["single"]) == (10, 2, 1, "-0.0")

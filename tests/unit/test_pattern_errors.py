@@ -192,7 +192,7 @@ def test_a_name_that_no_table_can_have(tmp_path: Path) -> None:
 def test_mistakes_that_follow_from_another_are_not_told(tmp_path: Path) -> None:
     """A part that is refused has its variables all the same."""
     text = GOOD.replace("pattern: Stock S+", "kind: matches\npattern: SEQ(Stock S{3}, Halt h)")
-    text = text.replace("S.price > NEXT(S).price", "S.price > 3").replace("return:\n  trends: COUNT(*)\n", "")
+    text = text.replace("S.price > NEXT(S).price", "S.price > 3").replace("trends: COUNT(*)", "sum: SUM(S.price)")
     (error,) = told(tmp_path, text)
     assert "of the operators only + stands here" in error
 
