@@ -1,6 +1,6 @@
 """The judgement of `check_source` on a small table, in this process: the rows of a run's windows all keep the contract.
 
-Spark plans a dozen jobs for it, which take seconds, however few the rows. What is said here is what the jobs would say;
+Spark plans several jobs for it, which take seconds, however few the rows. What is said here is what the jobs would say;
 where a row breaks a rule, a key may be repeated, or a rule is Spark's alone to judge, `NotHereError` leaves it to them.
 """
 
