@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from bench.measured import Measured, best, plan_of
 from cep_core import run_plan
-from cep_core.afa.trace import stored
+from cep_core.automaton.run.trace import stored
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TICKS = 100_000

@@ -13,7 +13,7 @@ import pyarrow as pa
 from bench.greta import falling_prices
 from bench.measured import Measured, best, plan_of, show
 from cep_core import run_plan
-from cep_core.kernels.scaled import RADIX
+from cep_core.trends.kernels.scaled import RADIX
 
 FALLING = {
     "pattern": "S+",

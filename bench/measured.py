@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cep_core import AnyPlan, compile_plan, load_pattern
-from cep_core.schema import schema_of
+from cep_core.events.schema import schema_of
 
 
 @dataclass(frozen=True)

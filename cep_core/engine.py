@@ -9,28 +9,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core import plan as trends
-from cep_core.afa import plan as automaton
-from cep_core.afa.check import compile_automaton
-from cep_core.afa.explain import explain_automaton
-from cep_core.afa.run import run_automaton
-from cep_core.compiled import AnyPlan
+from cep_core.automaton.compile import plan as automaton
+from cep_core.automaton.compile.check import compile_automaton
+from cep_core.automaton.diagram import draw as draw_automaton
+from cep_core.automaton.explain import explain_automaton
+from cep_core.automaton.run.run import run_automaton
 from cep_core.drawing import Drawing, svg
-from cep_core.drawing.afa import draw as draw_automaton
-from cep_core.drawing.matches import draw as draw_matches
-from cep_core.drawing.trends import draw as draw_trends
 from cep_core.errors import NotSupportedError, PatternErrors
-from cep_core.evaluate import run_plan as run_trends
-from cep_core.expect import type_mistakes
-from cep_core.explain import explain as explain_trends
-from cep_core.matches import plan as matches
-from cep_core.matches.check import compile_matches
+from cep_core.events.schema import EventSchema, schema_of
+from cep_core.load import read_pattern
+from cep_core.matches.compile import plan as matches
+from cep_core.matches.compile.check import compile_matches
+from cep_core.matches.diagram import draw as draw_matches
 from cep_core.matches.explain import explain_matches
-from cep_core.matches.run import run_matches
-from cep_core.model import Pattern
-from cep_core.plan import compile_plan as compile_trends
-from cep_core.reading import read_pattern
-from cep_core.schema import EventSchema, schema_of
+from cep_core.matches.run.run import run_matches
+from cep_core.patterns.expectations import type_mistakes
+from cep_core.patterns.model import Pattern
+from cep_core.plan import AnyPlan
+from cep_core.trends.compile import plan as trends
+from cep_core.trends.compile.plan import compile_plan as compile_trends
+from cep_core.trends.diagram import draw as draw_trends
+from cep_core.trends.explain import explain as explain_trends
+from cep_core.trends.run.run import run_plan as run_trends
 
 
 @dataclass(frozen=True)

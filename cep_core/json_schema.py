@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cep_core.reading import SHAPES
+from cep_core.load import SHAPES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

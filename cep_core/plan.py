@@ -1,315 +1,74 @@
-"""The compiled plan of kind trends: frozen data, printable, comparable, picklable; its hash names a result's origin."""
+"""What a compiled plan of any kind offers to those who run it: the pipelines know no more than this."""
 
 from __future__ import annotations
 
-import re
-import warnings as python_warnings
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import ClassVar
+from typing import Protocol
 
 import pyarrow as pa
 
-from cep_core import syntax as s
-from cep_core.automaton import Automaton, implied, intersect
-from cep_core.check import CheckedMeasure, CheckedQuery, check
-from cep_core.errors import BadConditionError, BadPatternError, NotSupportedError, PatternErrors, PatternWarning
-from cep_core.fingerprint import fingerprint
-from cep_core.glushkov import build
-from cep_core.model import Selection, TrendsPattern
-from cep_core.pairs import PairPredicate, pair_predicate
-from cep_core.programs import compile_program
-from cep_core.schema import EventSchema
-from cep_core.typing_rules import ExpressionError
-from cep_core.values import FLOAT64_DIGITS
-from cep_core.windows import Windows
-
-LANGUAGE_VERSION = 1
-"""Part of the hash: raised when the meaning of a pattern that stays the same changes."""
-
-ENGINE_VERSION = 3
-"""Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
-record it (docs/adr/0012-versions-of-results.md)."""
-
-COUNT_TYPE = pa.decimal128(38, 0)
-TIME_TYPE = pa.timestamp("us", tz="UTC")
-_DECIMAL = re.compile(r"\s*(?:decimal|numeric)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\s*")
+from cep_core.events.schema import EventSchema
+from cep_core.events.windows import Windows
 
 
-@dataclass(frozen=True)
-class Plan:
-    """One pattern of kind trends, ready to run; an `AnyPlan`. `automata`: one; or, for `P AND Q`, those of P, of Q and
-    of both."""
+class AnyPlan(Protocol):
+    """Frozen, picklable, comparable. Run it with `run_plan`, print it with `explain`."""
 
-    kind: ClassVar[str] = "trends"
-    engine_version: ClassVar[int] = ENGINE_VERSION
+    @property
+    def kind(self) -> str:
+        """trends | matches | ..."""
 
-    automata: tuple[Automaton, ...]
-    guards: tuple[Automaton, ...]
-    """What each NOT rules out, by guard index; a guard's gaps name guards of smaller index."""
-    types: tuple[tuple[str, str], ...]
-    local: tuple[tuple[str, s.Expr], ...]
-    pairs: tuple[PairPredicate, ...]
-    """For each (V, W) that may be adjacent and has conditions."""
-    never: bool
-    shared: tuple[str, ...]
-    """Attributes on which all events agree, those of NOT included."""
-    scoped: tuple[tuple[str, frozenset[str]], ...]
-    """(attribute, variables whose events agree on it)."""
-    measures: tuple[CheckedMeasure, ...]
-    group_by: tuple[str, ...]
-    windows: Windows
-    select: Selection
-    empty_windows: bool
-    schema: EventSchema
-    warnings: tuple[str, ...] = ()
-    implied: tuple[str, ...] = ()
-    """Group columns no equivalence names: they part trends, but not the stream of `partition_contiguous`."""
+    @property
+    def schema(self) -> EventSchema:
+        """The source the plan was compiled against."""
 
-    @cached_property
+    @property
     def hash(self) -> str:
         """16 hex digits: changes exactly when something changes that results depend on."""
-        first = tuple(implied(automaton) for automaton in self.automata[:2])
-        bare = replace(
-            self,
-            automata=first if len(first) == 1 else (*first, intersect(*first)),
-            warnings=(),
-            schema=EventSchema(
-                {name: kind for name, kind in self.schema.columns if name in self.columns},
-                self.schema.event_id, self.schema.event_time, self.schema.event_type, self.schema.sequence,
-            ),
-        )  # fmt: skip
-        return fingerprint(bare, LANGUAGE_VERSION)
 
     @property
-    def variables(self) -> tuple[str, ...]:
-        return tuple(variable for variable, _ in self.types)
+    def engine_version(self) -> int:
+        """The version of the engine of this kind: raised when the results of a plan that stays the same change."""
 
     @property
-    def positive(self) -> tuple[str, ...]:
-        """Variables whose events are part of trends."""
-        return tuple(dict.fromkeys(v for automaton in self.automata for v in automaton.variables))
-
-    @property
-    def window_by_window(self) -> bool:
-        """Whether a NOT begins or ends with a NOT (an optional part beside it may be absent): what it rules out then
-        depends on the window, and windows cannot share it."""
-        return any(t.gap.holds or t.gap.fails for guard in self.guards for t in guard.starts) or any(
-            option for guard in self.guards for state in guard.states for option in state.accepts
-        )
-
-    @property
-    def whole_stream(self) -> bool:
-        """Whether events of no variable matter too."""
-        return self.select in ("contiguous", "partition_contiguous")
-
-    @property
-    def event_types(self) -> tuple[str, ...] | None:
-        """Types that matter, in order; None: every event does."""
-        if self.whole_stream or self.empty_windows:
-            return None
-        return tuple(dict.fromkeys(kind for _, kind in self.types))
+    def warnings(self) -> tuple[str, ...]:
+        """Conditions without effect, as they are shown."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Source columns to read."""
-        names = [self.schema.event_time, self.schema.event_type]
-        if self.whole_stream:
-            names.append(self.schema.sequence or self.schema.event_id)
-        names += [*self.shared, *(name for name, _ in self.scoped), *self.group_by]
-        names += [m.attribute for m in self.measures if m.attribute is not None]
-        for _, condition in self.local:
-            names += [attribute.name for attribute in s.attributes(condition)]
-        for pair in self.pairs:
-            for node in (*(x for split in pair.splits for x in (split.earlier, split.later)), *pair.mixed):
-                names += [attribute.name for attribute in s.attributes(node)]
-        return tuple(dict.fromkeys(names))
+
+    @property
+    def event_types(self) -> tuple[str, ...] | None:
+        """Types that matter; None: every event does."""
 
     @property
     def shard_key(self) -> tuple[str, ...]:
-        """Events that differ on these never meet in a trend, nor does one end another's gap; () when all may."""
-        if self.select == "contiguous":
-            return ()
-        if self.select == "partition_contiguous":
-            return tuple(name for name in self.shared if name not in self.implied)
-        return self.shared
+        """Events that differ on these never meet; () when all may."""
 
     @property
     def unit_key(self) -> tuple[str, ...]:
-        """The part of `shard_key` that a result row shows: events that differ on it share no row."""
-        return tuple(name for name in self.group_by if name in self.shard_key)
+        """Columns by which the work may be cut: events that differ on them share no result row."""
+
+    @property
+    def windows(self) -> Windows:
+        """The units of work in time: the rows of window j depend on the events in [start(j), end(j)) only, and a run of
+        an interval computes the windows that end in it."""
 
     @property
     def key(self) -> tuple[str, ...]:
-        """A row is a group and a window."""
-        return (*self.group_by, "window_start")
-
-    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
-        return ((windows, self.hash),)
-
-    def owned(self, windows: range) -> tuple[str, int, int]:
-        """Rows of `windows` (not empty) are those with a `window_start` among theirs."""
-        return "window_start", self.windows.start(windows[0]), self.windows.start(windows[-1]) + 1
-
-    @property
-    def waits(self) -> bool:
-        return False
+        """Result columns that tell rows apart."""
 
     @property
     def result_schema(self) -> pa.Schema:
-        """Group columns, window_start, window_end, measures with their _log10 companions."""
-        families = dict(self.schema.columns)
-        fields = [pa.field(name, key_type(families[name])) for name in self.group_by]
-        fields += [pa.field("window_start", TIME_TYPE), pa.field("window_end", TIME_TYPE)]
-        for measure in self.measures:
-            if measure.function == "count":
-                fields.append(pa.field(measure.name, COUNT_TYPE))
-                fields.append(pa.field(f"{measure.name}_log10", pa.float64()))
-            elif measure.function == "sum":
-                fields.append(pa.field(measure.name, pa.float64()))
-                fields.append(pa.field(f"{measure.name}_log10", pa.float64()))
-            elif measure.function == "avg":
-                fields.append(pa.field(measure.name, pa.float64()))
-            else:
-                fields.append(pa.field(measure.name, arrow_type(families[str(measure.attribute)])))
-        return pa.schema(fields)
+        """Columns of the results."""
 
-    def pair(self, earlier: str, later: str) -> PairPredicate:
-        """The conditions on an adjacent (earlier, later) pair."""
-        for pair in self.pairs:
-            if (pair.earlier, pair.later) == (earlier, later):
-                return pair
-        return PairPredicate(earlier, later)
+    @property
+    def waits(self) -> bool:
+        """Whether rows depend on how far time is known to have come: the `watermark` of `run_plan`."""
 
+    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
+        """`windows` (not empty) in order, cut so that each part's results are known by one hash: they change only where
+        it changes. `hash` for all of them, where a plan is the same at all times."""
 
-def key_type(type_name: str) -> pa.DataType:
-    """The Arrow type in which results carry a column that tells rows or events apart: `arrow_type`, but decimals that
-    float64 does not tell apart stay what they are."""
-    digits = _DECIMAL.fullmatch(type_name.lower())
-    if digits is not None and int(digits[1]) > FLOAT64_DIGITS:
-        return pa.decimal128(int(digits[1]), int(digits[2] or 0))
-    return arrow_type(type_name)
-
-
-def arrow_type(type_name: str) -> pa.DataType:
-    """The Arrow type of a column of a Spark or ODCS type name, as results carry it."""
-    from cep_core.schema import family
-
-    return {
-        "int": pa.int64(),
-        "double": pa.float64(),
-        "string": pa.string(),
-        "boolean": pa.bool_(),
-        "timestamp": TIME_TYPE,
-        "date": pa.date32(),
-    }.get(family(type_name), pa.string())
-
-
-def compile_plan(pattern: TrendsPattern, schema: EventSchema) -> Plan:
-    """Check `pattern` against `schema` and compile it.
-
-    Raises PatternErrors with all mistakes; conditions without effect become `Plan.warnings` and a PatternWarning.
-    """
-    checked = check(pattern, schema)
-    compiler = _Compiler()
-    try:
-        parts = checked.node.parts if isinstance(checked.node, s.And) else (checked.node,)
-        next_match = pattern.select == "skip_till_next_match"
-        automata = tuple(build(part, compiler.guard, next_match) for part in parts)
-    except BadPatternError as error:
-        error.place = pattern.document.place(("pattern",))
-        raise PatternErrors([error]) from None
-    if len(automata) == 2:
-        automata = (*automata, intersect(automata[0], automata[1]))
-    pairs, warnings = _pairs(pattern, checked, (*automata, *compiler.automata))
-    # asked of every variable is asked of every event; but `partition_contiguous` parts the whole stream
-    everyone = frozenset(v for v, _ in checked.types) if pattern.select != "partition_contiguous" else frozenset()
-    named = {name for text in pattern.where for name in _named(text)}
-    plan = Plan(
-        automata=automata,
-        guards=tuple(compiler.automata),
-        types=checked.types,
-        local=checked.local,
-        pairs=pairs,
-        never=checked.never,
-        shared=tuple(dict.fromkeys(e.name for e in checked.equivalence if e.scope in (None, everyone))),
-        scoped=tuple((e.name, e.scope) for e in checked.equivalence if e.scope not in (None, everyone)),
-        measures=checked.measures,
-        group_by=pattern.group_by,
-        windows=Windows(pattern.within, pattern.slide or pattern.within, pattern.origin),
-        select=pattern.select,
-        empty_windows=pattern.empty_windows,
-        schema=schema,
-        warnings=warnings,
-        implied=tuple(name for name in pattern.group_by if name not in named),
-    )
-    _supported(pattern, plan)
-    for warning in warnings:
-        python_warnings.warn(warning, PatternWarning, stacklevel=2)
-    return plan
-
-
-class _Compiler:
-    """Numbers the NOTs: equal ones share a guard, inner ones come first."""
-
-    def __init__(self) -> None:
-        self.index: dict[s.PatternNode, int] = {}
-        self.automata: list[Automaton] = []
-
-    def guard(self, node: s.Not) -> int:
-        if node.body not in self.index:
-            automaton = build(node.body, self.guard)
-            self.index[node.body] = len(self.automata)
-            self.automata.append(automaton)
-        return self.index[node.body]
-
-
-def _named(text: str) -> list[str]:
-    from cep_core.parse import parse_condition
-
-    condition = parse_condition(text)
-    return [name for _, name, _ in condition.entries] if isinstance(condition, s.Equivalence) else []
-
-
-def _pairs(
-    pattern: TrendsPattern, checked: CheckedQuery, automata: tuple[Automaton, ...]
-) -> tuple[tuple[PairPredicate, ...], tuple[str, ...]]:
-    follows = {pair for automaton in automata for pair in automaton.follows}
-    conditions: dict[tuple[str, str], list[s.Expr]] = {}
-    warnings = []
-    for (earlier, later, condition), index in zip(checked.adjacent, checked.adjacent_paths, strict=True):
-        if (earlier, later) in follows:
-            conditions.setdefault((earlier, later), []).append(condition)
-        else:
-            error = BadConditionError(
-                f"no effect: the pattern never makes {later} follow {earlier} directly",
-                place=pattern.document.place(
-                    ("where", index), offset=condition.span[0], width=condition.span[1] - condition.span[0]
-                ),
-            )
-            warnings.append(str(error))
-    pairs = tuple(pair_predicate(v, w, tuple(found)) for (v, w), found in conditions.items())
-    return pairs, tuple(warnings)
-
-
-def _supported(pattern: TrendsPattern, plan: Plan) -> None:
-    """Refuse, by name, what the kernels do not do yet: never answer with a guess."""
-    for name, scope in plan.scoped:
-        if name in plan.group_by and not set(plan.positive) <= scope:
-            place = pattern.document.place(("group_by", plan.group_by.index(name)))
-            message = f"not all events of a trend agree on '{name}': a condition asks it of some variables only"
-            raise PatternErrors(
-                [BadConditionError(message, place=place, hint=f"add [{name}] to where, or do not group by it")]
-            )
-    families = plan.schema.families
-    for pair in plan.pairs:
-        for condition in pair.mixed:
-            try:
-                compile_program(condition, lambda attribute: families[attribute.name])
-            except ExpressionError as error:
-                error.cause.place = pattern.document.place(("where",))
-                raise PatternErrors([error.cause]) from None
-    if len(plan.variables) > 63:
-        raise PatternErrors([NotSupportedError("more than 63 variables", place=pattern.document.place(("pattern",)))])
-    if len(plan.guards) > 63:
-        raise PatternErrors([NotSupportedError("more than 63 NOTs", place=pattern.document.place(("pattern",)))])
+    def owned(self, windows: range) -> tuple[str, int, int]:
+        """(column, low, high): the rows of `windows` (not empty) are those with low <= column < high, microseconds."""

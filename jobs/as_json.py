@@ -34,7 +34,7 @@ def of_error(error: TrendlakeError) -> dict[str, Any]:
 
 def of_record(record: Record) -> dict[str, Any]:
     """What a stage has written down, under the names that `trendlake runs --json` has for it."""
-    from cep_core.windows import moment
+    from cep_core.events.windows import moment
 
     told = dataclasses.asdict(record)
     told["status"] = "succeeded" if told.pop("succeeded") else "failed"

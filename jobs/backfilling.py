@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cep_core.errors import TextError, TrendlakeError
-from cep_core.parse import parse_duration
+from cep_core.language.parse import parse_duration
 from jobs.as_json import of_record
 from jobs.running import Place, changed
 from jobs.times import micros_of
@@ -62,7 +62,7 @@ def run_stale(
     """Of each pattern the windows whose rows older versions of the code got wrong, or may have: a document that names
     them, and unless `dry_run` those of their chunks. A pattern with a mistake does not stop the others; the first such
     mistake is raised in the end."""
-    from cep_core.windows import moment
+    from cep_core.events.windows import moment
     from pipelines.backfill import stale_chunks
     from pipelines.revision.ledger import read_ledger
     from pipelines.revision.task import older_versions
@@ -102,7 +102,7 @@ def _computed(
     place: Place, spark: SparkSession, pattern: str, name: str, todo: list[Chunk], *, stale: bool
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """A document for each chunk as it is done, then one of them all."""
-    from cep_core.windows import moment
+    from cep_core.events.windows import moment
     from pipelines.backfill import backfill
     from pipelines.steps.run import prepare
 
@@ -136,7 +136,7 @@ def told(name: str, found: Size) -> str:
 
 
 def _days(chunk: Chunk) -> str:
-    from cep_core.windows import moment
+    from cep_core.events.windows import moment
 
     return f"{moment(chunk.start_us):%Y-%m-%d %H:%M} to {moment(chunk.end_us):%Y-%m-%d %H:%M}"
 

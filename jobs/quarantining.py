@@ -119,7 +119,7 @@ def _source(source: str, profile: str | None, folder: Path | None) -> tuple[Plac
 
 def patterns_of(place: Place, source: str) -> list[str]:
     """The patterns that read a source."""
-    from cep_core.reading import read_pattern
+    from cep_core.load import read_pattern
 
     read = ((path.stem, read_pattern(path)[0]) for path in place.project.pattern_files())
     return [name for name, pattern in read if pattern is not None and pattern.source == source]

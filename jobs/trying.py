@@ -162,7 +162,7 @@ def _document(pattern: Pattern, plan: AnyPlan, found: Sample, where: str) -> dic
 
 
 def _moment(micros: int) -> datetime:
-    from cep_core.windows import moment
+    from cep_core.events.windows import moment
 
     return moment(micros)
 

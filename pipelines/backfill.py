@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from pyspark.sql import SparkSession
 
-from cep_core.windows import Windows, moment
+from cep_core.events.windows import Windows, moment
 from pipelines import quarantine as q
 from pipelines.errors import BadNumberError
 from pipelines.jvm import java_class

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.windows import moment
+from cep_core.events.windows import moment
 from pipelines import quarantine as q
 from pipelines.steps.run import Run
 from pipelines.warehouse import read_at

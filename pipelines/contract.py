@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
-from cep_core.schema import EventSchema
-from cep_core.yaml_source import Source
+from cep_core.events.schema import EventSchema
+from cep_core.yaml.source import Source
 from pipelines.contract_document import load_document
 from pipelines.contract_properties import MAX_FUTURE_US, duration, misspelt, replaces
 from pipelines.contract_rules import Rule, rules_of, spark_type

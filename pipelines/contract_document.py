@@ -19,7 +19,7 @@ from cep_core.errors import (
     did_you_mean,
     in_words_of_yaml,
 )
-from cep_core.yaml_source import Source, plain, read_yaml
+from cep_core.yaml.source import Source, plain, read_yaml
 from pipelines.contract_values import TABLE_NAME
 from pipelines.errors import ContractErrors
 from pipelines.odcs import Document, Node

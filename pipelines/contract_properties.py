@@ -11,9 +11,9 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from cep_core.building import MAX_DURATION
 from cep_core.errors import BadValueError, TrendlakeError
-from cep_core.yaml_source import Path_, Source
+from cep_core.language.tree_builder import MAX_DURATION
+from cep_core.yaml.source import Path_, Source
 from pipelines.odcs import Document
 
 Level = Literal["table", "column", "service level"]

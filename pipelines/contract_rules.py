@@ -14,8 +14,8 @@ from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 from cep_core.errors import BadValueError, NotSupportedError, Place, TextError, TrendlakeError, did_you_mean, readable
-from cep_core.syntax import Expr
-from cep_core.yaml_source import Source
+from cep_core.language.syntax import Expr
+from cep_core.yaml.source import Source
 from pipelines.contract_values import (
     INTEGER_FORMATS,
     NUMBER_FORMATS,

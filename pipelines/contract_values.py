@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
-from cep_core.yaml_source import Path_, Source
+from cep_core.yaml.source import Path_, Source
 from pipelines.errors import SourceFileError
 from pipelines.odcs import Property, Quality
 

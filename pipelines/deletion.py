@@ -15,9 +15,9 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core.errors import TextError, TrendlakeError
-from cep_core.schema import family
-from cep_core.syntax import Attribute
-from cep_core.typing_rules import infer
+from cep_core.events.schema import family
+from cep_core.expressions.types import infer
+from cep_core.language.syntax import Attribute
 from pipelines import quarantine as q
 from pipelines.basis import Basis
 from pipelines.commits import commit_token

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.buffers import arrow, numbers
+from cep_core.events.arrays import arrow, numbers
 from pipelines.contract import Contract
 from pipelines.contract_rules import unique_rules
 from pipelines.errors import DeliveryError

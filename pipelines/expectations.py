@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.buffers import arrow, repeated
+from cep_core.events.arrays import arrow, repeated
 from pipelines.contract_rules import Rule
 from pipelines.local_verdicts import verdict_of
 from pipelines.quarantine import column as column_of

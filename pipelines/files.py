@@ -21,7 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from cep_core import AnyPlan
-from cep_core.buffers import arrow, numbers, repeated, valid
+from cep_core.events.arrays import arrow, numbers, repeated, valid
 from pipelines.cut import group_key
 from pipelines.errors import OtherwiseWrittenError
 from pipelines.jvm import DELTA_LOG, java_class

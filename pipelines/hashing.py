@@ -1,6 +1,6 @@
 """Hashes of values, the same in every worker and every process: equal values of a group have equal hashes.
 
-Equal as the engine has it (`cep_core.values.normalise`): a NaN is a NULL, zero has no sign.
+Equal as the engine has it (`cep_core.expressions.columnar.normalise`): a NaN is a NULL, zero has no sign.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from cep_core.buffers import numbers, valid
-from cep_core.values import normalise
+from cep_core.events.arrays import numbers, valid
+from cep_core.expressions.columnar import normalise
 
 Array = Any
 

@@ -22,7 +22,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.buffers import arrow, repeated
+from cep_core.events.arrays import arrow, repeated
 from pipelines import local_commit
 from pipelines import quarantine as q
 from pipelines.basis import Basis

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.buffers import arrow, numbers, valid
+from cep_core.events.arrays import arrow, numbers, valid
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
 from pipelines.delta_here import ROWS, NotHereError, TableHere, here, inside

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core import syntax as s
-from cep_core.buffers import arrow, numbers
-from cep_core.typing_rules import infer
-from cep_core.values import COMPARISONS, doubles, evaluate, normalise, true_rows
+from cep_core.events.arrays import arrow, numbers
+from cep_core.expressions.columnar import COMPARISONS, doubles, evaluate, normalise, true_rows
+from cep_core.expressions.types import infer
+from cep_core.language import syntax as s
 from pipelines.local_values import LARGEST, LocalUnsupportedError, Value, column_value, value_of, whole_array
 
 Array = Any

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.buffers import numbers, valid
 from cep_core.errors import TrendlakeError
-from cep_core.schema import family
-from cep_core.values import doubles
+from cep_core.events.arrays import numbers, valid
+from cep_core.events.schema import family
+from cep_core.expressions.columnar import doubles
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
 from pipelines.local_conditions import rows_meeting

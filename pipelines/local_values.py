@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core import syntax as s
-from cep_core.values import COMPARISONS
+from cep_core.expressions.columnar import COMPARISONS
+from cep_core.language import syntax as s
 
 Array = Any
 EXACT = 1 << 53

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from cep_core.buffers import valid
+from cep_core.events.arrays import valid
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
 from pipelines.frames import frame_of

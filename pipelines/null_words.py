@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cep_core.errors import BadValueError, TrendlakeError
-from cep_core.yaml_source import Path_, Source
+from cep_core.yaml.source import Path_, Source
 from pipelines.odcs import CustomProperty, Document
 
 NULL_WORDS = "nullWords"

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from cep_core.buffers import arrow, numbers, repeated
+from cep_core.events.arrays import arrow, numbers, repeated
 from pipelines.cut import Cut, copies, group_key
 from pipelines.files import Files
 from pipelines.placing import Placed, place

@@ -28,9 +28,9 @@ from cep_core.errors import (
     did_you_mean,
     in_words_of_yaml,
 )
-from cep_core.plan import arrow_type
-from cep_core.schema import EventSchema
-from cep_core.yaml_source import Source, plain, read_yaml
+from cep_core.events.schema import EventSchema
+from cep_core.trends.compile.plan import arrow_type
+from cep_core.yaml.source import Source, plain, read_yaml
 from pipelines.project import Project
 from pipelines.validate import compiled
 

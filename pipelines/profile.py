@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from cep_core.errors import BadValueError, FileUnreadableError, Place, UnknownKeyError, YamlSyntaxError, did_you_mean
-from cep_core.yaml_source import plain, read_yaml
+from cep_core.yaml.source import plain, read_yaml
 from pipelines.contract_values import TABLE_NAME
 from pipelines.errors import ProfileError
 from pipelines.lineage.settings import File, Http, Lineage

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.buffers import arrow, numbers
-from cep_core.codes import group_codes
+from cep_core.events.arrays import arrow, numbers
+from cep_core.events.codes import group_codes
 from pipelines.contract_rules import Rule
 
 Array = Any

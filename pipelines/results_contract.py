@@ -16,10 +16,10 @@ from typing import Any
 import pyarrow as pa
 
 from cep_core import AnyPlan, Plan
-from cep_core.afa.plan import AutomatonPlan
+from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.errors import BadValueError, did_you_mean
-from cep_core.matches.plan import MatchesPlan
-from cep_core.yaml_source import Source
+from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.yaml.source import Source
 from pipelines.contract import Contract, contract_of
 from pipelines.contract_document import load_document
 from pipelines.contract_rules import LOGICAL_OF

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from cep_core import syntax as s
+from cep_core.language import syntax as s
 
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cep_core import syntax as s
 from cep_core.errors import TextError, did_you_mean
-from cep_core.parse import parse_condition
+from cep_core.language import syntax as s
+from cep_core.language.parse import parse_condition
 
 FUNCTIONS = frozenset({"abs", "lower", "upper", "hour", "dayofweek", "coalesce", "least", "greatest", "log10"})
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
-from cep_core.windows import moment
+from cep_core.events.windows import moment
 from pipelines.basis import Basis
 from pipelines.delta_here import NotHereError, append_here, table_here
 from pipelines.errors import StepOrderError

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core import AnyPlan, run_plan
-from cep_core.buffers import repeated
-from cep_core.windows import Windows
+from cep_core.events.arrays import repeated
+from cep_core.events.windows import Windows
 from pipelines.contract import Contract
 from pipelines.errors import SampleTooLargeError
 

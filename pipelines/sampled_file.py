@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core import AnyPlan
-from cep_core.buffers import arrow, numbers
+from cep_core.events.arrays import arrow, numbers
 from pipelines.contract import Contract
 from pipelines.sample import Extent, Taken, events_of
 from pipelines.sources.files import read_file

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ruamel.yaml import YAML
 
 from cep_core.errors import did_you_mean
-from cep_core.yaml_source import read_yaml
+from cep_core.yaml.source import read_yaml
 from pipelines.contract import TYPE_COLUMN, Contract
 from pipelines.contract_values import name_fault
 from pipelines.errors import ProfileError, ProjectError

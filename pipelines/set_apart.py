@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.buffers import numbers
+from cep_core.events.arrays import numbers
 from pipelines import quarantine as q
 from pipelines.contract import Contract
 from pipelines.duplicates import counted_broken

@@ -16,8 +16,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from cep_core import AnyPlan
-from cep_core.buffers import arrow
-from cep_core.windows import moment
+from cep_core.events.arrays import arrow
+from cep_core.events.windows import moment
 from pipelines.cut import Cut, copies, few, first, group_key
 from pipelines.errors import ShardTooLargeError
 from pipelines.files import Files

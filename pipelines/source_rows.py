@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from cep_core.buffers import arrow
+from cep_core.events.arrays import arrow
 from pipelines.columns import column
 from pipelines.delta_here import NotHereError, table_here
 from pipelines.duplicates import KEY

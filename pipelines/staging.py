@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from cep_core import AnyPlan
-from cep_core.buffers import arrow, numbers, repeated
+from cep_core.events.arrays import arrow, numbers, repeated
 from pipelines.delta_here import NotHereError, all_groups, at_most, here
 from pipelines.files import plain_batches
 from pipelines.steps.run import Run

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from cep_core.buffers import arrow, numbers
+from cep_core.events.arrays import arrow, numbers
 
 Batches = Iterator[pa.RecordBatch]
 

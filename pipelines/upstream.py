@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cep_core import AnyPlan, compile_plan, load_pattern
-from cep_core.model import PROVENANCE_COLUMNS
-from cep_core.schema import family
+from cep_core.events.schema import family
+from cep_core.patterns.model import PROVENANCE_COLUMNS
 from pipelines.contract import ID_COLUMN, TYPE_COLUMN, Contract, load_contract
 from pipelines.errors import CycleError, ProjectError
 from pipelines.project import PUBLISHED, Project, upstream

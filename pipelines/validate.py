@@ -8,8 +8,8 @@ from pathlib import Path
 
 from cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_query
 from cep_core.errors import TrendlakeError, UnknownAttributeError
-from cep_core.reading import read_pattern
-from cep_core.schema import EventSchema
+from cep_core.events.schema import EventSchema
+from cep_core.load import read_pattern
 from pipelines.contract import contract_of
 from pipelines.contract_document import load_document
 from pipelines.errors import ProjectError

@@ -15,16 +15,17 @@ from typing import Any
 import cep_core.errors
 import pipelines.errors
 from cep_core.errors import TrendlakeError
+from cep_core.expressions.types import FUNCTIONS
 from cep_core.json_schema import pattern_schema
-from cep_core.typing_rules import FUNCTIONS
-from cep_core.yaml_source import plain, read_yaml
+from cep_core.yaml.source import plain, read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = """\
 # Reference of the pattern language
 
-Made by `python -m scripts.reference` from the models of pattern files, the grammar (`cep_core/grammar.lark`), the error
-classes and the worked cases (`tests/cases`); a test keeps it so. What it all means is in [language.md](language.md).
+Made by `python -m scripts.reference` from the models of pattern files, the grammar
+(`cep_core/language/grammar.lark`), the error classes and the worked cases (`tests/cases`); a test keeps it so. What it
+all means is in [language.md](language.md).
 """
 KINDS = ("trends", "matches", "automaton")
 SHOWN = 12
@@ -90,7 +91,7 @@ def grammar() -> Iterator[str]:
     """The productions as they are, without the parser's own marks."""
     yield "## Grammar\n"
     yield "Keywords may be written in lower case. `NAME` is a letter or `_`, then letters, digits and `_`.\n"
-    text = (ROOT / "cep_core" / "grammar.lark").read_text(encoding="utf-8")
+    text = (ROOT / "cep_core" / "language" / "grammar.lark").read_text(encoding="utf-8")
     for part in re.split(r"^// --- ", text, flags=re.MULTILINE)[1:]:
         title, _, body = part.partition("\n")
         rules = re.split(r"^(?=[A-Z_]+(?:\.\d)?:)", body, maxsplit=1, flags=re.MULTILINE)[0]

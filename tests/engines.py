@@ -62,7 +62,7 @@ def _count(name: str, cell: Any) -> int | None:
 def kernels(
     query: Mapping[str, Any], rows: Rows, types: Mapping[str, pa.DataType] | None = None
 ) -> list[dict[str, Any]]:
-    """`cep_core.evaluate`: the compiled plan on numpy kernels."""
+    """`cep_core.trends.run.run`: the compiled plan on numpy kernels."""
     return from_table(evaluate(query, to_table(rows, types)))
 
 

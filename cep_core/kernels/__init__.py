@@ -1,1 +1,1 @@
-"""Compiled kernels: loops over arrays, no objects of Python. `cep_core.kernel_cache` says where their code lies."""
+"""Compiled kernels: loops over arrays, no objects of Python. `cep_core.kernels.cache` says where their code lies."""

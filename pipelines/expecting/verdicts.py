@@ -17,8 +17,8 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from cep_core.expect import ExpectationModel, shown
-from cep_core.windows import moment
+from cep_core.events.windows import moment
+from cep_core.patterns.expectations import ExpectationModel, shown
 from pipelines.columns import column
 from pipelines.consistency import last_ready, ready
 from pipelines.expecting.cells import cells, found, groups_of, missing_of

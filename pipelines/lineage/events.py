@@ -35,7 +35,7 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.uuid import generate_new_uuid
 from pyspark.sql import SparkSession
 
-from cep_core.windows import moment
+from cep_core.events.windows import moment
 from pipelines.runs import Record
 from pipelines.warehouse import Warehouse, read_at
 

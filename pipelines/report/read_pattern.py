@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cep_core.errors import YamlSyntaxError
-from cep_core.yaml_source import parse_yaml, plain
+from cep_core.yaml.source import parse_yaml, plain
 from pipelines.contract_values import TABLE_NAME
 from pipelines.report.facts import PatternFacts
 

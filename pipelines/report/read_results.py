@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from cep_core.afa.plan import AutomatonPlan
+from cep_core.automaton.compile.plan import AutomatonPlan
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import PatternFacts, ResultFacts, RunFacts, Window
 from pipelines.report.read_counted import micros, read_counted

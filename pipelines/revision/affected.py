@@ -97,7 +97,7 @@ def shown_unit(plan: AnyPlan) -> tuple[str, ...]:
 
 
 def unit_value(plan: AnyPlan, name: str) -> Column:
-    """A column of a unit, of the source or of the results, as the kernels read it (`cep_core.values.normalise`): in the
+    """A column of a unit, of the source or of the results, as the kernels read it (`cep_core.events.normalise`): in the
     type that results have, so that values which are one there are one unit; of doubles a NaN is a NULL. That -0.0 is
     0.0 Spark knows by itself, where it joins and where it tells rows apart."""
     kind = from_arrow_type(plan.result_schema.field(name).type)

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.buffers import arrow, numbers, repeated
-from cep_core.codes import group_codes
+from cep_core.events.arrays import arrow, numbers, repeated
+from cep_core.events.codes import group_codes
 from pipelines.delta_here import CHANGE, NotHereError
 from pipelines.revision.difference import DELETE, INSERT, OPERATION, PROVENANCE, UPDATE, WAS
 

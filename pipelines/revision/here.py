@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core import AnyPlan, run_plan
-from cep_core.buffers import arrow, numbers, repeated
-from cep_core.codes import group_codes
 from cep_core.errors import TrendlakeError
+from cep_core.events.arrays import arrow, numbers, repeated
+from cep_core.events.codes import group_codes
 from pipelines import quarantine as q
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule, unique_rules

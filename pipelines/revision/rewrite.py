@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
-from cep_core.buffers import arrow
+from cep_core.events.arrays import arrow
 from pipelines import local_commit
 from pipelines.commits import Commit, commit_token, find_commit, in_line, publication
 from pipelines.delta_here import Action, NotHereError, Slices, TableHere, here, inside

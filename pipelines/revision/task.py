@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cep_core.windows import moment
+from cep_core.events.windows import moment
 from pipelines import quarantine as q
 from pipelines.basis import Basis
 from pipelines.consistency import last_ready, ready

@@ -11,7 +11,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.windows import moment
+from cep_core.events.windows import moment
 from pipelines.contract_rules import Rule
 from pipelines.errors import ChecksFailedError
 from pipelines.expectations import FEW, judge, judge_here

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from pyspark.sql import SparkSession
 
-from cep_core.windows import moment
+from cep_core.events.windows import moment
 from jobs.times import micros_of
 from pipelines.contract import load_contract
 from pipelines.ingest import ingest

@@ -106,7 +106,7 @@ def test_what_the_wheel_holds(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     for name in (
-        "cep_core/grammar.lark",
+        "cep_core/language/grammar.lark",
         "pipelines/LinkLogStore.java",
         "pipelines/shipped_files/conf/profiles/local.yaml",
         "pipelines/shipped_files/dags/trendlake_dags.py",

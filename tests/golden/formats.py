@@ -13,7 +13,7 @@ from typing import Any
 
 from cep_core.engine import compile_plan
 from cep_core.errors import TrendlakeError
-from cep_core.reading import load_pattern
+from cep_core.load import load_pattern
 from pipelines import duplicates, ingest, quarantine
 from pipelines.basis import Basis
 from pipelines.commits import publication

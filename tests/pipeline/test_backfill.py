@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import pytest
 
-from cep_core.windows import Windows
+from cep_core.events.windows import Windows
 from jobs.as_json import json_text
 from jobs.backfilling import run_backfill
 from jobs.running import Place
@@ -99,6 +99,6 @@ def test_a_backfill_that_was_cut_short(lake: Lake) -> None:
 
 
 def _iso(micros: int) -> str:
-    from cep_core.windows import moment
+    from cep_core.events.windows import moment
 
     return moment(micros).isoformat()

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cep_core import run_plan
-from cep_core.plan import Plan
+from cep_core.trends.compile.plan import Plan
 from jobs import backfilling
 from jobs.running import Place
 from pipelines import versions

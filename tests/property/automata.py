@@ -13,10 +13,10 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from cep_core import PatternErrors, PatternWarning, compile_query
-from cep_core.afa.run import run_automaton
-from cep_core.afa.trace import trace
+from cep_core.automaton.run.run import run_automaton
+from cep_core.automaton.run.trace import trace
 from cep_core.errors import BadEventsError
-from cep_core.schema import schema_of
+from cep_core.events.schema import schema_of
 from tests.engines import TIME, to_table
 from tests.reference_afa import OverflowedError, enumerate_runs, partial_runs
 from tests.reference_afa.runs import TooManyRunsError

@@ -11,10 +11,10 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from cep_core import PatternErrors, TrendlakeError, compile_query, evaluate, run_plan
-from cep_core.matches.compressed import unfold
-from cep_core.matches.run import Matches
-from cep_core.matches.stream import Stream
-from cep_core.schema import schema_of
+from cep_core.events.schema import schema_of
+from cep_core.matches.run.compressed import unfold
+from cep_core.matches.run.events import Stream
+from cep_core.matches.run.run import Matches
 from tests.engines import to_table
 from tests.property.agreement import Tally, count_refusal
 from tests.property.strategies import COLUMNS, Question
@@ -170,7 +170,7 @@ def engine(
     rows: Sequence[Mapping[str, Any]],
     types: Mapping[str, pa.DataType] = COLUMNS,
 ) -> list[dict[str, Any]]:
-    """`cep_core.evaluate`, in the reference's shape and with the match ids."""
+    """`cep_core.trends.run.run`, in the reference's shape and with the match ids."""
     table = evaluate(query, to_table(rows, types))
     columns = {
         field.name: table[field.name].cast(pa.int64() if pa.types.is_timestamp(field.type) else field.type).to_pylist()

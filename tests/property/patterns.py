@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from cep_core import syntax as s
-from cep_core.parse import parse_pattern
+from cep_core.language import syntax as s
+from cep_core.language.parse import parse_pattern
 from tests.reference.shape import shape_of
 
 ATOMS = ("A", "A x", "A y", "B", "B z", "C", "D", "D w")

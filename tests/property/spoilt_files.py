@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from cep_core.yaml_source import plain, read_yaml
+from cep_core.yaml.source import plain, read_yaml
 from pipelines.contract_rules import BOUNDS
 from pipelines.contract_values import ARGUMENTS, LENGTHS
 from tests.property.bad_files import SHIPPED, BadFile

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from cep_core.parse import parse_pattern
+from cep_core.language.parse import parse_pattern
 from tests.property import conditions
 from tests.property.patterns import Drawn, drawn, patterns
 from tests.reference.shape import shape_of

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 from hypothesis import given, settings
 
-from cep_core.afa import drive
+from cep_core.automaton.run import memory
 from tests.property.agreement import TALLIES
 from tests.property.automata import AfaTally, Case, cases, disagreement
 from tests.property.profile import CI
@@ -23,5 +23,5 @@ def test_automata(case: Case) -> None:
 @given(cases())
 def test_automata_judged_event_by_event(case: Case) -> None:
     """As where conditions are too many for a row for each combination of them."""
-    with patch.object(drive, "MOST_VERDICTS", 0):
+    with patch.object(memory, "MOST_VERDICTS", 0):
         assert disagreement(case, TALLIES.setdefault("automata, judged event by event", AfaTally())) == []

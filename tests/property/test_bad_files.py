@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from cep_core.errors import MAX_ERRORS, TrendlakeError
-from cep_core.yaml_source import plain, read_yaml
+from cep_core.yaml.source import plain, read_yaml
 from pipelines.contract import Contract
 from pipelines.project import Project
 from tests.conftest import ROOT

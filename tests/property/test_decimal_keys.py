@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cep_core import evaluate
-from cep_core.codes import group_codes, ordered_codes
 from cep_core.errors import BadEventsError
-from cep_core.plan import key_type
-from cep_core.values import compare, normalise
+from cep_core.events.codes import group_codes, ordered_codes
+from cep_core.expressions.columnar import compare, normalise
+from cep_core.trends.compile.plan import key_type
 from pipelines.hashing import row_hashes
 from tests.property.profile import CI
 

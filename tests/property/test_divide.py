@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from cep_core import evaluate
-from cep_core.kernels.divide import BLOCK
+from cep_core.trends.kernels.divide_and_conquer import BLOCK
 from tests.property.test_long_windows import agree, chains
 
 OPS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}

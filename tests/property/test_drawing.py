@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cep_core import EventSchema, PatternErrors, PatternWarning, Plan, compile_query, draw
-from cep_core.afa.plan import AutomatonPlan
+from cep_core.automaton.compile.plan import AutomatonPlan
+from cep_core.automaton.diagram import draw as draw_automaton
 from cep_core.drawing import STYLE, Drawing, Edge, Graph, Line, Node, svg
-from cep_core.drawing.afa import draw as draw_automaton
-from cep_core.drawing.trends import draw as draw_trends
-from cep_core.matches.plan import MatchesPlan
-from cep_core.unparse import expression
+from cep_core.language.unparse import expression
+from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.trends.diagram import draw as draw_trends
 from pipelines.project import find_project
 from pipelines.validate import compiled
 from tests.conftest import ROOT

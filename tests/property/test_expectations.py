@@ -10,7 +10,7 @@ from statistics import median
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cep_core.expect import ExpectationModel
+from cep_core.patterns.expectations import ExpectationModel
 from pipelines.expecting.judgement import ZERO, Judged, Number, Row, judge
 
 DIGITS = 38

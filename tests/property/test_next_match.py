@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from cep_core import evaluate
-from cep_core import syntax as s
-from cep_core.parse import parse_pattern
+from cep_core.language import syntax as s
+from cep_core.language.parse import parse_pattern
 from tests.property.test_divide import table
 from tests.reference.shape import shape_of, spelled_out
 

@@ -12,7 +12,7 @@ import pytest
 
 from cep_core import run_plan
 from cep_core.engine import compile_query
-from cep_core.schema import schema_of
+from cep_core.events.schema import schema_of
 
 TIME = pa.timestamp("us", tz="UTC")
 

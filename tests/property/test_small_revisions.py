@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cep_core.windows import Windows
+from cep_core.events.windows import Windows
 from pipelines.delta_here import CHANGE, NotHereError
 from pipelines.revision.difference import DELETE, INSERT, OPERATION, UPDATE, WAS
 from pipelines.revision.differing import differing

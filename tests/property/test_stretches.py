@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cep_core import PatternErrors, compile_query, run_plan
-from cep_core.afa.plan import AutomatonPlan
+from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.errors import BadEventsError
-from cep_core.schema import EventSchema
+from cep_core.events.schema import EventSchema
 from tests.property.automata import Case, cases, compiled
 from tests.property.profile import CI
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from cep_core import syntax as s
+from cep_core.language import syntax as s
 from tests.reference.events import Event
 from tests.reference.query import Query
 from tests.reference.values import OutsideLanguageError, evaluate

@@ -10,7 +10,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from cep_core import syntax as s
+from cep_core.language import syntax as s
 from tests.reference.derive import Trend
 from tests.reference.events import Event
 from tests.reference.values import OutsideLanguageError, Value

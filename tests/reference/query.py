@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from cep_core import parse
-from cep_core import syntax as s
-from cep_core.building import timestamp_us
+from cep_core.language import parse
+from cep_core.language import syntax as s
+from cep_core.language.tree_builder import timestamp_us
 from tests.reference.shape import shape_of
 from tests.reference.values import OutsideLanguageError, microseconds
 

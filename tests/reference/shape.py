@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cep_core import syntax as s
+from cep_core.language import syntax as s
 from tests.reference.values import OutsideLanguageError
 
 

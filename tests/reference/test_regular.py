@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from cep_core import syntax as s
-from cep_core.parse import parse_pattern
+from cep_core.language import syntax as s
+from cep_core.language.parse import parse_pattern
 from tests.property.patterns import Drawn, patterns
 from tests.property.profile import CI
 from tests.property.strategies import streams

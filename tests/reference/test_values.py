@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cep_core import syntax as s
-from cep_core.parse import parse_condition
+from cep_core.language import syntax as s
+from cep_core.language.parse import parse_condition
 from tests.reference.values import OutsideLanguageError, Value, evaluate
 
 EVENT: dict[str, Value] = {"i": 7, "z": 0, "f": 2.5, "t": "Ab", "nil": None, "at": 1_359_622_800_000_000}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, pairwise, product, repeat
 from typing import Any, TypeAlias
 
-from cep_core import syntax as s
+from cep_core.language import syntax as s
 from tests.reference.derive import Derivation, Derivations, Links, Nots, Path, TooManyTrendsError, Trend, trend_of
 from tests.reference.events import Event, events_of, windows
 from tests.reference.measures import measure

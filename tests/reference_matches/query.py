@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cep_core import parse
-from cep_core import syntax as s
+from cep_core.language import parse
+from cep_core.language import syntax as s
 from tests.reference.values import OutsideLanguageError
 
 ABOUT = {"name", "description", "owner", "source", "schedule", "tags", "consistency", "kind", "limit_per_partition"}

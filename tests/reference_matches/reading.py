@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TypeAlias
 
-from cep_core import syntax as s
+from cep_core.language import syntax as s
 from tests.reference.events import Event
 from tests.reference.values import OutsideLanguageError, Value, evaluate
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cep_core.kernels import machine as m
+from cep_core.kernels import vm as m
 from tests.property.profile import CI
 
 EDGES = st.sampled_from([0, 1, -1, 2, -2, 3, 2**31, 2**32, 2**62, -(2**62), 2**63 - 1, -(2**63), -(2**63) + 1])

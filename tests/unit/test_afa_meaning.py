@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from cep_core import compile_query, evaluate, run_plan
-from cep_core.afa.run import run_automaton
-from cep_core.afa.trace import trace
-from cep_core.schema import schema_of
+from cep_core.automaton.run.run import run_automaton
+from cep_core.automaton.run.trace import trace
+from cep_core.events.schema import schema_of
 from tests.engines import to_table
 from tests.reference_afa import enumerate_runs
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from cep_core import PatternErrors, compile_query, load_pattern
-from cep_core.expect import ExpectationModel
+from cep_core.patterns.expectations import ExpectationModel
 from pipelines.expecting.cells import FOUND, judging, number
 from pipelines.expecting.judgement import ZERO, Judged, Number, Row, judge, judged_of
 from tests.unit.test_pattern_errors import GOOD, SCHEMA, told

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from cep_core.schema import family
+from cep_core.events.schema import family
 from jobs.cli import app
 from jobs.generating import asked
 from pipelines.contract import load_contract

@@ -12,8 +12,8 @@ import pytest
 
 from cep_core import compile_query, evaluate, run_plan
 from cep_core.errors import BadEventsError, TooManyMatchesError
-from cep_core.matches.compressed import unfold
-from cep_core.schema import schema_of
+from cep_core.events.schema import schema_of
+from cep_core.matches.run.compressed import unfold
 from tests.engines import to_table
 from tests.property.matches import engine
 from tests.reference_matches import reference
@@ -195,8 +195,8 @@ def test_a_buffer_that_is_cleared_loses_no_match(monkeypatch: pytest.MonkeyPatch
         query |= {"output": output, "where": where}
         whole = evaluate(query, to_table(rows))
         assert whole.num_rows > 10
-        monkeypatch.setattr("cep_core.matches.automaton.MANY_LINKS", 5)
-        monkeypatch.setattr("cep_core.matches.automaton.ROOM", 16)
+        monkeypatch.setattr("cep_core.matches.run.matcher.MANY_LINKS", 5)
+        monkeypatch.setattr("cep_core.matches.run.matcher.ROOM", 16)
         cleared = evaluate(query, to_table(rows))
         monkeypatch.undo()
         assert _by_row(cleared) == _by_row(whole)

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cep_core.errors import PatternErrors
-from cep_core.schema import EventSchema
+from cep_core.events.schema import EventSchema
 from jobs.cli import app
 from pipelines.pattern_tests import differences, files_of_tests, run_tests, table_of
 from pipelines.project import Project, find_project

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cep_core.errors import TextError
-from cep_core.schedule import NAMES, check_schedule
+from cep_core.patterns.schedule import NAMES, check_schedule
 from pipelines.project import Project
 from pipelines.validate import check_files
 from tests.conftest import ROOT

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from cep_core.yaml_source import plain, read_yaml
+from cep_core.yaml.source import plain, read_yaml
 from jobs.schemas import CUSTOM_VALUES, SCHEMAS, schema_text
 from pipelines.contract_properties import PROPERTIES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cep_core.yaml_source import plain, read_yaml
+from cep_core.yaml.source import plain, read_yaml
 from jobs.cli import app
 from tests.conftest import ROOT
 

@@ -18,7 +18,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def kernels(query: Mapping[str, Any], rows: Rows) -> list[dict[str, Any]]:
-    """`cep_core.evaluate`, over the rows in another order."""
+    """`cep_core.trends.run.run`, over the rows in another order."""
     shuffled = random.Random(1).sample(list(rows), len(rows))
     return list(evaluate(query, to_table(shuffled)).to_pylist())
 

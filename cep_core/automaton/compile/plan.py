@@ -1,0 +1,181 @@
+"""A compiled automaton: frozen data, printable, comparable, picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import pyarrow as pa
+
+from cep_core.events.schema import EventSchema
+from cep_core.events.windows import Windows
+from cep_core.fingerprint import fingerprint
+from cep_core.language import syntax as s
+from cep_core.trends.compile.plan import TIME_TYPE, arrow_type, key_type
+
+LANGUAGE_VERSION = 1
+"""Part of the hash: raised when the meaning of an automaton that stays the same changes."""
+
+ENGINE_VERSION = 3
+"""Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
+record it (docs/adr/0012-versions-of-results.md)."""
+
+ALWAYS = (-(2**63), 2**63 - 1)
+MOST_MOMENTS = 200
+"""A plan with more moments at which a lifetime begins or ends is not told apart in time: looking would cost more."""
+
+EVENT, IGNORE, EPSILON, WINDOW_END = "event", "ignore", "epsilon", "window_end"
+
+_WIDTHS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of the register. `bits`: width of a whole number, 0 for all else. Times in `init` are microseconds."""
+
+    name: str
+    family: str
+    bits: int
+    init: int | float | str | bool | None
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """The type of its result column."""
+        return _WIDTHS[self.bits] if self.bits else arrow_type(self.family)
+
+
+@dataclass(frozen=True)
+class Arc:
+    """`source` and `target` are indices of states. It fires when all of `local` (which read the event only) and then
+    `when` are true, at a moment in [valid_from, valid_to); `sets`: (index of a field, its new value)."""
+
+    source: int
+    target: int
+    how: str
+    local: tuple[s.Expr, ...] = ()
+    when: s.Expr | None = None
+    sets: tuple[tuple[int, s.Expr], ...] = ()
+    valid_from: int | None = None
+    valid_to: int | None = None
+
+
+@dataclass(frozen=True)
+class AutomatonPlan:
+    """One pattern of kind automaton, ready to run (AFA, definition 1). Attributes of variable `e` are the event's,
+    those of variable "" fields of the register. `within` is in microseconds."""
+
+    states: tuple[str, ...]
+    start: int
+    final: tuple[int, ...]
+    register: tuple[Field, ...]
+    arcs: tuple[Arc, ...]
+    partition_by: tuple[str, ...]
+    within: int
+    schema: EventSchema
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return "automaton"
+
+    @property
+    def engine_version(self) -> int:
+        return ENGINE_VERSION
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hex digits: changes exactly when something changes that results depend on."""
+        return self._hash_in(*ALWAYS)
+
+    def _hash_in(self, low: int, high: int) -> str:
+        """By what the results are known of runs that lie in [low, high) whole: arcs that live elsewhere are left out,
+        and so is where a lifetime begins or ends outside."""
+        arcs = tuple(
+            replace(
+                arc,
+                valid_from=None if arc.valid_from is None or arc.valid_from <= low else arc.valid_from,
+                valid_to=None if arc.valid_to is None or arc.valid_to >= high else arc.valid_to,
+            )
+            for arc in self.arcs
+            if not (arc.valid_to is not None and arc.valid_to <= low)
+            and not (arc.valid_from is not None and arc.valid_from >= high)
+        )
+        read = set(replace(self, arcs=arcs).columns)
+        columns = {name: kind for name, kind in self.schema.columns if name in read}
+        roles = (self.schema.event_id, self.schema.event_time, self.schema.event_type, self.schema.sequence)
+        named = tuple(
+            (self.states[arc.source], self.states[arc.target], replace(arc, source=0, target=0)) for arc in arcs
+        )
+        final = frozenset(self.states[q] for q in self.final) & {target for _, target, _ in named}
+        what = (self.states[self.start], final, self.register, named, self.partition_by, self.within)
+        return fingerprint((*what, EventSchema(columns, *roles)), LANGUAGE_VERSION)
+
+    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
+        """A window in whose time a lifetime begins or ends is by itself; those between two such have the same arcs."""
+        moments = {t for arc in self.arcs for t in (arc.valid_from, arc.valid_to) if t is not None}
+        if len(moments) > MOST_MOMENTS:
+            return ((windows, self.hash),)
+        touched = {j for t in moments for j in self.windows.holding(t) if j in windows}
+        borders = sorted({windows[0], windows[-1] + 1, *touched, *(j + 1 for j in touched)})
+        found: list[tuple[range, str]] = []
+        for first, end in pairwise(borders):
+            known = self._hash_in(*self.windows.span(range(first, end)))
+            if found and found[-1][1] == known:
+                first = found.pop()[0][0]
+            found.append((range(first, end), known))
+        return tuple(found)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Source columns to read."""
+        names = [self.schema.event_time, self.schema.event_id]
+        names += [self.schema.sequence] if self.schema.sequence else []
+        names += self.partition_by
+        for arc in self.arcs:
+            for node in (*arc.local, *((arc.when,) if arc.when else ()), *(value for _, value in arc.sets)):
+                names += [attribute.name for attribute in s.attributes(node) if attribute.variable]
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def event_types(self) -> tuple[str, ...] | None:
+        """None: a run consumes every event of its partition, whatever its type."""
+        return None
+
+    @property
+    def shard_key(self) -> tuple[str, ...]:
+        return self.partition_by
+
+    @property
+    def unit_key(self) -> tuple[str, ...]:
+        return self.partition_by
+
+    @property
+    def windows(self) -> Windows:
+        """Window j owns the runs that begin in [j * within, (j + 1) * within): they end before (j + 2) * within."""
+        return Windows(2 * self.within, self.within, 0)
+
+    def owned(self, windows: range) -> tuple[str, int, int]:
+        """A run that begins at t has `lifetime_end` t + within."""
+        low = self.windows.start(windows[0]) + self.within
+        return "lifetime_end", low, self.windows.end(windows[-1])
+
+    @property
+    def waits(self) -> bool:
+        """An arc at the window's end fires once that end is reached."""
+        return any(arc.how == WINDOW_END for arc in self.arcs)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The results are a set: all that a row says tells it apart."""
+        return (*self.partition_by, "first", "last", "state", *(field.name for field in self.register))
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        """Partition columns, first, last (event ids), state, the register, lifetime_start, lifetime_end."""
+        kinds = dict(self.schema.columns)
+        fields = [pa.field(name, key_type(kinds[name])) for name in self.partition_by]
+        fields += [pa.field(name, key_type(kinds[self.schema.event_id])) for name in ("first", "last")]
+        fields.append(pa.field("state", pa.string()))
+        fields += [pa.field(field.name, field.arrow) for field in self.register]
+        return pa.schema([*fields, pa.field("lifetime_start", TIME_TYPE), pa.field("lifetime_end", TIME_TYPE)])

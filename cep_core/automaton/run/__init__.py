@@ -1,0 +1,1 @@
+"""Runs a plan of kind automaton over a table of events."""

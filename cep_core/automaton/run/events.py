@@ -1,0 +1,128 @@
+"""Events as the automaton reads them: ordered by partition, time and tie, with their conditions and values.
+
+The order is total: two events of one partition with the same time, sequence and id are refused, so that no answer
+depends on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core.automaton.compile.encode import Assembly
+from cep_core.automaton.compile.plan import AutomatonPlan
+from cep_core.errors import BadEventsError
+from cep_core.events.codes import group_codes, ordered_codes
+from cep_core.events.schema import check_events
+from cep_core.expressions.columnar import evaluate, normalise, true_rows
+from cep_core.expressions.operands import Words
+
+Array = Any
+
+
+class Stream:
+    """`rows`: the table's rows in order. `time` (int64 microseconds) and `partition` (int64 codes) follow it."""
+
+    def __init__(self, plan: AutomatonPlan, table: pa.Table) -> None:
+        self.plan = plan
+        self.table = table
+        self.length = table.num_rows
+        self._columns: dict[str, Array] = {}
+        schema = plan.schema
+        check_events(table, schema, plan.columns, ("event_time", "event_id"))
+        time = self.column(schema.event_time).to_numpy(zero_copy_only=False)
+        partition = group_codes([self.column(name) for name in plan.partition_by], self.length)
+        self.rows = self._ordered(time, partition)
+        self.in_place = bool((self.rows[1:] > self.rows[:-1]).all())
+        self.time, self.partition = self.taken(time), self.taken(partition)
+
+    def _ordered(self, time: Array, partition: Array) -> Array:
+        rows = np.arange(self.length)
+        part, t = partition, time
+        if not _ascending(part, t):
+            rows = np.lexsort((time, partition))
+            part, t = partition[rows], time[rows]
+        if not ((part[1:] == part[:-1]) & (t[1:] == t[:-1])).any():
+            return rows
+        schema = self.plan.schema
+        names = [schema.event_id, *([schema.sequence] if schema.sequence else [])]
+        ties = [ordered_codes(self.column(name))[0][0] for name in names]
+        keys = (*ties, time, partition)
+        rows = np.lexsort(keys)
+        equal = np.ones(max(0, self.length - 1), bool)
+        for key in keys:
+            equal &= key[rows[1:]] == key[rows[:-1]]
+        if equal.any():
+            at = int(rows[1:][equal][0])
+            told = self.table.column(schema.event_id)[at].as_py()
+            raise BadEventsError(
+                f"two events of one partition have the same time and {schema.event_id} ({told!r}): they have no order"
+            )
+        return rows
+
+    def taken(self, values: Array) -> Array:
+        """A numpy column in the stream's order."""
+        return values if self.in_place else values[self.rows]
+
+    def column(self, name: str) -> Array:
+        """The normalised array of a column (see `values.normalise`), in the table's order."""
+        if name not in self._columns:
+            self._columns[name] = normalise(self.table.column(name))
+        return self._columns[name]
+
+    def value(self, node: Any) -> Array:
+        """An expression of the event, in the table's order."""
+        return evaluate(node, lambda attribute: self.column(attribute.name), self.length)
+
+    def bits(self, assembly: Assembly) -> Array:
+        """uint64 (n, words): which conditions hold. Each distinct one is computed once."""
+        conditions = assembly.conditions
+        words = np.zeros((self.length, len(conditions) // 64 + 1), np.uint64)
+        words[:, 0] = 1
+        known: dict[Any, Array] = {}
+        for number, parts in enumerate(conditions, 1):
+            holds = np.ones(self.length, bool)
+            for part in parts:
+                if part not in known:
+                    known[part] = true_rows(self.value(part))
+                holds = holds & known[part] if len(parts) > 1 else known[part]
+            words[:, number // 64] |= holds.astype(np.uint64) << np.uint64(number % 64)
+        return words if self.in_place else words[self.rows]
+
+
+class Values(Words):
+    """The words of a stream, and of the register that runs begin with."""
+
+    def __init__(self, stream: Stream, assembly: Assembly) -> None:
+        plan = stream.plan
+        self.plan = plan
+        texts = [str(f.init) for f in plan.register if f.family == "string" and f.init is not None]
+        super().__init__(assembly, stream.value, stream.length, texts)
+        self.init = np.zeros((1, len(plan.register) + 1), np.int64)
+        for k, field in enumerate(plan.register):
+            self.init[0, k] = self.word(field.init, field.family)
+            self.init[0, -1] |= int(field.init is None) << k
+        if not stream.in_place:
+            self.leaves, self.leaf_null = self.leaves[stream.rows], self.leaf_null[stream.rows]
+
+    def decoded(self, k: int, words: Array, null: Array) -> pa.Array:
+        """Field k of the register as a column of its result type."""
+        field = self.plan.register[k]
+        if field.family == "string":
+            return pa.array([None if n else self.strings[w] for w, n in zip(words, null, strict=True)], pa.string())
+        if field.family == "double":
+            return pa.array(np.ascontiguousarray(words).view(np.float64), mask=null)
+        if field.family == "boolean":
+            return pa.array(words.astype(bool), mask=null)
+        found = pa.array(words, mask=null)
+        if field.family == "date":
+            return pc.divide(found, 86_400_000_000).cast(pa.int32()).cast(pa.date32())
+        return found.cast(field.arrow)
+
+
+def _ascending(partition: Array, time: Array) -> bool:
+    part = partition[1:] - partition[:-1]
+    return bool(((part > 0) | ((part == 0) & (time[1:] >= time[:-1]))).all())

@@ -1,0 +1,122 @@
+"""Running an automaton over a table of events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.automaton.compile.encode import ENDS, Assembly
+from cep_core.automaton.compile.plan import AutomatonPlan
+from cep_core.automaton.run.events import Stream, Values
+from cep_core.automaton.run.memory import OverflowedAt, drive
+from cep_core.errors import BadEventsError
+from cep_core.expressions.columnar import normalise
+from cep_core.trends.compile.plan import TIME_TYPE
+
+Array = Any
+
+ALWAYS = (-(2**63), 2**63 - 1)
+
+
+def run_automaton(
+    plan: AutomatonPlan, events: pa.Table, windows: range | None = None, watermark: int | None = None
+) -> pa.Table:
+    """Results (`plan.result_schema`) over `events`, of all partitions, in any order; of the runs that begin in
+    `windows` only, if given.
+
+    `window_end` arcs fire where `first.time + within` has been reached by the latest event of all or by `watermark`
+    (microseconds since the epoch). Who asks for windows may give a part of the events: then `watermark` alone says what
+    is reached, and where it is not given, the windows' end is.
+    Raises BadEventsError for events without the columns, times or ids they need, and where a whole number overflows.
+    """
+    starts, reached = ALWAYS, -(2**63) if watermark is None else watermark
+    if windows is not None:
+        if len(windows) == 0:
+            return plan.result_schema.empty_table()
+        starts = (plan.windows.start(windows[0]), plan.windows.end(windows[-1]) - plan.within)
+        reached = plan.windows.end(windows[-1]) if watermark is None else watermark
+    if events.num_rows == 0:
+        return plan.result_schema.empty_table()
+    stream = Stream(plan, events)
+    if windows is None:
+        reached = max(reached, int(stream.time.max()))
+    return _table(run_stream(stream, starts, reached))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run of the kernel gave. `rows`: int64 (first, last, state, register, mask of NULLs), positions in
+    `stream`.
+
+    `log` and `nodes`: partial runs and their shared sets of firsts, where they were asked for.
+    """
+
+    stream: Stream
+    values: Values
+    rows: Array
+    log: Array
+    nodes: Array
+
+
+def run_stream(
+    stream: Stream, starts: tuple[int, int] = ALWAYS, reached: int | None = None,
+    *, intervals: bool = True, keep: bool = False,
+) -> Ran:  # fmt: skip
+    """`run_automaton` before it is a table. `reached`: microseconds, by default the latest event's. `intervals`:
+    ignored events leave runs where they are (False: each makes a copy). `keep`: log every partial run."""
+    assembly = assembled(stream.plan)
+    values = Values(stream, assembly)
+    reached = int(stream.time.max()) if reached is None else reached
+    try:
+        rows, log, nodes = drive(stream, values, assembly, starts, reached, intervals=intervals, keep=keep)
+    except OverflowedAt as overflow:
+        raise _overflowed(assembly, stream, overflow) from None
+    if assembly.tables[ENDS].any():
+        rows = np.unique(rows, axis=0)  # two arcs may end in one row
+    return Ran(stream, values, rows, log, nodes)
+
+
+def assembled(plan: AutomatonPlan) -> Assembly:
+    """The plan's tables, made once for a plan object."""
+    found: Assembly | None = plan.__dict__.get("_assembly")
+    if found is None:
+        found = plan.__dict__["_assembly"] = Assembly(plan)
+    return found
+
+
+def _overflowed(assembly: Assembly, stream: Stream, overflow: OverflowedAt) -> BadEventsError:
+    plan = stream.plan
+    index = assembly.row_of.index(overflow.row)
+    arc = plan.arcs[index]
+    event = stream.table.column(plan.schema.event_id)[int(stream.rows[overflow.event])].as_py()
+    names = f"{plan.states[arc.source]} -> {plan.states[arc.target]}"
+    return BadEventsError(
+        f"a whole number overflows on arc {index + 1} ({names}) at event {event!r}",
+        hint="give the field a wider type, or the arc a condition that keeps it small",
+    )
+
+
+def _table(ran: Ran) -> pa.Table:
+    plan, stream, rows = ran.stream.plan, ran.stream, ran.rows
+    first, last = stream.rows[rows[:, 0]], stream.rows[rows[:, 1]]
+    schema = plan.result_schema
+    columns = [_shown(stream.table.column(name).take(first)) for name in plan.partition_by]
+    ids = stream.table.column(plan.schema.event_id)
+    columns += [ids.take(first), ids.take(last)]
+    columns.append(pa.DictionaryArray.from_arrays(rows[:, 2].astype(np.int32), list(plan.states)).cast(pa.string()))
+    for k in range(len(plan.register)):
+        null = (rows[:, -1] >> k) & 1 == 1
+        columns.append(ran.values.decoded(k, rows[:, 3 + k], null))
+    columns.append(pa.array(stream.time[rows[:, 1]]).cast(TIME_TYPE))
+    columns.append(pa.array(stream.time[rows[:, 0]] + plan.within).cast(TIME_TYPE))
+    return pa.table([column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
+
+
+def _shown(column: Any) -> Any:
+    """A partition's values as results show them: as they are read, of doubles (a NaN is a NULL, -0.0 is 0.0) and
+    decimals (see `plan.key_type`)."""
+    real = pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+    return normalise(column) if real else column

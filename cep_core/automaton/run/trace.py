@@ -1,0 +1,64 @@
+"""What the automaton held, event by event: every partial run with the stretch of events in which it stayed what it was.
+
+The paper's operator keeps these (section 5.1, Content) and stores ignored stretches as intervals (appendix D). Here
+they answer why a run died or never began; results do not need them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.automaton.compile.plan import AutomatonPlan
+from cep_core.automaton.run.events import Stream
+from cep_core.automaton.run.run import Ran, run_stream
+
+Array = Any
+
+
+def trace(plan: AutomatonPlan, events: pa.Table, *, intervals: bool = True) -> pa.Table:
+    """Columns `first`, `since`, `until` (event ids), `state` and the register: a run that began with `first` was in
+    that state with that register after each event from `since` to `until`. `intervals` False: one row an event
+    instead."""
+    ran = run_stream(Stream(plan, events), intervals=intervals, keep=True)
+    stream, log = ran.stream, ran.log
+    entries, firsts = [], []
+    for row, node in enumerate(log[:, 0]):
+        members = _members(ran, int(node))
+        entries += [row] * len(members)
+        firsts += members
+    entry, first = np.array(entries, np.int64), np.array(firsts, np.int64)
+    ends = np.zeros(len(first), np.int64)
+    for x, f in enumerate(first):
+        low, high = log[entry[x], 2], log[entry[x], 3]
+        ends[x] = low + np.searchsorted(stream.time[low : high + 1] - stream.time[f], plan.within) - 1
+    alive = ends >= log[entry, 2]
+    entry, first, ends = entry[alive], first[alive], ends[alive]
+    ids = events.column(plan.schema.event_id)
+    columns = {
+        name: ids.take(stream.rows[at]) for name, at in (("first", first), ("since", log[entry, 2]), ("until", ends))
+    }
+    columns["state"] = pa.array([plan.states[q] for q in log[entry, 1]], pa.string())
+    for k, field in enumerate(plan.register):
+        columns[field.name] = ran.values.decoded(k, log[entry, 4 + k], (log[entry, -1] >> k) & 1 == 1)
+    return pa.table(columns)
+
+
+def stored(plan: AutomatonPlan, events: pa.Table, *, intervals: bool = True) -> int:
+    """Bytes of the partial runs, as the kernel keeps them: records and the shared sets of first events."""
+    ran = run_stream(Stream(plan, events), intervals=intervals, keep=True)
+    return int(ran.log.nbytes + ran.nodes.nbytes)
+
+
+def _members(ran: Ran, node: int) -> list[int]:
+    found, stack, seen = set(), [node], set()
+    while stack:
+        one = stack.pop()
+        if one >= 0:
+            found.add(one)
+        elif one < -1 and one not in seen:
+            seen.add(one)
+            stack += [int(ran.nodes[-2 - one, 0]), int(ran.nodes[-2 - one, 1])]
+    return sorted(found)

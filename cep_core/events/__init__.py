@@ -1,0 +1,1 @@
+"""Events as the engine reads them: schema, windows, arrays and codes."""

@@ -1,0 +1,85 @@
+"""Values as the 64-bit words that `kernels.machine` runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core.events.arrays import numbers, valid
+from cep_core.expressions.bytecode import Instructions
+from cep_core.expressions.columnar import distinct_reals
+
+Array = Any
+
+
+class Words:
+    """What the machine's slots begin with (`machine`), and what each event puts there: `leaves` (n, L) int64 and
+    `leaf_null` (n, L) for `leaf_slots`. Strings are codes of one order over all that can come up; `texts` are those
+    that neither constants nor leaves tell of. `value` evaluates an expression for all events."""
+
+    def __init__(
+        self, instructions: Instructions, value: Callable[[Any], Array], length: int, texts: Iterable[str] = ()
+    ) -> None:
+        families = [family for _, family, _ in instructions.leaves]
+        arrays = distinct_reals([value(node) for node, _, _ in instructions.leaves], "a condition between events")
+        columns = list(zip(arrays, families, strict=True))
+        known = [*texts, *(value for value, family in instructions.constants.values() if family == "string")]
+        for array, family in columns:
+            if family == "string":
+                known += pc.unique(array).to_pylist()
+        self.strings = _closed({text for text in known if text is not None}, instructions.cases)
+        self.codes = {text: code for code, text in enumerate(self.strings)}
+        memory = np.zeros(max(1, instructions.slots), np.int64)
+        null = np.zeros(len(memory), np.bool_)
+        for slot, (constant, family) in instructions.constants.items():
+            memory[slot], null[slot] = self.word(constant, family), constant is None
+        cases = np.zeros((2, len(self.strings) if instructions.cases else 0), np.int64)
+        if instructions.cases and self.strings:
+            array = pa.array(self.strings)
+            for row, change in enumerate((pc.utf8_lower, pc.utf8_upper)):
+                cases[row] = [self.codes[text] for text in change(array).to_pylist()]
+        self.machine = (memory, memory.view(np.float64), null, cases)
+        self.leaf_slots = np.array([slot for _, _, slot in instructions.leaves], np.int64)
+        self.leaves = np.zeros((length, len(columns)), np.int64)
+        self.leaf_null = np.zeros((length, len(columns)), np.bool_)
+        for x, (array, family) in enumerate(columns):
+            self.leaves[:, x], self.leaf_null[:, x] = self._words(array, family)
+
+    def word(self, value: Any, family: str) -> int:
+        """A value as the machine's 64 bits."""
+        if value is None:
+            return 0
+        if family == "string":
+            return self.codes[value]
+        if family == "double":
+            return int(np.array([float(value) + 0.0]).view(np.int64)[0])
+        return int(value)
+
+    def _words(self, array: Array, family: str) -> tuple[Array, Array]:
+        null = ~valid(array)
+        if pa.types.is_null(array.type):
+            return np.zeros(len(array), np.int64), null
+        if family == "string":
+            encoded = array.dictionary_encode()
+            known = np.array([self.codes[text] for text in encoded.dictionary.to_pylist()] or [0], np.int64)
+            return known[numbers(encoded.indices, 0)] * ~null, null
+        if family == "double":
+            reals = numbers(array.cast(pa.float64(), safe=False), 0.0) + 0.0
+            return reals.view(np.int64), null
+        filled = array.cast(pa.int64()) if not pa.types.is_int64(array.type) else array
+        return numbers(filled, 0), null
+
+
+def _closed(texts: set[str], cases: bool) -> list[str]:
+    """The texts in order; with all that lower and upper make of them, if `cases`."""
+    while cases:
+        array = pa.array(sorted(texts), pa.string())
+        more = {*pc.utf8_lower(array).to_pylist(), *pc.utf8_upper(array).to_pylist()} - texts
+        if not more:
+            break
+        texts = texts | more
+    return sorted(texts)

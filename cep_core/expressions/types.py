@@ -1,0 +1,153 @@
+"""Types of expressions: what each operator and function takes and gives. Families as in `schema.FAMILIES` plus
+`duration`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cep_core.errors import TextError, TrendlakeError, TypeMismatchError, did_you_mean
+from cep_core.language import syntax as s
+
+NUMERIC = frozenset({"int", "double"})
+ORDERED = frozenset({"int", "double", "string", "timestamp", "date", "duration", "boolean"})
+
+FUNCTIONS = {
+    "abs": (1, 1),
+    "least": (1, None),
+    "greatest": (1, None),
+    "lower": (1, 1),
+    "upper": (1, 1),
+    "coalesce": (1, None),
+    "hour": (1, 1),
+    "dayofweek": (1, 1),
+}
+"""Name -> least and most arguments."""
+
+Resolve = Callable[[s.Attribute], str]
+"""The family of an attribute; raises a TrendlakeError when there is none."""
+
+
+class ExpressionError(TextError):
+    """A mistake at a span of an expression."""
+
+    def __init__(self, cause: TrendlakeError, span: s.Span) -> None:
+        super().__init__(cause.message, span[0], span[1] - span[0], cause.hint)
+        self.cause = cause
+
+
+def _mismatch(node: s.Expr, message: str, hint: str | None = None) -> ExpressionError:
+    return ExpressionError(TypeMismatchError(message, hint=hint), node.span)
+
+
+def infer(node: s.Expr, resolve: Resolve) -> str:
+    """The family of an expression's value. Raises ExpressionError at the part that does not fit."""
+    match node:
+        case s.Literal(kind=kind):
+            return kind
+        case s.Attribute():
+            return resolve(node)
+        case s.Unary(op=op, operand=operand):
+            return _unary(node, op, infer(operand, resolve))
+        case s.Binary(op=op, left=left, right=right):
+            a, b = infer(left, resolve), infer(right, resolve)
+            if op in ("and", "or"):
+                for side, kind in ((left, a), (right, b)):
+                    if kind not in ("boolean", "null"):
+                        raise _mismatch(side, f"{op.upper()} takes conditions, this is {_a(kind)}")
+                return "boolean"
+            if op in ("+", "-", "*", "/", "%"):
+                return _arithmetic(node, op, a, b)
+            return _comparison(node, op, a, b)
+        case s.In(operand=operand, choices=choices):
+            kind = infer(operand, resolve)
+            for choice in choices:
+                _comparison(choice, "=", kind, infer(choice, resolve))
+            return "boolean"
+        case s.Call(function=function, arguments=arguments):
+            return _call(node, function, [infer(a, resolve) for a in arguments])
+
+
+def _a(kind: str) -> str:
+    return {"int": "an integer", "null": "NULL"}.get(kind, f"a {kind}")
+
+
+def _unary(node: s.Unary, op: str, kind: str) -> str:
+    if op == "isnull":
+        return "boolean"
+    if op == "not":
+        if kind not in ("boolean", "null"):
+            raise _mismatch(node.operand, f"NOT takes a condition, this is {_a(kind)}")
+        return "boolean"
+    if kind not in (*NUMERIC, "duration", "null"):
+        raise _mismatch(node.operand, f"- takes a number or a duration, this is {_a(kind)}")
+    return kind
+
+
+def _arithmetic(node: s.Binary, op: str, a: str, b: str) -> str:
+    if "null" in (a, b):
+        other = b if a == "null" else a
+        if other in (*NUMERIC, "null"):
+            return "double"
+        return other
+    if a in NUMERIC and b in NUMERIC:
+        return "double" if op == "/" or "double" in (a, b) else "int"
+    table = {
+        ("+", "timestamp", "duration"): "timestamp",
+        ("+", "duration", "timestamp"): "timestamp",
+        ("-", "timestamp", "duration"): "timestamp",
+        ("-", "timestamp", "timestamp"): "duration",
+        ("+", "duration", "duration"): "duration",
+        ("-", "duration", "duration"): "duration",
+        ("*", "duration", "int"): "duration",
+        ("*", "int", "duration"): "duration",
+    }
+    kind = table.get((op, a, b))
+    if kind is None:
+        raise _mismatch(node, f"{op} does not take {_a(a)} and {_a(b)}")
+    return kind
+
+
+def _comparison(node: s.Expr, op: str, a: str, b: str) -> str:
+    same = a == b or {a, b} <= NUMERIC or "null" in (a, b)
+    if not same:
+        hint = "write times like TIMESTAMP '2013-01-31T09:00:00Z'" if {a, b} == {"timestamp", "string"} else None
+        raise _mismatch(node, f"cannot compare {_a(a)} with {_a(b)}", hint)
+    for kind in (a, b):
+        if kind not in ORDERED and kind != "null":
+            raise _mismatch(node, f"a column of type {kind} cannot be compared")
+    if "boolean" in (a, b) and op not in ("=", "!="):
+        raise _mismatch(node, f"conditions are not ordered: {op} does not take them")
+    return "boolean"
+
+
+def _call(node: s.Call, function: str, kinds: list[str]) -> str:
+    if function not in FUNCTIONS:
+        raise _mismatch(node, f"there is no function '{function}'", did_you_mean(function, FUNCTIONS))
+    least, most = FUNCTIONS[function]
+    if len(kinds) < least or (most is not None and len(kinds) > most):
+        wanted = f"{least}" if most == least else f"at least {least}"
+        raise _mismatch(node, f"{function} takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(kinds)}")
+    takes = {
+        "abs": (*NUMERIC, "duration"),
+        "lower": ("string",),
+        "upper": ("string",),
+        "hour": ("timestamp",),
+        "dayofweek": ("timestamp", "date"),
+    }.get(function)
+    if takes is not None:
+        if kinds[0] not in (*takes, "null"):
+            raise _mismatch(
+                node.arguments[0], f"{function} takes {' or '.join(map(_a, takes))}, this is {_a(kinds[0])}"
+            )
+        return "int" if function in ("hour", "dayofweek") else kinds[0]
+    kind = "null"
+    for argument, given in zip(node.arguments, kinds, strict=True):
+        if given == "null":
+            continue
+        if kind == "null" or kind == given:
+            kind = given
+        elif {kind, given} <= NUMERIC:
+            kind = "double"
+        else:
+            raise _mismatch(argument, f"{function} takes values of one type: {_a(kind)} and {_a(given)} do not mix")
+    return kind

@@ -1,0 +1,73 @@
+"""Where the machine code of kernels is cached: a private folder, named by the source of all compiled code.
+
+numba looks only at the file of the outermost function to see whether a cached one is of today's source, but a kernel
+holds the functions of other files inlined: the folder's name changes with any of them. (All of `cep_core` is compiled
+for that folder, as its `__init__` imports this module first.) And numba's index is a pickle:
+who can write it runs code as whoever reads it, so a folder counts only if nobody else can have written there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import numba
+
+PRIVATE = 0o700
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def source_digest() -> str:
+    """Twelve hexadecimal digits that differ where numba, or a file with compiled code, does."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for file in sorted(Path(__file__).parents[1].rglob("*.py")):
+        source = file.read_bytes()
+        if b"numba" in source:
+            digest.update(source)
+    return digest.hexdigest()[:12]
+
+
+def cache_folder(name: str) -> Path:
+    """The folder `name` below `trendlake` in the first place that is this user's alone: `TRENDLAKE_CACHE`,
+    `XDG_CACHE_HOME`, `~/.cache`, the system's folder for temporary files; else a new one, of this process alone."""
+    for home in _homes():
+        for folder in (home, home / name):
+            if not made_private(folder):
+                break
+        else:
+            return home / name
+    return Path(tempfile.mkdtemp(prefix="trendlake-"))
+
+
+def _homes() -> Iterator[Path]:
+    for named in (os.environ.get("TRENDLAKE_CACHE"), os.environ.get("XDG_CACHE_HOME")):
+        if named:
+            yield Path(named) / "trendlake"
+    if os.environ.get("HOME"):
+        yield Path(os.environ["HOME"]) / ".cache" / "trendlake"
+    yield Path(tempfile.gettempdir()) / f"trendlake-{os.getuid()}"
+
+
+def made_private(folder: Path) -> bool:
+    """Whether `folder` is there, made if need be, and is this user's alone, no link, and can be written. One that
+    others could write until now may hold what they have put there: it is not taken, and left as it is."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir(PRIVATE)
+        facts = folder.lstat()
+        if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid() or facts.st_mode & _OTHERS_WRITE:
+            return False
+        if stat.S_IMODE(facts.st_mode) != PRIVATE:
+            folder.chmod(PRIVATE)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+numba.config.CACHE_DIR = str(cache_folder(f"kernels-{source_digest()}"))  # type: ignore[attr-defined]

@@ -1,0 +1,88 @@
+"""Registers, and what fires on them: programs of `machine` that test a register and make the next.
+
+A register is a row of int64: the fields, then a mask of those that are NULL (0 then). A row of `arcs` says where its
+programs lie: `when`, whose value decides, and `set`, with the moves (field, slot, bits) that store what it computed.
+READS has a bit for each field that these read.
+No function here gives an array another name inside a loop: numba would count references to it at every turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cep_core.kernels.vm import execute
+
+Array = Any
+
+# columns of the table of arcs
+(
+    SOURCE, TARGET, CONDITION, WHEN_LOW, WHEN_HIGH, WHEN_SLOT, SET_LOW, SET_HIGH, MOVE_LOW, MOVE_HIGH, READS,
+    IGNORES, RESTING,
+) = range(13)  # fmt: skip
+
+NO, YES, OVERFLOW = range(3)
+
+MOST_FIELDS = 62
+"""Fields of a register, whose NULLs are bits of one int64."""
+
+
+@njit(cache=True, nogil=True)
+def fire(
+    arcs: Array, moves: Array, code: Array, values: Array, reals: Array, null: Array, cases: Array,
+    arc: int, source: Array, s: int, target: Array, t: int,
+) -> int:  # fmt: skip
+    """Whether the arc fires on the register in row s of `source`; the new register goes to row t of `target`."""
+    fields = source.shape[1] - 1
+    slot = arcs[arc, WHEN_SLOT]
+    move_low, move_high = arcs[arc, MOVE_LOW], arcs[arc, MOVE_HIGH]
+    reads, k = arcs[arc, READS], 0
+    while reads:
+        if reads & 1:
+            values[k] = source[s, k]
+            null[k] = (source[s, fields] >> k) & 1
+        reads, k = reads >> 1, k + 1
+    if slot >= 0:
+        if not execute(code, arcs[arc, WHEN_LOW], arcs[arc, WHEN_HIGH], values, reals, null, cases):
+            return OVERFLOW
+        if null[slot] or values[slot] == 0:
+            return NO
+    for k in range(fields + 1):
+        target[t, k] = source[s, k]
+    if move_low < move_high:
+        low, high = arcs[arc, SET_LOW], arcs[arc, SET_HIGH]
+        if low < high and not execute(code, low, high, values, reals, null, cases):
+            return OVERFLOW
+        for m in range(move_low, move_high):
+            field, slot, bits = moves[m, 0], moves[m, 1], moves[m, 2]
+            if null[slot]:
+                target[t, field] = 0
+                target[t, fields] |= 1 << field
+                continue
+            value = values[slot]
+            if 0 < bits < 64 and not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+                return OVERFLOW
+            target[t, field] = value
+            target[t, fields] &= ~(1 << field)
+    return YES
+
+
+@njit(cache=True, nogil=True)
+def same(a: Array, i: int, b: Array, j: int) -> bool:
+    """Whether two registers are equal, NULL being equal to NULL."""
+    for k in range(a.shape[1]):  # noqa: SIM110 - numba compiles loops
+        if a[i, k] != b[j, k]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def hashed(state: int, registers: Array, i: int) -> int:
+    """A hash of state and register."""
+    h = np.uint64(state + 1) * np.uint64(0x9E3779B97F4A7C15)
+    for k in range(registers.shape[1]):
+        h = (h ^ np.uint64(registers[i, k])) * np.uint64(0xBF58476D1CE4E5B9)
+        h ^= h >> np.uint64(29)
+    return np.int64(h >> np.uint64(1))  # type: ignore[return-value]

@@ -1,0 +1,1 @@
+"""The pattern language: from text to syntax tree and back."""

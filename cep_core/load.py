@@ -1,0 +1,169 @@
+"""From a pattern file to its model: the kind chooses the model, every mistake is reported with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from cep_core.automaton.compile.model import ArcModel, AutomatonPattern, FieldModel
+from cep_core.errors import (
+    MAX_ERRORS,
+    BadValueError,
+    FileUnreadableError,
+    NotSupportedError,
+    PatternErrors,
+    TextError,
+    TrendlakeError,
+    UnknownKeyError,
+    YamlSyntaxError,
+    did_you_mean,
+    in_words_of_yaml,
+)
+from cep_core.matches.compile.model import MatchesPattern
+from cep_core.patterns.expectations import ExpectationModel
+from cep_core.patterns.model import Pattern, TrendsPattern
+from cep_core.yaml.source import Source, from_data, plain, read_yaml
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The model of a kind's files. `instead`: values for keys that are missing or wrong, put in so that the rest of a
+    file with mistakes can be checked too."""
+
+    model: type[Pattern]
+    instead: Mapping[str, Any] = field(default_factory=dict)
+    nested: Mapping[str, type[BaseModel]] = field(default_factory=dict)
+    """The models of what stands under a key of the file, for the keys there; those of all kinds are in `NESTED`."""
+
+
+NESTED: Mapping[str, type[BaseModel]] = {"expect": ExpectationModel}
+
+
+SHAPES: Mapping[str, Shape] = {
+    "trends": Shape(TrendsPattern, {"return": {"trends": "COUNT(*)"}, "within": "1 day"}),
+    "matches": Shape(MatchesPattern, {"within": "1 day"}),
+    "automaton": Shape(AutomatonPattern, {"within": "1 day"}, {"arcs": ArcModel, "register": FieldModel}),
+}
+"""The kinds that are built."""
+PLANNED = ("algebra", "xml_join")
+"""Kinds of the language that are not."""
+
+
+def load_pattern(query: str | Path | Mapping[str, Any]) -> Pattern:
+    """The pattern in a file, or given as a mapping.
+
+    Raises PatternErrors with every mistake of the file's shape (unknown keys, bad values, syntax of durations). What
+    the pattern and conditions say is checked by `compile_plan`; `compile_query` does both at once.
+    """
+    pattern, errors = read_pattern(query)
+    if errors or pattern is None:
+        raise PatternErrors(errors)
+    return pattern
+
+
+def read_pattern(query: str | Path | Mapping[str, Any]) -> tuple[Pattern | None, list[TrendlakeError]]:
+    """The pattern and the mistakes of its shape. With mistakes, the pattern is what is left of it when they are put
+    aside, so that the rest can be checked too; None when too little is left."""
+    from_file = isinstance(query, str | Path)
+    try:
+        source = read_yaml(query) if isinstance(query, str | Path) else from_data(query)
+    except (FileUnreadableError, YamlSyntaxError, BadValueError) as error:
+        return None, [error]
+    if not isinstance(source.data, Mapping):
+        return None, [BadValueError("a pattern file is a mapping of keys", place=source.place(()))]
+    data = plain(source.data)
+    kind, errors = _kind(data, source)
+    if kind is None:
+        return None, errors
+    shape = SHAPES[kind]
+    data["kind"] = kind
+    try:
+        pattern = shape.model.model_validate(data)
+    except ValidationError as failure:
+        errors.extend(_explain(source, kind, error) for error in failure.errors()[: MAX_ERRORS + 2])
+        wrong = {str(error["loc"][0]) for error in failure.errors() if error["loc"]}
+        rest = {key: value for key, value in data.items() if key not in wrong}
+        try:
+            pattern = shape.model.model_validate({**shape.instead, **rest})
+        except ValidationError:
+            return None, errors
+    pattern._source = source
+    if from_file:
+        errors.extend(_file_checks(pattern, source, Path(str(query)).stem))
+    errors.extend(pattern.mistakes())
+    return pattern, errors
+
+
+def _kind(data: Mapping[str, Any], source: Source) -> tuple[str | None, list[TrendlakeError]]:
+    """The kind whose model the file is held against: the one it names, else the one it may have meant."""
+    kind = data.get("kind", "trends")
+    if isinstance(kind, str) and kind in SHAPES:
+        return kind, []
+    place = source.place(("kind",))
+    if kind in PLANNED:
+        built = " and ".join(SHAPES)
+        return None, [NotSupportedError(f"kind '{kind}' is not built yet; {built} are", place=place)]
+    hint = did_you_mean(str(kind), (*SHAPES, *PLANNED))
+    errors: list[TrendlakeError] = [BadValueError(f"there is no kind '{kind}'", place=place, hint=hint)]
+    meant = next((name for name in SHAPES if hint == f"did you mean '{name}'?"), None)
+    return meant, errors
+
+
+def _file_checks(pattern: Pattern, source: Source, stem: str) -> list[TrendlakeError]:
+    errors: list[TrendlakeError] = []
+    for key in ("name", "source"):
+        if source.data.get(key) is None:
+            errors.append(BadValueError(f"'{key}' is missing", place=source.place(())))
+    given = source.data.get("name")
+    if isinstance(given, str) and given != stem:
+        message = f"the name '{given}' is not that of the file: expected '{stem}'"
+        errors.append(BadValueError(message, place=source.place(("name",))))
+    return errors
+
+
+def _keys(model: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _unknown_key(source: Source, kind: str, path: tuple[str | int, ...]) -> TrendlakeError:
+    """A key that no file has, or that files of another kind have."""
+    word = str(path[-1])
+    place = source.place(path, key=True)
+    others = [name for name, shape in SHAPES.items() if word in _keys(shape.model)] if len(path) == 1 else []
+    if others:
+        message = f"'{word}' is a key of kind {' and '.join(others)}, not of kind {kind}"
+        return UnknownKeyError(message, place=place)
+    nested = {**NESTED, **SHAPES[kind].nested}
+    within = SHAPES[kind].model if len(path) == 1 else nested.get(str(path[0]))
+    known = _keys(within) if within else []
+    return UnknownKeyError(f"unknown key '{word}'", place=place, hint=did_you_mean(word, known))
+
+
+def _explain(source: Source, kind: str, error: Any) -> TrendlakeError:
+    """A pydantic error as ours, with its place."""
+    path = tuple(part for part in error["loc"] if part != "[key]")
+    if error["type"] == "extra_forbidden":
+        return _unknown_key(source, kind, path)
+    if error["type"] == "missing":
+        return BadValueError(f"'{path[-1]}' is missing", place=source.place(path[:-1]))
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, TextError):
+        place = source.place(path, offset=cause.offset, width=cause.width)
+        return BadValueError(cause.message, place=place, hint=cause.hint)
+    message = in_words_of_yaml(error)
+    name = ".".join(str(part) for part in path)
+    if error["type"] == "string_pattern_mismatch":
+        message = "only letters, digits and _ (name and source: lower case), beginning with a letter"
+    choices = error.get("ctx", {}).get("expected")
+    hint = None
+    if error["type"] == "string_pattern_mismatch" and path == ("name",):
+        plain = re.sub(r"[^a-z0-9_]+", "_", str(error.get("input")).lower()).lstrip("_0123456789")
+        hint = f"write name: {plain}, and call the file {plain}.yaml" if plain else None
+    if error["type"] == "literal_error" and isinstance(choices, str):
+        hint = did_you_mean(str(error.get("input")), [c.strip(" '") for c in choices.replace(" or ", ",").split(",")])
+    return BadValueError(f"{name}: {message}", place=source.place(path), hint=hint)

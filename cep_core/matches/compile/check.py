@@ -1,0 +1,91 @@
+"""From a pattern file of kind matches to its plan: names resolved, types right, every condition at its moment.
+
+All mistakes are collected, each with its place, and raised together.
+"""
+
+from __future__ import annotations
+
+from cep_core.errors import (
+    BadConditionError,
+    BadPatternError,
+    NotSupportedError,
+    PatternErrors,
+    UnknownAttributeError,
+    did_you_mean,
+)
+from cep_core.events.schema import EventSchema
+from cep_core.matches.compile.check_pattern import PATTERN
+from cep_core.matches.compile.check_return import MeasureChecker
+from cep_core.matches.compile.model import MatchesPattern
+from cep_core.matches.compile.plan import MatchesPlan, Negation, is_fence
+
+
+def compile_matches(pattern: MatchesPattern, schema: EventSchema) -> MatchesPlan:
+    """Check `pattern` against `schema` and compile it. Raises PatternErrors with every mistake found."""
+    return _Checker(pattern, schema).plan()
+
+
+class _Checker(MeasureChecker):
+    def plan(self) -> MatchesPlan:
+        if self.read_pattern():
+            for index, text in enumerate(self.query.where):
+                self.read_condition(text, ("where", index))
+        measures = [found for name, text in self.query.returns.items() if (found := self.read_measure(name, text))]
+        self._names()
+        if len(self.types) > 63:
+            self.report(NotSupportedError("more than 63 variables"), PATTERN)
+        if self.schema.event_id not in self.families:
+            hint = did_you_mean(self.schema.event_id, self.families)
+            message = f"a match lists its events' ids, and the source has no column '{self.schema.event_id}'"
+            self.report(UnknownAttributeError(message, hint=hint), PATTERN)
+        elif self.families[self.schema.event_id] == "other":
+            message = f"a match lists its events' ids, and '{self.schema.event_id}' is neither text nor a number"
+            self.report(NotSupportedError(message), PATTERN)
+        plan = MatchesPlan(
+            parts=tuple(self.parts),
+            negations=tuple(
+                Negation(n.variable, n.type_name, n.after, tuple(self.of_nots[n.variable])) for n in self.negations
+            ),
+            conditions=tuple(self.conditions),
+            partition=tuple(dict.fromkeys(self.partition)),
+            scoped=tuple(dict.fromkeys(self.scoped)),
+            measures=tuple(measures),
+            within=self.query.within,
+            select=self.query.select,
+            output=self.query.output,
+            limit=self.query.limit_per_partition,
+            never=self.never,
+            schema=self.schema,
+        )
+        if plan.output == "compressed":
+            self._compressed(plan)
+        if self.errors:
+            raise PatternErrors(self.errors)
+        return plan
+
+    def _names(self) -> None:
+        columns: dict[str, str] = {}
+        for variable in (part.variable for part in self.parts):
+            if variable.lower() in columns:
+                message = f"variables '{columns[variable.lower()]}' and '{variable}' would be one column"
+                self.report(BadPatternError(message), PATTERN)
+            columns[variable.lower()] = variable
+        for name in self.query.returns:
+            if name.lower() in columns:
+                place = self.pattern.document.place(("return", name), key=True)
+                error = BadConditionError(f"'{name}' is the column of the variable '{columns[name.lower()]}'")
+                error.place = place
+                self.errors.append(error)
+
+    def _compressed(self, plan: MatchesPlan) -> None:
+        """What a row that stands for many matches cannot have."""
+        for key, given in (("return", self.query.returns), ("limit_per_partition", self.query.limit_per_partition)):
+            if given:
+                message = f"a compressed row stands for any number of matches: it has no {key}"
+                self.report(BadConditionError(message, hint=f"leave out {key}, or write output: all"), ("output",))
+        for negation in plan.negations:
+            if not is_fence(plan, negation):
+                v = negation.variable
+                message = f"output: compressed where more than its place says what NOT {v} rules out"
+                hint = f"write output: all, or conditions that speak of {v} alone"
+                self.report(NotSupportedError(message, hint=hint), ("output",))

@@ -1,0 +1,117 @@
+"""Conditions of kind matches: names resolved, types right, each at the moment its last variable binds."""
+
+from __future__ import annotations
+
+from cep_core.errors import BadConditionError, TypeMismatchError
+from cep_core.events.schema import EventSchema
+from cep_core.expressions.types import ExpressionError
+from cep_core.language import parse
+from cep_core.language import syntax as s
+from cep_core.matches.compile.check_pattern import PatternChecker
+from cep_core.matches.compile.model import MatchesPattern
+from cep_core.matches.compile.plan import Condition, When, aggregated, iterates
+from cep_core.trends.compile.check import constant_true
+from cep_core.yaml.source import Path_
+
+
+class ConditionChecker(PatternChecker):
+    """Reads `where` into `conditions`, `partition`, `scoped` and `never`."""
+
+    def __init__(self, pattern: MatchesPattern, schema: EventSchema) -> None:
+        super().__init__(pattern, schema)
+        self.conditions: list[Condition] = []
+        self.partition: list[str] = []
+        self.scoped: list[tuple[str, frozenset[str]]] = []
+        self.never = False
+
+    def resolve(self, attribute: s.Attribute) -> str:
+        if attribute.next:
+            cause = BadConditionError("NEXT is of kind trends", hint="write a[i-1] and a[i], or the next part's name")
+            raise ExpressionError(cause, attribute.span)
+        if isinstance(attribute, s.Indexed) and attribute.index == "all":
+            self.variable(attribute.variable, attribute.span)
+            family = self.column(attribute.name, attribute.span) if attribute.name else "int"
+            return aggregated(attribute, family)
+        family = super().resolve(attribute)
+        if isinstance(attribute, s.Indexed):
+            self._index(attribute)
+            if attribute.function:
+                return aggregated(attribute, family)
+        return family
+
+    def _index(self, read: s.Indexed) -> None:
+        if not any(part.variable == read.variable and part.kleene for part in self.parts):
+            what = "stands under NOT" if read.variable in self.of_nots else "is one event"
+            hint = f"write {read.variable}.{read.name}"
+            cause = BadConditionError(f"'{read.variable}' {what}: it has no index", hint=hint)
+            raise ExpressionError(cause, read.span)
+
+    def read_condition(self, text: str, path: Path_) -> None:
+        condition = self.parsed(parse.parse_condition, text, path)
+        if condition is None:
+            return
+        if isinstance(condition, s.Equivalence):
+            self._equivalence(condition, path)
+            return
+        kind = self.typed(condition, path)
+        if kind is None:
+            return
+        if kind not in ("boolean", "null"):
+            self.report(TypeMismatchError(f"a condition is true or false, this is {kind}"), path, condition.span)
+        for part in s.conjuncts(condition):
+            reads = s.attributes(part)
+            nots = {read.variable for read in reads} & self.of_nots.keys()
+            if not reads:
+                self.never = self.never or not constant_true(part)
+            elif self._mixed(part, reads, path):
+                continue
+            elif len(nots) > 1:
+                message = f"a condition speaks of one NOT at most, not of {' and '.join(sorted(nots))}"
+                self.report(BadConditionError(message), path, part.span)
+            elif nots:
+                self.of_nots[nots.pop()].append(part)
+            else:
+                self.conditions.append(self._moment(part, reads))
+
+    def _mixed(self, part: s.Expr, reads: list[s.Attribute], path: Path_) -> bool:
+        """Reports `a.x` beside `a[i].x`: one speaks of every event, the other of every one but the first."""
+        kleene = {one.variable for one in self.parts if one.kleene}
+        for name in dict.fromkeys(read.variable for read in reads if read.variable in kleene):
+            styles = {iterates(read) for read in reads if read.variable == name} - {""}
+            if len(styles) > 1:
+                message = f"{name}.x speaks of each of {name}'s events, {name}[i].x of each after the first"
+                hint = f"write {name}[i] for the one event in both places"
+                self.report(BadConditionError(message, hint=hint), path, part.span)
+                return True
+        return False
+
+    def _moment(self, expression: s.Expr, reads: list[s.Attribute]) -> Condition:
+        """The part whose binding completes the condition, and when (Agrawal et al. 2008, section 3.2, step 2)."""
+        place = {part.variable: number for number, part in enumerate(self.parts)}
+        last = max(place[read.variable] for read in reads)
+        when: When = "each"
+        if self.parts[last].kleene:
+            mine = [read for read in reads if place[read.variable] == last]
+            styles = {iterates(read) for read in mine}
+            if any(isinstance(read, s.Indexed) and read.index == "LEN" for read in mine):
+                when = "last"
+            elif "each" not in styles:
+                when = "later" if "later" in styles else "first"
+        return Condition(expression, last, when)
+
+    def _equivalence(self, condition: s.Equivalence, path: Path_) -> None:
+        scopes: dict[str, set[str | None]] = {}
+        for variable, name, span in condition.entries:
+            try:
+                if variable is not None:
+                    self.variable(variable, span)
+                self.column(name, span)
+            except ExpressionError as error:
+                self.report(error.cause, path, span)
+                continue
+            scopes.setdefault(name, set()).add(variable)
+        for name, scope in scopes.items():
+            if None in scope:
+                self.partition.append(name)
+            else:
+                self.scoped.append((name, frozenset(str(variable) for variable in scope)))

@@ -1,0 +1,252 @@
+"""A plan as tables of numbers: what a run must fulfil to bind an event, and what it remembers then, as instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cep_core.expressions.bytecode import Instructions
+from cep_core.expressions.columnar import FLIPPED
+from cep_core.kernels import vm as m
+from cep_core.kernels.register_programs import MOST_FIELDS
+from cep_core.language import syntax as s
+from cep_core.matches.compile.plan import MatchesPlan, aggregated, iterates
+from cep_core.matches.compile.registers import (
+    Slot,
+    is_local,
+    live_slots,
+    moments,
+    scope_parts,
+    scope_slot,
+    seen_reads,
+    slot_of,
+    slot_of_newest,
+)
+
+Array = Any
+
+
+class NotCompiledError(Exception):
+    """The register does not fit fixed fields: it holds sets of values, or there are too many."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The leaf that says which events agree on a column: NULL agrees with NULL."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """What stands for the set of values that a condition asks about one by one: `read op other` is true of every event
+    of a Kleene part if it is true of the greatest value (`op` is < or <=; else of the least) and none is NULL; and of
+    no event at all, always."""
+
+    read: s.Attribute
+    op: str
+    other: s.Expr
+
+    @property
+    def greatest(self) -> bool:
+        return self.op in ("<", "<=")
+
+
+def extreme(plan: MatchesPlan, slot: Slot) -> Extreme:
+    """Of a `seen` slot. Raises NotCompiledError where the condition is no inequality of one value and the rest."""
+    reads = seen_reads(plan, slot)
+    match plan.conditions[slot.condition].expression:
+        case s.Binary(op="<" | "<=" | ">" | ">=" as op, left=left, right=right) if len(reads) == 1:
+            for side, sign, other in ((left, op, right), (right, FLIPPED[op], left)):
+                if side == reads[0] and slot_of_newest(slot.part, reads[0]) is None and not _sets(plan, slot, other):
+                    return Extreme(reads[0], sign, other)
+    raise NotCompiledError("a register holds the distinct values that a condition asks about")
+
+
+def _sets(plan: MatchesPlan, slot: Slot, other: s.Expr) -> bool:
+    """Whether the rest of the slot's condition reads a set of values too."""
+    index = slot.condition
+    found = (
+        slot_of(plan, index, read, moment)
+        for moment in moments(plan, plan.conditions[index])
+        for read in s.attributes(other)
+    )
+    return any(one is not None and one.what == "seen" for one in found)
+
+
+def _size(slot: Slot) -> int:
+    """Fields of a slot: an average has its sum and its count, an extreme whether there was a NULL."""
+    return 2 if slot.function == "avg" or slot.what == "seen" else 1
+
+
+class Assembly(Instructions):
+    """`tables`: arcs, moves and code for `kernels.match_steps`.
+
+    The register has a field or two for each slot that is live in some state (`registers`); those that are not live in a
+    state are NULL there, so that equal registers are equal rows. Raises NotCompiledError.
+    """
+
+    def __init__(self, plan: MatchesPlan) -> None:
+        self.plan = plan
+        self.columns = plan.schema.families
+        self.live = live_slots(plan)
+        self.fields: dict[Slot, int] = {}
+        self.extremes: dict[int, Extreme] = {}
+        count = 0
+        for slot in sorted({slot for state in self.live for slot in state}):
+            self.fields[slot] = count
+            count += _size(slot)
+            if slot.what == "seen":
+                self.extremes[slot.condition] = extreme(plan, slot)
+        if count > MOST_FIELDS:
+            raise NotCompiledError(f"registers of {count} fields")
+        super().__init__(count)
+        self.width = count + 1
+        self.index, self.moment = 0, ""
+        self.moves: list[tuple[int, int, int]] = []
+        arcs = []
+        for k in range(len(plan.parts)):
+            arcs += [
+                self._arc([("take", k)], lambda k=k: self._extend(k)),  # type: ignore[misc]
+                self._arc([("leave", k - 1), ("begin", k)], lambda k=k: self._enter(k)),  # type: ignore[misc]
+                self._arc([("leave", k)], lambda: None),
+            ]
+        self.tables: tuple[Array, ...] = tuple(
+            np.array(rows, np.int64).reshape(len(rows), width)
+            for rows, width in ((arcs, 13), (self.moves, 3), (self.code, 4))
+        )
+
+    # --- what Instructions asks
+    def of_register(self, read: s.Attribute) -> bool:
+        return slot_of(self.plan, self.index, read, self.moment) is not None
+
+    def load(self, read: s.Attribute) -> int:
+        slot = slot_of(self.plan, self.index, read, self.moment)
+        if slot is None:
+            raise AssertionError(read)  # pragma: no cover - asked of what the register holds
+        field, family = self.fields[slot], self._family(slot)
+        if slot.function == "avg":
+            return self.op(m.DIVIDE_F, self.as_real(field, family), self.op(m.TO_REAL, field + 1))
+        if slot.function == "sum" and family == "double":
+            return self.op(m.ADD_F, field, self.constant(0.0, "double"))  # NULL where infinities have cancelled
+        return field
+
+    def attribute_family(self, read: s.Attribute) -> str:
+        family = self.columns[read.name]
+        return aggregated(read, family) if isinstance(read, s.Indexed) and read.function else family
+
+    def _family(self, slot: Slot) -> str:
+        """Of the column it is made from."""
+        return self.columns[self._column(slot)]
+
+    def _column(self, slot: Slot) -> str:
+        return self.extremes[slot.condition].read.name if slot.what == "seen" else slot.name
+
+    # --- arcs
+    def _arc(self, asked: list[tuple[str, int]], sets: Callable[[], None]) -> tuple[int, ...]:
+        """A row of `kernels.registers`: all conditions of some moments, then what is remembered."""
+        low, when = len(self.code), -1
+        for slot in [slot for moment, part in asked for slot in self._conditions(moment, part)]:
+            when = slot if when < 0 else self.op(m.AND, when, slot)
+        middle, first = len(self.code), len(self.moves)
+        sets()
+        end, last = len(self.code), len(self.moves)
+        reads = self.reads(low, end, [when, *(slot for _, slot, _ in self.moves[first:])])
+        return 0, 0, 0, low, middle, when, middle, end, first, last, reads, 0, 0
+
+    def _conditions(self, moment: str, part: int) -> list[int]:
+        """The slots of what must hold at a moment of a part, beside what the event alone tells."""
+        found = []
+        self.moment = moment
+        for index, condition in enumerate(self.plan.conditions):
+            self.index = index
+            here = condition.part == part and moment in moments(self.plan, condition)
+            if here and not is_local(self.plan, index, moment):
+                found.append(self._condition(condition.expression))
+        for index in range(len(self.plan.scoped)):
+            parts = scope_parts(self.plan, index)
+            goes_on = moment == "take" and part in parts and self.plan.parts[part].kleene
+            if goes_on or (moment == "begin" and part in parts[1:]):
+                slot = scope_slot(self.plan, index)
+                found.append(self.op(m.EQ, self.fields[slot], self.leaf(Agreement(slot.name), "int")))
+        return found
+
+    def _condition(self, expression: s.Expr) -> int:
+        asked = self.extremes.get(self.index)
+        slot = None if asked is None else slot_of(self.plan, self.index, asked.read, self.moment)
+        if asked is None or slot is None or slot.what != "seen":
+            return self.emit(expression)
+        field, other = self.fields[slot], (self.emit(asked.other), self.family(asked.other))
+        holds = self.pair(asked.op, (field, self.columns[asked.read.name]), other)
+        none = self.op(m.IS_NULL, field)
+        return self.op(m.AND, self.op(m.NOT, field + 1), self.op(m.OR, none, holds))
+
+    def _enter(self, k: int) -> None:
+        """The register of a run whose part k has just begun."""
+        before = self.live[k - 1] if k else ()
+        for slot in before:
+            if slot not in self.live[k]:
+                for field in range(self.fields[slot], self.fields[slot] + _size(slot)):
+                    self.moves.append((field, self.constant(None, "null"), 0))
+        for slot in self.live[k]:
+            if slot.part < k:
+                continue
+            field, value = self.fields[slot], self._event(slot)
+            if slot.what == "seen":
+                later = iterates(self.extremes[slot.condition].read) == "later"
+                missing = self.constant(False, "boolean") if later else self.op(m.IS_NULL, value)
+                self.moves.append((field, self.constant(None, "null") if later else value, 0))
+                self.moves.append((field + 1, missing, 0))
+                continue
+            if slot.function in ("count", "avg"):
+                self.moves.append((field + (slot.function == "avg"), self._known(value), 0))
+            if slot.function != "count":
+                self.moves.append((field, value, 0))
+
+    def _extend(self, k: int) -> None:
+        """The register of a run whose part k has taken one more event."""
+        for slot in self.live[k]:
+            if slot.part < k or slot.what in ("first", "scope"):
+                continue
+            field, value = self.fields[slot], self._event(slot)
+            real = self._family(slot) == "double"
+            if slot.what == "seen":
+                pair = (m.GREATEST, m.GREATEST_F) if self.extremes[slot.condition].greatest else (m.LEAST, m.LEAST_F)
+                best = pair[real]
+                self.moves.append((field, self.op(best, field, value), 0))
+                self.moves.append((field + 1, self.op(m.OR, field + 1, self.op(m.IS_NULL, value)), 0))
+                continue
+            if slot.what == "last":
+                self.moves.append((field, value, 0))
+                continue
+            if slot.function in ("count", "avg"):
+                count = field + (slot.function == "avg")
+                self.moves.append((count, self.op(m.ADD, count, self._known(value)), 0))
+            if slot.function in ("sum", "avg"):
+                self.moves.append((field, self.op(m.PLUS_F if real else m.PLUS, field, value), 0))
+            elif slot.function == "min":
+                self.moves.append((field, self.op(m.LEAST_F if real else m.LEAST, field, value), 0))
+            elif slot.function == "max":
+                self.moves.append((field, self.op(m.GREATEST_F if real else m.GREATEST, field, value), 0))
+
+    def _event(self, slot: Slot) -> int:
+        """What the event has to say for the slot."""
+        if slot.what == "scope":
+            return self.leaf(Agreement(slot.name), "int")
+        if self._family(slot) == "other":
+            raise NotCompiledError(f"a register holds {slot.name}, which is no number, string, boolean or time")
+        return self.leaf(s.Attribute("", self._column(slot)), self._family(slot))
+
+    def _known(self, value: int) -> int:
+        return self.op(m.NOT, self.op(m.IS_NULL, value))
+
+
+def assembled(plan: MatchesPlan) -> Assembly:
+    """The plan's tables, made once for a plan object. Raises NotCompiledError."""
+    found: Assembly | None = plan.__dict__.get("_assembly")
+    if found is None:
+        found = plan.__dict__["_assembly"] = Assembly(plan)
+    return found

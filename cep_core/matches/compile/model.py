@@ -1,0 +1,44 @@
+"""What a pattern file of kind matches may say."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.patterns.model import PROVENANCE_COLUMNS, Identifier, Pattern, Selection
+
+Output = Literal["all", "non_overlap", "compressed"]
+
+RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"match_id", "start", "end"}
+"""Columns every results table of kind matches has: no variable or measure may take their names."""
+
+
+class MatchesPattern(Pattern):
+    """One pattern of kind matches, as an analyst wrote it."""
+
+    kind: Literal["matches"] = "matches"
+    pattern: str
+    """One SEQ of types, Kleene parts (T v+) and NOTs."""
+    where: tuple[str, ...] = ()
+    """Conditions, all of which hold: a[1].x, a[i].x > a[i-1].x, [company] ..."""
+    returns: dict[Identifier, str] = Field(alias="return", default_factory=dict)
+    """Measures of a match: a[1].price, COUNT(a), AVG(a.price)."""
+    select: Selection = "skip_till_next_match"
+    """Which events a run may ignore."""
+    output: Output = "all"
+    """A row a match, those that do not overlap, or one row for all that end with one event."""
+    limit_per_partition: Annotated[int | None, Field(ge=1)] = None
+    """So many matches of one partition, in a stretch of time as long as `within` (a day at most), are an error."""
+
+    def mistakes(self) -> list[TrendlakeError]:
+        """Columns that would share a name."""
+        taken = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table of kind matches")
+        errors = super().mistakes()
+        for name in self.returns:
+            if name.lower() in taken:
+                place = self.document.place(("return", name), key=True)
+                errors.append(BadValueError(f"'{name}' is {taken[name.lower()]}", place=place))
+            taken[name.lower()] = "a measure already"
+        return errors

@@ -1,0 +1,242 @@
+"""The compiled plan of kind matches: frozen data, printable, comparable, picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Literal, TypeAlias
+
+import pyarrow as pa
+
+from cep_core.errors import TypeMismatchError
+from cep_core.events.schema import EventSchema
+from cep_core.events.windows import AGES, Windows
+from cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
+from cep_core.fingerprint import fingerprint
+from cep_core.language import syntax as s
+from cep_core.matches.compile.model import Output
+from cep_core.patterns.model import Selection
+from cep_core.trends.compile.plan import TIME_TYPE, arrow_type, key_type
+
+LANGUAGE_VERSION = 1
+"""Part of the hash: raised when the meaning of a pattern that stays the same changes."""
+
+ENGINE_VERSION = 2
+"""Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
+record it (docs/adr/0012-versions-of-results.md)."""
+
+PANE = 86_400_000_000
+"""The longest unit of work, one day in microseconds; shorter where `within` is."""
+
+When: TypeAlias = Literal["each", "first", "later", "last"]
+"""The moment of a condition within its part: every event that binds, the first, every other, or when the part is left
+(`a[a.LEN]`)."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that binds events: one, or, where it is a Kleene part, one and more."""
+
+    variable: str
+    type_name: str
+    kleene: bool
+
+
+@dataclass(frozen=True)
+class Negation:
+    """`NOT type variable` after the first `after` parts; `conditions` are those that speak of its events."""
+
+    variable: str
+    type_name: str
+    after: int
+    conditions: tuple[s.Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A conjunct of `where`, at the moment its last variable binds."""
+
+    expression: s.Expr
+    part: int
+    when: When
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A `return` column. Aggregates are `syntax.Indexed` with the index `all`."""
+
+    name: str
+    expression: s.Expr
+    family: str
+
+
+@dataclass(frozen=True)
+class MatchesPlan:
+    """One pattern of kind matches, ready to run; an `AnyPlan`."""
+
+    kind: ClassVar[str] = "matches"
+    engine_version: ClassVar[int] = ENGINE_VERSION
+
+    parts: tuple[Part, ...]
+    negations: tuple[Negation, ...]
+    conditions: tuple[Condition, ...]
+    partition: tuple[str, ...]
+    """Attributes on which all events agree, those of NOT included."""
+    scoped: tuple[tuple[str, frozenset[str]], ...]
+    """(attribute, variables whose events agree on it)."""
+    measures: tuple[Measure, ...]
+    within: int
+    select: Selection
+    output: Output
+    limit: int | None
+    never: bool
+    """A constant condition is not true: no match at all."""
+    schema: EventSchema
+    warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hex digits: changes exactly when something changes that results depend on."""
+        known = {name: kind for name, kind in self.schema.columns if name in self.columns}
+        roles = (self.schema.event_id, self.schema.event_time, self.schema.event_type, self.schema.sequence)
+        return fingerprint(replace(self, warnings=(), schema=EventSchema(known, *roles)), LANGUAGE_VERSION)
+
+    @property
+    def bound(self) -> tuple[Part | Negation, ...]:
+        """Parts and NOTs."""
+        return (*self.parts, *self.negations)
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether events of no part matter: a run may not ignore them."""
+        return self.select in ("contiguous", "partition_contiguous")
+
+    @property
+    def event_types(self) -> tuple[str, ...] | None:
+        """Types that matter; None: every event does."""
+        if self.contiguous:
+            return None
+        return tuple(dict.fromkeys(part.type_name for part in self.bound))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Source columns to read."""
+        schema = self.schema
+        names = [schema.event_id, schema.event_time, schema.event_type]
+        names += [schema.sequence] if schema.sequence is not None else []
+        names += [*self.partition, *(name for name, _ in self.scoped)]
+        for expression in self.expressions:
+            names += [read.name for read in s.attributes(expression) if read.name]
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def expressions(self) -> tuple[s.Expr, ...]:
+        """Every condition and measure."""
+        of_nots = (one for negation in self.negations for one in negation.conditions)
+        return (*(c.expression for c in self.conditions), *of_nots, *(m.expression for m in self.measures))
+
+    @property
+    def shard_key(self) -> tuple[str, ...]:
+        """Events that differ on these never meet, nor does one break another's contiguity; () when all may."""
+        return () if self.select == "contiguous" else self.partition
+
+    @property
+    def unit_key(self) -> tuple[str, ...]:
+        """A row is a match, and a match lies in one partition."""
+        return self.shard_key
+
+    @property
+    def leads(self) -> bool:
+        """Whether a NOT stands first."""
+        return any(negation.after == 0 for negation in self.negations)
+
+    @property
+    def trails(self) -> bool:
+        """Whether a NOT stands last: a match is decided `within` after its first event, not by its last."""
+        return any(negation.after == len(self.parts) for negation in self.negations)
+
+    @property
+    def pane(self) -> int:
+        """Length of the unit of work, microseconds."""
+        return min(self.within, PANE)
+
+    @property
+    def windows(self) -> Windows:
+        """Window j ends with pane j, [j*pane, (j+1)*pane), and holds all that a match decided in that pane needs:
+        what lies up to `within` before (twice that where a NOT looks back from a match that another decides late;
+        everything, where matches must not overlap). A match is decided by its last event, or, where a NOT trails, when
+        `within` has passed since its first; a compressed row with such a NOT, when it has passed since the last."""
+        twice = self.trails and (self.leads or self.output == "compressed")
+        reach = 2 * self.within if twice else self.within
+        if self.output == "non_overlap":
+            reach = AGES
+        return Windows(reach + self.pane, self.pane, -reach)
+
+    def decided(self, start: int, end: int) -> int:
+        """The moment (microseconds) whose pane a match belongs to; `start` and `end`: times of its first and last
+        event. Of a compressed row, that of its last match."""
+        if not self.trails:
+            return end
+        return (end if self.output == "compressed" else start) + self.within - 1
+
+    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
+        return ((windows, self.hash),)
+
+    def owned(self, windows: range) -> tuple[str, int, int]:
+        """Matches of `windows` (not empty) are those decided in their panes."""
+        low, high = windows[0] * self.pane, (windows[-1] + 1) * self.pane
+        if self.trails:
+            column = "end" if self.output == "compressed" else "start"
+            return column, low - self.within + 1, high - self.within + 1
+        return "end", low, high
+
+    @property
+    def waits(self) -> bool:
+        """A NOT last asks what the events say, not how far time has come."""
+        return False
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """A row is a match; compressed, an event that ends some."""
+        return ("end_event",) if self.output == "compressed" else ("match_id",)
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        """match_id, start, end; for each variable the ids of its events; measures. Compressed: see `compressed`."""
+        families = dict(self.schema.columns)
+        ids = key_type(families[self.schema.event_id])
+        if self.output == "compressed":
+            from cep_core.matches.run.compressed import schema_of_graphs
+
+            return schema_of_graphs(ids)
+        fields = [pa.field("match_id", pa.string()), pa.field("start", TIME_TYPE), pa.field("end", TIME_TYPE)]
+        fields += [pa.field(part.variable, pa.list_(ids)) for part in self.parts]
+        fields += [pa.field(measure.name, arrow_type(measure.family)) for measure in self.measures]
+        return pa.schema(fields)
+
+
+def iterates(read: s.Attribute) -> str:
+    """Which of a Kleene variable's events an attribute speaks of, one after the other: `each`, `later` (i > 1), or
+    none ("")."""
+    if isinstance(read, s.Indexed):
+        return "later" if read.index in ("i", "i-1", "..i-1") else ""
+    return "each"
+
+
+def aggregated(read: s.Attribute, family: str, function: str | None = None) -> str:
+    """The family of an aggregate over values of `family`. Raises ExpressionError."""
+    name = function or (read.function if isinstance(read, s.Indexed) else "")
+    if name == "count":
+        return "int"
+    takes = NUMERIC if name in ("sum", "avg") else ORDERED - {"boolean"}
+    if family not in takes and family != "null":
+        raise ExpressionError(TypeMismatchError(f"{name.upper()} does not take a {family}"), read.span)
+    return "double" if name == "avg" else family
+
+
+def is_fence(plan: MatchesPlan, negation: Negation) -> bool:
+    """Whether it rules out by place alone."""
+    bound = {part.variable for part in plan.parts}
+    reads = (read.variable for one in negation.conditions for read in s.attributes(one))
+    scoped = any(negation.variable in scope and scope & bound for _, scope in plan.scoped)
+    return not scoped and all(variable == negation.variable for variable in reads)

@@ -1,0 +1,44 @@
+"""A plan of kind matches as a graph: a state for each part, with a loop where it is a Kleene part."""
+
+from __future__ import annotations
+
+from cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
+from cep_core.language.unparse import expression
+from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.matches.explain import explain_matches
+
+
+def draw(plan: MatchesPlan, title: str) -> Drawing:
+    """Conditions stand on the arrow that takes the event they are asked of; those asked when a part is done, on the
+    way on from it, or below the last."""
+    last = len(plan.parts) - 1
+    nodes, edges = [], []
+    for number, part in enumerate(plan.parts):
+        notes = [Line(part.type_name, "note")] if part.type_name != part.variable else []
+        if number == last:
+            notes += [*_asked(plan, last, "last"), *_nots(plan, last + 1, "after")]
+        nodes.append(Node(part.variable, "", number == last, tuple(notes)))
+        before = _asked(plan, number - 1, "last") if number else []
+        nots = _nots(plan, number, "between" if number else "before")
+        taken = _asked(plan, number, "each", "first")
+        edges.append(Edge(number - 1 if number else None, number, (*before, *taken, *nots), barred=bool(nots)))
+        if part.kleene:
+            edges.append(Edge(number, number, tuple(_asked(plan, number, "each", "later"))))
+    caption = [f"Double ring: a match ends there. An arrow takes an event; others are left by {plan.select}."]
+    if plan.negations:
+        caption.append("Bar: no such event may lie there.")
+    return Drawing(title, explain_matches(plan), (Graph("", tuple(nodes), tuple(edges)),), tuple(caption))
+
+
+def _asked(plan: MatchesPlan, number: int, *moments: str) -> list[Line]:
+    found = [one for one in plan.conditions if one.part == number and one.when in moments]
+    return [Line(expression(one.expression)) for one in found]
+
+
+def _nots(plan: MatchesPlan, after: int, where: str) -> list[Line]:
+    lines = []
+    for negation in plan.negations:
+        if negation.after == after:
+            lines.append(Line(f"no {negation.variable} {where}{' with' if negation.conditions else ''}", "bar"))
+            lines += [Line(expression(one), "bar") for one in negation.conditions]
+    return lines

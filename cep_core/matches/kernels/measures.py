@@ -1,0 +1,60 @@
+"""Aggregates over the events of one part of each match."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from cep_core.kernels.vm import ADD, fits
+
+Array = Any
+
+SUM, MIN, MAX = range(3)
+
+
+@njit(cache=True, nogil=True)
+def whole(
+    function: int, events: Array, bounds: Array, k: int, values: Array, null: Array, out: Array, counts: Array
+) -> bool:  # fmt: skip
+    """out[m] of int64 values, NULLs skipped; counts[m]: how many were not. False where a sum overflows."""
+    for m in range(bounds.shape[0]):
+        total, count = values[0], 0
+        for i in range(bounds[m, k], bounds[m, k + 1]):
+            e = events[i]
+            if null[e]:
+                continue
+            value = values[e]
+            if count == 0:
+                total = value
+            elif function == SUM:
+                if not fits(ADD, total, value):
+                    return False
+                total += value
+            else:
+                total = min(total, value) if function == MIN else max(total, value)
+            count += 1
+        out[m], counts[m] = total, count
+    return True
+
+
+@njit(cache=True, nogil=True)
+def real(
+    function: int, events: Array, bounds: Array, k: int, values: Array, null: Array, out: Array, counts: Array
+) -> None:
+    """`whole` of float64 values; sums from left to right, NaN where infinities cancel."""
+    for m in range(bounds.shape[0]):
+        total, count = values[0], 0
+        for i in range(bounds[m, k], bounds[m, k + 1]):
+            e = events[i]
+            if null[e]:
+                continue
+            value = values[e]
+            if count == 0:
+                total = value
+            elif function == SUM:
+                total += value
+            else:
+                total = min(total, value) if function == MIN else max(total, value)
+            count += 1
+        out[m], counts[m] = total, count

@@ -1,0 +1,1 @@
+"""Runs a plan of kind matches over a table of events."""

@@ -1,0 +1,179 @@
+"""The shared match buffer: every run's events in one graph, read backwards from the event that ends a match.
+
+A link is a number. It stands for a node, which is an event bound to a part after any of the runs behind another link
+(or as the start of a run), or for a fork, which is either of two links (Agrawal et al. 2008, 5.1, keeps stacks with
+versioned pointers; runs that were merged have one future, so here every path back is a run, and no version is needed).
+`newest` is the latest start among the runs behind a link, so paths whose start has fallen out of the window are never
+entered. Before matches are read the nodes are laid out in strands (`kernels.match_buffer`): what is spent on a match is
+a copy of its events, and its forks.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from cep_core.matches.kernels.buffer import compact, read, strands
+from cep_core.matches.kernels.match_ids import LANES, names
+
+Array = Any
+Step: TypeAlias = tuple[int, int]
+"""(event, part)."""
+Match: TypeAlias = list[list[int]]
+"""For each part its events (indices into the stream), in order."""
+
+NOTHING = -1
+CHUNK_STEPS = 1 << 20
+"""Events of matches that are read at a time, at least."""
+CHUNK_MATCHES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some matches: their events end to end, each match's in order (`events`, int32 indices into the stream), how many
+    of each part it has (`lengths`: one row a match, one column a part), and its name (see `match_names`). Read from a
+    buffer, it is good until the next one is asked for."""
+
+    events: Array
+    lengths: Array
+    names: Array
+
+    @cached_property
+    def bounds(self) -> Array:
+        """(M, parts + 1): where in `events` each part of each match begins, and where the match ends."""
+        ends = np.cumsum(self.lengths.sum(axis=1))
+        found = np.zeros((len(self.lengths), self.lengths.shape[1] + 1), np.int64)
+        found[1:, 0] = ends[:-1]
+        found[:, 1:] = found[:, :1] + np.cumsum(self.lengths, axis=1)
+        return found
+
+    @property
+    def first(self) -> Array:
+        """The first event of each match."""
+        return self.events[self.bounds[:, 0]]
+
+    @property
+    def last(self) -> Array:
+        """The last one."""
+        return self.events[self.bounds[:, -1] - 1]
+
+    def subset(self, kept: Array) -> Chunk:
+        """The matches where the mask `kept` holds."""
+        if kept.all():
+            return self
+        return Chunk(self.events[np.repeat(kept, self.lengths.sum(axis=1))], self.lengths[kept], self.names[kept])
+
+    def matches(self) -> Iterator[Match]:
+        """One by one, as lists."""
+        events = self.events.tolist()
+        for bounds in self.bounds.tolist():
+            yield [events[low:high] for low, high in pairwise(bounds)]
+
+
+def chunk_of(matches: Sequence[Match], parts: int, digests: Array) -> Chunk:
+    """Matches that were found one by one."""
+    lengths = np.array([[len(part) for part in match] for match in matches], np.int64).reshape(-1, parts)
+    events = np.array([event for match in matches for part in match for event in part], np.int32)
+    named = np.empty((len(lengths), LANES), np.uint64)
+    names(digests, events, lengths, named)
+    return Chunk(events, lengths, named)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What reading matches takes beside the buffer: of each event its time and its digest; `matches.fences`."""
+
+    parts: int
+    time: Array
+    digests: Array
+    after: Array
+    lead: Array
+    latest: Array
+
+
+class Buffer:
+    """Columns by link. `event`, `part`: of a node (a fork: -1); `left`: what came before a node (-1: it starts runs),
+    or one side of a fork; `right`: the other; `newest`: microseconds."""
+
+    def __init__(self) -> None:
+        self.event, self.part, self.left, self.right, self.newest = (array("q") for _ in range(5))
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+    def node(self, event: int, part: int, before: int, newest: int) -> int:
+        """`event` bound to `part` after the runs behind `before` (NOTHING: as the first)."""
+        return self._add(event, part, before, NOTHING, newest)
+
+    def joined(self, a: int | None, b: int) -> int:
+        """The runs behind both links."""
+        if a is None:
+            return b
+        return self._add(NOTHING, NOTHING, a, b, max(self.newest[a], self.newest[b]))
+
+    def _add(self, event: int, part: int, left: int, right: int, newest: int) -> int:
+        self.event.append(event)
+        self.part.append(part)
+        self.left.append(left)
+        self.right.append(right)
+        self.newest.append(newest)
+        return len(self.event) - 1
+
+    def extend(self, columns: Array) -> None:
+        """New links: (5, n) int64, the columns in order."""
+        for mine, new in zip((self.event, self.part, self.left, self.right, self.newest), columns, strict=True):
+            mine.frombytes(np.ascontiguousarray(new, np.int64).tobytes())
+
+    def predecessors(self, node: int, horizon: int) -> list[int]:
+        """The nodes that a node may come directly after, on paths that start after `horizon`."""
+        found: list[int] = []
+        todo = [self.left[node]] if self.left[node] != NOTHING else []
+        while todo:
+            link = todo.pop()
+            if link == NOTHING or self.newest[link] <= horizon:
+                continue
+            if self.part[link] == NOTHING:
+                todo += [self.left[link], self.right[link]]
+            else:
+                found.append(link)
+        return found
+
+    def _columns(self) -> tuple[Array, ...]:
+        """Views, to be dropped before the next node is added."""
+        columns = (self.event, self.part, self.left, self.right, self.newest)
+        return tuple(np.frombuffer(column, np.int64) if column else np.zeros(0, np.int64) for column in columns)
+
+    def chunks(self, ends: Sequence[int], horizons: Sequence[int], reading: Reading) -> Iterator[Chunk]:
+        """Every run that ends with one of the nodes `ends`, started after its horizon and crosses no fence, in some
+        order."""
+        if not ends:
+            return
+        lay, kernel, r = cast(Any, strands), cast(Any, read), reading
+        columns, size = self._columns(), len(self)
+        head, at, line = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
+        sums = np.zeros((size + 1, LANES), np.uint64)
+        lay(*columns[:3], r.digests, head, at, line, sums)
+        state, stack, path = np.zeros(4, np.int64), np.empty((size + 2, 2), np.int64), np.empty((size + 2, 6), np.int64)
+        found = np.array(ends, np.int64), np.array(horizons, np.int64)
+        events = np.empty(max(CHUNK_STEPS, size), np.int32)
+        lengths, named = np.empty((CHUNK_MATCHES, r.parts), np.int64), np.empty((CHUNK_MATCHES, LANES), np.uint64)
+        while state[0] < len(ends) or state[1] > 0:
+            kernel(
+                *columns, head, at, line, sums, *found, r.time, r.after, r.lead, r.latest,
+                state, stack, path, events, lengths, named,
+            )  # fmt: skip
+            yield Chunk(events[: state[3]], lengths[: state[2]], named[: state[2]])
+
+    def compacted(self, links: Iterable[int], horizon: int) -> dict[int, int]:
+        """Keeps only what is behind `links` and started after `horizon`; old numbers of those links -> new ones."""
+        kept = np.array(sorted(set(links)), np.int64)
+        kernel: Any = compact
+        columns, numbers = kernel(*self._columns(), kept, horizon)
+        self.event, self.part, self.left, self.right, self.newest = (array("q", bytes(column)) for column in columns)
+        return dict(zip(kept.tolist(), numbers[kept].tolist(), strict=True))

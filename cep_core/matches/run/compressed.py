@@ -1,0 +1,116 @@
+"""`output: compressed`: one row for each event that ends matches, with the graph that holds them all.
+
+A graph is a list of nodes, each an event bound to a variable, with the numbers of the nodes that may come just before
+it. A node with none before it starts matches, a node of the row's `end_event` ends them: every path between two such is
+a match, and no two paths are the same. The graph grows with the events of the window, the matches may grow with their
+exponent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.matches.run import matcher
+from cep_core.matches.run.buffer import Buffer
+from cep_core.matches.run.events import Stream
+from cep_core.matches.run.matcher import Automaton
+from cep_core.matches.run.negation_inline import Fences
+from cep_core.trends.compile.plan import COUNT_TYPE, TIME_TYPE
+
+TOO_MANY = 10**38
+"""Counts from here on do not fit DECIMAL(38, 0)."""
+
+Graph = list[tuple[int, int, list[int]]]
+"""Nodes (event, part) in total order, each with the numbers of those before it."""
+
+
+def schema_of_graphs(ids: pa.DataType) -> pa.Schema:
+    """`start`: of the earliest match; `matches`: how many there are, exact up to 38 digits, NULL beyond, and
+    `matches_log10`; `graph`: its nodes in the order of their events."""
+    node = pa.struct([("variable", pa.string()), ("event", ids), ("before", pa.list_(pa.int32()))])
+    counts = [("matches", COUNT_TYPE), ("matches_log10", pa.float64())]
+    times = [("start", TIME_TYPE), ("end", TIME_TYPE)]
+    return pa.schema([("end_event", ids), *times, *counts, ("graph", pa.list_(node))])
+
+
+def graphs(plan: MatchesPlan, stream: Stream, windows: range | None) -> pa.Table:
+    """A row for each event that ends matches (of `windows`; None: all), in total order."""
+    ids = stream.raw(plan.schema.event_id)
+    time: list[int] = stream.time.tolist()
+    machine, fences = Automaton(plan, stream), Fences(plan, stream)
+    rows: list[tuple[int, dict[str, Any]]] = []
+    for ends, horizon in machine.endings():
+        event = machine.buffer.event[ends[0]]
+        if windows is None or plan.decided(time[event], time[event]) // plan.pane in windows:
+            graph = _graph(machine.buffer, fences, ends, horizon)
+            if graph:
+                rows.append((event, _row(plan, graph, ids, time)))
+        if len(machine.buffer) > matcher.MANY_LINKS:
+            machine.compact(horizon)
+    rows.sort(key=lambda row: row[0])
+    return pa.Table.from_pylist([row for _, row in rows], plan.result_schema)
+
+
+def _graph(buffer: Buffer, fences: Fences, ends: list[int], horizon: int) -> Graph:
+    """The nodes on paths that start after `horizon` and that no fence rules out."""
+    end = buffer.event[ends[0]]
+    found: dict[int, list[int]] = {}
+    todo = list(ends)
+    while todo:
+        node = todo.pop()
+        if node not in found:
+            found[node] = fences.predecessors(buffer, node, horizon)
+            todo += found[node]
+    number: dict[int, int] = {}
+    for node in sorted(found, key=lambda node: (buffer.event[node], buffer.part[node], node)):
+        if fences.starts(buffer, node, horizon, end) or any(before in number for before in found[node]):
+            number[node] = len(number)
+    return [
+        (buffer.event[node], buffer.part[node], sorted(number[one] for one in found[node] if one in number))
+        for node in number
+    ]
+
+
+def _row(plan: MatchesPlan, graph: Graph, ids: Sequence[Any], time: Sequence[int]) -> dict[str, Any]:
+    end = graph[-1][0]
+    counts: list[int] = []
+    for _, _, before in graph:
+        counts.append(sum(counts[i] for i in before) if before else 1)
+    total = sum(count for count, (event, _, _) in zip(counts, graph, strict=True) if event == end)
+    return {
+        "end_event": ids[end],
+        "start": min(time[event] for event, _, before in graph if not before),
+        "end": time[end],
+        "matches": total if total < TOO_MANY else None,
+        "matches_log10": math.log10(total),
+        "graph": [
+            {"variable": plan.parts[part].variable, "event": ids[event], "before": before}
+            for event, part, before in graph
+        ],
+    }
+
+
+def unfold(row: Mapping[str, Any]) -> Iterator[dict[str, list[Any]]]:
+    """The matches of a compressed row (a mapping, as `Table.to_pylist` gives it), one at a time: variable -> event
+    ids, in order. Nothing is built ahead: the first of 10^30 matches comes as fast as the only one of a row."""
+    graph = row["graph"]
+    path: list[Mapping[str, Any]] = []
+    todo = [(i, 0) for i in reversed(range(len(graph))) if graph[i]["event"] == row["end_event"]]
+    while todo:
+        number, depth = todo.pop()
+        del path[depth:]
+        path.append(graph[number])
+        todo += [(before, depth + 1) for before in graph[number]["before"]]
+        if not graph[number]["before"]:
+            match: dict[str, list[Any]] = {}
+            for node in reversed(path):
+                match.setdefault(node["variable"], []).append(node["event"])
+            yield match
+
+
+__all__ = ["graphs", "schema_of_graphs", "unfold"]

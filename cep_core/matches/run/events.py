@@ -1,0 +1,122 @@
+"""A table of events as the automaton reads it: in total order, parted, with what each event may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.errors import BadEventsError
+from cep_core.events.codes import group_codes, ordered_codes
+from cep_core.events.schema import check_events
+from cep_core.expressions.columnar import distinct_reals, normalise, true_where
+from cep_core.expressions.scalar import Value
+from cep_core.language import syntax as s
+from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.matches.compile.registers import is_local, moments
+
+Array = Any
+
+
+class Stream:
+    """All events in total order: time, then `sequence`, then id. `time` (int64, microseconds) and `begins`, `takes`,
+    `negated` (bit k: may begin part k, be one more event of part k, be an event of NOT k) are arrays of its length.
+
+    `events`: those that some part may bind, partition after partition, each in order. `broken[i]`: no run goes on to
+    event i of them: it is the first of its partition, or one lies before it that a run may not ignore."""
+
+    def __init__(self, plan: MatchesPlan, table: pa.Table) -> None:
+        self.plan = plan
+        schema = plan.schema
+        check_events(table, schema, plan.columns, ("event_id", "event_time", "event_type"))
+        self.table = table.select(list(plan.columns)).take(pa.array(_order(plan, table)))
+        self.length = table.num_rows
+        self._arrays: dict[str, Array] = {}
+        self._lists: dict[str, list[Value]] = {}
+        self.time: Array = self.array(schema.event_time).to_numpy(zero_copy_only=False)
+        self.codes: Array = group_codes([self.array(name) for name in plan.partition], self.length)
+        self._masks()
+        self.events, self.broken = self._partitions()
+
+    def array(self, name: str) -> Array:
+        """The normalised column (see `values.normalise`)."""
+        if name not in self._arrays:
+            self._arrays[name] = normalise(self.table.column(name))
+        return self._arrays[name]
+
+    def values(self, name: str) -> Sequence[Value]:
+        """The normalised column as Python values."""
+        if name not in self._lists:
+            (array,) = distinct_reals([self.array(name)], "a condition between events")
+            self._lists[name] = array.to_pylist()
+        return self._lists[name]
+
+    def raw(self, name: str) -> list[Any]:
+        """The column as it came."""
+        found: list[Any] = self.table.column(name).to_pylist()
+        return found
+
+    # --- what an event may be
+    def _masks(self) -> None:
+        plan = self.plan
+        self.begins = np.zeros(self.length, np.uint64)
+        self.takes = np.zeros(self.length, np.uint64)
+        self.negated = np.zeros(self.length, np.uint64)
+        if plan.never or not self.length:
+            return
+        encoded = self.array(plan.schema.event_type).dictionary_encode()
+        indices = encoded.indices.to_numpy(zero_copy_only=False)
+        of_type = {str(name): indices == code for code, name in enumerate(encoded.dictionary.to_pylist())}
+        nothing = np.zeros(self.length, bool)
+        begins = [of_type.get(part.type_name, nothing) for part in plan.parts]
+        takes = [begins[k] if part.kleene else nothing for k, part in enumerate(plan.parts)]
+        for index, condition in enumerate(plan.conditions):
+            for moment in moments(plan, condition):
+                if moment != "leave" and is_local(plan, index, moment):
+                    masks = begins if moment == "begin" else takes
+                    masks[condition.part] = self._true(condition.expression, masks[condition.part])
+        negated = [of_type.get(negation.type_name, nothing) for negation in plan.negations]
+        for k, negation in enumerate(plan.negations):
+            for one in negation.conditions:
+                if {read.variable for read in s.attributes(one)} == {negation.variable}:
+                    negated[k] = self._true(one, negated[k])
+        self.begins, self.takes, self.negated = _bits(begins), _bits(takes), _bits(negated)
+
+    def _true(self, condition: s.Expr, asked: Array) -> Array:
+        return true_where(asked, condition, lambda read: self.array(read.name))
+
+    # --- partitions
+    def _partitions(self) -> tuple[Array, Array]:
+        everything = np.arange(self.length)
+        position = everything
+        order = np.argsort(self.codes, kind="stable")
+        if self.plan.select == "partition_contiguous":
+            position = np.empty(self.length, np.int64)
+            position[order] = everything
+        kept = order[((self.begins | self.takes) != 0)[order]]
+        broken = np.diff(self.codes[kept], prepend=-1) != 0
+        if self.plan.contiguous:
+            broken |= np.diff(position[kept], prepend=-1) != 1
+        return kept, broken
+
+
+def _order(plan: MatchesPlan, table: pa.Table) -> Array:
+    """Row numbers in total order. Raises BadEventsError where two events have one id."""
+    schema = plan.schema
+    ids, distinct = ordered_codes(normalise(table.column(schema.event_id)))
+    if distinct < table.num_rows:
+        raise BadEventsError(f"two events have the same '{schema.event_id}'")
+    keys = [ids[0]]
+    if schema.sequence is not None:
+        keys.append(ordered_codes(normalise(table.column(schema.sequence)))[0][0])
+    keys.append(normalise(table.column(schema.event_time)).to_numpy(zero_copy_only=False))
+    return np.lexsort(keys)
+
+
+def _bits(masks: list[Array]) -> Array:
+    found = np.zeros(len(masks[0]) if masks else 0, np.uint64)
+    for k, mask in enumerate(masks):
+        found |= mask.astype(np.uint64) << np.uint64(k)
+    return found

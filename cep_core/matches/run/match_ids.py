@@ -1,0 +1,42 @@
+"""Match ids: 32 hex digits from the ids of the events and the parts they stand in, the same in every run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.events.arrays import numbers
+from cep_core.matches.kernels import match_ids as k
+
+Array = Any
+
+
+def digests_of(ids: pa.ChunkedArray) -> Array:
+    """(n, LANES) uint64: a digest of each event's id, whatever the column's width: equal ids have equal ones."""
+    kind = ids.type
+    array = ids.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], kind)
+    if pa.types.is_dictionary(kind):
+        array, kind = array.dictionary_decode(), kind.value_type
+    found = np.empty((len(array), k.LANES), np.uint64)
+    if pa.types.is_integer(kind) and kind != pa.uint64():
+        k.of_numbers(numbers(array.cast(pa.int64())), found)
+        return found
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        array = pa.array([str(one) for one in array.to_pylist()], pa.large_string())
+    texts = array.cast(pa.large_string())
+    _, offsets, data = texts.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else [0]
+    k.of_texts(np.array(bounds, np.int64), np.frombuffer(data or b"", np.uint8), found)
+    return found
+
+
+def as_text(names: Array) -> pa.Array:
+    """Names (M, LANES) as strings."""
+    digits = np.empty((len(names), k.HEX), np.uint8)
+    k.written(names, digits)
+    offsets = np.arange(len(names) + 1, dtype=np.int64) * k.HEX
+    return pa.LargeStringArray.from_buffers(len(names), pa.py_buffer(offsets), pa.py_buffer(digits)).cast(pa.string())

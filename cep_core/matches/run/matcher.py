@@ -1,0 +1,192 @@
+"""The automaton over a stream: merged runs step through its events, and each event that ends matches is told.
+
+State k: parts 0..k have begun, the newest event is of part k. At a Kleene part a run takes an event, begins the next
+part with it, ignores it, or does several of these (Agrawal et al. 2008, section 3.2); elsewhere it begins or ignores.
+
+Runs are stepped by `kernels.match_steps`, where their registers are fields of 64 bits (`assembly`). A whole number that
+does not fit gives the partition up: it is read again by the `interpreter`, which says what comes of it, from the event
+where no run was under way last; what has been told already is passed over. So no number is ever wrong, and none is told
+twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from cep_core.errors import BadEventsError
+from cep_core.events.arrays import arrow
+from cep_core.events.codes import group_codes
+from cep_core.expressions.columnar import evaluate
+from cep_core.expressions.operands import Words
+from cep_core.kernels.run_groups import FIRSTS as LINK
+from cep_core.kernels.run_groups import NEXT, rehash
+from cep_core.matches.compile.encode import Agreement, NotCompiledError, assembled
+from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.matches.kernels import step as k
+from cep_core.matches.run.buffer import NOTHING, Buffer
+from cep_core.matches.run.events import Stream
+from cep_core.matches.run.interpreter import Interpreter
+
+Array = Any
+
+MANY_LINKS = 1 << 22
+"""A buffer of more links is read, and cleared of what is past."""
+ROOM = 1 << 16
+"""Links made in one go."""
+MODES = {"skip_till_any_match": k.ANY, "skip_till_next_match": k.NEXT_MATCH}
+
+
+class Automaton:
+    """`merging` off keeps every run apart, for comparison: the same matches, without the sharing. `compiled` off steps
+    in Python."""
+
+    def __init__(self, plan: MatchesPlan, stream: Stream, *, merging: bool = True, compiled: bool = True) -> None:
+        self.plan = plan
+        self.stream = stream
+        self.merging = merging
+        self.buffer = Buffer()
+        self.slow: Interpreter | None = None
+        self.meta: Array = None
+        self.registers: Array = None
+        self.buckets: Array = None
+        self.fast = compiled and self._assemble()
+        self.begun = 0
+        """No run was under way just before this position of the stream's order."""
+
+    def endings(self) -> Iterator[tuple[list[int], int]]:
+        """(nodes, horizon) for each event that ends matches: the runs behind the nodes that started after `horizon`
+        (microseconds). `forget` between two of them drops all runs."""
+        for nodes, horizons, horizon in self._steps(each=True):
+            if nodes:
+                yield nodes, horizons[0]
+            elif len(self.buffer) > MANY_LINKS:
+                self.compact(horizon)
+
+    def blocks(self) -> Iterator[tuple[list[int], list[int], int]]:
+        """`endings`, many at a time: nodes, their horizons, and the horizon of the newest event read. After each the
+        buffer may be made compact."""
+        yield from self._steps(each=False)
+
+    def forget(self) -> None:
+        """No run is under way."""
+        if self.slow is not None:
+            self.slow.forget()
+        else:
+            self._empty()
+            self.begun = int(self.memory[k.AT])
+
+    def compact(self, horizon: int) -> None:
+        """Drops from the buffer what no run under way needs that started after `horizon`."""
+        if self.slow is not None:
+            self.slow.compact(horizon)
+            return
+        groups = self._groups()
+        links = self.meta[groups, LINK]
+        numbers = self.buffer.compacted([link for link in links.tolist() if link != NOTHING], horizon)
+        # what is behind a link that is gone has started too early for any event that comes
+        self.meta[groups, LINK] = [numbers.get(link, NOTHING) for link in links.tolist()]
+
+    # --- compiled
+    def _assemble(self) -> bool:
+        """Whether the plan's registers are fields, and what its conditions need of each event can be computed."""
+        stream = self.stream
+        try:
+            self.assembly = assembled(self.plan)
+            self.words = Words(self.assembly, self._leaf, stream.length)
+        except (NotCompiledError, BadEventsError):
+            return False
+        self.masks = stream.time, stream.begins.astype(np.int64), stream.takes.astype(np.int64)
+        self.kleene = np.array([part.kleene for part in self.plan.parts])
+        self.memory = np.zeros(7, np.int64)
+        self.lists = np.full((2, len(self.plan.parts)), -1, np.int64)
+        self.goal = np.zeros((3, self.assembly.width), np.int64)
+        self.goal[1, -1] = (1 << (self.assembly.width - 1)) - 1
+        self._grow(64)
+        self._empty()
+        return True
+
+    def _leaf(self, node: Any) -> Array:
+        stream = self.stream
+        if isinstance(node, Agreement):
+            return arrow(group_codes([stream.array(node.name)], stream.length).astype(np.int64))
+        return evaluate(node, lambda read: stream.array(read.name), stream.length)
+
+    def _grow(self, size: int) -> None:
+        """Room for so many groups; those that are there are kept."""
+        meta, registers = np.zeros((size, 7), np.int64), np.zeros((size, self.assembly.width), np.int64)
+        if self.meta is not None:
+            meta[: len(self.meta)], registers[: len(self.meta)] = self.meta, self.registers
+        self.meta, self.registers, self.buckets = meta, registers, np.full(2 * size, -1, np.int64)
+        rehash(self.meta, self.buckets, self.lists)
+
+    def _empty(self) -> None:
+        for counted in (k.FREES, k.GROUPS, k.ALIVE):
+            self.memory[counted] = 0
+        self.memory[k.FREE] = -1
+        self.lists[:] = -1
+        self.buckets[:] = -1
+
+    def _groups(self) -> Array:
+        """Those under way."""
+        found: list[int] = []
+        for g in self.lists[k.WAITING].tolist():
+            while g >= 0:
+                found.append(g)
+                g = int(self.meta[g, NEXT])
+        return np.array(found, np.int64)
+
+    def _steps(self, each: bool) -> Iterator[tuple[list[int], list[int], int]]:
+        told = -1
+        if not self.fast:
+            yield from self._slowly(each, told)
+            return
+        stream, memory, mode = self.stream, self.memory, MODES.get(self.plan.select, k.CONTIGUOUS)
+        kernel: Any = k.advance
+        columns, ends, horizons = (np.empty(shape, np.int64) for shape in ((5, ROOM), ROOM, ROOM))
+        while True:
+            reason = kernel(
+                self.assembly.tables, self.words.machine, self.words.leaves, self.words.leaf_null,
+                self.words.leaf_slots, stream.events, stream.broken, *self.masks, self.kleene,
+                self.plan.within, mode, self.merging, each,
+                memory, self.meta, self.registers, self.buckets, self.lists, self.goal,
+                columns, len(self.buffer), ends, horizons,
+            )  # fmt: skip
+            at, made, found = int(memory[k.AT]), int(memory[k.MADE]), int(memory[k.FOUND])
+            if reason == k.OVERFLOWED:
+                # the event that did not fit has left links and ends behind: nothing of this go is told
+                cuts = np.flatnonzero(stream.broken[: at + 1])
+                self.begun = max(self.begun, int(cuts[-1]) if len(cuts) else 0)
+                yield from self._slowly(each, told)
+                return
+            self.buffer.extend(columns[:, :made])
+            if found or reason == k.DONE or len(self.buffer) > MANY_LINKS:
+                horizon = int(self.masks[0][stream.events[at - 1]]) - self.plan.within if at else 0
+                told = at - 1
+                yield ends[:found].tolist(), horizons[:found].tolist(), horizon
+            if reason == k.DONE:
+                return
+            if reason == k.MORE_GROUPS:
+                self._grow(2 * len(self.meta))
+            elif not made and not found:
+                room = 2 * len(ends)
+                columns, ends, horizons = (np.empty(shape, np.int64) for shape in ((5, room), room, room))
+
+    # --- in Python
+    def _slowly(self, each: bool, told: int) -> Iterator[tuple[list[int], list[int], int]]:
+        """From where no run was under way; what ends up to position `told` is not told again."""
+        self.slow = Interpreter(self.plan, self.stream, self.buffer, merging=self.merging)
+        ends: list[int] = []
+        horizons: list[int] = []
+        horizon = 0
+        for position, nodes, horizon in self.slow.endings(self.begun):
+            if position <= told:
+                continue
+            ends += nodes
+            horizons += [horizon] * len(nodes)
+            if each or len(self.buffer) > MANY_LINKS:
+                yield ends, horizons, horizon
+                ends, horizons = [], []
+        yield ends, horizons, horizon

@@ -1,0 +1,161 @@
+"""NOTs that must see the whole match: conditions on its events, or an equivalence with some of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from cep_core.expressions.scalar import Reader, Value, compiled
+from cep_core.language import syntax as s
+from cep_core.matches.compile.plan import MatchesPlan, Negation, is_fence, iterates
+from cep_core.matches.compile.registers import places
+from cep_core.matches.run.buffer import Chunk, Match, Step
+from cep_core.matches.run.closures import FINISHED, FOLDS
+from cep_core.matches.run.events import Stream
+
+Array = Any
+
+
+def match_of(plan: MatchesPlan, steps: Sequence[Step]) -> Match:
+    """The match of a run's steps, given from first to last."""
+    found: Match = [[] for _ in plan.parts]
+    for event, part in steps:
+        found[part].append(event)
+    return found
+
+
+class Finish:
+    """Checks each finished run of a stream for the NOTs that are no fences (see `fences`)."""
+
+    def __init__(self, plan: MatchesPlan, stream: Stream) -> None:
+        self.plan = plan
+        self.stream = stream
+        self.part = places(plan)
+        self.kleene = {part.variable for part in plan.parts if part.kleene}
+        self.nots = [
+            self._not(k, negation) for k, negation in enumerate(plan.negations) if not is_fence(plan, negation)
+        ]
+
+    @cached_property
+    def time(self) -> list[int]:
+        """Of each event, microseconds."""
+        return list(self.stream.time.tolist())
+
+    def ruled_out(self, match: Match) -> bool:
+        """Whether an event of a NOT stands where it must not."""
+        return any(rules_out(match) for rules_out in self.nots)
+
+    def kept(self, chunk: Chunk) -> Chunk:
+        """The matches that no NOT rules out."""
+        if not self.nots:
+            return chunk
+        mask: Array = np.array([not self.ruled_out(match) for match in chunk.matches()], bool)
+        return chunk.subset(mask)
+
+    # --- NOT
+    def _not(self, k: int, negation: Negation) -> Callable[[Match], bool]:
+        stream, codes = self.stream, self.stream.codes
+        events = np.flatnonzero((stream.negated >> np.uint64(k)) & np.uint64(1))
+        of_partition: dict[int, list[int]] = {}
+        for event in events.tolist():
+            of_partition.setdefault(int(codes[event]), []).append(event)
+        conditions = [self._condition(negation, one) for one in negation.conditions if self._reads_match(negation, one)]
+        agreements = [self._agreement(name, scope) for name, scope in self._scopes(negation)]
+
+        def rules_out(match: Match) -> bool:
+            candidates = of_partition.get(int(codes[match[0][0]]))
+            if candidates is None:
+                return False
+            low, high = self._gap(negation, match)
+            for event in candidates[bisect_right(candidates, low) :]:
+                if event >= high:
+                    return False
+                if self._in_time(negation, match, event) and all(
+                    holds(match, event) for holds in (*agreements, *conditions)
+                ):
+                    return True
+            return False
+
+        return rules_out
+
+    def _gap(self, negation: Negation, match: Match) -> tuple[int, int]:
+        """The events strictly between these two are in the gap, the window aside."""
+        low = match[negation.after - 1][-1] if negation.after else -1
+        high = match[negation.after][0] if negation.after < len(match) else self.stream.length
+        return low, high
+
+    def _in_time(self, negation: Negation, match: Match, event: int) -> bool:
+        """A first or last NOT looks as far as a window that holds the match may reach."""
+        if negation.after == 0:
+            return self.time[match[-1][-1]] - self.time[event] < self.plan.within
+        if negation.after == len(match):
+            return self.time[event] - self.time[match[0][0]] < self.plan.within
+        return True
+
+    def _scopes(self, negation: Negation) -> list[tuple[str, frozenset[str]]]:
+        """The equivalences that bind its events to some of the match's."""
+        bound = set(self.part)
+        return [(name, scope) for name, scope in self.plan.scoped if negation.variable in scope and scope & bound]
+
+    def _agreement(self, name: str, scope: frozenset[str]) -> Callable[[Match, int], bool]:
+        column = self.stream.values(name)
+        part = min(self.part[variable] for variable in scope if variable in self.part)
+        return lambda match, event: bool(column[event] == column[match[part][0]])
+
+    def _reads_match(self, negation: Negation, condition: s.Expr) -> bool:
+        return {read.variable for read in s.attributes(condition)} != {negation.variable}
+
+    def _condition(self, negation: Negation, condition: s.Expr) -> Callable[[Match, int], bool]:
+        """True of every event it speaks of: each of a Kleene variable's (`a.x`), or each but the first (`a[i].x`)."""
+        styles = {
+            read.variable: iterates(read)
+            for read in s.attributes(condition)
+            if read.variable in self.kleene and iterates(read)
+        }
+        numbers = {variable: number for number, variable in enumerate(styles)}
+        run = compiled(condition, self._leaf(numbers, negation.variable))
+
+        def holds(match: Match, event: int) -> bool:
+            ranges = [range(style == "later", len(match[self.part[name]])) for name, style in styles.items()]
+            return all(run(match, event, at) is True for at in product(*ranges))
+
+        return holds
+
+    # --- values of a match
+    def _leaf(self, numbers: dict[str, int], negated: str) -> Callable[[s.Attribute], Reader]:
+        """Readers of (match, event under NOT, for each iterating variable the number of its event, from 0)."""
+
+        def leaf(read: s.Attribute) -> Reader:
+            column = self.stream.values(read.name)
+            if read.variable == negated:
+                return lambda match, event, at: column[event]
+            part = self.part[read.variable]
+            if isinstance(read, s.Indexed) and read.index in ("1", "LEN"):
+                end = 0 if read.index == "1" else -1
+                return lambda match, event, at: column[match[part][end]]
+            if read.variable not in numbers:
+                return lambda match, event, at: column[match[part][0]]
+            number = numbers[read.variable]
+            if isinstance(read, s.Indexed) and read.function:
+                return lambda match, event, at: aggregate(
+                    read.function, [column[one] for one in match[part][: at[number]]]
+                )
+            back = 1 if isinstance(read, s.Indexed) and read.index == "i-1" else 0
+            return lambda match, event, at: column[match[part][at[number] - back]]
+
+        return leaf
+
+
+def aggregate(function: str, cells: Sequence[Value]) -> Value:
+    """SQL's aggregate of some values: NULLs are skipped; of none, a count is 0 and all else NULL."""
+    state = None
+    for cell in cells:
+        state = FOLDS[function](state, cell)
+    if state is None:
+        return 0 if function == "count" else None
+    return FINISHED[function](state) if function in FINISHED else state

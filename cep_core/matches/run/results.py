@@ -1,0 +1,72 @@
+"""Matches as the rows a user asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.errors import NotSupportedError
+from cep_core.events.arrays import arrow, numbers
+from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.matches.kernels.buffer import listed
+from cep_core.matches.run.buffer import Chunk
+from cep_core.matches.run.events import Stream
+from cep_core.matches.run.match_ids import as_text
+from cep_core.matches.run.measures import Measures
+
+Array = Any
+
+
+def result_table(plan: MatchesPlan, stream: Stream, chunks: Iterable[Chunk]) -> pa.Table:
+    """One row a match, columns of `plan.result_schema`: partition after partition, by the order of their ends."""
+    rows = _Rows(plan, stream)
+    return pa.concat_tables([plan.result_schema.empty_table(), *(rows.table(chunk) for chunk in chunks)])
+
+
+class _Rows:
+    def __init__(self, plan: MatchesPlan, stream: Stream) -> None:
+        self.plan = plan
+        self.schema = plan.result_schema
+        self.stream = stream
+        self.measures = Measures(plan, stream)
+        kind = self.schema.field(plan.parts[0].variable).type.value_type
+        ids = stream.table.column(plan.schema.event_id).cast(kind).combine_chunks()
+        self.ids = ids if isinstance(ids, pa.Array) else pa.concat_arrays(ids.chunks or [pa.array([], kind)])
+        self.words: Array = None
+        if pa.types.is_int64(kind):
+            self.words = numbers(self.ids)
+
+    def table(self, found: Chunk) -> pa.Table:
+        time = self.stream.time
+        columns: list[Any] = [
+            as_text(found.names),
+            _times(time[found.first], self.schema.field("start").type),
+            _times(time[found.last], self.schema.field("end").type),
+            *(self._lists(found, k) for k in range(len(self.plan.parts))),
+            *self.measures.columns(found),
+        ]
+        return pa.table(columns, schema=self.schema)
+
+    def _lists(self, found: Chunk, part: int) -> pa.Array:
+        """The ids of the events of one part, a list for each match."""
+        offsets = np.zeros(len(found.lengths) + 1, np.int64)
+        np.cumsum(found.lengths[:, part], out=offsets[1:])
+        size = int(offsets[-1])
+        if size >= 2**31:
+            raise NotSupportedError(f"more than 2^31 events in one match or a few: {size:,}")
+        if self.words is not None:
+            values = np.frombuffer(pa.allocate_buffer(8 * size), np.int64)
+            listed(found.events, found.bounds, part, self.words, values)
+            ids = arrow(values)
+        else:
+            rows = np.empty(size, np.int64)
+            listed(found.events, found.bounds, part, np.arange(len(self.ids)), rows)
+            ids = self.ids.take(arrow(rows))
+        return pa.ListArray.from_arrays(arrow(offsets.astype(np.int32)), ids)
+
+
+def _times(values: Array, kind: pa.DataType) -> pa.Array:
+    return arrow(values).cast(kind)

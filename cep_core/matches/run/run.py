@@ -1,0 +1,147 @@
+"""Running a plan of kind matches over a table of events: partition by partition, matches as rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.errors import TooManyMatchesError
+from cep_core.expressions.columnar import normalise
+from cep_core.language.unparse import moment
+from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.matches.run import matcher
+from cep_core.matches.run.buffer import Chunk, Match, Reading, chunk_of
+from cep_core.matches.run.events import Stream
+from cep_core.matches.run.match_ids import digests_of
+from cep_core.matches.run.matcher import Automaton
+from cep_core.matches.run.negation_deferred import Finish, match_of
+from cep_core.matches.run.negation_inline import Fences
+from cep_core.matches.run.non_overlap import preferred
+from cep_core.matches.run.results import result_table
+
+Array = Any
+
+
+def run_matches(plan: MatchesPlan, events: pa.Table, windows: range | None = None) -> pa.Table:
+    """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if
+    given. Raises BadEventsError, TooManyMatchesError."""
+    if windows is not None:
+        events = _within(plan, events, windows)
+    stream = Stream(plan, events)
+    if plan.output == "compressed":
+        from cep_core.matches.run.compressed import graphs
+
+        return graphs(plan, stream, windows)
+    return result_table(plan, stream, Matches(plan, stream, windows).chunks())
+
+
+def _within(plan: MatchesPlan, table: pa.Table, windows: range) -> pa.Table:
+    """Only the events that `windows` need."""
+    name = plan.schema.event_time
+    if name not in table.column_names or not len(windows):
+        return table.slice(0, 0) if not len(windows) else table
+    start, end = plan.windows.span(windows)
+    time = normalise(table.column(name)).fill_null(start).to_numpy(zero_copy_only=False)
+    return table.filter(pa.array((time >= start) & (time < end)))
+
+
+class Matches:
+    """The matches of a stream, those of `windows` only (None: all)."""
+
+    def __init__(self, plan: MatchesPlan, stream: Stream, windows: range | None, **automaton: bool) -> None:
+        self.plan = plan
+        self.stream = stream
+        self.finish = Finish(plan, stream)
+        self.fences = Fences(plan, stream)
+        self.windows = windows
+        self.automaton = Automaton(plan, stream, **automaton)
+        digests = digests_of(stream.table.column(plan.schema.event_id))
+        fences = self.fences
+        self.reading = Reading(len(plan.parts), stream.time, digests, fences.after, fences.lead, fences.latest)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Some at a time. Raises TooManyMatchesError."""
+        found: Counter[tuple[int, int]] = Counter()
+        chunks = self._one_by_one() if self.plan.output == "non_overlap" else self._each()
+        for chunk in chunks:
+            panes, first = self._panes(chunk)
+            if self.windows is not None:
+                mine = (panes >= self.windows[0]) & (panes <= self.windows[-1])
+                chunk, panes, first = chunk.subset(mine), panes[mine], first[mine]
+            if self.plan.limit is not None:
+                self._count(found, panes, first)
+            yield chunk
+
+    def _panes(self, chunk: Chunk) -> tuple[Array, Array]:
+        """The pane that each match is decided in, and its first event."""
+        time, first = self.stream.time, chunk.first
+        return self.plan.decided(time[first], time[chunk.last]) // self.plan.pane, first
+
+    def _count(self, found: Counter[tuple[int, int]], panes: Array, first: Array) -> None:
+        keys = np.stack([self.stream.codes[first], panes], axis=1)
+        for (code, pane), event, count in zip(*_distinct(keys, first), strict=True):
+            found[code, pane] += count
+            if found[code, pane] >= (self.plan.limit or 0):
+                raise self._too_many(event, pane)
+
+    def _each(self) -> Iterator[Chunk]:
+        """Every match. Ends of runs are collected, and read when there are many, or much that is past."""
+        ends: list[int] = []
+        horizons: list[int] = []
+        buffer = self.automaton.buffer
+        for nodes, starts, horizon in self.automaton.blocks():
+            ends += nodes
+            horizons += starts
+            if len(buffer) > matcher.MANY_LINKS:
+                yield from self._read(ends, horizons)
+                ends, horizons = [], []
+                self.automaton.compact(horizon)
+        yield from self._read(ends, horizons)
+
+    def _read(self, ends: list[int], horizons: list[int]) -> Iterator[Chunk]:
+        if self.windows is not None and not self.plan.trails:
+            ends, horizons = self._wanted(ends, horizons, self.windows)
+        for chunk in self.automaton.buffer.chunks(ends, horizons, self.reading):
+            yield self.finish.kept(chunk)
+
+    def _wanted(self, ends: list[int], horizons: list[int], windows: range) -> tuple[list[int], list[int]]:
+        """Those ends that may belong to the windows: the others are not read."""
+        pane, within = self.plan.pane, self.plan.within
+        both = [pair for pair in zip(ends, horizons, strict=True) if (pair[1] + within) // pane in windows]
+        return [node for node, _ in both], [horizon for _, horizon in both]
+
+    def _one_by_one(self) -> Iterator[Chunk]:
+        """The match that ends first, of several the one `preferred` names first; then the next that starts after it."""
+        found: list[Match] = []
+        for ends, horizon in self.automaton.endings():
+            match = self._preferred(ends, horizon)
+            if match is not None:
+                found.append(match)
+                self.automaton.forget()
+            if len(self.automaton.buffer) > matcher.MANY_LINKS:
+                self.automaton.compact(horizon)
+        yield chunk_of(found, len(self.plan.parts), self.reading.digests)
+
+    def _preferred(self, ends: list[int], horizon: int) -> Match | None:
+        runs = preferred(self.automaton.buffer, ends, horizon, self.fences)
+        found = (match_of(self.plan, steps) for steps in runs)
+        return next((match for match in found if not self.finish.ruled_out(match)), None)
+
+    def _too_many(self, event: int, pane: int) -> TooManyMatchesError:
+        values = ((name, self.stream.raw(name)[event]) for name in self.plan.partition)
+        partition = ", ".join(f"{name} = {value!r}" for name, value in values) or "the whole stream"
+        start, end = moment(pane * self.plan.pane), moment((pane + 1) * self.plan.pane)
+        return TooManyMatchesError(
+            f"{partition}: limit_per_partition, {self.plan.limit:,} matches, is reached in [{start}, {end})",
+            hint="select fewer events, shorten within, raise the limit, or ask for output: compressed",
+        )
+
+
+def _distinct(keys: Array, first: Array) -> tuple[list[list[int]], list[int], list[int]]:
+    """The different rows of `keys`, a value of `first` for each, and how often it comes."""
+    rows, at, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    return rows.tolist(), first[at].tolist(), counts.tolist()

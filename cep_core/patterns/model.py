@@ -1,0 +1,165 @@
+"""What a pattern file may say: what all kinds share, and kind trends. Reading a file: `reading`."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
+
+from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.language.parse import parse_duration
+from cep_core.language.tree_builder import timestamp_us
+from cep_core.patterns.expectations import ExpectationModel, mistakes
+from cep_core.patterns.schedule import check_schedule
+from cep_core.yaml.source import Source
+
+Selection = Literal["skip_till_any_match", "skip_till_next_match", "contiguous", "partition_contiguous"]
+Consistency = Literal["strong", "middle", "weak"]
+
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+SourceName = Annotated[str, Field(pattern=r"^(results/)?[a-z][a-z0-9_]{0,63}$")]
+SnakeName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+
+PROVENANCE_COLUMNS = frozenset({"plan_hash", "source_version", "run_id", "computed_at"})
+"""Columns every results table has, whatever the kind."""
+RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"window_start", "window_end"}
+"""Columns every results table of kind trends has: no measure or group may take their names."""
+
+
+def _duration(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, str):
+        raise ValueError("expected a duration such as 10 minutes")
+    return parse_duration(value)
+
+
+def _origin(value: object) -> int:
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return timestamp_us(moment.isoformat())
+    if isinstance(value, date):
+        return timestamp_us(value.isoformat())
+    if not isinstance(value, str):
+        raise ValueError("expected a time such as 2013-01-31T09:00:00Z")
+    return timestamp_us(value)
+
+
+_DURATION = WithJsonSchema({"type": "string", "examples": ["10 minutes", "1 day"]})
+
+Duration = Annotated[int, BeforeValidator(_duration), _DURATION]
+"""Microseconds, written as `10 minutes`."""
+MaybeDuration = Annotated[int | None, BeforeValidator(lambda v: None if v is None else _duration(v)), _DURATION]
+Moment = Annotated[
+    int, BeforeValidator(_origin), WithJsonSchema({"type": "string", "examples": ["2013-01-31T09:00:00Z"]})
+]
+"""Microseconds since the epoch, written in ISO 8601."""
+
+Schedule = Annotated[str, AfterValidator(check_schedule)]
+"""A cron expression of five fields, or a name such as @daily."""
+
+
+class Pattern(BaseModel):
+    """What a pattern of any kind says. Durations and moments are microseconds (since the epoch)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    name: SnakeName = "query"
+    """Unique, and the name of its file."""
+    kind: str
+    description: str = ""
+    """What it finds, in words for those who read its results."""
+    owner: str = ""
+    """Who answers for it: a team or a person."""
+    source: SourceName | None = None
+    """The table of events: data_contracts/<source>.yaml; or results/<pattern>, another pattern's results."""
+    within: Duration
+    """The length of a window, such as 1 day."""
+    schedule: Schedule | None = None
+    """When Airflow runs it, UTC: a cron expression of five fields, or @hourly, @daily ..."""
+    deadline: MaybeDuration = None
+    """How long a run in Airflow may take, from when it is queued, before somebody is told."""
+    tags: tuple[str, ...] = ()
+    """Words to find its DAG by."""
+    consistency: Consistency = "middle"
+    """What is published before lateness has passed: nothing (strong), what is known, corrected later (middle), what is
+    known, never corrected (weak)."""
+    expect: tuple[ExpectationModel, ...] = ()
+    """What is expected of each window, beside the windows before it: judged before results are published."""
+
+    _source: Source = PrivateAttr()
+
+    @property
+    def document(self) -> Source:
+        """The document the pattern came from, for places in errors."""
+        return self._source
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The result columns that tell groups apart."""
+        return ()
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The result columns of which a group has one value in a window."""
+        return ()
+
+    def mistakes(self) -> list[TrendlakeError]:
+        """What is wrong between keys that are each right by themselves, before any schema is known."""
+        return mistakes(self.expect, self.groups, self.measures, self.document)
+
+
+class TrendsPattern(Pattern):
+    """One pattern of kind trends, as an analyst wrote it."""
+
+    kind: Literal["trends"] = "trends"
+    pattern: str
+    """Event types under operators: A+, SEQ(A+, NOT C, B), A OR B ..."""
+    where: tuple[str, ...] = ()
+    """Conditions, all of which hold: on one event, on neighbours (S.price > NEXT(S).price), equal for all ([city])."""
+    returns: dict[Identifier, str] = Field(alias="return", min_length=1)
+    """Result columns: COUNT(*), COUNT(V), MIN|MAX|SUM|AVG(V.attribute)."""
+    group_by: tuple[Identifier, ...] = ()
+    """Columns by which results are told apart."""
+    slide: MaybeDuration = None
+    """The time from one window to the next; where none is said, windows follow one another."""
+    origin: Moment = 0
+    """A moment at which a window begins; the epoch where none is said."""
+    select: Selection = "skip_till_any_match"
+    """Which events may be skipped between two of a trend."""
+    empty_windows: bool = False
+    """Rows for groups that have events but no trend."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.group_by
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return tuple(self.returns)
+
+    def mistakes(self) -> list[TrendlakeError]:
+        """Columns that would share a name; too many windows."""
+        source = self.document
+        errors = super().mistakes()
+        taken: dict[str, str] = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table")
+        for index, name in enumerate(self.group_by):
+            if name.lower() in taken:
+                place = source.place(("group_by", index))
+                errors.append(BadValueError(f"'{name}' is {taken[name.lower()]}", place=place))
+            taken[name.lower()] = "a group column already"
+        for name in self.returns:
+            for column in (name, f"{name}_log10"):
+                if column.lower() in taken:
+                    place = source.place(("return", name), key=True)
+                    errors.append(BadValueError(f"'{column}' is {taken[column.lower()]}", place=place))
+                taken[column.lower()] = "a measure already (or its _log10 companion)"
+        slide = self.slide or self.within
+        if self.within > 100_000 * slide:
+            errors.append(
+                BadValueError(
+                    "more than 100,000 windows overlap at each moment",
+                    place=source.place(("slide",)),
+                    hint="make slide longer or within shorter",
+                )
+            )
+        return errors

@@ -1,0 +1,105 @@
+"""What checking a pattern of any kind needs: names resolved against a schema, mistakes collected with their places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from cep_core.errors import (
+    PatternSyntaxError,
+    TextError,
+    TrendlakeError,
+    UnknownAttributeError,
+    UnknownTypeError,
+    UnknownVariableError,
+    did_you_mean,
+)
+from cep_core.events.schema import EventSchema
+from cep_core.expressions.types import ExpressionError, infer
+from cep_core.language import syntax as s
+from cep_core.patterns.model import Pattern
+from cep_core.yaml.source import Path_
+
+T = TypeVar("T")
+
+
+class _FollowsError(UnknownVariableError):
+    """A mistake that only follows from one that is reported."""
+
+
+class Checking:
+    """`types`: the event type of each variable, in reading order; `errors`: the mistakes found so far."""
+
+    def __init__(self, pattern: Pattern, schema: EventSchema) -> None:
+        self.pattern = pattern
+        self.schema = schema
+        self.families = schema.families
+        self.errors: list[TrendlakeError] = []
+        self.types: dict[str, str] = {}
+        self.unread: set[str] = set()
+        """Variables of a part of the pattern that was refused: conditions on them are no mistakes of their own."""
+
+    def report(self, error: TrendlakeError, path: Path_, span: s.Span = (0, 0)) -> None:
+        """One mistake, at a span of the text that stands at `path` in the file."""
+        if isinstance(error, _FollowsError):
+            return
+        error.place = self.pattern.document.place(path, offset=span[0], width=span[1] - span[0])
+        self.errors.append(error)
+
+    def parsed(self, parser: Callable[[str], T], text: str, path: Path_) -> T | None:
+        """What `parser` makes of the text; None where it does not parse, which is reported."""
+        try:
+            return parser(text)
+        except TextError as error:
+            cause = PatternSyntaxError(error.message, hint=error.hint)
+            self.report(cause, path, (error.offset, error.offset + error.width))
+            return None
+
+    def check_type(self, atom: s.Atom) -> None:
+        """Reports an event type that the source does not have."""
+        known = self.schema.types
+        if known is not None and atom.type_name not in known:
+            hint = did_you_mean(atom.type_name, known)
+            error = UnknownTypeError(f"the source has no event type '{atom.type_name}'", hint=hint)
+            self.report(error, ("pattern",), atom.span)
+
+    def resolve(self, attribute: s.Attribute) -> str:
+        """The family of an attribute. Raises ExpressionError."""
+        if not attribute.variable:
+            name = attribute.name
+            if name in self.types:
+                message, hint = f"'{name}' is a variable: a condition compares its columns", f"write {name}.COLUMN"
+            else:
+                message, hint = f"'{name}' needs a variable", f"write {next(iter(self.types), 'V')}.{name}"
+            raise ExpressionError(UnknownVariableError(message, hint=hint), attribute.span)
+        self.variable(attribute.variable, attribute.span)
+        return self.column(attribute.name, attribute.span)
+
+    def variable(self, name: str, span: s.Span) -> None:
+        """Raises ExpressionError where the pattern has no such variable."""
+        if name not in self.types:
+            kind = _FollowsError if name in self.unread else UnknownVariableError
+            cause = kind(f"the pattern has no variable '{name}'", hint=self.variable_hint(name))
+            raise ExpressionError(cause, span)
+
+    def variable_hint(self, word: str) -> str | None:
+        """The variable that may have been meant."""
+        of_type = [v for v, t in self.types.items() if t == word]
+        if of_type:
+            return f"{word} is a type; its variable is '{of_type[0]}'"
+        return did_you_mean(word, self.types)
+
+    def column(self, name: str, span: s.Span) -> str:
+        """The family of a column of the source. Raises ExpressionError."""
+        if name not in self.families:
+            hint = did_you_mean(name, self.families)
+            raise ExpressionError(UnknownAttributeError(f"the source has no attribute '{name}'", hint=hint), span)
+        return self.families[name]
+
+    def typed(self, node: s.Expr, path: Path_) -> str | None:
+        """The family of an expression; None where it has none, which is reported."""
+        try:
+            return infer(node, self.resolve)
+        except ExpressionError as error:
+            self.report(error.cause, path, (error.offset, error.offset + error.width))
+            return None

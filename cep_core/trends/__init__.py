@@ -1,0 +1,1 @@
+"""Kind trends (GRETA): aggregates over all trends, without building them."""

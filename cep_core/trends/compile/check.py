@@ -1,0 +1,301 @@
+"""From a pattern file to a checked query: names resolved, types right, every condition sorted into its kind.
+
+All mistakes are collected, each with its place, and raised together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cep_core.errors import (
+    BadConditionError,
+    BadEventsError,
+    BadPatternError,
+    PatternErrors,
+    TypeMismatchError,
+    UnknownAttributeError,
+    did_you_mean,
+)
+from cep_core.events.schema import EventSchema
+from cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
+from cep_core.language import parse
+from cep_core.language import syntax as s
+from cep_core.patterns.model import TrendsPattern
+from cep_core.patterns.resolver import Checking
+from cep_core.yaml.source import Path_
+
+
+@dataclass(frozen=True)
+class EquivalenceAttribute:
+    """The events under `scope` (None: all of the trend, those of NOT included) agree on `name`."""
+
+    name: str
+    scope: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class CheckedMeasure:
+    """A `return` column: `function` of `attribute` over occurrences of `variable` (`count` of trends when None)."""
+
+    name: str
+    function: str
+    variable: str | None
+    attribute: str | None
+    family: str
+
+
+@dataclass(frozen=True)
+class CheckedQuery:
+    """What a pattern file says, resolved against a schema."""
+
+    node: s.PatternNode
+    types: tuple[tuple[str, str], ...]
+    """(variable, event type), in reading order."""
+    local: tuple[tuple[str, s.Expr], ...]
+    adjacent: tuple[tuple[str, str, s.Expr], ...]
+    """(V, W, condition on an adjacent V-event and W-event)."""
+    adjacent_paths: tuple[int, ...]
+    """For each adjacent condition, its index in `where`."""
+    never: bool
+    """A constant condition is not true: no trend at all."""
+    equivalence: tuple[EquivalenceAttribute, ...]
+    measures: tuple[CheckedMeasure, ...]
+
+
+class _Checker(Checking):
+    pattern: TrendsPattern
+
+    def __init__(self, pattern: TrendsPattern, schema: EventSchema) -> None:
+        super().__init__(pattern, schema)
+        self.positive: set[str] = set()
+
+    # --- the pattern
+    def check_pattern(self) -> s.PatternNode | None:
+        path: Path_ = ("pattern",)
+        node = self.parsed(parse.parse_pattern, self.pattern.pattern, path)
+        if node is None:
+            return None
+        for atom in s.atoms(node):
+            self.check_type(atom)
+            before = self.types.setdefault(atom.variable, atom.type_name)
+            if before != atom.type_name:
+                message = f"variable '{atom.variable}' is of type {before} already"
+                self.report(BadPatternError(message, hint="give it a name of its own"), path, atom.span)
+        self.positive = {atom.variable for atom in s.atoms(node, negated=False)}
+        self._shape(node, outermost=True, root=True)
+        return node
+
+    def _shape(self, node: s.PatternNode, *, outermost: bool, root: bool = False) -> None:
+        """Operators where they may stand. `outermost`: no SEQ or Kleene around."""
+        path: Path_ = ("pattern",)
+        match node:
+            case s.Atom():
+                return
+            case s.Not():
+                self.report(BadPatternError("NOT stands only inside SEQ"), path, node.span)
+            case s.And(parts=parts):
+                if not root:
+                    self.report(BadPatternError("AND stands outermost only"), path, node.span)
+                elif len(parts) != 2:
+                    self.report(BadPatternError("AND joins two patterns"), path, node.span)
+                for part in parts:
+                    self._shape(part, outermost=outermost)
+            case s.Or(options=options):
+                for option in options:
+                    self._shape(option, outermost=outermost)
+            case s.Repeat(body=body):
+                self._shape(body, outermost=False)
+            case s.Seq(parts=parts):
+                self._sequence(node, parts, outermost)
+
+    def _sequence(self, node: s.Seq, parts: tuple[s.PatternNode, ...], outermost: bool) -> None:
+        path: Path_ = ("pattern",)
+        if all(isinstance(part, s.Not) for part in parts):
+            self.report(BadPatternError("a SEQ has a part that is not a NOT"), path, node.span)
+            return
+        positive = [i for i, part in enumerate(parts) if not isinstance(part, s.Not)]
+        for i, part in enumerate(parts):
+            if not isinstance(part, s.Not):
+                self._shape(part, outermost=False)
+                continue
+            if not outermost and not positive[0] < i < positive[-1]:
+                message = "here a NOT stands between two parts; first or last it stands only in the outermost SEQ"
+                self.report(BadPatternError(message), path, part.span)
+            body = part.body
+            if not isinstance(body, s.Atom | s.Seq):
+                message = "NOT takes a type or a SEQ"
+                self.report(
+                    BadPatternError(message, hint="NOT C already rules out C+; for alternatives write one NOT each"),
+                    path,
+                    part.span,
+                )
+            else:
+                self._shape(body, outermost=False)
+
+    # --- expressions
+    def resolve(self, attribute: s.Attribute) -> str:
+        if isinstance(attribute, s.Indexed):
+            hint = f"kind trends has {attribute.variable}.{attribute.name} and NEXT"
+            raise ExpressionError(BadConditionError("an index is of kind matches", hint=hint), attribute.span)
+        return super().resolve(attribute)
+
+    def check_where(
+        self,
+    ) -> tuple[list[tuple[str, s.Expr]], list[tuple[str, str, s.Expr, int]], bool, list[EquivalenceAttribute]]:
+        local: list[tuple[str, s.Expr]] = []
+        adjacent: list[tuple[str, str, s.Expr, int]] = []
+        equivalence: list[EquivalenceAttribute] = []
+        never = False
+        for i, text in enumerate(self.pattern.where):
+            path: Path_ = ("where", i)
+            condition = self.parsed(parse.parse_condition, text, path)
+            if condition is None:
+                continue
+            if isinstance(condition, s.Equivalence):
+                equivalence.extend(self._equivalence(condition, path))
+                continue
+            kind = self.typed(condition, path)
+            if kind is not None and kind not in ("boolean", "null"):
+                self.report(TypeMismatchError(f"a condition is true or false, this is {kind}"), path, condition.span)
+            for part in s.conjuncts(condition):
+                found = s.attributes(part)
+                now = {a.variable for a in found if not a.next}
+                then = {a.variable for a in found if a.next}
+                if not found:
+                    never = never or (kind is not None and not self._constant_true(part, path))
+                elif len(now) == 1 and not then:
+                    local.append((now.pop(), part))
+                elif len(now) == 1 and len(then) == 1:
+                    adjacent.append((now.pop(), then.pop(), part, i))
+                else:
+                    self._neither(part, now, then, path)
+        return local, adjacent, never, equivalence
+
+    def _constant_true(self, part: s.Expr, path: Path_) -> bool:
+        """Of a condition that speaks of no event; where it has no value, that is reported."""
+        try:
+            return constant_true(part)
+        except BadEventsError as error:
+            self.report(BadConditionError(f"this has no value: {error.message}"), path, part.span)
+            return False
+
+    def _neither(self, part: s.Expr, now: set[str], then: set[str], path: Path_) -> None:
+        if not now:
+            message, hint = (
+                "a condition on NEXT speaks of the event before it too",
+                "such as S.price > NEXT(S).price; a condition on one event needs no NEXT",
+            )
+        elif len(now | then) > 1 and not then:
+            names = sorted(now)
+            message = (
+                f"a condition of kind trends is about one event or about two adjacent ones, not {' and '.join(names)}"
+            )
+            hint = f"for adjacent events write NEXT({names[-1]})"
+        else:
+            message, hint = "an adjacent condition is about one variable and one NEXT(variable)", None
+        self.report(BadConditionError(message, hint=hint), path, part.span)
+
+    def _equivalence(self, condition: s.Equivalence, path: Path_) -> list[EquivalenceAttribute]:
+        scopes: dict[str, set[str]] = {}
+        everywhere: list[str] = []
+        for variable, name, span in condition.entries:
+            try:
+                if variable is not None:
+                    self.resolve(s.Attribute(variable, name, span=span))
+                    scopes.setdefault(name, set()).add(variable)
+                else:
+                    self.column(name, span)
+                    everywhere.append(name)
+            except ExpressionError as error:
+                self.report(error.cause, path, span)
+        scoped = [
+            EquivalenceAttribute(name, frozenset(scope)) for name, scope in scopes.items() if name not in everywhere
+        ]
+        return [EquivalenceAttribute(name) for name in everywhere] + scoped
+
+    # --- measures and groups
+    def check_measures(self, node: s.PatternNode | None) -> list[CheckedMeasure]:
+        measures = []
+        for name, text in self.pattern.returns.items():
+            path: Path_ = ("return", name)
+            measure = self.parsed(parse.parse_measure, text, path)
+            if measure is None:
+                continue
+            try:
+                measures.append(self._measure(name, measure))
+            except ExpressionError as error:
+                self.report(error.cause, path, (error.offset, error.offset + error.width))
+                continue
+            if isinstance(node, s.And) and (measure.function, measure.variable) != ("count", None):
+                self.report(BadPatternError("a pattern with AND returns COUNT(*) only"), path, measure.span)
+        return measures
+
+    def _measure(self, name: str, measure: s.Measure) -> CheckedMeasure:
+        known = ("count", "min", "max", "sum", "avg")
+        if measure.function not in known:
+            raise ExpressionError(
+                BadConditionError(
+                    f"there is no aggregate '{measure.function.upper()}'", hint=did_you_mean(measure.function, known)
+                ),
+                measure.span,
+            )
+        if measure.function == "count":
+            if measure.attribute is not None:
+                hint = f"COUNT(*) counts trends, COUNT({measure.variable}) the events under {measure.variable}"
+                raise ExpressionError(BadConditionError("COUNT takes * or a variable", hint=hint), measure.span)
+        elif measure.attribute is None:
+            hint = f"such as {measure.function.upper()}(S.price)"
+            raise ExpressionError(
+                BadConditionError(f"{measure.function.upper()} takes a variable's attribute", hint=hint), measure.span
+            )
+        family = "int"
+        if measure.variable is not None:
+            self.variable(measure.variable, measure.span)
+            if measure.variable not in self.positive:
+                message = f"'{measure.variable}' stands under NOT: no trend has events of it"
+                raise ExpressionError(BadConditionError(message), measure.span)
+        if measure.attribute is not None:
+            family = self.column(measure.attribute, measure.span)
+            takes = NUMERIC if measure.function in ("sum", "avg") else ORDERED - {"boolean"}
+            if family not in takes and family != "null":
+                message = f"{measure.function.upper()} does not take a {family}"
+                raise ExpressionError(TypeMismatchError(message), measure.span)
+        return CheckedMeasure(name, measure.function, measure.variable, measure.attribute, family)
+
+    def check_groups(self) -> None:
+        for i, name in enumerate(self.pattern.group_by):
+            if name not in self.families:
+                hint = did_you_mean(name, self.families)
+                self.report(UnknownAttributeError(f"the source has no attribute '{name}'", hint=hint), ("group_by", i))
+
+
+def constant_true(node: s.Expr) -> bool:
+    from cep_core.expressions.columnar import constant
+
+    return constant(node) is True
+
+
+def check(pattern: TrendsPattern, schema: EventSchema) -> CheckedQuery:
+    """Resolve `pattern` against `schema`. Raises PatternErrors with every mistake found."""
+    checker = _Checker(pattern, schema)
+    node = checker.check_pattern()
+    if node is None:
+        checker.check_groups()
+        raise PatternErrors(checker.errors)
+    local, adjacent, never, equivalence = checker.check_where()
+    measures = checker.check_measures(node)
+    checker.check_groups()
+    if checker.errors:
+        raise PatternErrors(checker.errors)
+    named = {attribute.name for attribute in equivalence}
+    equivalence += [EquivalenceAttribute(name) for name in pattern.group_by if name not in named]
+    return CheckedQuery(
+        node=node,
+        types=tuple(checker.types.items()),
+        local=tuple(local),
+        adjacent=tuple(item[:3] for item in adjacent),
+        adjacent_paths=tuple(item[3] for item in adjacent),
+        never=never,
+        equivalence=tuple(dict.fromkeys(equivalence)),
+        measures=tuple(measures),
+    )

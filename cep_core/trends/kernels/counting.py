@@ -1,0 +1,304 @@
+"""The fastest kernels: trends counted and nothing else, no NOT, no two events of a task at one time. A number stays in
+registers from where it is read to where it is added.
+
+`linear`: no adjacent condition at all. A state's partial trends are one running total (COGRA: state per type, not per
+event), so an event costs its transitions and nothing else. `plain` and `scaled`: predecessors from running totals and
+`blocks`, in tiers F and E.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cep_core.trends.kernels.numbers import LARGEST
+from cep_core.trends.kernels.prefetch import prefetch
+from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH, empty, raise_block
+from cep_core.trends.kernels.scaled import BIG, SMALL, STEP_DOWN, e_add, e_normal
+
+Array = Any
+
+AHEAD = 6
+"""Events between asking for the memory of one and reading it."""
+
+CACHED = 1 << 13
+"""Planes of fewer nodes stay in the cache by themselves."""
+
+LINE = 8
+"""Numbers in a cache line."""
+
+
+@njit(cache=True, nogil=True)
+def linear(
+    lo: Array, hi: Array, ok: Array,               # T tasks of n events
+    states_of: Array, states: Array,               # by variable: ranges into the list of its states
+    begins: Array, ends: Array,                    # S: a trend may begin, may end here
+    into_of: Array, into: Array,                   # S+1 ranges into the list of sources
+    out: Array, hit: Array,                        # (T, 1, 2); T
+) -> None:  # fmt: skip
+    """Trends per task, in tier E, of an automaton without adjacent conditions; no two events of a task share a time."""
+    count, variables = begins.shape[0], states_of.shape[0] - 1
+    m, e = np.zeros(count), np.zeros(count)
+    fresh_m, fresh_e = np.zeros(count), np.zeros(count)
+    for task in range(lo.shape[0]):
+        m[:] = 0.0
+        e[:] = 0.0
+        for x in range(lo[task], hi[task]):
+            left = ok[x]
+            for b in range(variables):
+                if not (left >> np.uint64(b)) & np.uint64(1):
+                    continue
+                for a in range(states_of[b], states_of[b + 1]):
+                    q = states[a]
+                    rm, re = (1.0, 0.0) if begins[q] else (0.0, 0.0)
+                    for t in range(into_of[q], into_of[q + 1]):
+                        p = into[t]
+                        if e[p] == re:
+                            rm += m[p]
+                        else:
+                            rm, re = e_add(rm, re, m[p], e[p])
+                    fresh_m[q], fresh_e[q] = rm, re
+            for b in range(variables):
+                if not (left >> np.uint64(b)) & np.uint64(1):
+                    continue
+                for a in range(states_of[b], states_of[b + 1]):
+                    q = states[a]
+                    if fresh_e[q] == e[q] and m[q] + fresh_m[q] < BIG:
+                        m[q] += fresh_m[q]
+                    else:
+                        fresh_m[q], fresh_e[q] = e_normal(fresh_m[q], fresh_e[q])
+                        m[q], e[q] = e_add(m[q], e[q], fresh_m[q], fresh_e[q])
+        em, ee = 0.0, 0.0
+        for q in range(count):
+            if ends[q] and m[q] != 0.0:
+                hit[task] = True
+                em, ee = e_add(em, ee, m[q], e[q])
+        out[task, 0, 0] = em
+        out[task, 0, 1] = ee
+
+
+@njit(cache=True, nogil=True)
+def plain(
+    lo: Array, hi: Array, ok: Array, states_of: Array, states: Array, begins: Array, ends: Array,  # as in `linear`
+    into_of: Array, into: Array, store_of: Array, store: Array,         # as in `ordered.ordered`
+    rank: Array, limit: Array, seg_v: Array, seg_w: Array, roots: Array, height: Array, width: Array,
+    partition: Array, total: Array, tree: Array, out: Array, hit: Array, large: Array,  # (totals); (nodes); (T, 1); T
+) -> None:  # fmt: skip
+    """Trends per task in tier F; `large` where it gave up."""
+    variables = states_of.shape[0] - 1
+    fresh = np.zeros(begins.shape[0])
+    kleene = (
+        variables == 1 and begins.shape[0] == 1 and begins[0] and ends[0] and into.shape[0] == 1 and store[0, 0] >= 0
+    )
+    for task in range(lo.shape[0]):
+        total[:] = 0.0
+        found = 0.0
+        x: Any = lo[task]
+        if kleene:
+            layer, first = store[0, 0], store[0, 1]
+            here = slice(lo[task], hi[task])
+            found = chain(
+                rank[layer, here], limit[layer, here], seg_v[layer, here], seg_w[layer, here], roots, height, width,
+                tree[first:],
+            )  # fmt: skip
+            x = hi[task]
+        while x < hi[task] and found <= LARGEST:
+            if tree.shape[0] > CACHED and x + AHEAD < hi[task]:
+                fetch(store, x + AHEAD, rank, limit, seg_v, seg_w, roots, tree)
+            left = ok[x]
+            for b in range(variables):
+                if not (left >> np.uint64(b)) & np.uint64(1):
+                    continue
+                for a in range(states_of[b], states_of[b + 1]):
+                    q = states[a]
+                    value = 1.0 if begins[q] else 0.0
+                    for t in range(into_of[q], into_of[q + 1]):
+                        s = into[t]
+                        layer, first = store[s, 0], store[s, 1]
+                        if layer < 0:
+                            value += total[first]
+                            continue
+                        segment = seg_w[layer, x]
+                        if segment < 0:
+                            continue
+                        place: Any = np.int64(limit[layer, x])
+                        for level in range(height[segment]):
+                            value += tree[first + roots[segment, level] + place]
+                            place >>= SHIFT
+                    fresh[q] = value
+            for b in range(variables):
+                if not (left >> np.uint64(b)) & np.uint64(1):
+                    continue
+                for a in range(states_of[b], states_of[b + 1]):
+                    q = states[a]
+                    value = fresh[q]
+                    if value == 0.0:
+                        continue
+                    if ends[q]:
+                        found += value
+                    elif value > LARGEST:
+                        found = np.inf
+                    for s in range(store_of[q], store_of[q + 1]):
+                        layer, first = store[s, 0], store[s, 1]
+                        if layer < 0:
+                            total[first] += value
+                            continue
+                        segment = seg_v[layer, x]
+                        if segment < 0:
+                            continue
+                        place = np.int64(rank[layer, x])
+                        levels = height[segment]
+                        for level in range(levels):
+                            wide = width[segment, level]
+                            index = place if level + 1 == levels else place & (wide - 1)
+                            base = first + roots[segment, level] + place - index
+                            block = tree[base : base + wide]
+                            for z in range(wide):
+                                block[z] += value if z > index else 0.0
+                            place >>= SHIFT
+            x += 1
+        out[task, 0] = found
+        hit[task] = found > 0.0
+        large[task] = found > LARGEST
+        if task + 1 < lo.shape[0] and partition[lo[task + 1]] == partition[lo[task]]:
+            for s in range(store.shape[0]):
+                if store[s, 0] >= 0:
+                    empty(store[s], lo[task], x, rank, seg_v, roots, height, width, tree, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def chain(
+    rank: Array, limit: Array, seg_v: Array, seg_w: Array, roots: Array, height: Array, width: Array, tree: Array
+) -> float:
+    """`plain` for a task of `S+` with ordered conditions, every event an S: the same steps without the tables. Ends
+    early, with what it has, once that is too large."""
+    found = 0.0
+    for x in range(rank.shape[0]):
+        value = 1.0
+        segment = seg_w[x]
+        if segment >= 0:
+            place = np.int64(limit[x])
+            for level in range(height[segment]):
+                value += tree[roots[segment, level] + place]
+                place >>= SHIFT
+        found += value
+        if found > LARGEST:
+            break
+        segment = seg_v[x]
+        if segment < 0:
+            continue
+        place = np.int64(rank[x])
+        levels = height[segment]
+        for level in range(levels):
+            wide = width[segment, level]
+            index = place if level + 1 == levels else place & (wide - 1)
+            base = roots[segment, level] + place - index
+            block = tree[base : base + wide]
+            for z in range(wide):
+                block[z] += value if z > index else 0.0
+            place >>= SHIFT
+    return found
+
+
+@njit(cache=True, nogil=True)
+def scaled(
+    lo: Array, hi: Array, ok: Array, states_of: Array, states: Array, begins: Array, ends: Array,
+    into_of: Array, into: Array, store_of: Array, store: Array,
+    rank: Array, limit: Array, seg_v: Array, seg_w: Array, roots: Array, height: Array, width: Array,
+    partition: Array, total_m: Array, total_e: Array, tree_m: Array, tree_e: Array,
+    out: Array, hit: Array,                                             # (T, 1, 2); T
+) -> None:  # fmt: skip
+    """Trends per task in tier E. Arrays as in `plain`, mantissas and exponents apart."""
+    variables = states_of.shape[0] - 1
+    fresh_m, fresh_e = np.zeros(begins.shape[0]), np.zeros(begins.shape[0])
+    for task in range(lo.shape[0]):
+        total_m[:] = 0.0
+        total_e[:] = 0.0
+        found_m, found_e = 0.0, 0.0
+        for x in range(lo[task], hi[task]):
+            if tree_m.shape[0] > CACHED and x + AHEAD < hi[task]:
+                fetch(store, x + AHEAD, rank, limit, seg_v, seg_w, roots, tree_m)
+                fetch(store, x + AHEAD, rank, limit, seg_v, seg_w, roots, tree_e)
+            left = ok[x]
+            for b in range(variables):
+                if not (left >> np.uint64(b)) & np.uint64(1):
+                    continue
+                for a in range(states_of[b], states_of[b + 1]):
+                    q = states[a]
+                    m, e = (1.0, 0.0) if begins[q] else (0.0, 0.0)
+                    for t in range(into_of[q], into_of[q + 1]):
+                        s = into[t]
+                        layer, first = store[s, 0], store[s, 1]
+                        if layer < 0:
+                            m, e = e_add(m, e, total_m[first], total_e[first])
+                            continue
+                        segment = seg_w[layer, x]
+                        if segment < 0:
+                            continue
+                        place: Any = np.int64(limit[layer, x])
+                        for level in range(height[segment]):
+                            y = first + roots[segment, level] + place
+                            m2, e2 = tree_m[y], tree_e[y]
+                            if e2 == e:
+                                m += m2
+                            elif e2 > e:
+                                m, e = m2 + (m * STEP_DOWN if e2 - e < 2.0 else 0.0), e2
+                            elif e - e2 < 2.0:
+                                m += m2 * STEP_DOWN
+                            place >>= SHIFT
+                        if not SMALL <= m < BIG:
+                            m, e = e_normal(m, e)
+                    fresh_m[q], fresh_e[q] = m, e
+            for b in range(variables):
+                if not (left >> np.uint64(b)) & np.uint64(1):
+                    continue
+                for a in range(states_of[b], states_of[b + 1]):
+                    q = states[a]
+                    m, e = fresh_m[q], fresh_e[q]
+                    if m == 0.0:
+                        continue
+                    if ends[q]:
+                        found_m, found_e = e_add(found_m, found_e, m, e)
+                    for s in range(store_of[q], store_of[q + 1]):
+                        layer, first = store[s, 0], store[s, 1]
+                        if layer < 0:
+                            total_m[first], total_e[first] = e_add(total_m[first], total_e[first], m, e)
+                            continue
+                        segment = seg_v[layer, x]
+                        if segment < 0:
+                            continue
+                        place = np.int64(rank[layer, x])
+                        levels = height[segment]
+                        for level in range(levels):
+                            wide = width[segment, level]
+                            index = place if level + 1 == levels else place & (wide - 1)
+                            base = first + roots[segment, level] + place - index
+                            raise_block(tree_m[base : base + wide], tree_e[base : base + wide], index, m, e)
+                            place >>= SHIFT
+        out[task, 0, 0] = found_m
+        out[task, 0, 1] = found_e
+        hit[task] = found_m > 0.0
+        if task + 1 < lo.shape[0] and partition[lo[task + 1]] == partition[lo[task]]:
+            for s in range(store.shape[0]):
+                if store[s, 0] >= 0:
+                    empty(store[s], lo[task], hi[task], rank, seg_v, roots, height, width, tree_m, 0.0)
+                    empty(store[s], lo[task], hi[task], rank, seg_v, roots, height, width, tree_e, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def fetch(
+    store: Array, x: int, rank: Array, limit: Array, seg_v: Array, seg_w: Array, roots: Array, plane: Array
+) -> None:  # fmt: skip
+    """Ask for what event x will read and write at the lowest level, where nearly all of a plane is."""
+    for s in range(store.shape[0]):
+        layer = store[s, 0]
+        if layer < 0:
+            continue
+        if seg_w[layer, x] >= 0:
+            prefetch(plane, store[s, 1] + roots[seg_w[layer, x], 0] + np.int64(limit[layer, x]))
+        if seg_v[layer, x] >= 0:
+            first = store[s, 1] + roots[seg_v[layer, x], 0] + (np.int64(rank[layer, x]) >> SHIFT << SHIFT)
+            for line in range(WIDTH // LINE):
+                prefetch(plane, first + line * LINE)

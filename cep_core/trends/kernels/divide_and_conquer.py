@@ -1,0 +1,123 @@
+"""Divide and conquer over time: predecessors under two inequalities, in O(n log^2 n).
+
+The events of a task are cut into blocks of about `BLOCK`. Two events of different blocks part at exactly one place of
+the binary tree over the blocks: v in its left half, w in its right half, and both halves known once the left one is
+done. There, in the order of the first inequality, the v's are put into a Fenwick tree over the ranks of the second
+one, and each w asks it for a prefix. What w is given waits in `pending` until w's own turn. Pairs within a block are
+tried one by one.
+
+Exact: every pair (v, w) of different blocks meets once, at the place named, and is counted there exactly when its
+segments agree and both ranks are below the limits. Blocks begin with a time of their own, so v is earlier than w.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cep_core.trends.kernels.numbers import add, clear
+
+Array = Any
+
+BLOCK = 64
+
+
+@njit(cache=True, nogil=True)
+def cut(time: Array, first: int, last: int, edges: Array) -> int:
+    """Write where blocks of the events [first, last) begin, and `last` after them; how many blocks there are."""
+    count = 0
+    edges[0] = first
+    for x in range(first, last):
+        if x - edges[count] >= BLOCK and time[x] != time[x - 1]:
+            count += 1
+            edges[count] = x
+    edges[count + 1] = last
+    return count + 1
+
+
+@njit(cache=True, nogil=True)
+def holds(divides: Any, d: int, v: int, w: int) -> bool:
+    """Whether the conditions of divide d are true of (v, w)."""
+    rank, limit, seg_v, seg_w, _ = divides
+    return bool(
+        seg_v[d, v] == seg_w[d, w]
+        and seg_v[d, v] >= 0
+        and rank[0, d, v] < limit[0, d, w]
+        and rank[1, d, v] < limit[1, d, w]
+    )
+
+
+@njit(cache=True, nogil=True)
+def conquer(
+    halves: Array, divides: Any,                       # H rows: source state, divide; see `ranks.Divides`
+    edges: Array, done: int, blocks: int, first: int, states: int,
+    link: Array, values: Array, ext: Array,            # rows of the task's events, as in `trends.run`
+    pending: Array, pending_ext: Array, waiting: Array,  # row (w - first) * H + h
+    node: Array, node_ext: Array, stamp: Array, tick: int,
+) -> int:  # fmt: skip
+    """After the first `done` blocks: what the last of them, as a left half, gives to its right half. The tick used."""
+    half = done & -done
+    left, middle, right = edges[done - half], edges[done], edges[min(done + half, blocks)]
+    rank, limit, seg_v, seg_w, _ = divides
+    for h in range(halves.shape[0]):
+        p, d = halves[h, 0], halves[h, 1]
+        givers = np.empty(middle - left, np.int64)
+        takers = np.empty(right - middle, np.int64)
+        give = take = 0
+        for v in range(left, middle):
+            if seg_v[d, v] >= 0 and link[(v - first) * states + p] != -2:
+                givers[give] = v
+                give += 1
+        for w in range(middle, right):
+            if seg_w[d, w] >= 0 and limit[0, d, w] > 0 and limit[1, d, w] > 0:
+                takers[take] = w
+                take += 1
+        if give == 0 or take == 0:
+            continue
+        givers, takers = givers[:give], takers[:take]
+        givers = givers[np.argsort((seg_v[d][givers].astype(np.int64) << 32) + rank[0, d][givers])]
+        takers = takers[np.argsort((seg_w[d][takers].astype(np.int64) << 32) + limit[0, d][takers])]
+        x = 0
+        current = -1
+        for y in range(take):
+            w = takers[y]
+            if seg_w[d, w] != current:
+                current = seg_w[d, w]
+                tick += 1
+                while x < give and seg_v[d, givers[x]] < current:
+                    x += 1
+            while x < give and seg_v[d, givers[x]] == current and rank[0, d, givers[x]] < limit[0, d, w]:
+                v = givers[x]
+                put(node, node_ext, stamp, tick, int(rank[1, d, v]), values, ext, (v - first) * states + p)
+                x += 1
+            row = (w - first) * halves.shape[0] + h
+            k: Any = np.int64(limit[1, d, w])
+            while k > 0:
+                if stamp[k - 1] == tick:
+                    waiting[row] = True
+                    add(pending, row, node, k - 1)
+                    for m in range(ext.shape[1]):
+                        pending_ext[row, m] = max(pending_ext[row, m], node_ext[k - 1, m])
+                k &= k - 1
+    return tick
+
+
+@njit(cache=True, nogil=True)
+def put(
+    node: Array, node_ext: Array, stamp: Array, tick: int, rank: int, values: Array, ext: Array, row: int
+) -> None:  # fmt: skip
+    """Add a row at a rank of a Fenwick tree whose nodes of older ticks are nothing."""
+    k: Any = rank + 1
+    while k <= stamp.shape[0]:
+        x = k - 1
+        if stamp[x] != tick:
+            stamp[x] = tick
+            clear(node, x)
+            for m in range(ext.shape[1]):
+                node_ext[x, m] = -np.inf
+        add(node, x, values, row)
+        for m in range(ext.shape[1]):
+            node_ext[x, m] = max(node_ext[x, m], ext[row, m])
+        k += k & -k

@@ -1,0 +1,144 @@
+"""Prefix sums over ranks that grow: the store behind an ordered condition.
+
+Ranks are kept in blocks; position x of level 0 holds the sum of the ranks *before* x in its block, and a position of
+each level above does the same for the blocks below it. So the sum of the ranks before x is one number a level,
+`tree0[x] + tree1[x >> 5] + tree2[x >> 10] + ...`, and adding to a rank adds to the rest of one block of 32 positions a
+level, in vector registers. Against a Fenwick tree: a quarter of the levels, and no number is read that was just written
+in another width.
+
+Exact, as every rank before x is counted in one level only: the one where its block and x's first meet.
+
+A segment's levels lie one behind another; `roots[segment, level]` is where each begins, `width[segment, level]` how
+wide its blocks are: the top level is one block as wide as it needs, so that a hash's total takes two positions. A tree
+holds K numbers in planes: (K, nodes) of tier F, (K, 2, nodes) of tier U, (K, 3, nodes) of tier D. Extrema are kept the
+same way, with the largest value for the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numba.extending import overload
+
+from cep_core.trends.kernels.numbers import is_float
+from cep_core.trends.kernels.scaled import STEP_DOWN, d_add
+
+Array = Any
+
+SHIFT = 5
+WIDTH = 1 << SHIFT
+
+
+def pull(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) -> None:
+    """rows[row][k] += the sum of the positions at[:levels] of plane k."""
+
+
+def push(tree: Array, k: int, first: int, index: int, width: int, rows: Array, row: int) -> None:
+    """Add rows[row][k] to the positions after `index` of the block of `width` that begins at `first`."""
+
+
+@overload(pull)
+def _pull(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) -> Callable[..., None]:
+    if tree.ndim == 2:
+
+        def flat(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) -> None:
+            total = rows[row, k]
+            for level in range(levels):
+                total += tree[k, at[level]]
+            rows[row, k] = total
+
+        return flat
+    if is_float(tree):
+
+        def scaled(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) -> None:
+            top, low, e = rows[row, k, 0], rows[row, k, 1], rows[row, k, 2]
+            for level in range(levels):
+                x = at[level]
+                top, low, e = d_add(top, low, e, tree[k, 0, x], tree[k, 1, x], tree[k, 2, x])
+            rows[row, k, 0], rows[row, k, 1], rows[row, k, 2] = top, low, e
+
+        return scaled
+
+    def wide(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) -> None:
+        low, high = rows[row, k, 0], rows[row, k, 1]
+        for level in range(levels):
+            x = at[level]
+            low += tree[k, 0, x]
+            high += tree[k, 1, x] + (np.uint64(1) if low < tree[k, 0, x] else np.uint64(0))
+        rows[row, k, 0], rows[row, k, 1] = low, high
+
+    return wide
+
+
+@overload(push)
+def _push(tree: Array, k: int, first: int, index: int, width: int, rows: Array, row: int) -> Callable[..., None]:
+    if tree.ndim == 2:
+
+        def flat(tree: Array, k: int, first: int, index: int, width: int, rows: Array, row: int) -> None:
+            block = tree[k, first : first + width]
+            value = rows[row, k]
+            for z in range(width):
+                block[z] += value if z > index else 0.0
+
+        return flat
+    if is_float(tree):
+
+        def scaled(tree: Array, k: int, first: int, index: int, width: int, rows: Array, row: int) -> None:
+            top, low, e = rows[row, k, 0], rows[row, k, 1], rows[row, k, 2]
+            for x in range(first + index + 1, first + width):
+                tree[k, 0, x], tree[k, 1, x], tree[k, 2, x] = d_add(
+                    tree[k, 0, x], tree[k, 1, x], tree[k, 2, x], top, low, e
+                )
+
+        return scaled
+
+    def wide(tree: Array, k: int, first: int, index: int, width: int, rows: Array, row: int) -> None:
+        low, high = rows[row, k, 0], rows[row, k, 1]
+        lows, highs = tree[k, 0, first : first + width], tree[k, 1, first : first + width]
+        for z in range(index + 1, width):
+            total = lows[z] + low
+            highs[z] += high + (np.uint64(1) if total < low else np.uint64(0))
+            lows[z] = total
+
+    return wide
+
+
+@njit(cache=True, nogil=True)
+def raise_block(ms: Array, es: Array, index: int, m: float, e: float) -> None:
+    """Add (m, e) of tier E to the positions after `index`, without a branch: eight at a time in a vector register.
+
+    Mantissas are not brought back into their range: they grow by a factor of no more than the number of rows, 2^600 is
+    far, and whoever reads them does it."""
+    for z in range(ms.shape[0]):
+        e2 = e if z > index else 0.0
+        m2 = m if z > index else 0.0
+        m0, e0 = ms[z], es[z]
+        keep = 1.0 if e0 >= e2 else (STEP_DOWN if e0 + 1.0 == e2 else 0.0)
+        take = 1.0 if e2 >= e0 else (STEP_DOWN if e2 + 1.0 == e0 else 0.0)
+        ms[z] = m0 * keep + m2 * take
+        es[z] = e0 if e0 >= e2 else e2
+
+
+@njit(cache=True, nogil=True)
+def empty(
+    store: Array, first: int, last: int, rank: Array, seg_v: Array, roots: Array, height: Array, width: Array,
+    planes: Array, nothing: float,
+) -> None:  # fmt: skip
+    """Set the blocks of a store (layer, first node) into which none but the events [first, last) were put to
+    `nothing`, in each of `planes` (..., nodes)."""
+    layer = store[0]
+    for x in range(first, last):
+        segment = seg_v[layer, x]
+        if segment < 0:
+            continue
+        place: Any = np.int64(rank[layer, x])
+        levels = height[segment]
+        for level in range(levels):
+            wide = width[segment, level]
+            index = place if level + 1 == levels else place & (wide - 1)
+            base = store[1] + roots[segment, level] + place - index
+            planes[..., base : base + wide] = nothing
+            place >>= SHIFT

@@ -1,0 +1,196 @@
+"""Overlapping windows without adjacent conditions: what an event costs does not grow with the windows it lies in.
+
+Without adjacent conditions the events of a stretch of time act on the running totals as a matrix: entry (p, q) is how
+many ways lead from total p to total q, total 0 being the constant 1 that trends begin from. A window's answer is the
+product of its stretches, and a product of matrices can be cut anywhere: before a fixed moment, where the product is
+made backwards, once for all windows that begin there (`front`, one row of it a window); and after it, where it grows
+with the events (`back`). When a window begins after the moment, the moment moves to that window's end. So an event is
+met twice, once backwards and once forwards (two stacks make a queue).
+
+Events of one time are one factor: none of them precedes another. A product of rows is that of sums over pairs of ways:
+counts multiply, and each aggregate is the one's times the other's count. Extrema take the larger of both.
+
+Numbers are pairs: (low, high) of tier U, or (mantissa, exponent) of tier E. They are held in two planes and passed by
+value: numba counts the references of every array that a function is given, which here would cost more than the sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+from cep_core.trends.kernels.numbers import u_mul, u_wide
+from cep_core.trends.kernels.scaled import e_add, e_multiply, e_normal
+
+Array = Any
+
+
+@njit(cache=True, nogil=True)
+def two_stacks(
+    lo: Array, hi: Array, time: Array, ok: Array,  # T windows by (partition, time); n
+    edges_of: Array, edges: Array, ends: Array,  # by variable: ranges into rows (from total, to total); S
+    weight_variable: Array, weights: Array, extreme_variable: Array, extremes: Array,  # as in `trends.run`
+    front: Array, front_ext: Array,              # work (2, windows that begin in one * W, K), (.., M); W = S + 1 totals
+    way: Array, way_ext: Array, fresh: Array, fresh_ext: Array,  # work (2, W*W, K), (W*W, M)
+    out: Array, out_ext: Array, hit: Array,      # (T, K, 2), (T, M), T
+) -> None:  # fmt: skip
+    """Results per task in `out` (sums), `out_ext` (maxima) and `hit` (there is a trend)."""
+    wide, numbers, extrema = ends.shape[0] + 1, out.shape[1], out_ext.shape[1]
+    variables = edges_of.shape[0] - 1
+    nothing, unit = out.dtype.type(0), out.dtype.type(1)
+    tasks = lo.shape[0]
+    first = 0
+    while first < tasks:
+        middle = hi[first]
+        last = first
+        while last < tasks and lo[last] < middle and (last - first + 1) * wide <= front.shape[1]:
+            last += 1
+        # backwards from the moment: what leads from the beginning of each window to it;
+        # then forwards: what leads from it to the end of each window
+        for forwards in range(2):
+            way[:] = 0
+            way_ext[:] = -np.inf
+            for p in range(wide):
+                way[0, p * wide + p, 0] = unit
+            x = middle
+            for step in range(last - first):
+                task = first + step if forwards else last - 1 - step
+                while x < hi[task] if forwards else x > lo[task]:
+                    if forwards:
+                        i, j = x, x + 1
+                        while j < hi[task] and time[j] == time[x]:
+                            j += 1
+                        x = j
+                    else:
+                        i, j = x - 1, x
+                        while i > lo[task] and time[i - 1] == time[x - 1]:
+                            i -= 1
+                        x = i
+                    # fresh: what the events [i, j) of one time add
+                    for y in range(i, j):
+                        for b in range(variables):
+                            if not (ok[y] >> np.uint64(b)) & np.uint64(1):
+                                continue
+                            for edge in range(edges_of[b], edges_of[b + 1]):
+                                p, q = edges[edge, 0], edges[edge, 1]
+                                for c in range(wide):
+                                    # a way c -> p goes on to q; a way q -> c is reached from p too
+                                    source = c * wide + p if forwards else q * wide + c
+                                    target = c * wide + q if forwards else p * wide + c
+                                    count0, count1 = way[0, source, 0], way[1, source, 0]
+                                    if count0 == nothing and count1 == nothing:
+                                        continue
+                                    for k in range(numbers):
+                                        n0, n1 = way[0, source, k], way[1, source, k]
+                                        if k > 0 and weight_variable[k] == b and weights[k, y] != 0:
+                                            m0, m1 = by(count0, count1, weights[k, y])
+                                            n0, n1 = plus(n0, n1, m0, m1)
+                                        n0, n1 = plus(n0, n1, fresh[0, target, k], fresh[1, target, k])
+                                        fresh[0, target, k], fresh[1, target, k] = n0, n1
+                                    for m in range(extrema):
+                                        best = max(way_ext[source, m], fresh_ext[target, m])
+                                        if extreme_variable[m] == b:
+                                            best = max(best, extremes[m, y])
+                                        fresh_ext[target, m] = best
+                    for z in range(wide * wide):
+                        for k in range(numbers):
+                            if fresh[0, z, k] != nothing or fresh[1, z, k] != nothing:
+                                way[0, z, k], way[1, z, k] = plus(
+                                    way[0, z, k], way[1, z, k], fresh[0, z, k], fresh[1, z, k]
+                                )
+                                fresh[0, z, k] = fresh[1, z, k] = nothing
+                        for m in range(extrema):
+                            way_ext[z, m] = max(way_ext[z, m], fresh_ext[z, m])
+                            fresh_ext[z, m] = -np.inf
+                base = (task - first) * wide
+                if not forwards:
+                    front[:, base : base + wide] = way[:, :wide]
+                    front_ext[base : base + wide] = way_ext[:wide]
+                    continue
+                for p in range(wide):
+                    f = base + p
+                    for q in range(wide - 1):
+                        z = p * wide + q + 1
+                        if not ends[q]:
+                            continue
+                        if front[0, f, 0] == nothing and front[1, f, 0] == nothing:
+                            continue
+                        if way[0, z, 0] == nothing and way[1, z, 0] == nothing:
+                            continue
+                        hit[task] = True
+                        for k in range(numbers):
+                            n0, n1 = times(front[0, f, 0], front[1, f, 0], way[0, z, k], way[1, z, k])
+                            if k > 0:
+                                m0, m1 = times(front[0, f, k], front[1, f, k], way[0, z, 0], way[1, z, 0])
+                                n0, n1 = plus(n0, n1, m0, m1)
+                            out[task, k, 0], out[task, k, 1] = plus(out[task, k, 0], out[task, k, 1], n0, n1)
+                        for m in range(extrema):
+                            out_ext[task, m] = max(out_ext[task, m], front_ext[f, m], way_ext[z, m])
+        first = last
+
+
+def plus(a0: Any, a1: Any, b0: Any, b1: Any) -> Any:
+    """a + b"""
+
+
+def by(a0: Any, a1: Any, w: float) -> Any:
+    """a * w"""
+
+
+def times(a0: Any, a1: Any, b0: Any, b1: Any) -> Any:
+    """a * b"""
+
+
+def _of_tier_e(number: Any) -> bool:
+    return isinstance(number, types.Float)
+
+
+@overload(plus)
+def _plus(a0: Any, a1: Any, b0: Any, b1: Any) -> Callable[..., Any]:
+    if _of_tier_e(a0):
+
+        def scaled(a0: Any, a1: Any, b0: Any, b1: Any) -> Any:
+            return e_add(a0, a1, b0, b1)
+
+        return scaled
+
+    def wide(a0: Any, a1: Any, b0: Any, b1: Any) -> Any:
+        low = a0 + b0
+        return low, a1 + b1 + (np.uint64(1) if low < b0 else np.uint64(0))
+
+    return wide
+
+
+@overload(by)
+def _by(a0: Any, a1: Any, w: float) -> Callable[..., Any]:
+    if _of_tier_e(a0):
+
+        def scaled(a0: Any, a1: Any, w: float) -> Any:
+            return e_multiply(a0, a1, w)
+
+        return scaled
+
+    def wide(a0: Any, a1: Any, w: float) -> Any:
+        return u_mul(a0, a1, np.int64(w))
+
+    return wide
+
+
+@overload(times)
+def _times(a0: Any, a1: Any, b0: Any, b1: Any) -> Callable[..., Any]:
+    if _of_tier_e(a0):
+
+        def scaled(a0: Any, a1: Any, b0: Any, b1: Any) -> Any:
+            return e_normal(a0 * b0, a1 + b1)
+
+        return scaled
+
+    def wide(a0: Any, a1: Any, b0: Any, b1: Any) -> Any:
+        low, high = u_wide(a0, b0)
+        return low, high + a1 * b0 + a0 * b1
+
+    return wide

@@ -1,0 +1,1 @@
+"""Runs a plan of kind trends over a table of events."""

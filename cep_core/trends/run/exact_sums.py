@@ -1,0 +1,229 @@
+"""Sums of one run by group and window, each in the numbers it needs.
+
+Tier F answers first; what float64 may have rounded is asked again in 128 bits; what these do not hold is known by its
+leading digits, which tiers F and E mostly know, and else tier D. Why that is exact: `evaluate`, and ADR 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cep_core.trends.kernels.rounding import nearest
+from cep_core.trends.run.aggregates import Carried, Contributions
+from cep_core.trends.run.exact_arithmetic import Number, count_log10
+from cep_core.trends.run.kernel_pass import Pass
+from cep_core.trends.run.negation import Guards
+from cep_core.trends.run.scoped_equivalence import Run
+from cep_core.trends.run.sorted_rows import make_slice
+from cep_core.trends.run.window_tasks import Tasks, doubles, window_tasks
+
+Array = Any
+
+EXACT = 2.0**53
+WIDE = 3e38
+FEW = 2**94
+"""Values that are added fewer times than this are added exactly: their parts, of 24 bits, do not leave 128."""
+
+Found = dict[tuple[int, int], tuple[tuple[Number, ...], tuple[Any, ...]]]
+"""(group code, window) -> (sums, extreme values)."""
+
+
+class RunSums:
+    """One run over all its partitions and windows."""
+
+    def __init__(self, run: Run, groups: Array, wanted: Carried, windows: range | None) -> None:
+        plan = run.events.plan
+        self.slice = make_slice(run.events, tuple(run.automaton.watched), run.partition)
+        guards = Guards(run.events, run.automaton, run.open_scopes).at(self.slice)
+        self.tasks = window_tasks(self.slice, plan.windows, windows)
+        self.contributions = Contributions(self.slice, wanted)
+        self.group = groups[self.slice.rows[self.tasks.lo]] if len(self.tasks.lo) else np.zeros(0, np.int64)
+        self.kernel = Pass(self.slice, run.automaton, guards, selects=plan.select != "skip_till_any_match")
+
+    def cells(self, whole: bool) -> Cells | None:
+        """Sums by (group, window), where there is a trend; None when there is none. `whole`: they are all of a trend's
+        group, not to be added to those of another run: numbers need then be known no better than they are shown."""
+        if not len(self.tasks.lo):
+            return None
+        weights = self.contributions.weights
+        tier = self.kernel.first_tier(weights)
+        first = self.kernel.run(self.tasks, weights, tier)
+        hit = np.flatnonzero(first.hit)
+        if not len(hit):
+            return None
+        plain = doubles(first.sums) if tier == "E" else first.sums
+        tasks = self.tasks.subset(hit)
+        keys, cell = _distinct(self.group[hit], tasks.window)
+        sums = np.zeros((len(keys), plain.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.add.at(sums, cell, plain[hit])
+        extremes = np.full((len(keys), first.extremes.shape[1]), -np.inf)
+        np.maximum.at(extremes, cell, first.extremes[hit])
+        cells = Cells(self.contributions, keys, sums, extremes)
+        self._widen(cells, tasks, cell)
+        known = first.sums if tier == "E" else first.scaled
+        known = np.stack([plain, np.zeros_like(plain)], axis=-1) if known is None else known
+        self._beyond(cells, tasks, cell, known[hit], whole)
+        return cells
+
+    def _widen(self, cells: Cells, tasks: Tasks, cell: Array) -> None:
+        """The sums that float64 may have rounded, modulo 2^128."""
+        rows = list(self.contributions.row_of.values())
+        asked = ~cells.plain & (cells.sums[:, rows] < WIDE).any(axis=1)
+        if not asked.any():
+            return
+        chosen = np.flatnonzero(asked[cell])
+        sums = self.kernel.run(tasks.subset(chosen), self.contributions.weights.without_extremes(), "U").sums
+        number = np.cumsum(asked) - 1
+        added = np.zeros((int(asked.sum()), *sums.shape[1:]), np.uint64)
+        _add_wide(sums, number[cell[chosen]], added)
+        cells.wide = dict(zip(np.flatnonzero(asked).tolist(), added.tolist(), strict=True))
+
+    def _beyond(self, cells: Cells, tasks: Tasks, cell: Array, known: Array, whole: bool) -> None:
+        """Numbers that 128 bits do not hold. `known`: what the first pass says of each task, in tier E."""
+        contributions, kernel = self.contributions, self.kernel
+        beyond = [int(c) for c in np.flatnonzero(~cells.plain) if cells.missing(int(c))]
+        if beyond and whole and not contributions.values_of:
+            some, at, owner = _of_cells(beyond, tasks, cell)
+            told = known[at]
+            if not np.isfinite(told).all():
+                told = kernel.run(some, contributions.weights.without_extremes(), "E").sums
+            unit = 2.0**-53 if told.shape[-1] == 2 else 2.0**-103
+            error = unit * (kernel.roundings(some) + len(at))
+            _put(cells, owner, told, error, contributions.row_of)
+            beyond = [c for c in beyond if not cells.sure(c)]
+        if beyond:
+            some, at, owner = _of_cells(beyond, tasks, cell)
+            told = kernel.run(some, contributions.reals, "D").sums
+            error = 2.0**-103 * (kernel.roundings(some) + len(at))
+            _put(cells, owner, told, error, {k: k for k in range(len(contributions.wanted.sums))})
+
+
+def _of_cells(cells: list[int], tasks: Tasks, cell: Array) -> tuple[Tasks, Array, Array]:
+    """The tasks of some cells, their places, and which cell each is of."""
+    asked = np.zeros(int(cell.max()) + 1, np.bool_)
+    asked[cells] = True
+    at = np.flatnonzero(asked[cell])
+    return tasks.subset(at), at, cell[at]
+
+
+def _put(cells: Cells, owner: Array, sums: Array, error: Array, rows: dict[int, int]) -> None:
+    """Add sums of tier E or D up by cell, the sum `k` from row `rows[k]`; after the sums come those of magnitudes, of
+    each that is of values."""
+    wanted = cells.contributions.wanted
+    sizes = {k: len(wanted.sums) + i for i, k in enumerate(wanted.values)}
+    found: dict[tuple[int, int], Number] = {}
+    for c, row, off in zip(owner.tolist(), sums.tolist(), error.tolist(), strict=True):
+        for k, r in rows.items():
+            number = _scaled(row[r], off)
+            if k in sizes:
+                number = Number(number.whole, number.power, off, _scaled(row[sizes[k]], off))
+            found[c, k] = found[c, k] + number if (c, k) in found else number
+    cells.beyond.update(found)
+
+
+def _scaled(number: list[float], error: float) -> Number:
+    """A number of tier E or D."""
+    low = number[1] if len(number) == 3 else 0.0
+    return Number.of(number[0], low, number[-1], error)
+
+
+def _distinct(group: Array, window: Array) -> tuple[Array, Array]:
+    """The (group, window) there are, (C, 2), and which of them each is."""
+    low = int(window.min())
+    span = int(window.max()) - low + 1
+    keys, cell = np.unique(group.astype(np.int64) * span + (window - low), return_inverse=True)
+    return np.stack([keys // span, keys % span + low], axis=1), cell.reshape(-1)
+
+
+@njit(cache=True, nogil=True)
+def _add_wide(sums: Array, owner: Array, out: Array) -> None:
+    """out[owner[t]] += sums[t], (.., K, 2) modulo 2^128."""
+    for t in range(sums.shape[0]):
+        c = owner[t]
+        for k in range(sums.shape[1]):
+            low = out[c, k, 0] + sums[t, k, 0]
+            out[c, k, 1] += sums[t, k, 1] + (np.uint64(1) if low < sums[t, k, 0] else np.uint64(0))
+            out[c, k, 0] = low
+
+
+class Cells:
+    """Sums of a run by (group, window): `keys` (C, 2); `sums` (C, rows of the pass) as float64, infinite beyond; codes
+    of `extremes` (C, M). `plain` (C): every row of the pass is a whole number below 2^53, and exact. Of the others,
+    `wide`: the rows modulo 2^128, by cell; `beyond`: what these do not hold, by (cell, sum), within an error."""
+
+    def __init__(self, contributions: Contributions, keys: Array, sums: Array, extremes: Array) -> None:
+        self.contributions, self.keys, self.sums, self.extremes = contributions, keys, sums, extremes
+        self.wide: dict[int, list[list[int]]] = {}
+        self.beyond: dict[tuple[int, int], Number] = {}
+        wanted, row_of = contributions.wanted, contributions.row_of
+        self.plain: Array = (sums[:, list(row_of.values())] < EXACT).all(axis=1)
+        for k, values in contributions.values_of.items():
+            _, variable, attribute = wanted.sums[k]
+            present = sums[:, row_of[wanted.index("present", variable, attribute)]]
+            self.plain &= present < EXACT / values.largest.max(initial=1.0)
+
+    def columns(self, chosen: Array) -> tuple[Array, dict[int, Array], dict[int, tuple[Array, Array]], list[Array]]:
+        """Of some plain cells: windows, counts and sums of values (mantissas and exponents) by sum, extreme values."""
+        counts = {k: self.sums[chosen, row] for k, row in self.contributions.row_of.items()}
+        sums = {}
+        for k, values in self.contributions.values_of.items():
+            parts = self.sums[chosen][:, list(values.rows)].astype(np.int64)
+            m, e = np.zeros(len(parts)), np.zeros(len(parts), np.int64)
+            nearest(parts, values.place, values.bit, m, e)
+            sums[k] = m, e
+        shown = [self.contributions.extreme_values(m, self.extremes[chosen, m]) for m in range(self.extremes.shape[1])]
+        return self.keys[chosen, 1], counts, sums, shown
+
+    def found(self, chosen: Array) -> Found:
+        """Some cells as numbers of any size."""
+        found: Found = {}
+        for c in chosen.tolist():
+            row = tuple(self._number(c, k) for k in range(len(self.contributions.wanted.sums)))
+            values = tuple(self.contributions.extreme_value(m, x) for m, x in enumerate(self.extremes[c]))
+            found[int(self.keys[c, 0]), int(self.keys[c, 1])] = (row, values)
+        return found
+
+    def missing(self, c: int) -> bool:
+        """Whether 128 bits do not hold all of a cell."""
+        return any(self._exact(c, k) is None for k in range(len(self.contributions.wanted.sums)))
+
+    def sure(self, c: int) -> bool:
+        """Whether all digits that are shown of a cell's counts are known."""
+        return all(
+            what == "present" or count_log10(number) is not None
+            for k, (what, _, _) in enumerate(self.contributions.wanted.sums)
+            if not (number := self._number(c, k)).is_zero
+        )
+
+    def _number(self, c: int, k: int) -> Number:
+        return self._exact(c, k) or self.beyond[c, k]
+
+    def _exact(self, c: int, k: int) -> Number | None:
+        """A sum, where 128 bits are known to hold it: what is true of its size, not of how it was computed, says so."""
+        contributions = self.contributions
+        values = contributions.values_of.get(k)
+        if values is None:
+            size = self.sums[c, contributions.row_of[k]]
+            if self.plain[c]:
+                return Number(int(size))
+            if c not in self.wide or not size < WIDE:
+                return None
+            low, high = self.wide[c][contributions.row_of[k]]
+            return Number((high << 64) | low)
+        _, variable, attribute = contributions.wanted.sums[k]
+        present = self._exact(c, contributions.wanted.index("present", variable, attribute))
+        if present is None or present.whole >= FEW:
+            return None
+        whole = 0
+        for place, row in zip(values.place.tolist(), values.rows, strict=True):
+            if self.plain[c]:
+                number = int(self.sums[c, row])
+            else:
+                low, high = self.wide[c][row]
+                number = ((high << 64) | low) - ((1 << 128) if high >> 63 else 0)
+            whole += number << place
+        return Number(whole, values.bit)

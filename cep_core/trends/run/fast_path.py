@@ -1,0 +1,261 @@
+"""When the fast kernels apply, and their arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cep_core.trends.compile.dfa import Automaton
+from cep_core.trends.kernels import counting as counting_kernel
+from cep_core.trends.kernels import ordered as ordered_kernel
+from cep_core.trends.kernels import sliding as sliding_kernel
+from cep_core.trends.kernels import two_stacks as two_stacks_kernel
+from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
+from cep_core.trends.run.kernel_tables import Layout
+from cep_core.trends.run.ranks import Guarded, Layers
+from cep_core.trends.run.sorted_rows import Slice
+from cep_core.trends.run.window_tasks import WIDTH as WORDS
+from cep_core.trends.run.window_tasks import Sums, Tasks, Weights, doubles, number_rows, pairs
+
+Array = Any
+
+LEVELS = 7
+"""32^7 ranks are more than memory holds."""
+
+ALIGNMENT = 8
+"""Nodes in a cache line: large segments begin with one."""
+
+SLIDING_BYTES = 1 << 29
+"""Vectors of all open windows larger than this are no faster than windows one by one."""
+
+
+def applies(automaton: Automaton, layout: Layout) -> bool:
+    """Any match is selected, and every transition finds its predecessors in a store."""
+    return not (layout.tried or layout.halves or any(t.gap.fails for t in automaton.transitions))
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Where the blocks of each layer's segments lie (see `kernels.blocks`). `nodes` is each layer's number of nodes."""
+
+    roots: Array
+    height: Array
+    width: Array
+    nodes: tuple[int, ...]
+
+
+def trees(layers: Layers) -> Trees:
+    """Lay the levels of each segment one behind another. A segment of r ranks has positions 0..r."""
+    segments = len(layers.seg_size)
+    top = layers.seg_size.astype(np.int64)
+    height = np.ones(segments, np.int64)
+    roots, width = np.zeros((segments, LEVELS), np.int64), np.zeros((segments, LEVELS), np.int64)
+    size = np.zeros(segments, np.int64)
+    for level in range(LEVELS):
+        above, here = top >= WIDTH, height == level + 1
+        roots[:, level] = size
+        width[here, level] = np.where(above, WIDTH, top + 1)[here]
+        size[here] += np.where(above, ((top >> SHIFT) + 1) * WIDTH, top + 1)[here]
+        height[here & above] += 1
+        top = top >> SHIFT
+    room = np.where(height > 1, -(-size // ALIGNMENT) * ALIGNMENT, size)
+    nodes, base, first = [], np.zeros(segments, np.int64), 0
+    for count in layers.segments:
+        mine = slice(first, first + count)
+        order = np.argsort(height[mine] == 1, kind="stable")  # those that are aligned come first
+        ends = np.cumsum(room[mine][order])
+        base[first + order] = ends - room[mine][order]
+        nodes.append(-(-int(ends[-1]) // ALIGNMENT) * ALIGNMENT if count else 0)
+        first += count
+    roots += base[:, None]
+    return Trees(roots, height, width, tuple(nodes))
+
+
+class Direct:
+    """Arrays of the fast kernels for one automaton over one slice. `guards`: (G, n) each, see `guards`."""
+
+    def __init__(self, slice_: Slice, automaton: Automaton, layout: Layout, layers: Layers, guards: Guarded) -> None:
+        self.slice, self.layout, self.layers, self.guards = slice_, layout, layers, guards
+        states = len(layout.variable)
+        order = np.argsort(layout.variable, kind="stable")
+        variables = len(slice_.events.plan.variables)
+        self.states = order.astype(np.int64)
+        self.states_of = np.searchsorted(layout.variable[order], np.arange(variables + 1)).astype(np.int64)
+        self.begins = np.diff(layout.start_of) > 0
+        self.ends = np.diff(layout.accept_of) > 0
+        self.count = states
+        windows = slice_.events.plan.windows
+        self.overlap = -(-windows.within // windows.slide)
+        self.free = not any(t.gap.holds for t in automaton.starts) and not any(
+            option for state in automaton.states for option in state.accepts
+        )
+        self.store_of = np.searchsorted([store[0] for store in layout.stores], np.arange(states + 1)).astype(np.int64)
+        self.trees = trees(layers)
+        rows, nodes, totals = [], 0, 0
+        for _, layer in layout.stores:
+            rows.append((layer, totals if layer < 0 else nodes))
+            if layer < 0:
+                totals += 1
+            else:
+                nodes += self.trees.nodes[layer]
+        self.store = np.array(rows, np.int64).reshape(len(rows), 2)
+        self.nodes, self.totals = nodes, totals
+
+    def bytes(self, tier: str, weights: Weights) -> int:
+        """Work memory of a pass."""
+        return self.nodes * 8 * (WORDS[tier] * len(weights.variable) + len(weights.extreme))
+
+    def counting(self, widest: int, weights: Weights) -> bool:
+        """Whether `kernels.counting` does it in tiers F and E."""
+        return self.free and widest <= 1 and len(weights.variable) == 1 and not len(weights.extreme)
+
+    def linear(self, widest: int, weights: Weights) -> bool:
+        """Whether `kernels.counting.linear` does it, in tier E."""
+        return self.counting(widest, weights) and not self.layout.layers and self.overlap < 2
+
+    def shared(self) -> bool:
+        """Whether `kernels.two_stacks` does it, in tiers E and U: windows overlap, and no event asks for another."""
+        return self.free and not self.layout.layers and self.overlap > 1
+
+    def run(self, tasks: Tasks, widest: int, weights: Weights, tier: str, emit: Array | None) -> Sums:
+        """One pass in a tier. Tasks that tier F gives up, as a count on the way is too large for it, are done in E:
+        what ends there may be little, or nothing. Where no kernel does E, D is the answer to it."""
+        if tier == "E" and (emit is not None or not (self.shared() or self.counting(widest, weights))):
+            tier = "D"
+        count, numbers, extrema = len(tasks.lo), len(weights.variable), len(weights.extreme)
+        out, hit, large = number_rows(tier, count, numbers), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+        extremes = np.full((count, extrema), -np.inf)
+        if tier in ("U", "E") and emit is None and self.shared():
+            self._two_stacks(tasks, weights, out, extremes, hit)
+            return Sums(out, extremes, hit)
+        planes = _planes(tier, numbers, self.nodes)
+        if tier in ("F", "E") and emit is None and self.counting(widest, weights):
+            self._count(tasks, tier == "E" and self.linear(widest, weights), planes, out, hit, large)
+        else:
+            self._sum(tasks, widest, weights, tier, planes, (out, extremes, hit, large), emit)
+        if not large.any():
+            return Sums(out, extremes, hit)
+        del planes
+        again = self.run(tasks.subset(large), widest, weights, "E", emit)
+        scaled = np.stack([out, np.zeros_like(out)], axis=-1)
+        scaled[large], out[large] = pairs(again.sums), doubles(again.sums)
+        extremes[large], hit[large] = again.extremes, again.hit
+        return Sums(out, extremes, hit, scaled)
+
+    def _two_stacks(self, tasks: Tasks, weights: Weights, out: Array, extremes: Array, hit: Array) -> None:
+        numbers, extrema, wide = len(weights.variable), len(weights.extreme), self.count + 1
+
+        def work(rows: int) -> tuple[Array, Array]:
+            return np.zeros((2, rows, numbers), out.dtype), np.full((rows, extrema), -np.inf)
+
+        front, front_ext = work((self.overlap + 1) * wide)
+        way, way_ext = work(wide * wide)
+        two_stacks_kernel.two_stacks(
+            tasks.lo, tasks.hi, self.slice.time, self.slice.ok, *self._edges(), self.ends,
+            weights.variable, weights.weights, weights.extreme, weights.extremes,
+            front, front_ext, way, way_ext, *work(wide * wide), out, extremes, hit,
+        )  # fmt: skip
+
+    def _edges(self) -> tuple[Array, Array]:
+        """By variable, which running totals its events lead from and to: 0 is the beginning, q + 1 state q."""
+        into_of, sources = self.layout.into_of, self.layout.into_t[:, 0]
+        edges = [
+            (int(self.layout.variable[q]), p, q + 1)
+            for q in range(self.count)
+            for p in (*([0] if self.begins[q] else []), *(int(p) + 1 for p in sources[into_of[q] : into_of[q + 1]]))
+        ]
+        table = np.array(sorted(edges), np.int64).reshape(len(edges), 3)
+        variables = len(self.slice.events.plan.variables)
+        return np.searchsorted(table[:, 0], np.arange(variables + 1)).astype(np.int64), table[:, 1:].copy()
+
+    def _count(self, tasks: Tasks, linear: bool, planes: Array, out: Array, hit: Array, large: Array) -> None:
+        layout, layers, trees_ = self.layout, self.layers, self.trees
+        common = (
+            tasks.lo,
+            tasks.hi,
+            self.slice.ok,
+            self.states_of,
+            self.states,
+            self.begins,
+            self.ends,
+            layout.into_of,
+        )
+        if linear:
+            counting_kernel.linear(*common, np.ascontiguousarray(layout.into_t[:, 0]), out, hit)
+            return
+        stores = (
+            np.ascontiguousarray(layout.into_t[:, 1]), self.store_of, self.store,
+            layers.rank, layers.limit, layers.seg_v, layers.seg_w, trees_.roots, trees_.height, trees_.width,
+            self.slice.partition,
+        )  # fmt: skip
+        total = np.zeros(self.totals)
+        if out.ndim == 2:
+            counting_kernel.plain(*common, *stores, total, planes[0], out, hit, large)
+        else:
+            counting_kernel.scaled(*common, *stores, total, total.copy(), planes[0, 0], planes[0, 1], out, hit)
+
+    def _sum(
+        self, tasks: Tasks, widest: int, weights: Weights, tier: str, planes: Array,
+        results: tuple[Array, Array, Array, Array], emit: Array | None,
+    ) -> None:  # fmt: skip
+        slice_, layout, layers = self.slice, self.layout, self.layers
+        numbers, extrema = len(weights.variable), len(weights.extreme)
+        rows = max(1, widest * self.count)
+        bounds, _, after = self.guards
+        ordered_kernel.ordered(
+            tasks.lo, tasks.hi, tasks.ws, tasks.we, slice_.time, slice_.ok, slice_.partition,
+            self.states_of, self.states,
+            layout.start_of, layout.start_t, layout.into_of, layout.into_t, layout.accept_of, layout.accept_t,
+            layout.guards, bounds, after, self.store_of, self.store,
+            layers.rank, layers.limit, layers.seg_v, layers.seg_w,
+            self.trees.roots, self.trees.height, self.trees.width,
+            weights.variable, weights.weights, weights.extreme, weights.extremes,
+            number_rows(tier, rows, numbers), np.zeros((rows, extrema)),
+            number_rows(tier, max(1, self.totals), numbers), np.zeros((max(1, self.totals), extrema)),
+            planes, np.full((extrema, self.nodes), -np.inf),
+            *results, np.zeros(0) if emit is None else emit,
+        )  # fmt: skip
+
+    def lanes(self, numbers: int, fenwick_nodes: int) -> int:
+        """Lanes for the windows that are open at a time, a multiple of 8; 0 where another kernel is better: they hardly
+        overlap, the vectors would be too large, or there is no condition between events."""
+        lanes = -(-(self.overlap + 1) // 8) * 8
+        if not (self.free and self.layout.layers and self.overlap > 1):
+            return 0
+        return lanes if fenwick_nodes * lanes * numbers * 16 <= SLIDING_BYTES else 0
+
+    def slide(
+        self, tasks: Tasks, ends_of: Array, widest: int, lanes: int, store: tuple[Array, Array, int], weights: Weights,
+        tier: str,
+    ) -> Sums:  # fmt: skip
+        """Sums, in tier F or U, of overlapping windows, and whether each has a trend."""
+        numbers, count = len(weights.variable), len(tasks.lo)
+        out, hit = number_rows(tier, count, numbers), np.zeros(count, np.bool_)
+        store_of, store_t, nodes = store
+        rows = max(1, widest * self.count)
+        sliding_kernel.sliding(
+            tasks.lo, tasks.hi, tasks.ws, tasks.we, ends_of, self.slice.time, self.slice.ok,
+            self.states_of, self.states, self.begins, self.layout.into_of,
+            np.ascontiguousarray(self.layout.into_t[:, :2]), self.ends, store_of, store_t,
+            self.layers.rank, self.layers.limit, self.layers.seg_v, self.layers.seg_w,
+            self.layers.seg_base, self.layers.seg_size, weights.variable, weights.weights, lanes,
+            _lanes(tier, rows, numbers * lanes), np.zeros(rows, np.bool_),
+            _lanes(tier, nodes, numbers * lanes), _lanes(tier, 1, numbers * lanes), out, hit,
+        )  # fmt: skip
+        return Sums(out, np.zeros((count, 0)), hit)
+
+
+def _lanes(tier: str, rows: int, width: int) -> Array:
+    return np.zeros((rows, width)) if tier == "F" else np.zeros((rows, 2, width), np.uint64)
+
+
+def _planes(tier: str, numbers: int, nodes: int) -> Array:
+    """Zeros, (K, nodes) of tier F or (K, words of a number, nodes), that begin with a cache line."""
+    shape = (numbers, nodes) if tier == "F" else (numbers, WORDS[tier], nodes)
+    size = int(np.prod(shape))
+    room = np.zeros(size + ALIGNMENT, np.uint64 if tier == "U" else np.float64)
+    skip = (-room.ctypes.data // 8) % ALIGNMENT
+    planes: Array = room[skip : skip + size].reshape(shape)
+    return planes

@@ -1,0 +1,157 @@
+"""One pass of the kernel over a slice: arrays made once, then run in the tier that is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cep_core.errors import WindowTooLargeError
+from cep_core.trends.compile.dfa import Automaton
+from cep_core.trends.kernels import general as kernel
+from cep_core.trends.kernels.divide_and_conquer import BLOCK
+from cep_core.trends.run.fast_path import LEVELS, Direct, applies
+from cep_core.trends.run.kernel_tables import layout, store_table
+from cep_core.trends.run.ranks import Guarded, make_divides, make_layers
+from cep_core.trends.run.sorted_rows import Slice, check_alarm, make_predicates, partition_ends
+from cep_core.trends.run.successors import make_links
+from cep_core.trends.run.window_tasks import WIDTH, Sums, Tasks, Weights, number_rows
+
+Array = Any
+
+MAX_BYTES = 8 << 30
+"""Work memory of one pass; a larger window is refused by name."""
+
+
+class Pass:
+    """The kernel's arrays for one automaton over one slice. `guards`: see `Guards.at`. `selects`: the plan's selection
+    is one that links events to those that may follow, and asked of these trends (it is not of a NOT's)."""
+
+    def __init__(self, slice_: Slice, automaton: Automaton, guards: Guarded, *, selects: bool) -> None:
+        plan = slice_.events.plan
+        self.slice = slice_
+        self.layout = layout(plan, automaton, selects)
+        self.linking = kernel.ANY
+        if selects:
+            self.linking = kernel.NEXT if plan.select == "skip_till_next_match" else kernel.CONTIGUOUS
+        self.layers = make_layers(slice_, self.layout.layers, guards)
+        self.divides = make_divides(slice_, self.layout.divides, guards)
+        self.predicates = make_predicates(slice_, self.layout.tried)
+        self.following = np.zeros((1, 1), np.int64)
+        if selects:
+            self.following = make_links(slice_, self.layout, self.predicates)
+        self.bounds, _, self.after = guards
+        self.widest = int(_longest_tie(slice_.time, slice_.partition))
+        self.store_of, self.store_t, self.nodes = store_table(self.layout, self.layers.nodes)
+        self.direct: Direct | None = None
+        if not selects and applies(automaton, self.layout):
+            self.direct = Direct(slice_, automaton, self.layout, self.layers, guards)
+
+    def run(self, tasks: Tasks, weights: Weights, tier: str, emit: Array | None = None) -> Sums:
+        """One pass in a tier (`kernels.numbers`); asked for E it may answer in D. `emit` (n): to be set to the largest
+        extreme 0 of what ends at each event; not in tier F, which may end early. Raises WindowTooLargeError when the
+        rows would not fit."""
+        if self.direct is not None:
+            self._fits(tasks, self.direct.bytes(tier, weights))
+            lanes = self._lanes(weights) if tier in ("F", "U") and emit is None else 0
+            if lanes:
+                store = (self.store_of, self.store_t, self.nodes)
+                return self.direct.slide(
+                    tasks, partition_ends(self.slice.partition), self.widest, lanes, store, weights, tier
+                )
+            return self.direct.run(tasks, self.widest, weights, tier, emit)
+        tier = "D" if tier == "E" else tier
+        states = len(self.layout.variable)
+        longest = int((tasks.hi - tasks.lo).max(initial=0))
+        kept = longest if self.layout.keep else self.widest
+        numbers, extrema = len(weights.variable), len(weights.extreme)
+        width = 8 * (WIDTH[tier] * numbers + extrema)
+        parts, branch = len(self.layout.halves), int(self.divides.size.max(initial=0))
+        waiting = longest * parts
+        links = self.layout.slots
+        self._fits(tasks, (kept * states + self.nodes + waiting + branch) * width + longest * states * 8 * (1 + links))
+        rows = kept * states + 1
+        keep_events = longest if self.layout.keep else 0
+        sums = number_rows(tier, len(tasks.lo), numbers)
+        extremes = np.full((len(tasks.lo), extrema), -np.inf)
+        hit = np.zeros(len(tasks.lo), dtype=np.bool_)
+        none = np.zeros(0)
+        kernel.run(
+            tasks.lo, tasks.hi, tasks.ws, tasks.we,
+            self.slice.time, self.slice.ok,
+            self.layout.variable,
+            self.layout.start_of, self.layout.start_t,
+            self.layout.into_of, self.layout.into_t,
+            self.layout.accept_of, self.layout.accept_t,
+            self.layout.guards, self.bounds, self.after,
+            self.store_of, self.store_t,
+            self.layers.rank, self.layers.limit, self.layers.seg_v, self.layers.seg_w,
+            self.layers.seg_base, self.layers.seg_size,
+            np.array(self.layout.halves, np.int64).reshape(parts, 2),
+            (self.divides.rank, self.divides.limit, self.divides.seg_v, self.divides.seg_w, self.divides.size),
+            self.predicates,
+            self.linking, self.following, self.layout.link_of, self.layout.link_t, self.layout.next_t, links,
+            weights.variable, weights.weights, weights.extreme, weights.extremes,
+            number_rows(tier, rows, numbers), np.zeros((rows, extrema)),
+            number_rows(tier, self.nodes, numbers), np.zeros((self.nodes, extrema)), np.zeros(self.nodes, np.int64),
+            np.zeros((states, keep_events), np.int64), np.zeros(states, np.int64),
+            np.zeros(keep_events, np.int64), np.zeros(rows * links, np.int64),
+            number_rows(tier, waiting, numbers), np.zeros((waiting, extrema)), np.zeros(waiting, np.bool_),
+            number_rows(tier, branch, numbers), np.zeros((branch, extrema)), np.zeros(branch, np.int64),
+            np.zeros(longest + 2 if parts else 0, np.int64),
+            self.layout.keep,
+            sums, extremes, hit, none if emit is None else emit,
+        )  # fmt: skip
+        check_alarm(self.predicates)
+        return Sums(sums, extremes, hit)
+
+    def first_tier(self, weights: Weights) -> str:
+        """The tier to begin with: E where its kernel is as fast (it tells all that F does), else F."""
+        if self.direct is not None and (self.direct.shared() or self.direct.linear(self.widest, weights)):
+            return "E"
+        return "F"
+
+    def roundings(self, tasks: Tasks) -> Array:
+        """For each task, how many additions at most have rounded what went into its count of trends (float64, T).
+
+        What a partial trend is part of is added to at most once an event where it is stored; and where a row reads it,
+        once for each transition and level of a tree, or pair that is tried: of linked events each is read at one time
+        only, and divide and conquer tries the pairs of a block and builds a tree for each halving."""
+        n = (tasks.hi - tasks.lo).astype(np.float64)
+        states, into_t = len(self.layout.variable), self.layout.into_t
+        into = int(np.diff(self.layout.into_of).max(initial=1))
+        levels = max(LEVELS, int(self.nodes).bit_length())
+        reads: Array = np.full(len(n), 2.0 + levels)
+        if self.linking != kernel.ANY:
+            reads += states * self.layout.slots
+        elif ((into_t[:, 1] < 0) & (into_t[:, 10] < 0)).any():
+            reads += n
+        elif len(self.layout.halves):
+            halvings = 1.0 + np.ceil(np.log2(n / BLOCK + 2))
+            reads += BLOCK + self.widest + halvings * int(self.divides.size.max(initial=0)).bit_length()
+        found: Array = (n + 1) * (4 + 2 * states + into * reads) + 8 * (states + 1) ** 2
+        return found
+
+    def _lanes(self, weights: Weights) -> int:
+        if self.direct is None or len(weights.extreme):
+            return 0
+        return self.direct.lanes(len(weights.variable), self.nodes)
+
+    def _fits(self, tasks: Tasks, needed: int) -> None:
+        if needed > MAX_BYTES:
+            longest = int((tasks.hi - tasks.lo).max(initial=0))
+            raise WindowTooLargeError(
+                f"a window of {longest:,} events needs {needed / 2**30:.1f} GiB, more than {MAX_BYTES / 2**30:.0f}",
+                hint="make `within` shorter, add an equivalence, or filter events in `where`",
+            )
+
+
+@njit(cache=True, nogil=True)
+def _longest_tie(time: Array, partition: Array) -> int:
+    """The most events of one partition that share a time."""
+    best = run = 0
+    for i in range(time.shape[0]):
+        run = run + 1 if i and time[i] == time[i - 1] and partition[i] == partition[i - 1] else 1
+        best = max(best, run)
+    return best

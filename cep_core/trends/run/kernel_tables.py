@@ -1,0 +1,217 @@
+"""An automaton as the flat arrays the kernels read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cep_core.trends.compile.dfa import Automaton, Cube, Transition, Variables
+from cep_core.trends.compile.plan import Plan
+from cep_core.trends.compile.predecessors import Method
+
+Array = Any
+
+
+Link = tuple[str, Variables]
+"""A variable V and those of which one may follow it: an event under V is linked to the first time at which one could.
+`JUST_AFTER`: any event is linked to the one just after it."""
+JUST_AFTER: Link = ("", ())
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The conditions of an adjacent (V, W), those that NOTs between make included: `resets` are guards of single
+    events, equalities; `bounds` are guards of several, together one inequality on time (see `guards`)."""
+
+    earlier: str
+    later: str
+    resets: tuple[int, ...] = ()
+    bounds: tuple[int, ...] = ()
+
+    def method(self, plan: Plan) -> Method:
+        return plan.pair(self.earlier, self.later).method_with(len(self.resets), bool(self.bounds))
+
+
+def layer_of(plan: Plan, earlier: str, later: str, gap: Cube) -> Layer:
+    """The conditions on a transition."""
+    several = tuple(g for g in gap.holds if plan.guards[g].inner)
+    return Layer(earlier, later, tuple(g for g in gap.holds if g not in several), several)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """See `kernels.trends.run` for the arrays. `layers` are those with at most one inequality, by number; `divides`
+    those with two; `tried` the (V, W) whose conditions are tried pair by pair, in the order of their comparisons and
+    programs. `links`: what may follow an event, by the rows of `links.make_links`."""
+
+    variable: Array
+    start_of: Array
+    start_t: Array
+    into_of: Array
+    into_t: Array
+    accept_of: Array
+    accept_t: Array
+    guards: Array
+    stores: tuple[tuple[int, int], ...]
+    """(source state, layer or -1), by store number."""
+    layers: tuple[Layer, ...]
+    halves: tuple[tuple[int, int], ...]
+    """(source state, divide), by the number a transition knows it by."""
+    divides: tuple[Layer, ...]
+    tried: tuple[tuple[str, str], ...]
+    links: tuple[Link, ...]
+    link_of: Array
+    link_t: Array
+    next_t: Array
+    slots: int
+    """Links an event of one state is put into, at most; at least 1."""
+    keep: bool
+
+
+class _Guards:
+    """Guard lists, laid end to end."""
+
+    def __init__(self) -> None:
+        self.flat: list[int] = []
+
+    def add(self, guards: Sequence[int]) -> tuple[int, int]:
+        start = len(self.flat)
+        self.flat.extend(guards)
+        return start, len(self.flat)
+
+
+def _ranges(rows_by_state: list[list[tuple[int, ...]]], width: int) -> tuple[Array, Array]:
+    offsets = np.zeros(len(rows_by_state) + 1, dtype=np.int64)
+    offsets[1:] = np.cumsum([len(rows) for rows in rows_by_state])
+    flat = [row for rows in rows_by_state for row in rows]
+    return offsets, np.array(flat, dtype=np.int64).reshape(len(flat), width)
+
+
+def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
+    """Arrays for `automaton`. `linked`: predecessors come by links (selections other than any match), not from
+    stores."""
+    states = len(automaton.states)
+    bit = {variable: b for b, variable in enumerate(plan.variables)}
+    guards = _Guards()
+    start: list[list[tuple[int, ...]]] = [[] for _ in range(states)]
+    layers: dict[Layer, int] = {}
+    divides: dict[Layer, int] = {}
+    tried: dict[tuple[str, str], tuple[int, int, int, int]] = {}
+    comparisons = programs = 0
+
+    def attempt(names: tuple[str, str]) -> tuple[int, int, int, int]:
+        nonlocal comparisons, programs
+        if names not in tried:
+            pair = plan.pair(*names)
+            first, begin = comparisons, programs
+            comparisons, programs = comparisons + len(pair.splits), programs + len(pair.mixed)
+            tried[names] = (first, comparisons, begin, programs)
+        return tried[names]
+
+    links = _Links(automaton, plan.select) if linked else None
+    for names in links.pairs if links else ():
+        attempt(names)
+    for transition in automaton.starts:
+        start[transition.target].append((*guards.add(transition.gap.holds), *guards.add(transition.gap.fails)))
+    found: list[tuple[Transition, str, tuple[int, int], tuple[int, ...]]] = []
+    for transition in automaton.inner:
+        source = transition.source
+        if source is None:
+            continue
+        names = (automaton.states[source].variable, automaton.states[transition.target].variable)
+        layer = layer_of(plan, *names, transition.gap)
+        method = layer.method(plan)
+        kept = (*guards.add(transition.gap.holds), *guards.add(transition.gap.fails))
+        if linked or transition.gap.fails or method is Method.SCAN:
+            found.append((transition, "scan", (source, -1), (*attempt(names), *kept)))
+        elif method is Method.DIVIDE:
+            place = (source, divides.setdefault(layer, len(divides)))
+            found.append((transition, "divide", place, (0, 0, 0, 0, *kept)))
+        else:
+            number = -1 if method is Method.RUNNING else layers.setdefault(layer, len(layers))
+            found.append((transition, "store", (source, number), (0, 0, 0, 0, *kept)))
+    # transitions from one state under the same conditions share a store
+    stores = sorted({place for _, way, place, _ in found if way == "store"})
+    halves = sorted({place for _, way, place, _ in found if way == "divide"})
+    into: list[list[tuple[int, ...]]] = [[] for _ in range(states)]
+    for transition, way, place, rest in found:
+        store = stores.index(place) if way == "store" else -1
+        half = halves.index(place) if way == "divide" else -1
+        into[transition.target].append((place[0], store, *rest, half, *(links.of(transition) if links else (0,) * 4)))
+    accept = [[guards.add(option) for option in state.accepts] for state in automaton.states]
+    start_of, start_t = _ranges(start, 4)
+    into_of, into_t = _ranges(into, 15)
+    link_of, link_t = _ranges(links.leading if links else [[] for _ in range(states)], 1)
+    accept_of, accept_t = _ranges([list(rows) for rows in accept], 2)
+    return Layout(
+        variable=np.array([bit[state.variable] for state in automaton.states], dtype=np.int64),
+        start_of=start_of,
+        start_t=start_t,
+        into_of=into_of,
+        into_t=into_t,
+        accept_of=accept_of,
+        accept_t=accept_t,
+        guards=np.array(guards.flat or [0], dtype=np.int64),
+        stores=tuple(stores),
+        layers=tuple(layers),
+        halves=tuple(halves),
+        divides=tuple(divides),
+        tried=tuple(tried),
+        links=tuple(links.number) if links else (),
+        link_of=link_of,
+        link_t=link_t,
+        next_t=np.array((links.flat if links else []) or [0], dtype=np.int64),
+        slots=max([1, *(len(rows) for rows in links.leading)]) if links else 1,
+        keep=linked or any(way != "store" for _, way, _, _ in found),
+    )
+
+
+class _Links:
+    """Links of an automaton's events by number; `leading`: those its states are put into; `flat`: of transitions."""
+
+    def __init__(self, automaton: Automaton, select: str) -> None:
+        self.automaton, self.select = automaton, select
+        self.number: dict[Link, int] = {}
+        self.leading: list[list[tuple[int, ...]]] = [[] for _ in automaton.states]
+        self.flat: list[int] = []
+        self.ranges: dict[Transition, tuple[int, int, int, int]] = {}
+        for transition in automaton.inner:
+            self._add(transition)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The (V, U) of all links."""
+        return sorted({(v, u) for v, names in self.number for u in names})
+
+    def of(self, transition: Transition) -> tuple[int, int, int, int]:
+        """Ranges into `flat`: links that lead to the event after the gap, the first of which is among `leading` of its
+        source; and links that do not."""
+        return self.ranges[transition]
+
+    def _add(self, transition: Transition) -> None:
+        gap, source = transition.gap, transition.source
+        if source is None:
+            return
+        variable = self.automaton.states[source].variable
+        sides = [[(variable, names) for names in side] for side in (gap.next, gap.later)]
+        if self.select != "skip_till_next_match":
+            sides = [[JUST_AFTER], []]
+        first, middle = len(self.flat), len(self.flat) + len(sides[0])
+        for side in sides:
+            self.flat += [self.number.setdefault(link, len(self.number)) for link in side]
+        self.ranges[transition] = (first, middle, middle, len(self.flat))
+        if (self.flat[first],) not in self.leading[source]:
+            self.leading[source].append((self.flat[first],))
+
+
+def store_table(layout: Layout, nodes_of_layer: Sequence[int]) -> tuple[Array, Array, int]:
+    """Stores by source state as the kernel reads them (layer, first node), and how many nodes they need in all."""
+    rows: list[list[tuple[int, ...]]] = [[] for _ in layout.variable]
+    total = 0
+    for source, layer in layout.stores:
+        rows[source].append((layer, total))
+        total += 1 if layer < 0 else nodes_of_layer[layer]
+    return *_ranges(rows, 2), max(total, 1)

@@ -1,0 +1,260 @@
+"""Adjacent conditions as whole numbers: segments for equalities, ranks and limits for inequalities.
+
+Values are replaced by codes of one order, so that a kernel compares small integers. A segment is a partition and a
+value of each equality: v and w can be adjacent only in one segment. For an inequality, v has a rank and w a limit such
+that it holds exactly when v's rank is below w's limit: ascending ranks for < and <=, descending ones for > and >=.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cep_core.events.arrays import arrow
+from cep_core.events.codes import dense_ranks, ordered_codes
+from cep_core.trends.run.kernel_tables import Layer
+from cep_core.trends.run.sorted_rows import Slice
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Layers with at most one inequality, as kernels read them: int32 (L, n) `rank` and `seg_v` of V-events, `limit`
+    and `seg_w` of W-events; -1 as a segment: not in the layer (NULL, or of another variable). By segment: its first
+    node in a Fenwick tree and how many ranks it has. By layer: nodes and segments, which stand together."""
+
+    rank: Array
+    limit: Array
+    seg_v: Array
+    seg_w: Array
+    seg_base: Array
+    seg_size: Array
+    nodes: tuple[int, ...]
+    segments: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Divides:
+    """Layers with two inequalities: int32 (2, D, n) ranks and limits of the first and the second one, int32 (D, n)
+    segments as in `Layers`; `size` (D): ranks of the second inequality."""
+
+    rank: Array
+    limit: Array
+    seg_v: Array
+    seg_w: Array
+    size: Array
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """int32 codes below `size` of the V-events and the W-events, -1 for NULL; one array where both sides are the same
+    expression of the same events."""
+
+    op: str
+    v: Array
+    w: Array
+    size: int
+
+    def ordered(self) -> tuple[Array, Array]:
+        """Ranks of the V-events and limits of the W-events."""
+        v, w = self.v, self.w
+        if self.op in (">", ">="):
+            v = (self.size - 1) - v
+            w = v if self.w is self.v else (self.size - 1) - w
+        return v, w + 1 if self.op in ("<=", ">=") else w
+
+
+Guarded = tuple[Array, Array, Array]
+"""See `Guards.at`."""
+
+
+def make_layers(slice_: Slice, layers: tuple[Layer, ...], guards: Guarded) -> Layers:
+    n, count = slice_.length, len(layers)
+    rank, limit = np.zeros((count, n), np.int32), np.zeros((count, n), np.int32)
+    seg_v, seg_w = np.full((count, n), -1, np.int32), np.full((count, n), -1, np.int32)
+    bases, sizes, nodes, segments = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [], []
+    offset = 0
+    for number, layer in enumerate(layers):
+        coded = _coded(slice_, layer, guards)
+        base, size = _rank_by_segment(coded, rank[number], limit[number])
+        coded.mark(seg_v[number], seg_w[number], offset)
+        offset += len(base)
+        bases.append(base)
+        sizes.append(size)
+        nodes.append(int(size.sum()))
+        segments.append(len(base))
+    return Layers(
+        rank, limit, seg_v, seg_w, np.concatenate(bases), np.concatenate(sizes), tuple(nodes), tuple(segments)
+    )
+
+
+def make_divides(slice_: Slice, layers: tuple[Layer, ...], guards: Guarded) -> Divides:
+    n, count = slice_.length, len(layers)
+    rank, limit = np.zeros((2, count, n), np.int32), np.zeros((2, count, n), np.int32)
+    seg_v, seg_w = np.full((count, n), -1, np.int32), np.full((count, n), -1, np.int32)
+    size = np.zeros(count, np.int64)
+    for number, layer in enumerate(layers):
+        coded = _coded(slice_, layer, guards)
+        for i, comparison in enumerate(coded.inequalities):
+            rank[i, number, coded.v], limit[i, number, coded.w] = comparison.ordered()
+            size[number] = comparison.size
+        coded.mark(seg_v[number], seg_w[number], 0)
+    return Divides(rank, limit, seg_v, seg_w, size)
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """A layer's V-events and W-events (positions, or a slice of all), their segments, where they are not NULL (None:
+    everywhere) and the inequalities. `symmetric`: all of it is the same for both."""
+
+    v: Array
+    w: Array
+    segment_v: Array
+    segment_w: Array
+    segments: int
+    valid_v: Array
+    valid_w: Array
+    inequalities: tuple[_Comparison, ...]
+    symmetric: bool
+
+    def mark(self, seg_v: Array, seg_w: Array, offset: int) -> None:
+        """Write the segments, from `offset` on, where there are any."""
+        for table, positions, segment, valid in (
+            (seg_v, self.v, self.segment_v, self.valid_v),
+            (seg_w, self.w, self.segment_w, self.valid_w),
+        ):
+            shifted = segment + np.int32(offset) if offset else segment
+            table[positions] = shifted if valid is None else np.where(valid, shifted, -1)
+
+
+def _coded(slice_: Slice, layer: Layer, guards: Guarded) -> _Coded:
+    pair = slice_.events.plan.pair(layer.earlier, layer.later)
+    alike = layer.earlier == layer.later
+    v = slice_.having(layer.earlier)
+    w = v if alike else slice_.having(layer.later)
+    comparisons = [
+        _compare(split.op, slice_.value(split.earlier, v), None)
+        if alike and split.symmetric
+        else _compare(split.op, slice_.value(split.earlier, v), slice_.value(split.later, w))
+        for split in pair.splits
+    ]
+    bounds, upto, _ = guards
+    for g in layer.resets:
+        # no N after v and before w: the latest N not after v is the latest N before w
+        comparisons.append(_compare("=", arrow(upto[g, v]), arrow(bounds[g, w])))
+    if layer.bounds:
+        lowest = bounds[np.array(layer.bounds)].max(axis=0)
+        comparisons.append(_compare(">=", arrow(slice_.time[v]), arrow(lowest[w])))
+    symmetric = alike and all(comparison.w is comparison.v for comparison in comparisons)
+    segment_v = slice_.partition[v]
+    segment_w = segment_v if symmetric else slice_.partition[w]
+    segments = int(slice_.partition.max(initial=-1)) + 1
+    valid_v: Array = None
+    valid_w: Array = None
+    for comparison in comparisons:
+        valid_v = _both(valid_v, comparison.v)
+        valid_w = valid_v if symmetric else _both(valid_w, comparison.w)
+        if comparison.op == "=":
+            joined = segment_v.astype(np.int64) * comparison.size + comparison.v
+            if not symmetric:
+                joined = np.append(joined, segment_w.astype(np.int64) * comparison.size + comparison.w)
+            dense, segments = dense_ranks(joined)
+            segment_v, segment_w = dense[: len(segment_v)], dense[-len(segment_w) :] if len(segment_w) else dense[:0]
+    inequalities = tuple(comparison for comparison in comparisons if comparison.op != "=")
+    return _Coded(v, w, segment_v, segment_w, segments, valid_v, valid_w, inequalities, symmetric)
+
+
+def _compare(op: str, earlier: Array, later: Array | None) -> _Comparison:
+    if later is None:
+        (v,), size = ordered_codes(earlier)
+        return _Comparison(op, v, v, max(size, 1))
+    (v, w), size = ordered_codes(earlier, later)
+    return _Comparison(op, v, w, max(size, 1))
+
+
+def _both(valid: Array, codes: Array) -> Array:
+    """Where `valid` (None: everywhere) and a code that is not NULL's; None: everywhere."""
+    known = codes >= 0
+    if known.all():
+        return valid
+    return known if valid is None else known & valid
+
+
+def _chosen(values: Array, valid: Array) -> Array:
+    return values if valid is None else values[valid]
+
+
+def _places(positions: Array, count: int, valid: Array) -> Array:
+    """The positions of the slice where `valid`."""
+    return _chosen(np.arange(count) if isinstance(positions, slice) else positions, valid)
+
+
+def _rank_by_segment(coded: _Coded, rank: Array, limit: Array) -> tuple[Array, Array]:
+    """Fill `rank` and `limit` with places among the values of each segment, from 0; give each segment's first node and
+    how many values it has."""
+    zero = np.zeros(1, np.int32)
+    value_v, value_w, values = zero, zero + 1, 1
+    for comparison in coded.inequalities:
+        value_v, value_w = comparison.ordered()
+        values = comparison.size
+    if coded.symmetric and coded.segments == 1:
+        # every code is the rank of a value that is there
+        rank[coded.v], limit[coded.w] = value_v, value_w
+        return np.zeros(1, np.int64), np.full(1, values)
+    base, size = np.zeros(coded.segments, np.int64), np.zeros(coded.segments, np.int64)
+    places_v = _places(coded.v, len(coded.segment_v), coded.valid_v)
+    keys = _chosen(coded.segment_v, coded.valid_v).astype(np.int64) * values
+    keys += _chosen(value_v, coded.valid_v) if coded.inequalities else value_v
+    order = np.argsort(keys)
+    _rank(keys, order, values, places_v, rank, base, size)
+    if coded.symmetric and coded.inequalities:
+        inclusive = coded.inequalities[0].op in ("<=", ">=")
+        limit[places_v] = rank[places_v] + 1 if inclusive else rank[places_v]
+        return base, size
+    # limits are 0..values: one more than the ranks
+    places_w = _places(coded.w, len(coded.segment_w), coded.valid_w)
+    segment = _chosen(coded.segment_w, coded.valid_w).astype(np.int64)
+    below = _chosen(value_w, coded.valid_w) if coded.inequalities else np.broadcast_to(value_w, len(segment))
+    _limit(keys, order, values, segment, below, np.argsort(segment * (values + 1) + below), places_w, limit)
+    return base, size
+
+
+@njit(cache=True, nogil=True)
+def _rank(keys: Array, order: Array, values: int, at: Array, rank: Array, base: Array, size: Array) -> None:
+    """Rank of each key (segment * values + value) among its segment's distinct ones; segments' first node and size."""
+    nodes = 0
+    for i in range(order.shape[0]):
+        key = keys[order[i]]
+        segment = key // values
+        if i == 0 or key != keys[order[i - 1]]:
+            if size[segment] == 0:
+                base[segment] = nodes
+            size[segment] += 1
+            nodes += 1
+        rank[at[order[i]]] = size[segment] - 1
+
+
+@njit(cache=True, nogil=True)
+def _limit(
+    keys: Array, order: Array, values: int, segment: Array, below: Array, wanted: Array, at: Array, limit: Array
+) -> None:
+    """How many distinct values of its segment lie below each W-event's own, `wanted` being their order: one merge."""
+    x, current, count, last = 0, -1, 0, -1
+    for i in range(wanted.shape[0]):
+        w = wanted[i]
+        if segment[w] != current:
+            current = segment[w]
+            count = 0
+            while x < order.shape[0] and keys[order[x]] < current * values:
+                x += 1
+            last = -1
+        while x < order.shape[0] and keys[order[x]] < current * values + below[w]:
+            if keys[order[x]] != last:
+                count += 1
+                last = keys[order[x]]
+            x += 1
+        limit[at[w]] = count

@@ -1,0 +1,127 @@
+"""Sums by group and window as the columns a user asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.events.arrays import arrow, decimals
+from cep_core.trends.compile.plan import COUNT_TYPE, Plan
+from cep_core.trends.kernels.rounding import log10
+from cep_core.trends.run.aggregates import carried
+from cep_core.trends.run.exact_arithmetic import Number, count_log10, mean, total
+
+Array = Any
+
+
+class Row(NamedTuple):
+    """Of one (group, window): the window's index, sums and extreme values in the order of `aggregates.carried`."""
+
+    window: int
+    sums: tuple[Number, ...]
+    extremes: tuple[Any, ...]
+
+
+def result_table(plan: Plan, groups: list[Array], rows: list[Row]) -> pa.Table:
+    """Rows of numbers of any size as a table of `plan.result_schema`; `groups`: group columns as Arrow arrays."""
+    wanted = carried(plan.measures)
+    columns = [*groups, *_moments(plan, np.array([row.window for row in rows], np.int64))]
+    for m in plan.measures:
+        if m.function == "count":
+            k = wanted.index("trend" if m.variable is None else "events", m.variable, None)
+            counts = [row.sums[k] for row in rows]
+            columns.append(decimals([count.count() for count in counts], COUNT_TYPE))
+            columns.append(_doubles([None if count.is_zero else count_log10(count) for count in counts]))
+        elif m.function in ("min", "max"):
+            x = wanted.extremes.index((m.function, str(m.variable), str(m.attribute)))
+            columns.append(pa.array([row.extremes[x] for row in rows]))
+        else:
+            present = wanted.index("present", m.variable, m.attribute)
+            value = wanted.index("value", m.variable, m.attribute)
+            some = [None if row.sums[present].is_zero else row for row in rows]
+            if m.function == "avg":
+                columns.append(_doubles([None if r is None else mean(r.sums[value], r.sums[present]) for r in some]))
+            else:
+                columns += _sums([None if r is None else total(r.sums[value]) for r in some])
+    return _table(plan, columns)
+
+
+def plain_table(
+    plan: Plan, groups: list[Array], windows: Array, counts: dict[int, Array], sums: dict[int, tuple[Array, Array]],
+    extremes: list[Array],
+) -> pa.Table:  # fmt: skip
+    """A table of `plan.result_schema` of R cells whose numbers float64 holds: group columns and extreme values as Arrow
+    arrays; window indices (R); counts (R), and sums of values as mantissas and exponents (R), by their place in
+    `aggregates.carried`."""
+    wanted = carried(plan.measures)
+    columns = [*groups, *_moments(plan, windows)]
+    for m in plan.measures:
+        if m.function == "count":
+            count = counts[wanted.index("trend" if m.variable is None else "events", m.variable, None)]
+            columns += [arrow(count.astype(np.int64)), _log10(*_parted(count))]
+        elif m.function in ("min", "max"):
+            columns.append(extremes[wanted.extremes.index((m.function, str(m.variable), str(m.attribute)))])
+        else:
+            present = counts[wanted.index("present", m.variable, m.attribute)]
+            mantissa, exponent = sums[wanted.index("value", m.variable, m.attribute)]
+            if m.function == "avg":
+                a, p = _parted(present)
+                ratio = np.ldexp(mantissa / np.where(present == 0, 1.0, a), exponent - p)
+                columns.append(arrow(ratio, present == 0))
+            else:
+                columns += _summed(mantissa, exponent, present == 0)
+    return _table(plan, columns)
+
+
+def _parted(count: Array) -> tuple[Array, Array]:
+    """Mantissa and exponent."""
+    m, e = np.frexp(count)
+    return m, e.astype(np.int64)
+
+
+def _sums(sums: Sequence[tuple[float, int] | None]) -> list[Array]:
+    """SUM and its companion."""
+    mantissa = np.array([0.0 if one is None else one[0] for one in sums], np.float64)
+    exponent = np.array([0 if one is None else one[1] for one in sums], np.int64)
+    return _summed(mantissa, exponent, np.array([one is None for one in sums], np.bool_))
+
+
+def _summed(mantissa: Array, exponent: Array, none: Array) -> list[Array]:
+    """SUM, NULL where it is past float64, and its companion."""
+    with np.errstate(over="ignore"):
+        value = np.ldexp(mantissa, exponent)
+    return [arrow(value, none | np.isinf(value)), _log10(np.abs(mantissa), exponent)]
+
+
+def _moments(plan: Plan, windows: Array) -> list[Array]:
+    """`window_start` and `window_end`."""
+    start = plan.windows.origin + windows * plan.windows.slide
+    return [arrow(start), arrow(start + plan.windows.within)]
+
+
+def _log10(mantissa: Array, exponent: Array) -> Array:
+    """NULL of zero."""
+    none = mantissa == 0.0
+    found = np.zeros(len(mantissa))
+    log10(np.where(none, 0.5, mantissa), exponent, found)
+    return arrow(found, none)
+
+
+def _doubles(values: list[float | None]) -> Array:
+    missing = np.array([value is None for value in values], np.bool_)
+    return arrow(np.array([value or 0.0 for value in values], np.float64), missing)
+
+
+def _table(plan: Plan, columns: list[Array]) -> pa.Table:
+    schema = plan.result_schema
+    return pa.table([_shown(c, field.type) for c, field in zip(columns, schema, strict=True)], schema=schema)
+
+
+def _shown(column: Array, kind: pa.DataType) -> Array:
+    """A column in the type that results show it in; microseconds as a day are that day."""
+    if pa.types.is_date(kind) and pa.types.is_integer(column.type):
+        column = column.cast(pa.timestamp("us"))
+    return column.cast(kind, safe=False)

@@ -1,0 +1,173 @@
+"""Running a plan over events: passes in the cheapest tier that is exact, summed by group and window, as an Arrow table.
+
+Why the tiers are right. A pass adds whole numbers only: a count, or a part of a value (`kernels.rounding`). Rows of
+counts only ever grow by additions of what is not negative, so a float64 sum below 2^53 was made of whole numbers below
+2^53 and is exact; a rounding error can first occur in a sum that is 2^53 or more, and so shows. What sums of parts come
+to on the way is at most how many values were added times the largest part. Otherwise, while the float64 sum (within
+1e-9 of the truth) is below 3e38 < 2^128, the sum modulo 2^128 *is* the sum. Beyond, a count is NULL and ten digits of
+its logarithm are asked for, which float64 mostly gives for sure, and tier D else.
+
+So a result is a function of the true sums: the order of rows, and what else is computed with them, does not show.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.errors import BadEventsError
+from cep_core.events.arrays import arrow, numbers
+from cep_core.trends.compile.dfa import Automaton
+from cep_core.trends.compile.plan import Plan
+from cep_core.trends.run.aggregates import Carried, carried
+from cep_core.trends.run.events import Events
+from cep_core.trends.run.exact_arithmetic import Number
+from cep_core.trends.run.exact_sums import Cells, Found, RunSums
+from cep_core.trends.run.results import Row, plain_table, result_table
+from cep_core.trends.run.scoped_equivalence import runs
+
+Array = Any
+
+
+def run_plan(plan: Plan, events: pa.Table, windows: range | None = None) -> pa.Table:
+    """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if
+    given."""
+    if windows is not None:
+        events = _within(plan, events, windows) if len(windows) else events.slice(0, 0)
+    if events.num_rows == 0:
+        return plan.result_schema.empty_table()
+    if plan.window_by_window and (windows is None or len(windows) > 1):
+        tables = [run_plan(plan, events, range(j, j + 1)) for j in _windows_of(plan, events, windows)]
+        return pa.concat_tables([plan.result_schema.empty_table(), *tables])
+    return _Answer(plan, Events(plan, events), windows).table()
+
+
+class _Answer:
+    """What a plan says of events: cells of one run as columns where float64 tells all, the rest row by row."""
+
+    def __init__(self, plan: Plan, events: Events, windows: range | None) -> None:
+        self.plan, self.events, self.windows = plan, events, windows
+        self.groups = events.codes(plan.group_by)
+        self.wanted = carried(plan.measures)
+
+    def table(self) -> pa.Table:
+        plan = self.plan
+        alone = len(plan.automata) == 1 and not plan.scoped
+        found = [self._cells(automaton, alone) for automaton in plan.automata]
+        if len(found) == 1 and len(found[0]) == 1 and not plan.empty_windows:
+            (cells,) = found[0]
+            told = plain_table(plan, self._group_columns(cells.keys[cells.plain, 0]), *cells.columns(cells.plain))
+            if cells.plain.all():
+                return told
+            return pa.concat_tables([told, self._rows(cells.found(np.flatnonzero(~cells.plain)))])
+        totals = [self._total(runs) for runs in found]
+        rows = totals[0] if len(totals) == 1 else _pairs_of_trends(*totals)
+        if plan.empty_windows:
+            rows = _with_empty(plan, self.events, self.groups, rows, self.wanted, self.windows)
+        return self._rows(rows)
+
+    def _cells(self, automaton: Automaton, alone: bool) -> list[Cells]:
+        """Of each of the runs that make up an automaton's trends and have any. `alone`: one run is all there is."""
+        found = []
+        for run in runs(self.events, automaton, self.plan.scoped):
+            cells = RunSums(run, self.groups, self.wanted, self.windows).cells(alone)
+            if cells is not None:
+                found.append(cells)
+        return found
+
+    def _total(self, parts: list[Cells]) -> Found:
+        """Sums of several runs, by (group, window)."""
+        total: Found = {}
+        for cells in parts:
+            for key, (sums, extremes) in cells.found(np.arange(len(cells.keys))).items():
+                if key in total:
+                    before, best = total[key]
+                    extremes = tuple(
+                        _extreme(function, a, b)
+                        for (function, _, _), a, b in zip(self.wanted.extremes, best, extremes, strict=True)
+                    )
+                    sums = tuple(a + b for a, b in zip(before, sums, strict=True))
+                total[key] = (sums, extremes)
+        return total
+
+    @cached_property
+    def _first(self) -> Array:
+        """A row of each group, by code."""
+        first = np.zeros(int(self.groups.max()) + 1, np.int64)
+        first[self.groups[::-1]] = np.arange(self.events.length)[::-1]
+        return first
+
+    def _group_columns(self, codes: Array) -> list[Array]:
+        if not self.plan.group_by:
+            return []
+        rows = arrow(self._first[codes])
+        return [_one_chunk(self.events.group_value(name).take(rows)) for name in self.plan.group_by]
+
+    def _rows(self, found: Found) -> pa.Table:
+        keys = sorted(found)
+        groups = self._group_columns(np.array([g for g, _ in keys], np.int64))
+        return result_table(self.plan, groups, [Row(j, *found[g, j]) for g, j in keys])
+
+
+def _within(plan: Plan, table: pa.Table, windows: range) -> pa.Table:
+    """Only events that lie in one of `windows`."""
+    from cep_core.expressions.columnar import normalise
+
+    start, end = plan.windows.span(windows)
+    if plan.schema.event_time not in table.column_names:
+        raise BadEventsError(f"the events have no column '{plan.schema.event_time}'")
+    time = normalise(table.column(plan.schema.event_time))
+    values = numbers(time, start)
+    inside = (values >= start) & (values < end)
+    return table if inside.all() else table.filter(arrow(inside))
+
+
+def _windows_of(plan: Plan, table: pa.Table, wanted: range | None) -> list[int]:
+    """The windows that hold an event."""
+    moments = np.unique(Events(plan, table).time)
+    return sorted({j for time in moments for j in plan.windows.holding(int(time)) if wanted is None or j in wanted})
+
+
+def _extreme(function: str, a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return b if a is None else a
+    return min(a, b) if function == "min" else max(a, b)
+
+
+def _pairs_of_trends(left: Found, right: Found, both: Found) -> Found:
+    """`P AND Q`: |P||Q| pairs, less those of a trend with itself, less one of each two-way pair of trends of both."""
+    found: Found = {}
+    for key in left.keys() & right.keys():
+        p, q = left[key][0][0], right[key][0][0]
+        i = both[key][0][0] if key in both else Number(0)
+        # twice the count: no more than half of it is taken off again, so that its error is little more than theirs
+        twice = _product(p, q, 2) + _product(i, i, -1) + Number(-i.whole, i.power)
+        if twice.whole > 0:
+            error = 8.0 * max(p.error, q.error, i.error)
+            count = Number(twice.whole, twice.power - 1, error) if error else Number(twice.whole // 2)
+            found[key] = ((count,), ())
+    return found
+
+
+def _product(a: Number, b: Number, times: int) -> Number:
+    return Number(a.whole * b.whole * times, a.power + b.power)
+
+
+def _with_empty(
+    plan: Plan, events: Events, groups: Array, rows: Found, wanted: Carried, windows: range | None
+) -> Found:
+    """Rows of nothing for the groups that have an event in a window and no trend."""
+    zero = Number(0)
+    filled = dict(rows)
+    for g, time in zip(groups, events.time, strict=True):
+        for j in plan.windows.holding(int(time)):
+            if (windows is None or j in windows) and (int(g), j) not in filled:
+                filled[int(g), j] = ((zero,) * len(wanted.sums), (None,) * len(wanted.extremes))
+    return filled
+
+
+def _one_chunk(column: Any) -> Array:
+    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column

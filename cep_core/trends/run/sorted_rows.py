@@ -1,0 +1,199 @@
+"""Rows sorted by (partition, time) with what the kernel needs of each: matches, comparison codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
+
+from cep_core.errors import BadEventsError
+from cep_core.events.arrays import arrow, numbers
+from cep_core.events.codes import ordered_codes
+from cep_core.expressions.columnar import distinct_reals
+from cep_core.language import syntax as s
+from cep_core.trends.compile.pair_programs import Program, compile_program
+from cep_core.trends.kernels.pair_predicates import EARLIER, LATER, STACK
+from cep_core.trends.run.events import Events
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Slice:
+    """n rows of `events`: `rows` their indices there, `partition` (int64 codes) and `time` ascending."""
+
+    events: Events
+    rows: Array
+    partition: Array
+    time: Array
+    ok: Array
+
+    @property
+    def length(self) -> int:
+        return len(self.rows)
+
+    def having(self, variable: str) -> Array:
+        """Positions in the slice that `variable` may bind; a slice(None) when all may."""
+        bit = np.uint64(1 << self.events.plan.variables.index(variable))
+        bound = (self.ok & bit) != 0
+        return slice(None) if bound.all() else np.flatnonzero(bound)
+
+    @cached_property
+    def _columns(self) -> dict[str, Array]:
+        return {}
+
+    def column(self, name: str) -> Array:
+        """The normalised array of a column, in the slice's order."""
+        if name not in self._columns:
+            self._columns[name] = self.events.taken(name, self.rows)
+        return self._columns[name]
+
+    def value(self, node: s.Expr, positions: Array) -> Array:
+        """An expression over attributes of one event, for `positions` of the slice."""
+        return self.events.value(node, self.rows[positions])
+
+
+def make_slice(events: Events, variables: tuple[str, ...], partition: Array) -> Slice:
+    """The rows that one of `variables` may bind, by (`partition`, time). `partition`: a code for every row of
+    events."""
+    bits = np.uint64(sum(1 << events.plan.variables.index(v) for v in variables))
+    bound = (events.matches & bits) != 0
+    rows, part, time, ok = np.arange(events.length), partition, events.time, events.matches & bits
+    if not bound.all():
+        rows = np.flatnonzero(bound)
+        part, time, ok = part[rows], time[rows], ok[rows]
+    if not _in_order(part, time):
+        order = _by_partition(part, _by_time(time))
+        rows, part, time, ok = rows[order], part[order], time[order], ok[order]
+    return Slice(events, rows, np.ascontiguousarray(part), np.ascontiguousarray(time), ok)
+
+
+RUN = 1_000
+"""Rows of a rising run, on average, from which on runs are merged."""
+_OPS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+
+
+def make_predicates(slice_: Slice, tried: tuple[tuple[str, str], ...]) -> tuple[Array, ...]:
+    """What `kernels.predicates.pair_true` reads, for the (V, W) tried pair by pair, in that order."""
+    plan, n = slice_.events.plan, slice_.length
+    ops: list[int] = []
+    codes: list[tuple[Array, Array]] = []
+    code: list[tuple[int, int]] = []
+    ends = [0]
+    leaves: list[Array] = []
+    families = plan.schema.families
+    for names in tried:
+        pair = plan.pair(*names)
+        v, w = slice_.having(pair.earlier), slice_.having(pair.later)
+        for split in pair.splits:
+            left = slice_.value(split.earlier, v)
+            right = slice_.value(split.later, w)
+            (code_v, code_w), _ = ordered_codes(left, right)
+            sides = (np.full(n, -1, np.int32), np.full(n, -1, np.int32))
+            sides[0][v], sides[1][w] = code_v, code_w
+            ops.append(_OPS[split.op])
+            codes.append(sides)
+        for condition in pair.mixed:
+            program = compile_program(condition, lambda attribute: families[attribute.name])
+            code += [(op, leaf + len(leaves) * (op in (EARLIER, LATER))) for op, leaf in program.code]
+            ends.append(len(code))
+            leaves += _leaves(slice_, program, v, w)
+    empty = np.zeros((0, n), np.int32)
+    return (
+        np.array(ops, dtype=np.int64),
+        np.stack([side[0] for side in codes]) if codes else empty,
+        np.stack([side[1] for side in codes]) if codes else empty,
+        np.array(ends, dtype=np.int64),
+        np.array(code, dtype=np.int64).reshape(len(code), 2),
+        np.stack(leaves) if leaves else np.zeros((0, n)),
+        np.zeros(STACK),
+        np.zeros(1, np.int64),
+    )
+
+
+def check_alarm(predicates: tuple[Array, ...]) -> None:
+    """Raises BadEventsError when a program met whole numbers past 2^53."""
+    if predicates[-1][0]:
+        raise BadEventsError("an adjacent condition computes whole numbers past 2^53: they would not be exact")
+
+
+def _leaves(slice_: Slice, program: Program, v: Array, w: Array) -> list[Array]:
+    """float64 (n) of each leaf, NaN where NULL; strings as codes of one order."""
+    found = []
+    for node, later in program.leaves:
+        found.append(slice_.value(node, w if later else v))
+    found = distinct_reals(found, "an adjacent condition")
+    strings = [i for i, array in enumerate(found) if pa.types.is_string(array.type)]
+    if strings:
+        coded, _ = ordered_codes(*(found[i] for i in strings))
+        for i, codes in zip(strings, coded, strict=True):
+            found[i] = arrow(codes, codes < 0)
+    leaves = []
+    for (_, later), array in zip(program.leaves, found, strict=True):
+        if pa.types.is_integer(array.type) and pc.any(pc.greater_equal(pc.abs(array), 2**53)).as_py():
+            raise BadEventsError("an adjacent condition reads whole numbers past 2^53: they would not be exact")
+        leaf = np.full(slice_.length, np.nan)
+        leaf[w if later else v] = numbers(array.cast(pa.float64(), safe=False), np.nan)
+        leaves.append(leaf)
+    return leaves
+
+
+def partition_ends(partition: Array) -> Array:
+    """For each position the end (exclusive) of its partition."""
+    ends = np.empty(len(partition), np.int64)
+    _ends(partition, ends)
+    return ends
+
+
+@njit(cache=True, nogil=True)
+def _ends(partition: Array, ends: Array) -> None:
+    end = partition.shape[0]
+    for i in range(partition.shape[0] - 1, -1, -1):
+        if i + 1 < partition.shape[0] and partition[i] != partition[i + 1]:
+            end = i + 1
+        ends[i] = end
+
+
+@njit(cache=True, nogil=True)
+def _in_order(partition: Array, time: Array) -> bool:
+    for i in range(1, partition.shape[0]):
+        if partition[i] < partition[i - 1] or (partition[i] == partition[i - 1] and time[i] < time[i - 1]):
+            return False
+    return True
+
+
+def _by_time(time: Array) -> Array:
+    """The order of `time`; a stable sort merges rows that come in a few rising runs, as blocks of a stream do."""
+    falls = _falls(time)
+    if not falls:
+        return np.arange(len(time))
+    return np.argsort(time, kind="stable" if falls * RUN < len(time) else None)
+
+
+@njit(cache=True, nogil=True)
+def _falls(time: Array) -> int:
+    falls = 0
+    for i in range(1, time.shape[0]):
+        falls += time[i] < time[i - 1]
+    return falls
+
+
+@njit(cache=True, nogil=True)
+def _by_partition(partition: Array, order: Array) -> Array:
+    """`order` with the rows of each partition together, partitions ascending: counted, not compared."""
+    place = np.zeros(partition.max() + 2, np.int64)
+    for i in range(partition.shape[0]):
+        place[partition[i] + 1] += 1
+    for p in range(1, place.shape[0]):
+        place[p] += place[p - 1]
+    result = np.empty(order.shape[0], np.int64)
+    for i in range(order.shape[0]):
+        p = partition[order[i]]
+        result[place[p]] = order[i]
+        place[p] += 1
+    return result

@@ -1,0 +1,1 @@
+"""Reads YAML safely, with the place of every node."""

@@ -1,0 +1,206 @@
+"""YAML read safely, with the place of every node kept: the basis of errors that point.
+
+ruamel's round-trip loader builds plain data only, refuses repeated keys and keeps positions; `yaml_limits` bounds what
+a file may ask of it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
+
+from cep_core.errors import BadValueError, FileUnreadableError, Place, YamlSyntaxError
+from cep_core.yaml.limits import MAX_DEPTH, MAX_FILE, MAX_GIVEN, bounded, unreadable_character
+
+Path_ = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A document with its origin: `data` is plain mappings, sequences and scalars; `text` its lines ("" when given
+    as data)."""
+
+    data: Any
+    name: str
+    text: str = ""
+    lines: tuple[str, ...] = field(default=(), repr=False)
+
+    def place(self, path: Path_, *, key: bool = False, offset: int = 0, width: int = 0) -> Place:
+        """The place of the node at `path` (of its key when `key`), `offset` characters into a one-line scalar."""
+        if not self.text:
+            where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+            shown = self._value(path)
+            text = shown if isinstance(shown, str) and not key else ""
+            return Place(f"{self.name}{where}", 1, offset + 1, text, max(1, width))
+        line, column = self._position(path, key)
+        text = self.lines[line] if line < len(self.lines) else ""
+        if not key:
+            line, column, text, offset = self._into_scalar(path, line, column, text, offset)
+        if width == 0:
+            rest = text[column:].split(" #")[0]
+            width = len(str(path[-1])) if key and path else max(1, len(rest.rstrip()))
+        return Place(
+            self.name,
+            line + 1,
+            column + offset + 1,
+            text,
+            max(1, min(width, max(1, len(text) - column - offset))),
+        )
+
+    def _value(self, path: Path_) -> Any:
+        node = self.data
+        for part in path:
+            try:
+                node = node[part]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return node
+
+    def _position(self, path: Path_, key: bool) -> tuple[int, int]:
+        node, line, column = self.data, 0, 0
+        for depth, part in enumerate(path):
+            last = depth == len(path) - 1
+            if isinstance(node, CommentedMap) and part in node:
+                line, column = node.lc.key(part) if key and last else node.lc.value(part)
+            elif isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node):
+                line, column = node.lc.item(part)
+            else:
+                break
+            node = node[part]
+        return line, column
+
+    def _into_scalar(self, path: Path_, line: int, column: int, text: str, offset: int) -> tuple[int, int, str, int]:
+        """Move from a scalar's start to its content: past a quote, or to the right line of a block."""
+        value = self._value(path)
+        head = text[column : column + 1]
+        if not isinstance(value, str):
+            return line, column, text, offset
+        if head in ("'", '"'):
+            return line, column + 1, text, offset
+        if head in ("|", ">"):
+            before = value[:offset]
+            line += 1 + (before.count("\n") if head == "|" else 0)
+            text = self.lines[line] if line < len(self.lines) else ""
+            column = len(text) - len(text.lstrip())
+            offset = len(before) - (before.rfind("\n") + 1) if head == "|" else offset
+        return line, column, text, offset
+
+
+def read_yaml(path: str | Path) -> Source:
+    """The file at `path`. Raises FileUnreadableError, YamlSyntaxError (also for a repeated key, a document of several,
+    tags, and what is beyond the limits of `yaml_limits`)."""
+    name = str(path)
+    try:
+        raw = Path(path).read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise FileUnreadableError(f"cannot read {name}: {error}", place=Place(name, 1, 1)) from None
+    if len(raw) > MAX_FILE:
+        raise FileUnreadableError(f"{name} is larger than {MAX_FILE:,} bytes", place=Place(name, 1, 1))
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode("utf-8")
+        start = before.rfind("\n") + 1
+        place = Place(name, before.count("\n") + 1, len(before) - start + 1, before[start:])
+        raise FileUnreadableError(f"{name} is not text in UTF-8: {error.reason}", place=place) from None
+    return parse_yaml(text, name)
+
+
+def parse_yaml(text: str, name: str) -> Source:
+    """YAML text with `name` as its origin in errors."""
+    lines = tuple(text.splitlines())
+    yaml = bounded(YAML(typ="rt"))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it: the newest is meant
+            data = yaml.load(text)
+    except MarkedYAMLError as error:
+        raise YamlSyntaxError(_problem(error), place=_place(error, name, lines)) from None
+    except (YAMLError, ValueError, AssertionError, RecursionError) as error:
+        problem = str(error).split("\n")[0] or "not YAML"
+        raise YamlSyntaxError(problem, place=Place(name, 1, 1, lines[0] if lines else "")) from None
+    source = Source(data, name, text, lines)
+    _keys_once(source)
+    return source
+
+
+def _problem(error: MarkedYAMLError) -> str:
+    return str(error.problem or error.context or "not YAML").split("\n")[0]
+
+
+def _place(error: MarkedYAMLError, name: str, lines: tuple[str, ...]) -> Place:
+    mark = error.problem_mark or error.context_mark
+    if mark is None:
+        return Place(name, 1, 1)
+    return Place(name, mark.line + 1, mark.column + 1, lines[mark.line] if mark.line < len(lines) else "")
+
+
+def _keys_once(source: Source) -> None:
+    """Raises YamlSyntaxError where two keys of a mapping are one when they are read as words: 1 and "1"."""
+    seen: set[int] = set()
+    left: list[tuple[Path_, Any]] = [((), source.data)]
+    while left:
+        path, node = left.pop()
+        if isinstance(node, str) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Mapping):
+            words: set[str] = set()
+            for key in node:
+                if str(key) in words:
+                    raise YamlSyntaxError(f"the key '{key}' twice", place=source.place((*path, key), key=True))
+                words.add(str(key))
+                left.append(((*path, key), node[key]))
+        elif isinstance(node, Sequence):
+            left.extend(((*path, index), value) for index, value in enumerate(node))
+
+
+def from_data(data: Mapping[str, Any], name: str = "query") -> Source:
+    """A mapping given directly, as in a notebook. Raises BadValueError for one that is nested deeper than a file may
+    be, or holds more than MAX_GIVEN values, and for text that no file can hold."""
+    place = Place(name, 1, 1)
+    nodes = 0
+    left: list[tuple[int, Any]] = [(0, data)]
+    while left:
+        depth, node = left.pop()
+        nodes += 1
+        if depth > MAX_DEPTH:
+            raise BadValueError(f"nested deeper than {MAX_DEPTH}", place=place)
+        if nodes > MAX_GIVEN:
+            raise BadValueError(f"more than {MAX_GIVEN:,} values", place=place)
+        if isinstance(node, str):
+            if (problem := unreadable_character(node)) is not None:
+                raise BadValueError(problem, place=place)
+        elif isinstance(node, Mapping):
+            left.extend((depth + 1, item) for pair in node.items() for item in pair)
+        elif isinstance(node, Sequence | AbstractSet):
+            left.extend((depth + 1, item) for item in node)
+    return Source(data, name)
+
+
+def plain(node: Any) -> Any:
+    """ruamel's nodes as dict, list and scalars."""
+    if isinstance(node, Mapping):
+        return {str(key): plain(value) for key, value in node.items()}
+    if isinstance(node, Sequence) and not isinstance(node, str | bytes):
+        return [plain(value) for value in node]
+    if isinstance(node, str):
+        return str(node)
+    if isinstance(node, bool) or node is None:
+        return node
+    if isinstance(node, int):
+        return int(node)
+    if isinstance(node, float):
+        return float(node)
+    return node
+
+
+__all__ = ["Source", "from_data", "parse_yaml", "plain", "read_yaml"]
