@@ -1,8 +1,5 @@
 """The engine: language -> plan -> kernels. Arrow in, Arrow out; no Spark, Airflow or clock."""
 
-import cep_core.kernels.cache  # noqa: F401 - before the first kernel is declared
-
-# isort: split
 from cep_core.engine import compile_plan, compile_query, draw, evaluate, explain, run_plan
 from cep_core.errors import PatternErrors, PatternWarning, TrendlakeError
 from cep_core.events.schema import EventSchema

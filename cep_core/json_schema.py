@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cep_core.load import SHAPES
+from cep_core.kinds import KINDS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -15,16 +15,16 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def pattern_schema() -> dict[str, Any]:
     """The schema of a pattern file of any kind: the kind it names decides; none named is kind trends."""
     definitions: dict[str, Any] = {}
-    for kind, shape in SHAPES.items():
-        schema = shape.model.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+    for name, kind in KINDS.items():
+        schema = kind.model.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
         definitions |= schema.pop("$defs", {})
         # a file says more than a query in a notebook
         schema["required"] = sorted({*schema.get("required", []), "name", "source"})
-        definitions[kind] = schema
+        definitions[name] = schema
     choice: dict[str, Any] = {"$ref": "#/$defs/trends"}
-    for kind in SHAPES:
-        if kind != "trends":
-            named = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
-            choice = {"if": named, "then": {"$ref": f"#/$defs/{kind}"}, "else": choice}
-    kinds = {"properties": {"kind": {"enum": list(SHAPES)}}}
+    for name in KINDS:
+        if name != "trends":
+            named = {"properties": {"kind": {"const": name}}, "required": ["kind"]}
+            choice = {"if": named, "then": {"$ref": f"#/$defs/{name}"}, "else": choice}
+    kinds = {"properties": {"kind": {"enum": list(KINDS)}}}
     return {"$schema": DIALECT, "title": "A Trendlake pattern", "allOf": [kinds, choice], "$defs": definitions}

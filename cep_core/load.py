@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from cep_core.automaton.compile.model import ArcModel, AutomatonPattern, FieldModel
 from cep_core.errors import (
     MAX_ERRORS,
     BadValueError,
@@ -24,32 +22,13 @@ from cep_core.errors import (
     did_you_mean,
     in_words_of_yaml,
 )
-from cep_core.matches.compile.model import MatchesPattern
+from cep_core.kinds import KINDS
 from cep_core.patterns.expectations import ExpectationModel
-from cep_core.patterns.model import Pattern, TrendsPattern
+from cep_core.patterns.model import Pattern
 from cep_core.yaml.source import Source, from_data, plain, read_yaml
 
-
-@dataclass(frozen=True)
-class Shape:
-    """The model of a kind's files. `instead`: values for keys that are missing or wrong, put in so that the rest of a
-    file with mistakes can be checked too."""
-
-    model: type[Pattern]
-    instead: Mapping[str, Any] = field(default_factory=dict)
-    nested: Mapping[str, type[BaseModel]] = field(default_factory=dict)
-    """The models of what stands under a key of the file, for the keys there; those of all kinds are in `NESTED`."""
-
-
 NESTED: Mapping[str, type[BaseModel]] = {"expect": ExpectationModel}
-
-
-SHAPES: Mapping[str, Shape] = {
-    "trends": Shape(TrendsPattern, {"return": {"trends": "COUNT(*)"}, "within": "1 day"}),
-    "matches": Shape(MatchesPattern, {"within": "1 day"}),
-    "automaton": Shape(AutomatonPattern, {"within": "1 day"}, {"arcs": ArcModel, "register": FieldModel}),
-}
-"""The kinds that are built."""
+"""The models of what stands under a key that files of every kind have."""
 PLANNED = ("algebra", "xml_join")
 """Kinds of the language that are not."""
 
@@ -80,16 +59,16 @@ def read_pattern(query: str | Path | Mapping[str, Any]) -> tuple[Pattern | None,
     kind, errors = _kind(data, source)
     if kind is None:
         return None, errors
-    shape = SHAPES[kind]
+    entry = KINDS[kind]
     data["kind"] = kind
     try:
-        pattern = shape.model.model_validate(data)
+        pattern = entry.model.model_validate(data)
     except ValidationError as failure:
         errors.extend(_explain(source, kind, error) for error in failure.errors()[: MAX_ERRORS + 2])
         wrong = {str(error["loc"][0]) for error in failure.errors() if error["loc"]}
         rest = {key: value for key, value in data.items() if key not in wrong}
         try:
-            pattern = shape.model.model_validate({**shape.instead, **rest})
+            pattern = entry.model.model_validate({**entry.instead, **rest})
         except ValidationError:
             return None, errors
     pattern._source = source
@@ -102,15 +81,17 @@ def read_pattern(query: str | Path | Mapping[str, Any]) -> tuple[Pattern | None,
 def _kind(data: Mapping[str, Any], source: Source) -> tuple[str | None, list[TrendlakeError]]:
     """The kind whose model the file is held against: the one it names, else the one it may have meant."""
     kind = data.get("kind", "trends")
-    if isinstance(kind, str) and kind in SHAPES:
+    if isinstance(kind, str) and kind in KINDS:
         return kind, []
     place = source.place(("kind",))
     if kind in PLANNED:
-        built = " and ".join(SHAPES)
-        return None, [NotSupportedError(f"kind '{kind}' is not built yet; {built} are", place=place)]
-    hint = did_you_mean(str(kind), (*SHAPES, *PLANNED))
-    errors: list[TrendlakeError] = [BadValueError(f"there is no kind '{kind}'", place=place, hint=hint)]
-    meant = next((name for name in SHAPES if hint == f"did you mean '{name}'?"), None)
+        message = f"kind '{kind}' is not built yet; supported kinds: {', '.join(sorted(KINDS))}"
+        return None, [NotSupportedError(message, place=place)]
+    hint = did_you_mean(str(kind), (*KINDS, *PLANNED))
+    errors: list[TrendlakeError] = [
+        BadValueError(f"unknown kind '{kind}'; supported kinds: {', '.join(sorted(KINDS))}", place=place, hint=hint)
+    ]
+    meant = next((name for name in KINDS if hint == f"did you mean '{name}'?"), None)
     return meant, errors
 
 
@@ -134,12 +115,12 @@ def _unknown_key(source: Source, kind: str, path: tuple[str | int, ...]) -> Tren
     """A key that no file has, or that files of another kind have."""
     word = str(path[-1])
     place = source.place(path, key=True)
-    others = [name for name, shape in SHAPES.items() if word in _keys(shape.model)] if len(path) == 1 else []
+    others = [name for name, entry in KINDS.items() if word in _keys(entry.model)] if len(path) == 1 else []
     if others:
         message = f"'{word}' is a key of kind {' and '.join(others)}, not of kind {kind}"
         return UnknownKeyError(message, place=place)
-    nested = {**NESTED, **SHAPES[kind].nested}
-    within = SHAPES[kind].model if len(path) == 1 else nested.get(str(path[0]))
+    nested = {**NESTED, **KINDS[kind].nested}
+    within = KINDS[kind].model if len(path) == 1 else nested.get(str(path[0]))
     known = _keys(within) if within else []
     return UnknownKeyError(f"unknown key '{word}'", place=place, hint=did_you_mean(word, known))
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numba import njit
 
 from cep_core.events.arrays import numbers, valid
-from cep_core.expressions.columnar import normalise
+from cep_core.events.normalise import normalise
 
 Array = Any
 

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.events.arrays import arrow, numbers
-from cep_core.expressions.columnar import COMPARISONS, doubles, evaluate, normalise, true_rows
+from cep_core.events.normalise import doubles, normalise
+from cep_core.expressions.columnar import COMPARISONS, evaluate, true_rows
 from cep_core.expressions.types import infer
 from cep_core.language import syntax as s
 from pipelines.local_values import LARGEST, LocalUnsupportedError, Value, column_value, value_of, whole_array

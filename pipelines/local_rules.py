@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 
 from cep_core.errors import TrendlakeError
 from cep_core.events.arrays import numbers, valid
+from cep_core.events.normalise import doubles
 from cep_core.events.schema import family
-from cep_core.expressions.columnar import doubles
 from pipelines.contract import Contract
 from pipelines.contract_rules import Rule
 from pipelines.local_conditions import rows_meeting

@@ -28,8 +28,7 @@ from cep_core.errors import (
     did_you_mean,
     in_words_of_yaml,
 )
-from cep_core.events.schema import EventSchema
-from cep_core.trends.compile.plan import arrow_type
+from cep_core.events.schema import EventSchema, arrow_type
 from cep_core.yaml.source import Source, plain, read_yaml
 from pipelines.project import Project
 from pipelines.validate import compiled

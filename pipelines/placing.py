@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from cep_core import AnyPlan
 from cep_core.events.arrays import numbers, valid
+from cep_core.events.normalise import normalise
 from cep_core.events.windows import Windows
-from cep_core.expressions.columnar import normalise
 from pipelines.cut import Cut, group_key
 from pipelines.hashing import fold, row_hashes
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cep_core import AnyPlan
-from cep_core.engine import ENGINE_VERSIONS
+from cep_core.kinds import KINDS
 
 CONTRACT_VERSION = 3
 """Evaluation of contract rules: which rows count."""
@@ -53,7 +53,7 @@ CORRECTIONS: tuple[Correction, ...] = (
 
 
 CURRENT: Mapping[str, int] = {
-    **ENGINE_VERSIONS,
+    **{name: kind.version for name, kind in KINDS.items()},
     CONTRACT: CONTRACT_VERSION,
     LOCAL: LOCAL_VERSION,
     REVISION: REVISION_VERSION,

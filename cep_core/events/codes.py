@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from cep_core.events.arrays import numbers, valid
-from cep_core.expressions.columnar import comparable, normalise
+from cep_core.events.kernels.values import counted_ranks, sorted_ranks, whole_range
+from cep_core.events.normalise import comparable, normalise
 
 Array = Any
 
@@ -24,46 +24,10 @@ def dense_ranks(values: Array) -> tuple[Array, int]:
     if values.dtype == np.bool_:
         values = values.astype(np.int64)
     ranks = np.empty(len(values), np.int32)
-    whole, low, high = _range(values)
+    whole, low, high = whole_range(values)
     if len(values) and whole and high - low <= 2 * len(values):
-        return ranks, int(_count(values, values.dtype.type(low), int(high - low) + 1, ranks))
-    return ranks, int(_dense(values, np.argsort(values), ranks))
-
-
-@njit(cache=True, nogil=True)
-def _range(values: Array) -> tuple[bool, float, float]:
-    """Whether all are whole numbers float64 holds; the smallest and the largest."""
-    whole, low, high = True, np.inf, -np.inf
-    for i in range(values.shape[0]):
-        value = float(values[i])
-        whole = whole and value == np.floor(value)
-        low, high = min(low, value), max(high, value)
-    return whole and low > -(2.0**53) and high < 2.0**53, low, high
-
-
-@njit(cache=True, nogil=True)
-def _count(values: Array, low: Any, size: int, ranks: Array) -> int:
-    seen = np.zeros(size, np.int32)
-    for i in range(values.shape[0]):
-        seen[np.int64(values[i] - low)] = 1
-    rank = 0
-    for x in range(size):
-        here = seen[x]
-        seen[x] = rank
-        rank += here
-    for i in range(values.shape[0]):
-        ranks[i] = seen[np.int64(values[i] - low)]
-    return rank
-
-
-@njit(cache=True, nogil=True)
-def _dense(values: Array, order: Array, ranks: Array) -> int:
-    rank = -1
-    for i in range(order.shape[0]):
-        if i == 0 or values[order[i]] != values[order[i - 1]]:
-            rank += 1
-        ranks[order[i]] = rank
-    return rank + 1
+        return ranks, int(counted_ranks(values, values.dtype.type(low), int(high - low) + 1, ranks))
+    return ranks, int(sorted_ranks(values, np.argsort(values), ranks))
 
 
 def group_codes(columns: Sequence[Array], length: int) -> Array:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from cep_core.errors import BadEventsError, did_you_mean
+from cep_core.events.normalise import FLOAT64_DIGITS
 
 INTEGERS = frozenset({"byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"})
 DOUBLES = frozenset({"float", "double", "real", "number"})
 STRINGS = frozenset({"string", "varchar", "char"})
 TIMES = frozenset({"timestamp", "timestamp_ntz"})
+
+COUNT_TYPE = pa.decimal128(38, 0)
+TIME_TYPE = pa.timestamp("us", tz="UTC")
+_DECIMAL = re.compile(r"\s*(?:decimal|numeric)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\s*")
 
 FAMILIES = ("int", "double", "string", "boolean", "timestamp", "date", "null", "other")
 
@@ -120,3 +126,24 @@ def _arrow_family(kind: pa.DataType) -> str:
     if pa.types.is_timestamp(kind):
         return "timestamp"
     return "date" if pa.types.is_date(kind) else "binary"
+
+
+def key_type(type_name: str) -> pa.DataType:
+    """The Arrow type in which results carry a column that tells rows or events apart: `arrow_type`, but decimals that
+    float64 does not tell apart stay what they are."""
+    digits = _DECIMAL.fullmatch(type_name.lower())
+    if digits is not None and int(digits[1]) > FLOAT64_DIGITS:
+        return pa.decimal128(int(digits[1]), int(digits[2] or 0))
+    return arrow_type(type_name)
+
+
+def arrow_type(type_name: str) -> pa.DataType:
+    """The Arrow type of a column of a Spark or ODCS type name, as results carry it."""
+    return {
+        "int": pa.int64(),
+        "double": pa.float64(),
+        "string": pa.string(),
+        "boolean": pa.bool_(),
+        "timestamp": TIME_TYPE,
+        "date": pa.date32(),
+    }.get(family(type_name), pa.string())

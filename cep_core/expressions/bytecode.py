@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
+from cep_core.expressions import opcodes as m
 from cep_core.expressions.columnar import constant
 from cep_core.expressions.types import infer
-from cep_core.kernels import vm as m
 from cep_core.language import syntax as s
 
 _WHOLE = {

@@ -1,124 +1,27 @@
 """Expressions over columns: SQL's three-valued logic on Arrow arrays, vectorised.
 
-Columns are brought to few types first (`normalise`): int64, float64 (NaN read as NULL, zero without a sign), string,
-bool; timestamps, dates (at midnight) and durations as int64 microseconds. Decimals that float64 tells apart, of up to
-15 digits, are float64; longer ones stay decimals: as keys, and compared with one another and with whole numbers, they
-are exact, and to compute with them or compare them with a float64 takes the nearest one (`reals`). Errors:
-BadEventsError when integers overflow 64 bits.
+Columns are those of `cep_core.events.normalise`. Errors: BadEventsError when integers overflow 64 bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from cep_core.errors import BadEventsError
 from cep_core.events.arrays import arrow, numbers, repeated, valid
+from cep_core.events.normalise import comparable, reals
 from cep_core.language import syntax as s
 
 Array: TypeAlias = Any  # pyarrow.Array: the package has no type stubs
 
-FLOAT64_DIGITS = 15
-"""Decimals of so many digits are still told apart by the float64 next to each."""
 
 _DAY = 86_400_000_000
 _HOUR = 3_600_000_000
-
-
-def normalise(column: Any) -> Array:
-    """An Arrow column as one array of int64, float64, decimal, string, bool or null."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    kind = array.type
-    try:
-        if pa.types.is_dictionary(kind):
-            return normalise(array.dictionary_decode())
-        if pa.types.is_integer(kind):
-            return array.cast(pa.int64())
-        if long_decimal(kind):
-            return array
-        if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            values = doubles(array)
-            if not values.null_count and _plain(numbers(values)):
-                return values
-            values = pc.add(values, 0.0)  # -0.0 is 0.0
-            return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
-        if pa.types.is_timestamp(kind):
-            return array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
-        if pa.types.is_date(kind):
-            return pc.multiply(array.cast(pa.date32()).cast(pa.int32()).cast(pa.int64()), _DAY)
-        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-            return array.cast(pa.string())
-    except pa.ArrowInvalid as error:
-        raise BadEventsError(f"a value does not fit: {error}") from None
-    return array
-
-
-def long_decimal(kind: pa.DataType) -> bool:
-    """Whether a type is of decimals that float64 may not tell apart."""
-    return bool(pa.types.is_decimal(kind)) and kind.precision > FLOAT64_DIGITS
-
-
-def distinct_reals(arrays: Sequence[Array], place: str) -> list[Array]:
-    """`reals` of normalised arrays that are then compared. Raises BadEventsError where two decimals become one float64:
-    `place` says what compares them."""
-    longer = [array for array in arrays if pa.types.is_decimal(array.type)]
-    if longer:
-        every = pc.unique(pa.concat_arrays(_common(longer)).drop_null())
-        if pc.count_distinct(doubles(every)).as_py() < len(every):
-            raise BadEventsError(
-                f"{place} compares decimals that differ only past the digits of a double",
-                hint="compare whole columns, a.x = b.x, or let the contract give the column at most 15 digits",
-            )
-    return [reals(array) for array in arrays]
-
-
-def _common(arrays: Sequence[Array]) -> list[Array]:
-    """Decimals and int64 as decimals of one type that holds all of them."""
-    kinds = [array.type if pa.types.is_decimal(array.type) else pa.decimal128(19, 0) for array in arrays]
-    if len(set(kinds)) == 1 and not any(pa.types.is_integer(array.type) for array in arrays):
-        return list(arrays)
-    scale = max(kind.scale for kind in kinds)
-    digits = scale + max(kind.precision - kind.scale for kind in kinds)
-    common = pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(min(digits, 76), scale)
-    wide = [array.cast(pa.decimal128(19, 0)) if pa.types.is_integer(array.type) else array for array in arrays]
-    return [array.cast(common) for array in wide]
-
-
-def comparable(arrays: Sequence[Array]) -> list[Array]:
-    """Numbers of different types in one in which they are compared: float64, where one of them is, else exact."""
-    kinds = [array.type for array in arrays]
-    if not any(pa.types.is_decimal(kind) for kind in kinds):
-        return list(arrays)
-    if any(pa.types.is_floating(kind) for kind in kinds):
-        return [reals(array) for array in arrays]
-    return _common(arrays)
-
-
-def doubles(array: Any) -> Any:
-    """Floats and decimals as float64: of a decimal the nearest one, as a literal of a pattern is read. Arrow's own cast
-    multiplies by a power of ten that is rounded itself: -3.30 would be -3.3000000000000003."""
-    return (array.cast(pa.string()) if pa.types.is_decimal(array.type) else array).cast(pa.float64(), safe=False)
-
-
-def reals(array: Array) -> Array:
-    """A normalised array as one to compute with: decimals as the nearest float64, all else as it is."""
-    return doubles(array) if pa.types.is_decimal(array.type) else array
-
-
-@njit(cache=True, nogil=True)
-def _plain(doubles: Array) -> bool:
-    """Whether none is a NaN or a zero with a sign."""
-    odd = 0
-    for x in doubles:
-        odd += x != x or (x == 0.0 and np.signbit(x))
-    return odd == 0
 
 
 def evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int) -> Array:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.events.arrays import numbers, valid
+from cep_core.events.normalise import distinct_reals
 from cep_core.expressions.bytecode import Instructions
-from cep_core.expressions.columnar import distinct_reals
 
 Array = Any
 

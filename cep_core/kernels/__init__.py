@@ -1,1 +1,3 @@
-"""Compiled kernels: loops over arrays, no objects of Python. `cep_core.kernels.cache` says where their code lies."""
+"""Compiled kernels that kinds share: the machine of expressions, registers and groups of runs."""
+
+import cep_core.kernel_cache  # noqa: F401 - before the first kernel is declared

@@ -25,9 +25,6 @@ Array = Any
 
 NO, YES, OVERFLOW = range(3)
 
-MOST_FIELDS = 62
-"""Fields of a register, whose NULLs are bits of one int64."""
-
 
 @njit(cache=True, nogil=True)
 def fire(

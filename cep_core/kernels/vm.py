@@ -14,16 +14,50 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.expressions.opcodes import (
+    ABS,
+    ABS_F,
+    ADD,
+    ADD_F,
+    AND,
+    COALESCE,
+    DAY_OF_WEEK,
+    DIVIDE_F,
+    EQ,
+    EQ_F,
+    GE,
+    GE_F,
+    GREATEST,
+    GREATEST_F,
+    GT,
+    GT_F,
+    HOUR,
+    IS_NULL,
+    LE,
+    LE_F,
+    LEAST,
+    LEAST_F,
+    LT,
+    LT_F,
+    MULTIPLY,
+    MULTIPLY_F,
+    NE,
+    NE_F,
+    NEGATE,
+    NEGATE_F,
+    NOT,
+    OR,
+    PLUS,
+    PLUS_F,
+    REMAINDER,
+    REMAINDER_F,
+    SUBTRACT,
+    SUBTRACT_F,
+    TO_REAL,
+    UPPER,
+)
+
 Array = Any
-
-(
-    ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATE, ABS, EQ, NE, LT, LE, GT, GE, LEAST, GREATEST,
-    ADD_F, SUBTRACT_F, MULTIPLY_F, DIVIDE_F, REMAINDER_F, NEGATE_F, ABS_F, EQ_F, NE_F, LT_F, LE_F, GT_F, GE_F,
-    LEAST_F, GREATEST_F, TO_REAL, AND, OR, NOT, IS_NULL, COALESCE, HOUR, DAY_OF_WEEK, LOWER, UPPER, PLUS, PLUS_F,
-) = range(41)  # fmt: skip
-
-REAL = ADD_F - ADD
-"""`ADD + REAL` is ADD_F; likewise SUBTRACT and MULTIPLY."""
 
 LOWEST = -(2**63)
 HIGHEST = 2**63 - 1

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
 
-from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.errors import TrendlakeError
 from cep_core.language.parse import parse_duration
 from cep_core.language.tree_builder import timestamp_us
 from cep_core.patterns.expectations import ExpectationModel, mistakes
@@ -106,60 +106,3 @@ class Pattern(BaseModel):
     def mistakes(self) -> list[TrendlakeError]:
         """What is wrong between keys that are each right by themselves, before any schema is known."""
         return mistakes(self.expect, self.groups, self.measures, self.document)
-
-
-class TrendsPattern(Pattern):
-    """One pattern of kind trends, as an analyst wrote it."""
-
-    kind: Literal["trends"] = "trends"
-    pattern: str
-    """Event types under operators: A+, SEQ(A+, NOT C, B), A OR B ..."""
-    where: tuple[str, ...] = ()
-    """Conditions, all of which hold: on one event, on neighbours (S.price > NEXT(S).price), equal for all ([city])."""
-    returns: dict[Identifier, str] = Field(alias="return", min_length=1)
-    """Result columns: COUNT(*), COUNT(V), MIN|MAX|SUM|AVG(V.attribute)."""
-    group_by: tuple[Identifier, ...] = ()
-    """Columns by which results are told apart."""
-    slide: MaybeDuration = None
-    """The time from one window to the next; where none is said, windows follow one another."""
-    origin: Moment = 0
-    """A moment at which a window begins; the epoch where none is said."""
-    select: Selection = "skip_till_any_match"
-    """Which events may be skipped between two of a trend."""
-    empty_windows: bool = False
-    """Rows for groups that have events but no trend."""
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return self.group_by
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        return tuple(self.returns)
-
-    def mistakes(self) -> list[TrendlakeError]:
-        """Columns that would share a name; too many windows."""
-        source = self.document
-        errors = super().mistakes()
-        taken: dict[str, str] = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table")
-        for index, name in enumerate(self.group_by):
-            if name.lower() in taken:
-                place = source.place(("group_by", index))
-                errors.append(BadValueError(f"'{name}' is {taken[name.lower()]}", place=place))
-            taken[name.lower()] = "a group column already"
-        for name in self.returns:
-            for column in (name, f"{name}_log10"):
-                if column.lower() in taken:
-                    place = source.place(("return", name), key=True)
-                    errors.append(BadValueError(f"'{column}' is {taken[column.lower()]}", place=place))
-                taken[column.lower()] = "a measure already (or its _log10 companion)"
-        slide = self.slide or self.within
-        if self.within > 100_000 * slide:
-            errors.append(
-                BadValueError(
-                    "more than 100,000 windows overlap at each moment",
-                    place=source.place(("slide",)),
-                    hint="make slide longer or within shorter",
-                )
-            )
-        return errors

@@ -103,3 +103,9 @@ class Checking:
         except ExpressionError as error:
             self.report(error.cause, path, (error.offset, error.offset + error.width))
             return None
+
+
+def constant_true(node: s.Expr) -> bool:
+    from cep_core.expressions.columnar import constant
+
+    return constant(node) is True

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan, Pattern
+from cep_core.events.schema import COUNT_TYPE
 from cep_core.patterns.expectations import ROWS, ExpectationModel
-from cep_core.trends.compile.plan import COUNT_TYPE
 from pipelines.columns import column
 from pipelines.expecting.judgement import ZERO, Judged, Number, Outcome, Row, judge
 from pipelines.results_contract import LOG10

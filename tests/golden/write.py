@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from cep_core.engine import ENGINE_VERSIONS
+from cep_core.kinds import KINDS as BUILT
 from tests.golden.corpus import DIGESTS, KINDS, digests, total
 
 
@@ -27,7 +27,7 @@ def main() -> int:
         before = stored.get(kind, {"version": 0, "cases": {}})
         now = digests(kind)
         names = changed(before["cases"], now)
-        version = ENGINE_VERSIONS[kind]
+        version = BUILT[kind].version
         if names and version <= before["version"]:
             print(f"{kind}: {len(names)} cases changed under version {version}, for example {names[0]!r}: raise it")
             failed = True

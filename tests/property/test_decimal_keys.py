@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from cep_core import evaluate
 from cep_core.errors import BadEventsError
 from cep_core.events.codes import group_codes, ordered_codes
-from cep_core.expressions.columnar import compare, normalise
-from cep_core.trends.compile.plan import key_type
+from cep_core.events.normalise import normalise
+from cep_core.events.schema import key_type
+from cep_core.expressions.columnar import compare
 from pipelines.hashing import row_hashes
 from tests.property.profile import CI
 

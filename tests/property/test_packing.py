@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from cep_core import compile_query
 from cep_core.events.codes import group_codes
+from cep_core.events.normalise import normalise
 from cep_core.events.schema import schema_of
 from cep_core.events.windows import Windows
-from cep_core.expressions.columnar import normalise
 from cep_core.plan import AnyPlan
 from pipelines import packing
 from pipelines.cut import Cut

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cep_core.kernels import vm as m
+from cep_core.expressions import opcodes as m
+from cep_core.kernels.vm import execute
 from tests.property.profile import CI
 
 EDGES = st.sampled_from([0, 1, -1, 2, -2, 3, 2**31, 2**32, 2**62, -(2**62), 2**63 - 1, -(2**63), -(2**63) + 1])
@@ -19,7 +20,7 @@ def executed(op: int, a: int, b: int) -> int | None:
     values = np.array([a, b, 0], np.int64)
     null, cases = np.zeros(3, np.bool_), np.zeros((2, 0), np.int64)
     code = np.array([[op, 2, 0, 1]], np.int64)
-    fine = m.execute(code, 0, 1, values, values.view(np.float64), null, cases)
+    fine = execute(code, 0, 1, values, values.view(np.float64), null, cases)
     return int(values[2]) if fine else None
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cep_core.kernels.cache import cache_folder, made_private
+from cep_core.kernel_cache import cache_folder, made_private
 from tests.conftest import ROOT
 
 OTHER_USER = 65534
@@ -87,9 +87,9 @@ def test_a_file_in_the_way_is_passed_over(tmp_path: Path) -> None:
 def test_all_compiled_code_goes_there(tmp_path: Path) -> None:
     """Of a process that evaluates a pattern, none is left beside the sources."""
     program = (
-        "import pathlib, cep_core, cep_core.expressions.columnar as v, numpy as np; v._plain(np.ones(2));"
+        "import pathlib, cep_core, cep_core.events.kernels.values as v, numpy as np; v.plain(np.ones(2));"
         "from numba.core.caching import FunctionCache; import numba;"
-        "print(numba.config.CACHE_DIR); print(v._plain.stats.cache_path)"
+        "print(numba.config.CACHE_DIR); print(v.plain.stats.cache_path)"
     )
     env = {**os.environ, "TRENDLAKE_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)

@@ -158,7 +158,7 @@ def test_a_kind_that_is_misspelt_is_told_with_the_rest(tmp_path: Path) -> None:
     """The file is held against the kind it may have meant."""
     shown = told(tmp_path, GOOD.replace("source: trades", "kind: trend\nsource: trades") + "slid: 1 day\n")
     assert [error.splitlines()[0] for error in shown] == [
-        "falling.yaml:2:7: [BAD_VALUE] there is no kind 'trend'",
+        "falling.yaml:2:7: [BAD_VALUE] unknown kind 'trend'; supported kinds: automaton, matches, trends",
         "falling.yaml:11:1: [UNKNOWN_KEY] unknown key 'slid'",
     ]
     assert "did you mean 'trends'?" in shown[0]

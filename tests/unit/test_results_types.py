@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from cep_core.trends.compile.plan import COUNT_TYPE, TIME_TYPE
+from cep_core.events.schema import COUNT_TYPE, TIME_TYPE
 from pipelines.results_types import other_types
 
 TYPES = {

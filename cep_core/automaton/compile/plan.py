@@ -8,11 +8,10 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from cep_core.events.schema import EventSchema
+from cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
 from cep_core.events.windows import Windows
 from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
-from cep_core.trends.compile.plan import TIME_TYPE, arrow_type, key_type
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of an automaton that stays the same changes."""

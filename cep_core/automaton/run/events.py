@@ -16,8 +16,9 @@ from cep_core.automaton.compile.encode import Assembly
 from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.errors import BadEventsError
 from cep_core.events.codes import group_codes, ordered_codes
+from cep_core.events.normalise import normalise
 from cep_core.events.schema import check_events
-from cep_core.expressions.columnar import evaluate, normalise, true_rows
+from cep_core.expressions.columnar import evaluate, true_rows
 from cep_core.expressions.operands import Words
 
 Array = Any

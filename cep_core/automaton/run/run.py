@@ -13,8 +13,8 @@ from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.automaton.run.events import Stream, Values
 from cep_core.automaton.run.memory import OverflowedAt, drive
 from cep_core.errors import BadEventsError
-from cep_core.expressions.columnar import normalise
-from cep_core.trends.compile.plan import TIME_TYPE
+from cep_core.events.normalise import normalise
+from cep_core.events.schema import TIME_TYPE
 
 Array = Any
 

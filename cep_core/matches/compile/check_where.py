@@ -10,7 +10,7 @@ from cep_core.language import syntax as s
 from cep_core.matches.compile.check_pattern import PatternChecker
 from cep_core.matches.compile.model import MatchesPattern
 from cep_core.matches.compile.plan import Condition, When, aggregated, iterates
-from cep_core.trends.compile.check import constant_true
+from cep_core.patterns.resolver import constant_true
 from cep_core.yaml.source import Path_
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from cep_core.expressions import opcodes as m
 from cep_core.expressions.bytecode import Instructions
 from cep_core.expressions.columnar import FLIPPED
-from cep_core.kernels import vm as m
-from cep_core.kernels.register_programs import MOST_FIELDS
+from cep_core.expressions.opcodes import MOST_FIELDS
 from cep_core.language import syntax as s
 from cep_core.matches.compile.plan import MatchesPlan, aggregated, iterates
 from cep_core.matches.compile.registers import (

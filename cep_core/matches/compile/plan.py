@@ -9,14 +9,13 @@ from typing import ClassVar, Literal, TypeAlias
 import pyarrow as pa
 
 from cep_core.errors import TypeMismatchError
-from cep_core.events.schema import EventSchema
+from cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
 from cep_core.events.windows import AGES, Windows
 from cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
 from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
 from cep_core.matches.compile.model import Output
 from cep_core.patterns.model import Selection
-from cep_core.trends.compile.plan import TIME_TYPE, arrow_type, key_type
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""
@@ -206,8 +205,6 @@ class MatchesPlan:
         families = dict(self.schema.columns)
         ids = key_type(families[self.schema.event_id])
         if self.output == "compressed":
-            from cep_core.matches.run.compressed import schema_of_graphs
-
             return schema_of_graphs(ids)
         fields = [pa.field("match_id", pa.string()), pa.field("start", TIME_TYPE), pa.field("end", TIME_TYPE)]
         fields += [pa.field(part.variable, pa.list_(ids)) for part in self.parts]
@@ -240,3 +237,12 @@ def is_fence(plan: MatchesPlan, negation: Negation) -> bool:
     reads = (read.variable for one in negation.conditions for read in s.attributes(one))
     scoped = any(negation.variable in scope and scope & bound for _, scope in plan.scoped)
     return not scoped and all(variable == negation.variable for variable in reads)
+
+
+def schema_of_graphs(ids: pa.DataType) -> pa.Schema:
+    """`start`: of the earliest match; `matches`: how many there are, exact up to 38 digits, NULL beyond, and
+    `matches_log10`; `graph`: its nodes in the order of their events."""
+    node = pa.struct([("variable", pa.string()), ("event", ids), ("before", pa.list_(pa.int32()))])
+    counts = [("matches", COUNT_TYPE), ("matches_log10", pa.float64())]
+    times = [("start", TIME_TYPE), ("end", TIME_TYPE)]
+    return pa.schema([("end_event", ids), *times, *counts, ("graph", pa.list_(node))])

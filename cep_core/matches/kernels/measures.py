@@ -6,7 +6,8 @@ from typing import Any
 
 from numba import njit
 
-from cep_core.kernels.vm import ADD, fits
+from cep_core.expressions.opcodes import ADD
+from cep_core.kernels.vm import fits
 
 Array = Any
 

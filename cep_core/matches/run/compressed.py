@@ -14,28 +14,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.matches.compile.plan import MatchesPlan, schema_of_graphs
 from cep_core.matches.run import matcher
 from cep_core.matches.run.buffer import Buffer
 from cep_core.matches.run.events import Stream
 from cep_core.matches.run.matcher import Automaton
 from cep_core.matches.run.negation_inline import Fences
-from cep_core.trends.compile.plan import COUNT_TYPE, TIME_TYPE
 
 TOO_MANY = 10**38
 """Counts from here on do not fit DECIMAL(38, 0)."""
 
 Graph = list[tuple[int, int, list[int]]]
 """Nodes (event, part) in total order, each with the numbers of those before it."""
-
-
-def schema_of_graphs(ids: pa.DataType) -> pa.Schema:
-    """`start`: of the earliest match; `matches`: how many there are, exact up to 38 digits, NULL beyond, and
-    `matches_log10`; `graph`: its nodes in the order of their events."""
-    node = pa.struct([("variable", pa.string()), ("event", ids), ("before", pa.list_(pa.int32()))])
-    counts = [("matches", COUNT_TYPE), ("matches_log10", pa.float64())]
-    times = [("start", TIME_TYPE), ("end", TIME_TYPE)]
-    return pa.schema([("end_event", ids), *times, *counts, ("graph", pa.list_(node))])
 
 
 def graphs(plan: MatchesPlan, stream: Stream, windows: range | None) -> pa.Table:

@@ -10,14 +10,15 @@ import pyarrow as pa
 from cep_core.errors import BadEventsError
 from cep_core.events.arrays import arrow, numbers, valid
 from cep_core.events.codes import ordered_codes
-from cep_core.expressions.columnar import evaluate, reals
+from cep_core.events.normalise import reals
+from cep_core.events.schema import arrow_type
+from cep_core.expressions.columnar import evaluate
 from cep_core.language import syntax as s
 from cep_core.matches.compile.plan import MatchesPlan
 from cep_core.matches.compile.registers import places
 from cep_core.matches.kernels import measures as k
 from cep_core.matches.run.buffer import Chunk
 from cep_core.matches.run.events import Stream
-from cep_core.trends.compile.plan import arrow_type
 
 Array = Any
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.errors import TooManyMatchesError
-from cep_core.expressions.columnar import normalise
+from cep_core.events.normalise import normalise
 from cep_core.language.unparse import moment
 from cep_core.matches.compile.plan import MatchesPlan
 from cep_core.matches.run import matcher

@@ -20,8 +20,8 @@ from cep_core.events.schema import EventSchema
 from cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
 from cep_core.language import parse
 from cep_core.language import syntax as s
-from cep_core.patterns.model import TrendsPattern
-from cep_core.patterns.resolver import Checking
+from cep_core.patterns.resolver import Checking, constant_true
+from cep_core.trends.compile.model import TrendsPattern
 from cep_core.yaml.source import Path_
 
 
@@ -267,12 +267,6 @@ class _Checker(Checking):
             if name not in self.families:
                 hint = did_you_mean(name, self.families)
                 self.report(UnknownAttributeError(f"the source has no attribute '{name}'", hint=hint), ("group_by", i))
-
-
-def constant_true(node: s.Expr) -> bool:
-    from cep_core.expressions.columnar import constant
-
-    return constant(node) is True
 
 
 def check(pattern: TrendsPattern, schema: EventSchema) -> CheckedQuery:

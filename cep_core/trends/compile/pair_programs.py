@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from cep_core.errors import NotSupportedError
 from cep_core.expressions.types import ExpressionError, infer
 from cep_core.language import syntax as s
-from cep_core.trends.kernels import pair_predicates as k
+from cep_core.trends.compile import pair_opcodes as k
 
 _BINARY = {
     "+": k.ADD, "-": k.SUBTRACT, "*": k.MULTIPLY, "/": k.DIVIDE, "%": k.REMAINDER, "and": k.AND, "or": k.OR,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings as python_warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,16 +10,16 @@ from typing import ClassVar
 import pyarrow as pa
 
 from cep_core.errors import BadConditionError, BadPatternError, NotSupportedError, PatternErrors, PatternWarning
-from cep_core.events.schema import EventSchema
+from cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
 from cep_core.events.windows import Windows
-from cep_core.expressions.columnar import FLOAT64_DIGITS
 from cep_core.expressions.types import ExpressionError
 from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
-from cep_core.patterns.model import Selection, TrendsPattern
+from cep_core.patterns.model import Selection
 from cep_core.trends.compile.check import CheckedMeasure, CheckedQuery, check
 from cep_core.trends.compile.dfa import Automaton, implied, intersect
 from cep_core.trends.compile.glushkov import build
+from cep_core.trends.compile.model import TrendsPattern
 from cep_core.trends.compile.pair_programs import compile_program
 from cep_core.trends.compile.predecessors import PairPredicate, pair_predicate
 
@@ -30,10 +29,6 @@ LANGUAGE_VERSION = 1
 ENGINE_VERSION = 3
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
 record it (docs/adr/0012-versions-of-results.md)."""
-
-COUNT_TYPE = pa.decimal128(38, 0)
-TIME_TYPE = pa.timestamp("us", tz="UTC")
-_DECIMAL = re.compile(r"\s*(?:decimal|numeric)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\s*")
 
 
 @dataclass(frozen=True)
@@ -180,29 +175,6 @@ class Plan:
             if (pair.earlier, pair.later) == (earlier, later):
                 return pair
         return PairPredicate(earlier, later)
-
-
-def key_type(type_name: str) -> pa.DataType:
-    """The Arrow type in which results carry a column that tells rows or events apart: `arrow_type`, but decimals that
-    float64 does not tell apart stay what they are."""
-    digits = _DECIMAL.fullmatch(type_name.lower())
-    if digits is not None and int(digits[1]) > FLOAT64_DIGITS:
-        return pa.decimal128(int(digits[1]), int(digits[2] or 0))
-    return arrow_type(type_name)
-
-
-def arrow_type(type_name: str) -> pa.DataType:
-    """The Arrow type of a column of a Spark or ODCS type name, as results carry it."""
-    from cep_core.events.schema import family
-
-    return {
-        "int": pa.int64(),
-        "double": pa.float64(),
-        "string": pa.string(),
-        "boolean": pa.bool_(),
-        "timestamp": TIME_TYPE,
-        "date": pa.date32(),
-    }.get(family(type_name), pa.string())
 
 
 def compile_plan(pattern: TrendsPattern, schema: EventSchema) -> Plan:

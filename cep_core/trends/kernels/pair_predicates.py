@@ -13,15 +13,34 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.trends.compile.pair_opcodes import (
+    ABS,
+    ADD,
+    AND,
+    CHECK,
+    COALESCE,
+    DAY_OF_WEEK,
+    DIVIDE,
+    EARLIER,
+    EQ,
+    GREATEST,
+    GT,
+    HOUR,
+    IS_NULL,
+    LATER,
+    LE,
+    LEAST,
+    LT,
+    MULTIPLY,
+    NE,
+    NEGATE,
+    NOT,
+    OR,
+    REMAINDER,
+    SUBTRACT,
+)
+
 Array = Any
-
-(
-    EARLIER, LATER, ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, NEGATE, ABS, EQ, NE, LT, LE, GT, GE,
-    AND, OR, NOT, IS_NULL, LEAST, GREATEST, COALESCE, HOUR, DAY_OF_WEEK, CHECK,
-) = range(25)  # fmt: skip
-
-STACK = 64
-"""Depth of the stack: programs that need more are refused when compiled."""
 
 EXACT = 2.0**53
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from cep_core.errors import BadEventsError
 from cep_core.events.arrays import arrow, numbers, valid
-from cep_core.expressions.columnar import reals
+from cep_core.events.normalise import reals
 from cep_core.trends.compile.check import CheckedMeasure
 from cep_core.trends.kernels.rounding import BITS, part, span
 from cep_core.trends.run.sorted_rows import Slice

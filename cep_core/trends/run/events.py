@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import group_codes, ordered_codes
+from cep_core.events.normalise import normalise
 from cep_core.events.schema import check_events
-from cep_core.expressions.columnar import evaluate, normalise, true_where
+from cep_core.expressions.columnar import evaluate, true_where
 from cep_core.language import syntax as s
 from cep_core.trends.compile.plan import Plan
+from cep_core.trends.kernels.row_order import counts_up
 
 Array = Any
 
@@ -47,7 +48,7 @@ class Events:
 
     def value(self, node: s.Expr, rows: Array) -> Array:
         """An expression over attributes of one event, for `rows` (ascending indices where they are all rows)."""
-        if len(rows) == self.length and _counts_up(rows):
+        if len(rows) == self.length and counts_up(rows):
             return evaluate(node, lambda attribute: self.column(attribute.name), self.length)
         index = arrow(rows)
         return evaluate(node, lambda attribute: self.column(attribute.name).take(index), len(rows))
@@ -55,7 +56,7 @@ class Events:
     def taken(self, name: str, rows: Array) -> Array:
         """The normalised array of a column, for `rows`."""
         column = self.column(name)
-        return column if len(rows) == self.length and _counts_up(rows) else column.take(arrow(rows))
+        return column if len(rows) == self.length and counts_up(rows) else column.take(arrow(rows))
 
     def restricted(self, name: str, variables: frozenset[str], value: int) -> Events:
         """The same events, `variables` binding only those whose `name` has the code `value`."""
@@ -118,11 +119,3 @@ class Events:
         linked = (partition[here] == partition[there]) & (self.time[here] < self.time[there])
         after[here[linked]] = there[linked]
         return after
-
-
-@njit(cache=True, nogil=True)
-def _counts_up(rows: Array) -> bool:
-    up = True
-    for i in range(rows.shape[0]):
-        up = up and rows[i] == i
-    return up

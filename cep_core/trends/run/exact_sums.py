@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cep_core.trends.kernels.rounding import nearest
+from cep_core.trends.kernels.wide_sums import add_wide
 from cep_core.trends.run.aggregates import Carried, Contributions
 from cep_core.trends.run.exact_arithmetic import Number, count_log10
 from cep_core.trends.run.kernel_pass import Pass
@@ -79,7 +79,7 @@ class RunSums:
         sums = self.kernel.run(tasks.subset(chosen), self.contributions.weights.without_extremes(), "U").sums
         number = np.cumsum(asked) - 1
         added = np.zeros((int(asked.sum()), *sums.shape[1:]), np.uint64)
-        _add_wide(sums, number[cell[chosen]], added)
+        add_wide(sums, number[cell[chosen]], added)
         cells.wide = dict(zip(np.flatnonzero(asked).tolist(), added.tolist(), strict=True))
 
     def _beyond(self, cells: Cells, tasks: Tasks, cell: Array, known: Array, whole: bool) -> None:
@@ -137,17 +137,6 @@ def _distinct(group: Array, window: Array) -> tuple[Array, Array]:
     span = int(window.max()) - low + 1
     keys, cell = np.unique(group.astype(np.int64) * span + (window - low), return_inverse=True)
     return np.stack([keys // span, keys % span + low], axis=1), cell.reshape(-1)
-
-
-@njit(cache=True, nogil=True)
-def _add_wide(sums: Array, owner: Array, out: Array) -> None:
-    """out[owner[t]] += sums[t], (.., K, 2) modulo 2^128."""
-    for t in range(sums.shape[0]):
-        c = owner[t]
-        for k in range(sums.shape[1]):
-            low = out[c, k, 0] + sums[t, k, 0]
-            out[c, k, 1] += sums[t, k, 1] + (np.uint64(1) if low < sums[t, k, 0] else np.uint64(0))
-            out[c, k, 0] = low
 
 
 class Cells:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cep_core.errors import WindowTooLargeError
 from cep_core.trends.compile.dfa import Automaton
 from cep_core.trends.kernels import general as kernel
 from cep_core.trends.kernels.divide_and_conquer import BLOCK
+from cep_core.trends.kernels.row_order import longest_tie
 from cep_core.trends.run.fast_path import LEVELS, Direct, applies
 from cep_core.trends.run.kernel_tables import layout, store_table
 from cep_core.trends.run.ranks import Guarded, make_divides, make_layers
@@ -42,7 +42,7 @@ class Pass:
         if selects:
             self.following = make_links(slice_, self.layout, self.predicates)
         self.bounds, _, self.after = guards
-        self.widest = int(_longest_tie(slice_.time, slice_.partition))
+        self.widest = int(longest_tie(slice_.time, slice_.partition))
         self.store_of, self.store_t, self.nodes = store_table(self.layout, self.layers.nodes)
         self.direct: Direct | None = None
         if not selects and applies(automaton, self.layout):
@@ -145,13 +145,3 @@ class Pass:
                 f"a window of {longest:,} events needs {needed / 2**30:.1f} GiB, more than {MAX_BYTES / 2**30:.0f}",
                 hint="make `within` shorter, add an equivalence, or filter events in `where`",
             )
-
-
-@njit(cache=True, nogil=True)
-def _longest_tie(time: Array, partition: Array) -> int:
-    """The most events of one partition that share a time."""
-    best = run = 0
-    for i in range(time.shape[0]):
-        run = run + 1 if i and time[i] == time[i - 1] and partition[i] == partition[i - 1] else 1
-        best = max(best, run)
-    return best

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cep_core.events.arrays import arrow
 from cep_core.events.codes import dense_ranks, ordered_codes
+from cep_core.trends.kernels.ranks import count_below, rank_in_segments
 from cep_core.trends.run.kernel_tables import Layer
 from cep_core.trends.run.sorted_rows import Slice
 
@@ -210,7 +210,7 @@ def _rank_by_segment(coded: _Coded, rank: Array, limit: Array) -> tuple[Array, A
     keys = _chosen(coded.segment_v, coded.valid_v).astype(np.int64) * values
     keys += _chosen(value_v, coded.valid_v) if coded.inequalities else value_v
     order = np.argsort(keys)
-    _rank(keys, order, values, places_v, rank, base, size)
+    rank_in_segments(keys, order, values, places_v, rank, base, size)
     if coded.symmetric and coded.inequalities:
         inclusive = coded.inequalities[0].op in ("<=", ">=")
         limit[places_v] = rank[places_v] + 1 if inclusive else rank[places_v]
@@ -219,42 +219,5 @@ def _rank_by_segment(coded: _Coded, rank: Array, limit: Array) -> tuple[Array, A
     places_w = _places(coded.w, len(coded.segment_w), coded.valid_w)
     segment = _chosen(coded.segment_w, coded.valid_w).astype(np.int64)
     below = _chosen(value_w, coded.valid_w) if coded.inequalities else np.broadcast_to(value_w, len(segment))
-    _limit(keys, order, values, segment, below, np.argsort(segment * (values + 1) + below), places_w, limit)
+    count_below(keys, order, values, segment, below, np.argsort(segment * (values + 1) + below), places_w, limit)
     return base, size
-
-
-@njit(cache=True, nogil=True)
-def _rank(keys: Array, order: Array, values: int, at: Array, rank: Array, base: Array, size: Array) -> None:
-    """Rank of each key (segment * values + value) among its segment's distinct ones; segments' first node and size."""
-    nodes = 0
-    for i in range(order.shape[0]):
-        key = keys[order[i]]
-        segment = key // values
-        if i == 0 or key != keys[order[i - 1]]:
-            if size[segment] == 0:
-                base[segment] = nodes
-            size[segment] += 1
-            nodes += 1
-        rank[at[order[i]]] = size[segment] - 1
-
-
-@njit(cache=True, nogil=True)
-def _limit(
-    keys: Array, order: Array, values: int, segment: Array, below: Array, wanted: Array, at: Array, limit: Array
-) -> None:
-    """How many distinct values of its segment lie below each W-event's own, `wanted` being their order: one merge."""
-    x, current, count, last = 0, -1, 0, -1
-    for i in range(wanted.shape[0]):
-        w = wanted[i]
-        if segment[w] != current:
-            current = segment[w]
-            count = 0
-            while x < order.shape[0] and keys[order[x]] < current * values:
-                x += 1
-            last = -1
-        while x < order.shape[0] and keys[order[x]] < current * values + below[w]:
-            if keys[order[x]] != last:
-                count += 1
-                last = keys[order[x]]
-            x += 1
-        limit[at[w]] = count

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.events.arrays import arrow, decimals
-from cep_core.trends.compile.plan import COUNT_TYPE, Plan
+from cep_core.events.schema import COUNT_TYPE
+from cep_core.trends.compile.plan import Plan
 from cep_core.trends.kernels.rounding import log10
 from cep_core.trends.run.aggregates import carried
 from cep_core.trends.run.exact_arithmetic import Number, count_log10, mean, total

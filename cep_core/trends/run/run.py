@@ -114,7 +114,7 @@ class _Answer:
 
 def _within(plan: Plan, table: pa.Table, windows: range) -> pa.Table:
     """Only events that lie in one of `windows`."""
-    from cep_core.expressions.columnar import normalise
+    from cep_core.events.normalise import normalise
 
     start, end = plan.windows.span(windows)
     if plan.schema.event_time not in table.column_names:

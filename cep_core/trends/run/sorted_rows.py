@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from cep_core.errors import BadEventsError
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import ordered_codes
-from cep_core.expressions.columnar import distinct_reals
+from cep_core.events.normalise import distinct_reals
 from cep_core.language import syntax as s
+from cep_core.trends.compile.pair_opcodes import EARLIER, LATER, STACK
 from cep_core.trends.compile.pair_programs import Program, compile_program
-from cep_core.trends.kernels.pair_predicates import EARLIER, LATER, STACK
+from cep_core.trends.kernels.row_order import by_partition, falls, in_order, mark_partition_ends
 from cep_core.trends.run.events import Events
 
 Array = Any
@@ -67,8 +67,8 @@ def make_slice(events: Events, variables: tuple[str, ...], partition: Array) -> 
     if not bound.all():
         rows = np.flatnonzero(bound)
         part, time, ok = part[rows], time[rows], ok[rows]
-    if not _in_order(part, time):
-        order = _by_partition(part, _by_time(time))
+    if not in_order(part, time):
+        order = by_partition(part, _by_time(time))
         rows, part, time, ok = rows[order], part[order], time[order], ok[order]
     return Slice(events, rows, np.ascontiguousarray(part), np.ascontiguousarray(time), ok)
 
@@ -146,54 +146,13 @@ def _leaves(slice_: Slice, program: Program, v: Array, w: Array) -> list[Array]:
 def partition_ends(partition: Array) -> Array:
     """For each position the end (exclusive) of its partition."""
     ends = np.empty(len(partition), np.int64)
-    _ends(partition, ends)
+    mark_partition_ends(partition, ends)
     return ends
-
-
-@njit(cache=True, nogil=True)
-def _ends(partition: Array, ends: Array) -> None:
-    end = partition.shape[0]
-    for i in range(partition.shape[0] - 1, -1, -1):
-        if i + 1 < partition.shape[0] and partition[i] != partition[i + 1]:
-            end = i + 1
-        ends[i] = end
-
-
-@njit(cache=True, nogil=True)
-def _in_order(partition: Array, time: Array) -> bool:
-    for i in range(1, partition.shape[0]):
-        if partition[i] < partition[i - 1] or (partition[i] == partition[i - 1] and time[i] < time[i - 1]):
-            return False
-    return True
 
 
 def _by_time(time: Array) -> Array:
     """The order of `time`; a stable sort merges rows that come in a few rising runs, as blocks of a stream do."""
-    falls = _falls(time)
-    if not falls:
+    descents = falls(time)
+    if not descents:
         return np.arange(len(time))
-    return np.argsort(time, kind="stable" if falls * RUN < len(time) else None)
-
-
-@njit(cache=True, nogil=True)
-def _falls(time: Array) -> int:
-    falls = 0
-    for i in range(1, time.shape[0]):
-        falls += time[i] < time[i - 1]
-    return falls
-
-
-@njit(cache=True, nogil=True)
-def _by_partition(partition: Array, order: Array) -> Array:
-    """`order` with the rows of each partition together, partitions ascending: counted, not compared."""
-    place = np.zeros(partition.max() + 2, np.int64)
-    for i in range(partition.shape[0]):
-        place[partition[i] + 1] += 1
-    for p in range(1, place.shape[0]):
-        place[p] += place[p - 1]
-    result = np.empty(order.shape[0], np.int64)
-    for i in range(order.shape[0]):
-        p = partition[order[i]]
-        result[place[p]] = order[i]
-        place[p] += 1
-    return result
+    return np.argsort(time, kind="stable" if descents * RUN < len(time) else None)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cep_core.events.windows import Windows
 from cep_core.trends.kernels.general import NEVER
 from cep_core.trends.kernels.scaled import RADIX
+from cep_core.trends.kernels.window_tasks import window_rows
 from cep_core.trends.run.sorted_rows import Slice, partition_ends
 
 Array = Any
@@ -37,55 +37,11 @@ def window_tasks(slice_: Slice, windows: Windows, wanted: range | None) -> Tasks
     low, high = (wanted.start, wanted.stop - 1) if wanted is not None else (NEVER, ALWAYS)
     ends = partition_ends(slice_.partition)
     arguments = (slice_.time, ends, windows.within, windows.slide, windows.origin, low, high)
-    count = _tasks(*arguments, np.zeros((0, 3), np.int64))
+    count = window_rows(*arguments, np.zeros((0, 3), np.int64))
     table = np.zeros((count, 3), np.int64)
-    _tasks(*arguments, table)
+    window_rows(*arguments, table)
     start = windows.origin + table[:, 2] * windows.slide
     return Tasks(table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy(), start, start + windows.within)
-
-
-@njit(cache=True, nogil=True)
-def _first(time: Array, first: int, last: int, bound: int) -> int:
-    """The first position in [first, last) whose time is not below `bound`, else `last`: by strides that double."""
-    step = 1
-    while first < last and time[min(first + step, last) - 1] < bound:
-        first = min(first + step, last)
-        step *= 2
-    last = min(first + step, last)
-    while first < last:
-        middle = (first + last) // 2
-        if time[middle] < bound:
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
-@njit(cache=True, nogil=True)
-def _tasks(time: Array, ends: Array, within: int, slide: int, origin: int, low: int, high: int, out: Array) -> int:
-    count = 0
-    first = 0
-    n = time.shape[0]
-    while first < n:
-        end = ends[first]
-        lo = hi = first
-        j = max(low, (time[first] - origin - within) // slide + 1)
-        last = min(high, (time[end - 1] - origin) // slide)
-        while j <= last:
-            start = origin + j * slide
-            lo = _first(time, lo, end, start)
-            if lo == end:
-                break
-            if time[lo] >= start + within:
-                j = (time[lo] - origin - within) // slide + 1
-                continue
-            hi = _first(time, max(hi, lo), end, start + within)
-            if out.shape[0] > 0:
-                out[count, 0], out[count, 1], out[count, 2] = lo, hi, j
-            count += 1
-            j += 1
-        first = end
-    return count
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Where the machine code of kernels is cached: a private folder, named by the source of all compiled code.
 
-numba looks only at the file of the outermost function to see whether a cached one is of today's source, but a kernel
-holds the functions of other files inlined: the folder's name changes with any of them. (All of `cep_core` is compiled
-for that folder, as its `__init__` imports this module first.) And numba's index is a pickle:
-who can write it runs code as whoever reads it, so a folder counts only if nobody else can have written there.
+numba compares only the file of the outermost function with the cached one, but a kernel holds the functions and
+constants of other files inlined: the folder's name changes with any of them. Every package `kernels` imports this
+module first. numba's index is a pickle: whoever can write it runs code as whoever reads it, so a folder counts only if
+nobody else can have written there.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 def source_digest() -> str:
     """Twelve hexadecimal digits that differ where numba, or a file with compiled code, does."""
     digest = hashlib.sha256(numba.__version__.encode())
-    for file in sorted(Path(__file__).parents[1].rglob("*.py")):
-        source = file.read_bytes()
-        if b"numba" in source:
-            digest.update(source)
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
+        if file.parent.name == "kernels" or file.name.endswith("opcodes.py"):
+            digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 
 

@@ -1,0 +1,106 @@
+"""The kinds of patterns: one entry a kind. All that the engine does with a pattern goes through its entry.
+
+Whatever runs a plan is imported when it first runs: checking and explaining a pattern loads no compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pydantic import BaseModel
+
+from cep_core.automaton import diagram as automaton_diagram
+from cep_core.automaton import explain as automaton_explain
+from cep_core.automaton.compile import plan as automaton_plan
+from cep_core.automaton.compile.check import compile_automaton
+from cep_core.automaton.compile.model import ArcModel, AutomatonPattern, FieldModel
+from cep_core.drawing import Drawing
+from cep_core.events.schema import EventSchema
+from cep_core.matches import diagram as matches_diagram
+from cep_core.matches import explain as matches_explain
+from cep_core.matches.compile import plan as matches_plan
+from cep_core.matches.compile.check import compile_matches
+from cep_core.matches.compile.model import MatchesPattern
+from cep_core.patterns.model import Pattern
+from cep_core.plan import AnyPlan
+from cep_core.trends import diagram as trends_diagram
+from cep_core.trends import explain as trends_explain
+from cep_core.trends.compile import plan as trends_plan
+from cep_core.trends.compile.model import TrendsPattern
+
+Run = Callable[[Any, pa.Table, range | None, int | None], pa.Table]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the engine does with patterns of one kind.
+
+    `model`: of its files; `instead`: values for keys that are missing or wrong, so that the rest of a file with
+    mistakes can be checked too; `nested`: the models of what stands under a key of the file.
+    `compile`: the model and a schema to a plan; raises PatternErrors with all mistakes.
+    `run`: the plan, the events, the windows wanted (None: all) and the watermark (None: not said) to a table of
+    results. `explain`: a plan as text for a terminal; `draw`: a plan under a title as a picture.
+    `version`: raised when the results of a plan that stays the same change (docs/adr/0012-versions-of-results.md).
+    """
+
+    model: type[Pattern]
+    compile: Callable[[Any, EventSchema], AnyPlan]
+    run: Run
+    explain: Callable[[Any], str]
+    draw: Callable[[Any, str], Drawing]
+    version: int
+    instead: Mapping[str, Any] = field(default_factory=dict)
+    nested: Mapping[str, type[BaseModel]] = field(default_factory=dict)
+
+
+def _run_trends(plan: Any, events: pa.Table, windows: range | None, watermark: int | None) -> pa.Table:
+    from cep_core.trends.run.run import run_plan
+
+    return run_plan(plan, events, windows)
+
+
+def _run_matches(plan: Any, events: pa.Table, windows: range | None, watermark: int | None) -> pa.Table:
+    from cep_core.matches.run.run import run_matches
+
+    return run_matches(plan, events, windows)
+
+
+def _run_automaton(plan: Any, events: pa.Table, windows: range | None, watermark: int | None) -> pa.Table:
+    from cep_core.automaton.run.run import run_automaton
+
+    return run_automaton(plan, events, windows, watermark)
+
+
+KINDS: Mapping[str, Kind] = {
+    "trends": Kind(
+        model=TrendsPattern,
+        compile=trends_plan.compile_plan,
+        run=_run_trends,
+        explain=trends_explain.explain,
+        draw=trends_diagram.draw,
+        version=trends_plan.ENGINE_VERSION,
+        instead={"return": {"trends": "COUNT(*)"}, "within": "1 day"},
+    ),
+    "matches": Kind(
+        model=MatchesPattern,
+        compile=compile_matches,
+        run=_run_matches,
+        explain=matches_explain.explain_matches,
+        draw=matches_diagram.draw,
+        version=matches_plan.ENGINE_VERSION,
+        instead={"within": "1 day"},
+    ),
+    "automaton": Kind(
+        model=AutomatonPattern,
+        compile=compile_automaton,
+        run=_run_automaton,
+        explain=automaton_explain.explain_automaton,
+        draw=automaton_diagram.draw,
+        version=automaton_plan.ENGINE_VERSION,
+        instead={"within": "1 day"},
+        nested={"arcs": ArcModel, "register": FieldModel},
+    ),
+}

@@ -1,0 +1,46 @@
+"""Ranks of values in their segments, and how many lie below a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+Array = Any
+
+
+@njit(cache=True, nogil=True)
+def rank_in_segments(keys: Array, order: Array, values: int, at: Array, rank: Array, base: Array, size: Array) -> None:
+    """Rank of each key (segment * values + value) among its segment's distinct ones; segments' first node and size."""
+    nodes = 0
+    for i in range(order.shape[0]):
+        key = keys[order[i]]
+        segment = key // values
+        if i == 0 or key != keys[order[i - 1]]:
+            if size[segment] == 0:
+                base[segment] = nodes
+            size[segment] += 1
+            nodes += 1
+        rank[at[order[i]]] = size[segment] - 1
+
+
+@njit(cache=True, nogil=True)
+def count_below(
+    keys: Array, order: Array, values: int, segment: Array, below: Array, wanted: Array, at: Array, limit: Array
+) -> None:
+    """How many distinct values of its segment lie below each W-event's own, `wanted` being their order: one merge."""
+    x, current, count, last = 0, -1, 0, -1
+    for i in range(wanted.shape[0]):
+        w = wanted[i]
+        if segment[w] != current:
+            current = segment[w]
+            count = 0
+            while x < order.shape[0] and keys[order[x]] < current * values:
+                x += 1
+            last = -1
+        while x < order.shape[0] and keys[order[x]] < current * values + below[w]:
+            if keys[order[x]] != last:
+                count += 1
+                last = keys[order[x]]
+            x += 1
+        limit[at[w]] = count

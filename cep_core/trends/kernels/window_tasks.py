@@ -1,0 +1,53 @@
+"""Which rows of each partition lie in which windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+Array = Any
+
+
+@njit(cache=True, nogil=True)
+def _first(time: Array, first: int, last: int, bound: int) -> int:
+    """The first position in [first, last) whose time is not below `bound`, else `last`: by strides that double."""
+    step = 1
+    while first < last and time[min(first + step, last) - 1] < bound:
+        first = min(first + step, last)
+        step *= 2
+    last = min(first + step, last)
+    while first < last:
+        middle = (first + last) // 2
+        if time[middle] < bound:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@njit(cache=True, nogil=True)
+def window_rows(time: Array, ends: Array, within: int, slide: int, origin: int, low: int, high: int, out: Array) -> int:
+    count = 0
+    first = 0
+    n = time.shape[0]
+    while first < n:
+        end = ends[first]
+        lo = hi = first
+        j = max(low, (time[first] - origin - within) // slide + 1)
+        last = min(high, (time[end - 1] - origin) // slide)
+        while j <= last:
+            start = origin + j * slide
+            lo = _first(time, lo, end, start)
+            if lo == end:
+                break
+            if time[lo] >= start + within:
+                j = (time[lo] - origin - within) // slide + 1
+                continue
+            hi = _first(time, max(hi, lo), end, start + within)
+            if out.shape[0] > 0:
+                out[count, 0], out[count, 1], out[count, 2] = lo, hi, j
+            count += 1
+            j += 1
+        first = end
+    return count
