@@ -10,7 +10,7 @@ PATHS := trendlake cep_core pipelines jobs dags tests bench scripts
 RUN = JAVA_HOME="$$(cat "$(TRENDLAKE_STATE)/java_home")" PYSPARK_PYTHON="$(CURDIR)/.venv/bin/python" \
       PATH="$(CURDIR)/.venv/bin:$$PATH"
 
-# What the pipeline's session sets for its workers (pipelines/session.py).
+# What the pipeline's session sets for its workers (pipelines/spark/session.py).
 LIKE_A_WORKER = MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456
 
 .PHONY: help setup demo test test-fast test-unit fuzz chaos bench bench-flink airflow lint types fmt lock jars-lock clean destroy distclean

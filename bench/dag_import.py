@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 from bench.measured import Measured, show
 from jobs.airflow_home import AirflowHome
-from pipelines.profile import load_profile
-from pipelines.project import Project, find_project
+from pipelines.project.paths import Project, find_project
+from pipelines.project.profile import load_profile
 
 FILES = 500
 BAR = 15.0

@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 from ruamel.yaml import YAML
 
 from bench.trades import DAY
-from pipelines.project import find_project
+from pipelines.project.paths import find_project
 
 CONTRACT = "quotes"
 

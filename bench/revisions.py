@@ -21,13 +21,13 @@ from pyspark.sql import functions as sf
 
 from bench.measured import Measured, show
 from bench.trades import DAY, FALLING, bench_project, run_of, session, timed, trades
-from pipelines.ingest import create_source
-from pipelines.project import Project
-from pipelines.runs import Record
+from pipelines.delta.tables import latest_version
+from pipelines.ingest.deliver import create_source
+from pipelines.project.paths import Project
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
-from pipelines.warehouse import latest_version
 
 EVENTS = 10_000_000
 COMPANIES = 1_000
@@ -40,9 +40,9 @@ FRESH = """\
 import sys, time
 from pathlib import Path
 from dataclasses import replace
-from pipelines.profile import load_profile
-from pipelines.project import find_project
-from pipelines.session import start_session
+from pipelines.project.profile import load_profile
+from pipelines.project.paths import find_project
+from pipelines.spark.session import start_session
 
 project = replace(find_project(), state=Path(sys.argv[1]))
 spark = start_session(project, load_profile(project, "local"))

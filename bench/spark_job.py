@@ -23,13 +23,13 @@ from bench.measured import Measured, show
 from bench.quotes import CONTRACT, double_top, write_quotes
 from bench.trades import bench_project, run_of, session, timed, write_trades
 from cep_core import run_plan
-from pipelines.project import Project, find_project
+from pipelines.delta.tables import read_at
+from pipelines.project.paths import Project, find_project
+from pipelines.runs.run import Run
 from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute, read_events
 from pipelines.steps.publish import publish
-from pipelines.steps.run import Run
-from pipelines.warehouse import read_at
 
 EVENTS = 10_000_000
 COMPANIES = 1_000

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bench.measured import Measured, show
 from bench.trades import FALLING, bench_project, run_of, session, timed, write_trades
-from pipelines.cut import likely
-from pipelines.shards import distribute
+from pipelines.execute.distribute import distribute
+from pipelines.execute.shard_plan import likely
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute, read_events
 

@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import compile_plan, load_pattern
-from pipelines.contract import Contract, load_contract
-from pipelines.profile import Limits, Profile
-from pipelines.project import Project, find_project
-from pipelines.session import start_session
-from pipelines.steps.run import Run
-from pipelines.warehouse import Warehouse
+from pipelines.contracts.contract import Contract, load_contract
+from pipelines.delta.tables import Warehouse
+from pipelines.project.paths import Project, find_project
+from pipelines.project.profile import Limits, Profile
+from pipelines.runs.run import Run
+from pipelines.spark.session import start_session
 
 DAY = 86_400_000_000
 FALLING: dict[str, Any] = {

@@ -13,7 +13,7 @@ from typing import Any
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from pipelines.secrets import redacted
+from pipelines.redaction import redacted
 
 CONNECTION = "trendlake_alerts"
 """A web hook that takes `{"text": LINE}` by POST, as Slack's, Mattermost's and others' do."""

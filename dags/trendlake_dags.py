@@ -27,12 +27,11 @@ from trendlake_retries import RetryCrashes
 from cep_core import AnyPlan, Pattern, PatternErrors
 from cep_core.errors import BadValueError
 from jobs.new_version import asset_of
-from pipelines.contract_values import TABLE_NAME
-from pipelines.pattern_page import pattern_page
-from pipelines.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
-from pipelines.project import PUBLISHED, Project, find_project
-from pipelines.upstream import source_contract
-from pipelines.validate import compiled_quietly
+from pipelines.authoring.pattern_page import pattern_page
+from pipelines.authoring.validate import compiled_quietly
+from pipelines.contracts.pattern_source import source_contract
+from pipelines.project.paths import PUBLISHED, TABLE_NAME, Project, find_project
+from pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
 
 SUBMIT = Path(str(files("jobs"))) / "submit.py"
 SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipelines.errors import ProjectError
-from pipelines.project import Project
+from pipelines.project.paths import Project
 
 
 def address(project: Project) -> str | None:

@@ -22,10 +22,10 @@ import psutil  # type: ignore[import-untyped]
 
 from jobs.airflow_login import USER, new_password, passwords_file
 from jobs.spark_settings import PROPERTIES, write_spark_settings
-from pipelines.lineage.settings import Lineage
-from pipelines.profile import SPARK_POOL, SPARK_PROPERTIES, Profile, load_profile
-from pipelines.project import Project, find_project
-from pipelines.shipped import shipped
+from pipelines.project.lineage_settings import Lineage
+from pipelines.project.paths import Project, find_project
+from pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, Profile, load_profile
+from pipelines.project.shipped import shipped
 
 ROOT = Path(__file__).resolve().parents[1]
 DAGS = shipped("dags")

@@ -11,7 +11,7 @@ import os
 import secrets
 from pathlib import Path
 
-from pipelines.project import Project
+from pipelines.project.paths import Project
 
 USER = "trendlake"
 

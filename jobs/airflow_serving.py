@@ -11,9 +11,9 @@ import typer
 from jobs.airflow_claim import address, claimed
 from jobs.airflow_home import AirflowHome, AirflowHomeError, Processes, free_port, stop_on_signals, tail
 from jobs.airflow_login import USER, password_of
-from pipelines.profile import load_profile
-from pipelines.project import find_project
-from pipelines.session import choose_java
+from pipelines.project.paths import find_project
+from pipelines.project.profile import load_profile
+from pipelines.spark.session import choose_java
 
 LOOK_SECONDS = 1.0
 """How often it is looked whether Airflow's processes live."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cep_core.errors import TrendlakeError
 
 if TYPE_CHECKING:
-    from pipelines.runs import Record
+    from pipelines.runs.stage import Record
 
 
 def json_text(document: Any, indent: int | None) -> str:
@@ -23,7 +23,7 @@ def json_text(document: Any, indent: int | None) -> str:
 
 def of_error(error: TrendlakeError) -> dict[str, Any]:
     """Code, message, place and hint; of several mistakes of a file each, under `errors`."""
-    from pipelines.secrets import redacted
+    from pipelines.redaction import redacted
 
     place = error.place and {"file": error.place.file, "line": error.place.line, "column": error.place.column}
     hint = error.hint and redacted(error.hint)

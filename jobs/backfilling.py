@@ -14,14 +14,14 @@ from cep_core.language.parse import parse_duration
 from jobs.as_json import of_record
 from jobs.running import Place, changed
 from jobs.times import micros_of
+from pipelines.error_text import plural
 from pipelines.errors import BadNumberError
-from pipelines.telling import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.backfill import Chunk, Size
-    from pipelines.steps.run import Run
+    from pipelines.runs.run import Run
+    from pipelines.steps.backfill import Chunk, Size
 
 SHOWN = 20
 """Stretches of time that are printed; the others are counted."""
@@ -41,8 +41,8 @@ def run_backfill(
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """All chunks of the interval, a document for each as it is done, then one of them all; `dry_run`: one of what they
     would read."""
-    from pipelines.backfill import chunks, size
-    from pipelines.steps.run import prepare
+    from pipelines.runs.run import prepare
+    from pipelines.steps.backfill import chunks, size
 
     start, end = micros_of(since, "--from"), micros_of(until, "--to")
     whole = prepare(spark, place.project, place.profile, pattern, "backfill", start, end)
@@ -63,10 +63,10 @@ def run_stale(
     them, and unless `dry_run` those of their chunks. A pattern with a mistake does not stop the others; the first such
     mistake is raised in the end."""
     from cep_core.events.windows import moment
-    from pipelines.backfill import stale_chunks
-    from pipelines.revision.ledger import read_ledger
-    from pipelines.revision.task import older_versions
-    from pipelines.steps.run import prepare
+    from pipelines.results.ledger import read_ledger
+    from pipelines.revision.scope import older_versions
+    from pipelines.runs.run import prepare
+    from pipelines.steps.backfill import stale_chunks
 
     first: TrendlakeError | None = None
     for pattern in patterns:
@@ -103,8 +103,8 @@ def _computed(
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """A document for each chunk as it is done, then one of them all."""
     from cep_core.events.windows import moment
-    from pipelines.backfill import backfill
-    from pipelines.steps.run import prepare
+    from pipelines.runs.run import prepare
+    from pipelines.steps.backfill import backfill
 
     def prepared(chunk: Chunk) -> Run:
         return prepare(spark, place.project, place.profile, pattern, chunk.run_id, chunk.start_us, chunk.end_us)
@@ -142,7 +142,7 @@ def _days(chunk: Chunk) -> str:
 
 
 def _done(record: object) -> str:
-    from pipelines.runs import Record
+    from pipelines.runs.stage import Record
 
     if not isinstance(record, Record):
         return "done before"

@@ -78,7 +78,7 @@ def validate(
     Example: trendlake validate conf/patterns/my_pattern.yaml
     """
     from jobs.showing import print_validation
-    from pipelines.project import find_project
+    from pipelines.project.paths import find_project
 
     return print_validation(find_project(project_dir), files or [])
 
@@ -97,7 +97,7 @@ def run_pattern_tests(
     Example: trendlake test delay_snowball
     """
     from jobs.testing import print_tests
-    from pipelines.project import find_project
+    from pipelines.project.paths import find_project
 
     return print_tests(find_project(project_dir), patterns or [])
 
@@ -146,7 +146,7 @@ def explain(
     Example: trendlake explain delay_snowball --svg delay_snowball.svg
     """
     from jobs.showing import print_plan
-    from pipelines.project import find_project
+    from pipelines.project.paths import find_project
 
     return print_plan(find_project(project_dir), pattern, svg)
 

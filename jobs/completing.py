@@ -16,7 +16,7 @@ def sources(incomplete: str) -> list[str]:
 
 def _stems(folder: str) -> list[str]:
     from cep_core.errors import TrendlakeError
-    from pipelines.project import find_project
+    from pipelines.project.paths import find_project
 
     try:
         return sorted(path.stem for path in (find_project().root / folder).glob("*.yaml"))

@@ -18,9 +18,9 @@ def delete(
     source: str, ids: Path | None, where: str | None, profile: str | None, folder: Path | None, *,
     dry_run: bool, yes: bool,
 ) -> dict[str, Any]:  # fmt: skip
-    """Delete rows in one commit, once the user has agreed. Raises as `pipelines.deletion`."""
-    from pipelines.contract import load_contract
-    from pipelines.deletion import delete_rows, find_rows, keys_in, rows_where
+    """Delete rows in one commit, once the user has agreed. Raises as `pipelines.ingest.delete`."""
+    from pipelines.contracts.contract import load_contract
+    from pipelines.ingest.delete import delete_rows, find_rows, keys_in, rows_where
 
     place = find_place(folder, profile)
     contract = load_contract(place.project.contract_path(source))

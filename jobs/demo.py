@@ -23,7 +23,7 @@ from jobs.airflow_home import AirflowHome, AirflowHomeError, Processes, free_por
 from jobs.airflow_login import USER, password_of
 from jobs.running import Place, session
 from jobs.showing import print_results
-from pipelines.secrets import redacted
+from pipelines.redaction import redacted
 
 PATTERNS = ("delay_snowball", "recovery_without_cancellation")
 RANGE = {

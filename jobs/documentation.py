@@ -10,7 +10,7 @@ from rich.table import Table
 
 from cep_core.errors import TrendlakeError, did_you_mean
 from jobs.showing import console
-from pipelines.shipped import shipped
+from pipelines.project.shipped import shipped
 
 DOCS = shipped("docs")
 

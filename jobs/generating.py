@@ -13,10 +13,10 @@ from jobs.as_json import of_record
 from jobs.new_version import tell_of
 from jobs.running import find_place, session
 from jobs.times import manual_run_id, micros_of
+from pipelines.error_text import plural
 from pipelines.errors import BadNumberError, ProjectError
 from pipelines.generate import START_US, STREAMS
 from pipelines.generate.load import Asked, deliveries, write_file
-from pipelines.telling import plural
 
 SECONDS = 600.0
 """Length of a stream of which nothing is said."""
@@ -62,8 +62,8 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
     name = stream.stream.name
     place = find_place(project_dir, profile)
 
-    from pipelines.contract import load_contract
-    from pipelines.ingest import feeds, ingest
+    from pipelines.contracts.contract import load_contract
+    from pipelines.ingest.deliver import feeds, ingest
 
     contract = load_contract(place.project.contract_path(name))
     table = stream.table()

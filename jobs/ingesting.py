@@ -12,11 +12,11 @@ from jobs.as_json import of_record
 from jobs.new_version import tell_of
 from jobs.running import find_place, session
 from jobs.times import manual_run_id
+from pipelines.error_text import plural
 from pipelines.errors import ProjectError
-from pipelines.telling import plural
 
 if TYPE_CHECKING:
-    from pipelines.ingest import Taken
+    from pipelines.ingest.deliver import Taken
 
 SOURCES = ("flights",)
 """Sources that bring their own data."""
@@ -33,9 +33,9 @@ def ingest_files(
     """
     place = find_place(project_dir, profile)
 
-    from pipelines.contract import load_contract
-    from pipelines.ingest import ingest
-    from pipelines.sources.files import feed_of, read_file
+    from pipelines.contracts.contract import load_contract
+    from pipelines.ingest.deliver import ingest
+    from pipelines.ingest.readers.files import feed_of, read_file
 
     contract = load_contract(place.project.contract_path(source))
     tables = [(path, read_file(path, contract, others=False)) for path in files]
@@ -89,8 +89,8 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
         raise ProjectError(f"there is no source '{source}' to ingest", hint=did_you_mean(source, SOURCES))
     place = find_place(project_dir, profile)
 
-    from pipelines.contract import load_contract
-    from pipelines.sources import flights
+    from pipelines.contracts.contract import load_contract
+    from pipelines.ingest import flights
 
     contract = load_contract(place.project.contract_path(source))
     table = flights.read_flights(flights.data_file())
@@ -103,7 +103,7 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
         told.append(taken)
         typer.echo(f"  delivery {number:>2}/{len(deliveries)}  {in_words(taken)}")
 
-    from pipelines.ingest import ingest
+    from pipelines.ingest.deliver import ingest
 
     with session(place, f"trendlake ingest {source}") as spark:
         record = ingest(

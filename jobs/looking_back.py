@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _plan(place: Place, pattern: str) -> tuple[str, AnyPlan]:
-    from pipelines.validate import compiled
+    from pipelines.authoring.validate import compiled
 
     loaded, plan = compiled(place.project, place.project.pattern_path(pattern))
     return loaded.name, plan
@@ -39,7 +39,7 @@ def print_diff(
     spark: SparkSession, path: str, plan: AnyPlan, asked: tuple[str, str], limit: int, *, as_json: bool = False
 ) -> dict[str, Any] | None:
     """Rows that differ, and which versions of the source made it so; `as_json`: as a document, printed nowhere."""
-    from pipelines.revision.past import between, reasons, version_of
+    from pipelines.results.history import between, reasons, version_of
 
     first, last = (version_of(spark, path, text) for text in asked)
     counts, rows = between(spark, path, plan, first, last)
@@ -79,8 +79,8 @@ def print_history(
     spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, str], time_us: int, *, as_json: bool = False
 ) -> dict[str, Any] | None:
     """A line for each value, with the commit that gave it; `as_json`: as a document, printed nowhere."""
-    from pipelines.revision.past import values
-    from pipelines.warehouse import exists
+    from pipelines.delta.tables import exists
+    from pipelines.results.history import values
 
     if not exists(spark, path):
         raise ProjectError(f"there are no results yet in {path}")

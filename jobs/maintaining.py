@@ -8,12 +8,12 @@ from typing import Any
 import typer
 
 from jobs.running import find_place, session
-from pipelines.telling import plural
+from pipelines.error_text import plural
 
 
 def maintain_all(profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Every table of the project's warehouse, with a line for each."""
-    from pipelines.maintain import STAGED_DAYS, clear_staging, maintain, tables
+    from pipelines.delta.maintain import STAGED_DAYS, clear_staging, maintain, tables
 
     place = find_place(folder, profile)
     sources = [path.stem for path in sorted(place.project.contracts.glob("*.yaml"))]

@@ -9,7 +9,7 @@ import typer
 from jobs.airflow_api import AirflowApi, AirflowApiError
 from jobs.airflow_claim import address
 from jobs.airflow_login import password_of
-from pipelines.project import PUBLISHED, Project, upstream
+from pipelines.project.paths import PUBLISHED, Project, upstream
 
 IN_A_TASK = "AIRFLOW_CTX_DAG_ID"
 """Set by Airflow in its tasks, whose outlets tell of the version."""

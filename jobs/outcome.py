@@ -64,8 +64,8 @@ def guarded(word: Word) -> Word:
     def run(*args: Any, as_json: bool = False, **named: Any) -> None:
         from cep_core.errors import TrendlakeError
         from jobs.as_json import json_text, of_error
-        from pipelines.secrets import redacted
-        from pipelines.telling import in_words
+        from pipelines.error_text import in_words
+        from pipelines.redaction import redacted
 
         out, indent = sys.stdout, None if inspect.isgeneratorfunction(word) else 2
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from cep_core.errors import TrendlakeError
-from pipelines.pattern_tests import Verdict, run_tests
-from pipelines.project import find_project
+from pipelines.authoring.pattern_tests import Verdict, run_tests
+from pipelines.project.paths import find_project
 
 
 def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.Collector | None:

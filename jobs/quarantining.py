@@ -14,10 +14,10 @@ from jobs.new_version import tell_of
 from jobs.running import Place, find_place, session
 from jobs.showing import console, frame
 from jobs.times import manual_run_id
-from pipelines.contract import Contract, load_contract
+from pipelines.contracts.contract import Contract, load_contract
+from pipelines.error_text import plural
 from pipelines.errors import ProjectError, SourceFileError
-from pipelines.quarantine import ID, RUNS, SINCE
-from pipelines.telling import plural
+from pipelines.quality.quarantine import ID, RUNS, SINCE
 
 ABOUT = ("rule", "reason", RUNS, SINCE)
 """What is told of an open row beside its columns."""
@@ -30,8 +30,8 @@ def show(
     """The open rows of a source: reasons with counts, then rows."""
     from pyspark.sql import functions as sf
 
-    from pipelines.repair import newest, open_rows
-    from pipelines.runs import judged_version
+    from pipelines.ingest.replay import newest, open_rows
+    from pipelines.runs.record import judged_version
 
     place, contract = _source(source, profile, folder)
     if out is not None:
@@ -92,7 +92,7 @@ def _text(value: Any) -> str:
 
 def replay(source: str, file: Path, profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Put the repaired rows of a file back, and say what is to be done then."""
-    from pipelines import repair
+    from pipelines.ingest import replay as repair
 
     place, contract = _source(source, profile, folder)
     table = repair.read_repaired(file, contract)
@@ -134,7 +134,7 @@ def _write(rows: pa.Table, out: Path) -> None:
     """The open rows with `ID`; of what is told about them only the reason, in front, for who mends them."""
     import pyarrow.parquet
 
-    from pipelines.sources.repair_cells import write_repair_file
+    from pipelines.ingest.readers.repair_cells import write_repair_file
 
     names = [ID, "reason", *[name for name in rows.column_names if name not in (ID, *ABOUT)]]
     try:

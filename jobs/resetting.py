@@ -14,7 +14,7 @@ from jobs.running import find_place, session
 def reset_pattern(pattern: str, profile: str | None, folder: Path | None, *, yes: bool) -> dict[str, Any]:
     """Says how many rows and versions there are, asks unless `yes`, and removes the results table of the pattern."""
     from cep_core import load_pattern
-    from pipelines import reset
+    from pipelines.results import reset
 
     place = find_place(folder, profile)
     name = load_pattern(place.project.pattern_path(pattern)).name

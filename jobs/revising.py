@@ -21,7 +21,7 @@ def revise_pattern(
     pattern: str, run_id: str | None, profile: str | None, folder: Path | None, *, if_published: bool
 ) -> dict[str, Any]:  # fmt: skip
     """`revise_here` in a session of its own."""
-    from pipelines.validate import check_pattern
+    from pipelines.authoring.validate import check_pattern
 
     place = find_place(folder, profile)
     name = check_pattern(place.project, place.project.pattern_path(pattern)).name
@@ -37,9 +37,9 @@ def revise_here(
 ) -> dict[str, Any]:  # fmt: skip
     """Bring a pattern's published windows to its source's newest version, say what that changed, and have the site show
     it. With `if_published`, none published is no mistake."""
-    from pipelines.revision.ledger import read_ledger
+    from pipelines.results.ledger import read_ledger
+    from pipelines.runs.run import prepare
     from pipelines.steps.revise import revise
-    from pipelines.steps.run import prepare
 
     began = time.monotonic()
     run = prepare(spark, place.project, place.profile, pattern, run_id, 0, 1)

@@ -14,17 +14,17 @@ import typer
 from cep_core.errors import TrendlakeError
 from jobs.outcome import Verdict, tell
 from jobs.times import micros_of
-from pipelines.profile import Profile, load_profile
-from pipelines.project import Project, find_project
-from pipelines.telling import plural
+from pipelines.error_text import plural
+from pipelines.project.paths import Project, find_project
+from pipelines.project.profile import Profile, load_profile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipelines.runs import Record
+    from pipelines.delta.tables import Warehouse
+    from pipelines.runs.run import Run
+    from pipelines.runs.stage import Record
     from pipelines.site.build import Site
-    from pipelines.steps.run import Run
-    from pipelines.warehouse import Warehouse
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Place:
 
     @property
     def warehouse(self) -> Warehouse:
-        from pipelines.warehouse import Warehouse
+        from pipelines.delta.tables import Warehouse
 
         return Warehouse.of(self.profile, self.project)
 
@@ -49,7 +49,7 @@ def find_place(project_dir: Path | None, profile: str | None) -> Place:
 @contextmanager
 def session(place: Place, app: str) -> Iterator[SparkSession]:
     """A Spark session that ends with the command."""
-    from pipelines.session import start_session
+    from pipelines.spark.session import start_session
 
     spark = start_session(place.project, place.profile, app)
     try:
@@ -59,7 +59,7 @@ def session(place: Place, app: str) -> Iterator[SparkSession]:
 
 
 def prepared(place: Place, spark: SparkSession, pattern: str, since: str, until: str, run_id: str) -> Run:
-    from pipelines.steps.run import prepare
+    from pipelines.runs.run import prepare
 
     start, end = micros_of(since, "--from"), micros_of(until, "--to")
     return prepare(spark, place.project, place.profile, pattern, run_id, start, end)
@@ -67,7 +67,7 @@ def prepared(place: Place, spark: SparkSession, pattern: str, since: str, until:
 
 def check_early(place: Place, pattern: str, since: str, until: str) -> str:
     """Mistakes that need no Spark, before it is started; the pattern's name."""
-    from pipelines.validate import check_pattern
+    from pipelines.authoring.validate import check_pattern
 
     if micros_of(since, "--from") >= micros_of(until, "--to"):
         from pipelines.errors import BadTimeError

@@ -28,8 +28,8 @@ def _pattern() -> dict[str, Any]:
 
 def _contract() -> dict[str, Any]:
     from cep_core.json_schema import DIALECT
-    from pipelines.contract_properties import PROPERTIES
-    from pipelines.odcs import Document
+    from pipelines.contracts.odcs import Document
+    from pipelines.contracts.properties import PROPERTIES
 
     schema = Document.model_json_schema(by_alias=True)
     custom = schema["$defs"]["CustomProperty"]
@@ -45,7 +45,7 @@ def _tests() -> dict[str, Any]:
     from pydantic import TypeAdapter
 
     from cep_core.json_schema import DIALECT
-    from pipelines.pattern_tests import PatternTest
+    from pipelines.authoring.pattern_tests import PatternTest
 
     return {"$schema": DIALECT, "title": "Tests of a pattern"} | TypeAdapter(tuple[PatternTest, ...]).json_schema()
 

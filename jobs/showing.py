@@ -18,9 +18,9 @@ from cep_core.errors import TrendlakeError
 from jobs.as_json import of_error
 from jobs.outcome import Verdict
 from jobs.running import Place
+from pipelines.error_text import plural
 from pipelines.errors import ProjectError
-from pipelines.project import Project
-from pipelines.telling import plural
+from pipelines.project.paths import Project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +38,7 @@ if not console.is_terminal:
 
 def print_validation(project: Project, files: list[Path]) -> Verdict:
     """One line for each good file, every mistake of the others."""
-    from pipelines.validate import check_files
+    from pipelines.authoring.validate import check_files
 
     told = []
     for path, error, warnings in check_files(project, files):
@@ -70,13 +70,12 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
     Raises ProjectError where that cannot be written.
     """
     from cep_core import draw, explain
-    from pipelines.cut import group_key
-    from pipelines.validate import compiled
+    from pipelines.authoring.validate import compiled
 
     pattern, plan = compiled(project, project.pattern_path(name))
     told = explain(plan)
     console.print(told, soft_wrap=True)
-    console.print(f"on Spark  cut by {', '.join(group_key(plan)) or 'nothing'} and by time, from {pattern.source}")
+    console.print(f"on Spark  cut by {', '.join(plan.unit_key) or 'nothing'} and by time, from {pattern.source}")
     if picture is not None:
         drawn = draw(plan, pattern.name)
         try:
@@ -86,7 +85,7 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
         console.print(f"picture   {picture}", soft_wrap=True)
     return {
         "pattern": pattern.name, "kind": plan.kind, "source": pattern.source, "plan_hash": plan.hash,
-        "columns": plan.columns, "cut_by": group_key(plan), "key": plan.key,
+        "columns": plan.columns, "cut_by": plan.unit_key, "key": plan.key,
         "result_columns": {field.name: str(field.type) for field in plan.result_schema},
         "warnings": plan.warnings, "explained": told.splitlines(), "picture": picture,
     }  # fmt: skip
@@ -99,10 +98,10 @@ def print_results(
     `as_json`: as a document, printed nowhere."""
     from pyspark.sql.functions import lit
 
-    from pipelines.quarantine import column
-    from pipelines.revision.past import version_of
-    from pipelines.upstream import source_contract
-    from pipelines.warehouse import read_at, read_if_there
+    from pipelines.contracts.pattern_source import source_contract
+    from pipelines.delta.tables import read_at, read_if_there
+    from pipelines.results.history import version_of
+    from pipelines.spark.columns import column
 
     loaded = load_pattern(place.project.pattern_path(pattern))
     contract = source_contract(place.project, str(loaded.source), (loaded.name,))
@@ -185,7 +184,7 @@ def print_runs(
     place: Place, spark: SparkSession, pattern: str | None, limit: int, *, as_json: bool = False
 ) -> dict[str, Any] | None:  # fmt: skip
     """The newest records of `trendlake_runs`; `as_json`: as a document, printed nowhere."""
-    from pipelines.runs import listed
+    from pipelines.runs.record import listed
 
     newest = listed(spark, place.warehouse, pattern, limit)
     if as_json:

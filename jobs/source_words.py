@@ -65,7 +65,7 @@ def new_source(
     Example: trendlake new source trades --table /lake/trades --event-id id --event-time at --event-type kind
     """
     from jobs.starting import write_source, write_source_of_table
-    from pipelines.scaffold import Roles
+    from pipelines.authoring.scaffold import Roles
 
     roles = Roles(event_id, event_time, event_type, constant)
     if sample is not None and table is None:

@@ -1,6 +1,6 @@
 """Spark's settings as a file, for what spark-submit starts: Trendlake's settings, the profile's, Delta's jars.
 
-A session that Python starts has them from `pipelines.session`; under spark-submit Java runs before Python
+A session that Python starts has them from `pipelines.spark.session`; under spark-submit Java runs before Python
 does, so its memory and its class path have to be known earlier.
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pipelines.profile import Profile
-from pipelines.project import Project
-from pipelines.secrets import JAVA_PATTERN
-from pipelines.session import DRIVER, archived, jar_settings, settings_of
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile
+from pipelines.redaction import JAVA_PATTERN
+from pipelines.spark.session import DRIVER, archived, jar_settings, settings_of
 
 LOG4J = f"""\
 rootLogger.level = warn

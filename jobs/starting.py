@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pipelines.contract_values import TABLE_NAME, refuse_column_names
+from pipelines.contracts.rule_options import refuse_column_names
 from pipelines.errors import ProjectError
-from pipelines.project import find_project
-from pipelines.shipped import shipped
+from pipelines.project.paths import TABLE_NAME, find_project
+from pipelines.project.shipped import shipped
 
 if TYPE_CHECKING:
-    from pipelines.scaffold import Roles
+    from pipelines.authoring.scaffold import Roles
 
 
 def init_here(folder: Path) -> dict[str, Any]:
     """A project in `folder`. Raises ProjectError where it cannot be written."""
-    from pipelines.scaffold import init_project
+    from pipelines.authoring.scaffold import init_project
 
     try:
         written = init_project(folder, shipped("data_contracts"))
@@ -35,9 +35,9 @@ def write_source(name: str, sample: Path, roles: Roles, project_dir: Path | None
     """The contract of a new source. Raises ProjectError, SourceFileError, ContractErrors."""
     import pyarrow as pa
 
-    from pipelines.contract import load_contract
-    from pipelines.scaffold import check_roles, new_source
-    from pipelines.sources.inference import columns_of
+    from pipelines.authoring.scaffold import check_roles, new_source
+    from pipelines.contracts.contract import load_contract
+    from pipelines.ingest.readers.inference import columns_of
 
     project = find_project(project_dir)
     _named(name)
@@ -60,7 +60,7 @@ def write_source(name: str, sample: Path, roles: Roles, project_dir: Path | None
 def _check_columns(sample: Path, roles: Roles) -> str | None:
     """A note on repeated ids. Raises ProjectError if ingestion would refuse a value of the time column, or if most
     values of the id column are repeated."""
-    from pipelines.sources.inference import count_values, first_that_is_no_time
+    from pipelines.ingest.readers.inference import count_values, first_that_is_no_time
 
     value = first_that_is_no_time(sample, roles.event_time)
     if value is not None:
@@ -83,10 +83,10 @@ def write_source_of_table(
     name: str, place: str, roles: Roles, profile: str | None, project_dir: Path | None
 ) -> dict[str, Any]:  # fmt: skip
     """The contract of a source whose table other programs write, and where it lies in the profile. Raises as
-    `pipelines.adopting.adopt`, and ProfileError."""
+    `pipelines.authoring.existing_table.adopt`, and ProfileError."""
     from jobs.running import find_place, session
-    from pipelines.adopting import adopt
-    from pipelines.scaffold import note_source
+    from pipelines.authoring.existing_table import adopt
+    from pipelines.authoring.scaffold import note_source
 
     where = find_place(project_dir, profile)
     _named(name)
@@ -104,8 +104,8 @@ def write_source_of_table(
 
 def write_pattern(name: str, source: str, project_dir: Path | None) -> dict[str, Any]:
     """A pattern to begin with. Raises ProjectError, ContractErrors."""
-    from pipelines.scaffold import new_pattern
-    from pipelines.upstream import source_contract
+    from pipelines.authoring.scaffold import new_pattern
+    from pipelines.contracts.pattern_source import source_contract
 
     project = find_project(project_dir)
     _named(name)

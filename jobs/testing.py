@@ -6,8 +6,8 @@ from pathlib import Path
 
 from jobs.outcome import Verdict
 from jobs.showing import console
-from pipelines.pattern_tests import files_of_tests, run_tests
-from pipelines.project import Project
+from pipelines.authoring.pattern_tests import files_of_tests, run_tests
+from pipelines.project.paths import Project
 
 
 def print_tests(project: Project, patterns: list[str]) -> Verdict:

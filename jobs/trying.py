@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from jobs.running import Place, find_place, session
 from jobs.showing import console, rank_of, table_of
 from jobs.times import micros_of
-from pipelines.telling import plural
+from pipelines.error_text import plural
 
 if TYPE_CHECKING:
     from cep_core import AnyPlan, Pattern
-    from pipelines.contract import Contract
-    from pipelines.sample import Sample
+    from pipelines.authoring.trial import Sample
+    from pipelines.contracts.contract import Contract
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Asked:
 def try_pattern(asked: Asked, profile: str | None, folder: Path | None) -> dict[str, Any] | None:
     """Raises what a run raises for mistakes of pattern, contract and source; SampleTooLargeError."""
     from cep_core import PatternWarning
-    from pipelines.upstream import source_contract
-    from pipelines.validate import compiled
+    from pipelines.authoring.validate import compiled
+    from pipelines.contracts.pattern_source import source_contract
 
     place, interval = find_place(folder, profile), asked.interval
     with warnings.catch_warnings():
@@ -72,17 +72,17 @@ def try_pattern(asked: Asked, profile: str | None, folder: Path | None) -> dict[
 def _of_file(
     file: Path, most: int, pattern: Pattern, plan: AnyPlan, contract: Contract, interval: tuple[int, int] | None
 ) -> Sample:
-    from pipelines.sample import sample
-    from pipelines.sampled_file import FileOfEvents
+    from pipelines.authoring.trial import sample
+    from pipelines.authoring.trial_file import FileOfEvents
 
     late = contract.lateness_us or 0 if pattern.consistency == "strong" else 0
     return sample(plan, FileOfEvents(file, contract, plan, late), most, interval)
 
 
 def _of_table(asked: Asked, place: Place, interval: tuple[int, int] | None) -> tuple[Sample, str]:
-    from pipelines.sample import sample
-    from pipelines.sampled_table import QUICK, TableOfEvents
-    from pipelines.steps.run import prepare
+    from pipelines.authoring.trial import sample
+    from pipelines.authoring.trial_table import QUICK, TableOfEvents
+    from pipelines.runs.run import prepare
 
     quick = place.profile.model_copy(update={"spark": QUICK | place.profile.spark})
     with session(Place(place.project, quick), f"trendlake try {asked.pattern}") as spark:

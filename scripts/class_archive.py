@@ -41,10 +41,10 @@ def train(folder: Path) -> None:
     from pyspark import SparkContext
     from pyspark.sql import functions as sf
 
-    from pipelines.profile import load_profile
-    from pipelines.project import find_project
-    from pipelines.session import start_session
-    from pipelines.warehouse import FED
+    from pipelines.delta.tables import FED
+    from pipelines.project.paths import find_project
+    from pipelines.project.profile import load_profile
+    from pipelines.spark.session import start_session
 
     project = find_project(ROOT)
     spark = start_session(project, load_profile(project, None))

@@ -113,7 +113,7 @@ setup_jars() {
 
 # --- the log store for tables on a local disk, compiled ------------------------------------------------------------
 setup_log_store() {
-    JAVA_HOME=$(cat "$STATE/java_home") .venv/bin/python -m pipelines.log_store "$STATE"
+    JAVA_HOME=$(cat "$STATE/java_home") .venv/bin/python -m pipelines.spark.log_store "$STATE"
 }
 
 # --- an archive of Java's classes: Spark starts in half the time -------------------------------------------------

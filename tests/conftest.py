@@ -90,10 +90,10 @@ def listing(state: Path) -> set[tuple[str, tuple[int, int]]]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
-    """The session that `pipelines.session` starts: two cores, Delta from the jars of the set-up, no network."""
-    from pipelines.profile import Profile
-    from pipelines.project import find_project
-    from pipelines.session import start_session
+    """The session that `pipelines.spark.session` starts: two cores, Delta from the jars of the set-up, no network."""
+    from pipelines.project.paths import find_project
+    from pipelines.project.profile import Profile
+    from pipelines.spark.session import start_session
 
     project = find_project(ROOT)
     scratch = str(tmp_path_factory.mktemp("spark"))
@@ -118,6 +118,6 @@ def many_rows(spark: object) -> Iterator[None]:
 @pytest.fixture
 def project(tmp_path: Path) -> object:
     """This project's patterns and contracts, with a state folder of the test's own."""
-    from pipelines.project import find_project
+    from pipelines.project.paths import find_project
 
     return replace(find_project(ROOT), state=tmp_path / "state")

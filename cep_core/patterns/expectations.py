@@ -1,6 +1,6 @@
 """`expect`: what a person wants of a pattern's results from window to window. It is no part of what is computed.
 
-Here is what a file may say; results are judged by it in `pipelines.expecting`.
+Here is what a file may say; results are judged by it in `pipelines.history_checks`.
 """
 
 from __future__ import annotations

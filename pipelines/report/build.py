@@ -10,15 +10,15 @@ from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan, draw
 from cep_core.errors import NotSupportedError
+from pipelines.delta.tables import Warehouse, exists
 from pipelines.report import chart
 from pipelines.report.facts import ReportFacts
 from pipelines.report.places import Places, write_whole
 from pipelines.report.read_pattern import read_pattern
-from pipelines.report.read_results import read_results
 from pipelines.report.read_run import read_quarantine, read_run
+from pipelines.report.read_windows import read_results
 from pipelines.report.render import render
 from pipelines.report.view import page
-from pipelines.warehouse import Warehouse, exists
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from pipelines.error_text import plural
 from pipelines.report.amounts import Amount, superscript, text
 from pipelines.report.facts import Point, ResultFacts
 from pipelines.report.words import group_label, window_label
-from pipelines.telling import plural
 
 LOG_FROM_DECADES = 3.0
 """Counts that differ by so many orders of magnitude go on a logarithmic axis,"""

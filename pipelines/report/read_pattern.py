@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cep_core.errors import YamlSyntaxError
 from cep_core.yaml.source import parse_yaml, plain
-from pipelines.contract_values import TABLE_NAME
+from pipelines.project.paths import TABLE_NAME
 from pipelines.report.facts import PatternFacts
 
 

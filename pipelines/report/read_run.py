@@ -11,7 +11,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
-from pipelines.quarantine import ADDED, column
+from pipelines.delta.tables import Warehouse, exists
+from pipelines.quality.quarantine import ADDED
+from pipelines.quality.quarantine_counts import SET_APART
 from pipelines.report.errors import RunNotFoundError
 from pipelines.report.facts import (
     STAGES,
@@ -22,9 +24,8 @@ from pipelines.report.facts import (
     SampleFacts,
     StageFacts,
 )
-from pipelines.runs import NUMBER
-from pipelines.set_apart import SET_APART
-from pipelines.warehouse import Warehouse, exists
+from pipelines.runs.record import NUMBER
+from pipelines.spark.columns import column
 
 REASONS_SHOWN = 12
 SAMPLES_SHOWN = 8

@@ -13,13 +13,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from cep_core.drawing import STYLE
+from pipelines.error_text import plural
 from pipelines.report.chart import NARROW, WIDE, svg
 from pipelines.report.palette import DARK, LIGHT, variables
 from pipelines.report.verdict import outcome, stage_name
 from pipelines.report.view import Page
 from pipelines.report.words import duration, stamp
 from pipelines.report.yaml_lines import yaml_lines
-from pipelines.telling import plural
 
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; base-uri 'none'; form-action 'none'"

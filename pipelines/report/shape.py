@@ -10,8 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from pipelines.quarantine import column
 from pipelines.report.facts import Measure
+from pipelines.spark.columns import column
 
 _SYSTEM = ("window_start", "window_end", "plan_hash", "source_version", "run_id", "computed_at")
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
+from pipelines.error_text import plural
 from pipelines.report.amounts import percent, text
 from pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFacts
 from pipelines.report.picture import Picture, picture
@@ -21,7 +22,6 @@ from pipelines.report.tables import (
     window_rows,
 )
 from pipelines.report.words import duration, group_label, upper_first
-from pipelines.telling import plural
 
 
 @dataclass(frozen=True)

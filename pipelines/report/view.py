@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipelines.error_text import plural
 from pipelines.report.amounts import Amount, percent
 from pipelines.report.facts import PatternFacts, ReportFacts
 from pipelines.report.story import Story, noun, tell
 from pipelines.report.tables import Number, number
 from pipelines.report.verdict import Verdict, verdict
 from pipelines.report.words import duration, interval_label, upper_first
-from pipelines.telling import plural
 
 LONGEST_HEADING = 72
 

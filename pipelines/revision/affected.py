@@ -7,10 +7,10 @@ out of `unit_key`. A column that the results do not show cannot be told of a pub
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
@@ -19,16 +19,14 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DoubleType
 
 from cep_core import AnyPlan
-from pipelines.columns import column
-from pipelines.revision.coverage import first_owned, slice_of
-from pipelines.watermark import BEGINNING
+from pipelines.results.coverage import slice_of
+from pipelines.results.windows import MOST, Stretch, fewer, floor_div, row_window, shown_unit, united, within
+from pipelines.runs.code_versions import versions_of_revision
+from pipelines.runs.watermark import BEGINNING
+from pipelines.spark.columns import column
 
 WINDOW = "__trendlake_window"
 UNIT = "__trendlake_unit"
-MOST = 64
-"""Stretches of time a condition names; more are joined to fewer, over what lies between."""
-
-Stretch = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -91,11 +89,6 @@ class Affected:
         return [unit_value(self.plan, name).eqNullSafe(sf.col(f"{UNIT}{i}")) for i, name in names]
 
 
-def shown_unit(plan: AnyPlan) -> tuple[str, ...]:
-    """The columns of `unit_key` that result rows show: those of their key. A measure may have a unit column's name."""
-    return tuple(name for name in plan.unit_key if name in plan.key)
-
-
 def unit_value(plan: AnyPlan, name: str) -> Column:
     """A column of a unit, of the source or of the results, as the kernels read it (`cep_core.events.normalise`): in the
     type that results have, so that values which are one there are one unit; of doubles a NaN is a NULL. That -0.0 is
@@ -103,23 +96,6 @@ def unit_value(plan: AnyPlan, name: str) -> Column:
     kind = from_arrow_type(plan.result_schema.field(name).type)
     value = column(name).cast(kind)
     return sf.nanvl(value, sf.lit(None)) if isinstance(kind, DoubleType) else value
-
-
-def row_window(plan: AnyPlan) -> Column:
-    """The window of a result row, from the column of time that says which windows own it."""
-    time = sf.unix_micros(column(plan.owned(range(1))[0]))
-    return floor_div(time - sf.lit(first_owned(plan)), plan.windows.slide)
-
-
-def floor_div(value: Column, divisor: int) -> Column:
-    """Integer division that rounds down."""
-    by = sf.lit(divisor)
-    return sf.call_function("div", value - sf.pmod(value, by), by)
-
-
-def within(window: Column, stretches: Sequence[Stretch]) -> Column:
-    """Whether a window lies in one of the stretches."""
-    return reduce(lambda a, b: a | b, [window.between(*stretch) for stretch in stretches], sf.lit(False))
 
 
 def touched_by(plan: AnyPlan, good: DataFrame, published: Sequence[Stretch], whole: Sequence[Stretch]) -> Affected:
@@ -141,21 +117,17 @@ def touched_by(plan: AnyPlan, good: DataFrame, published: Sequence[Stretch], who
     return Affected(plan, tuple(whole), tuple(united([(j, j + 1) for j in found], last=True)), pairs)
 
 
-def united(ranges: Iterable[Stretch], *, last: bool = False) -> list[Stretch]:
-    """Half-open ranges in order, those that touch made one; with `last`, told by their first and last."""
-    found: list[Stretch] = []
-    for start, end in sorted(ranges):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
-        else:
-            found.append((start, end))
-    return [(start, end - 1) for start, end in found] if last else found
-
-
-def fewer(ranges: Sequence[Stretch], most: int) -> list[Stretch]:
-    """At most `most` ranges that hold the given ones (in order, disjoint): the smallest gaps are filled."""
-    if len(ranges) <= most:
-        return list(ranges)
-    gaps = sorted(range(1, len(ranges)), key=lambda i: ranges[i][0] - ranges[i - 1][1], reverse=True)
-    cuts = [0, *sorted(gaps[: most - 1]), len(ranges)]
-    return [(ranges[a][0], ranges[b - 1][1]) for a, b in itertools.pairwise(cuts)]
+def note_of_revision(plan: AnyPlan, found: Affected, *, local: bool) -> dict[str, Any]:
+    """What a revision notes, which computed what `found` names. Where it computed some groups of a window, or there are
+    too many stretches to name, it notes that a part was computed: too little is claimed then, never too much."""
+    whole = local or not shown_unit(plan)
+    computed = found.stretches if whole else found.whole
+    in_part: Sequence[Stretch] = () if whole else found.touched
+    if len(computed) > MOST:
+        computed, in_part = (), (*computed, *in_part)
+    parts = fewer(united([(first, last + 1) for first, last in in_part], last=True), MOST) if in_part else ()
+    return {
+        "versions": versions_of_revision(plan, local=local),
+        "computed": [list(slice_of(plan, *stretch)) for stretch in computed],
+        "computed_in_part": [list(slice_of(plan, *stretch)) for stretch in parts],
+    }

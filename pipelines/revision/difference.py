@@ -1,8 +1,8 @@
 """The difference between what is published and what should be, and its one commit.
 
 The difference is taken against one version of the results, and may be committed on that version only: whoever publishes
-raises the number of the same Delta transaction (`pipelines.commits.in_line`), so that a commit that came between makes
-this one a no-op, which is seen, and tried again.
+raises the number of the same Delta transaction (`pipelines.delta.commits.in_line`), so that a commit that came between
+makes this one a no-op, which is seen, and tried again.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from pipelines.commits import Commit, commit_token, find_commit, in_line
-from pipelines.names import quoted
+from pipelines.delta.commits import Commit, commit_token, find_commit, in_line
+from pipelines.results.provenance import PROVENANCE
 from pipelines.revision.affected import Affected
-from pipelines.steps.run import Run
+from pipelines.runs.run import Run
+from pipelines.spark.identifiers import quoted
 
 OPERATION = "__trendlake_operation"
 WAS = "__trendlake_was"
 """The time that a row has in the results, by which MERGE looks for it (a row may move); NULL where it has none yet."""
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
-PROVENANCE = ("source_version", "run_id", "computed_at")
-"""Columns that say where a row comes from: that they differ is no change of the result."""
 
 
 @dataclass(frozen=True)

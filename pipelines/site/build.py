@@ -13,8 +13,12 @@ from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan, PatternWarning
 from cep_core.errors import TrendlakeError
-from pipelines.contract import Contract
-from pipelines.project import Project
+from pipelines.authoring.validate import compiled
+from pipelines.contracts.contract import Contract
+from pipelines.contracts.pattern_source import source_contract
+from pipelines.delta.tables import Warehouse, exists
+from pipelines.error_text import in_words
+from pipelines.project.paths import Project
 from pipelines.report.build import drawn
 from pipelines.report.facts import PatternFacts, RunFacts
 from pipelines.report.places import Places, alone, write_whole
@@ -27,10 +31,6 @@ from pipelines.site.pages import index_page, pattern_page
 from pipelines.site.read_changes import read_changes
 from pipelines.site.read_overview import read_overview
 from pipelines.site.read_runs import read_runs, verdict_of
-from pipelines.telling import in_words
-from pipelines.upstream import source_contract
-from pipelines.validate import compiled
-from pipelines.warehouse import Warehouse, exists
 
 
 @dataclass(frozen=True)

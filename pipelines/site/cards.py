@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 
+from pipelines.error_text import plural
 from pipelines.report.places import Places
 from pipelines.report.verdict import State
 from pipelines.report.words import duration, interval_label, stamp
 from pipelines.site.facts import Card, FreshFacts, PatternPageFacts
-from pipelines.telling import plural
 
 
 def card_of(facts: PatternPageFacts) -> Card:

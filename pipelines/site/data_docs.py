@@ -19,17 +19,17 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
-from pipelines.contract_rules import Rule
-from pipelines.expectations import FEW, HERE, expectation_of, quiet_context, renamed
-from pipelines.project import Project
+from pipelines.contracts.results import contract_name, results_contract
+from pipelines.contracts.rule_text import expected_of
+from pipelines.contracts.rules import Rule
+from pipelines.delta.tables import Warehouse, folder_name
+from pipelines.project.paths import Project
+from pipelines.quality.great_expectations import FEW, HERE, expectation_of, quiet_context, renamed
 from pipelines.report.facts import RunFacts
 from pipelines.report.places import Places, write_whole
 from pipelines.report.render import rendered
-from pipelines.results_contract import contract_name, results_contract
-from pipelines.rule_text import expected_of
+from pipelines.results.staging import read_folder
 from pipelines.site.facts import DocsFacts
-from pipelines.staging import read_folder
-from pipelines.warehouse import Warehouse, folder_name
 
 NOT_CHECKED = "no run of the pattern has checked results yet"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from pipelines.contract import Contract
+from pipelines.contracts.contract import Contract
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import GroupKey, Measure, PatternFacts, Point, RunFacts
 from pipelines.report.verdict import Verdict

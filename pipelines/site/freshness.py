@@ -6,14 +6,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from pipelines.columns import column
-from pipelines.contract import Contract
+from pipelines.contracts.contract import Contract
+from pipelines.delta.table_versions import table_id
+from pipelines.delta.tables import Warehouse, exists, latest_version
 from pipelines.report.read_run import utc
-from pipelines.revision.coverage import slice_of
-from pipelines.revision.ledger import read_ledger
+from pipelines.results.coverage import slice_of
+from pipelines.results.ledger import read_ledger
 from pipelines.site.facts import FreshFacts, SourceFacts
-from pipelines.table_versions import table_id
-from pipelines.warehouse import Warehouse, exists, latest_version
+from pipelines.spark.columns import column
 
 
 def read_source(spark: SparkSession, warehouse: Warehouse, name: str, contract: Contract | None) -> SourceFacts:

@@ -8,6 +8,9 @@ from datetime import datetime
 
 from markupsafe import Markup
 
+from pipelines.contracts.rule_text import expected_of
+from pipelines.delta.tables import folder_name
+from pipelines.error_text import plural
 from pipelines.report.amounts import text
 from pipelines.report.chart import NARROW, WIDE, svg
 from pipelines.report.facts import CheckFacts, RunFacts
@@ -17,12 +20,9 @@ from pipelines.report.tables import Number, number
 from pipelines.report.verdict import SOURCE_STAGES, State, Verdict, outcome
 from pipelines.report.view import Figure, definition, headed
 from pipelines.report.words import duration, interval_label, stamp, upper_first
-from pipelines.rule_text import expected_of
 from pipelines.site.cards import freshness_words
-from pipelines.site.drawn import Heat, cost, heat, totals_picture
+from pipelines.site.charts import Heat, cost, heat, totals_picture
 from pipelines.site.facts import Card, ChangeFacts, OverviewFacts, PatternPageFacts
-from pipelines.telling import plural
-from pipelines.warehouse import folder_name
 
 CHECKS_SHOWN = 200
 """Of those that all runs have kept."""

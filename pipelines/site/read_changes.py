@@ -16,14 +16,14 @@ from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from pipelines.columns import column
-from pipelines.commits import recent_commits
+from pipelines.delta.commits import recent_commits
 from pipelines.report.amounts import Amount, text
 from pipelines.report.words import NO_VALUE, stamp
-from pipelines.revision.changes import lost
-from pipelines.revision.difference import PROVENANCE
-from pipelines.revision.past import ADDED, CHANGE, CHANGED, COMMIT, RETRACTED
+from pipelines.results.history import ADDED, CHANGE, CHANGED, COMMIT, RETRACTED
+from pipelines.results.provenance import PROVENANCE
+from pipelines.revision.change_feed import lost
 from pipelines.site.facts import ChangeFacts, ChangesFacts, RowChange
+from pipelines.spark.columns import column
 
 CHANGES_SHOWN = 20
 SAMPLED = 5

@@ -15,15 +15,15 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from pipelines.columns import column
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import Measure, PatternFacts, Point, Window
-from pipelines.report.read_counted import MOST_UNITS, NOUN, UNITS
+from pipelines.report.read_rows import MOST_UNITS, NOUN, UNITS
 from pipelines.report.read_run import utc
 from pipelines.report.shape import Shape
 from pipelines.report.summary import BUCKETS, MOST_POINTS
 from pipelines.site.facts import GroupFacts, OverviewFacts
 from pipelines.site.totals import order, totals
+from pipelines.spark.columns import column
 
 GROUPS_SHOWN = 24
 HEAT_COLUMNS = 60

@@ -7,13 +7,13 @@ from collections import defaultdict
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from pipelines.delta.tables import Warehouse, exists
+from pipelines.error_text import plural
 from pipelines.report.facts import RunFacts
 from pipelines.report.read_run import run_facts
 from pipelines.report.verdict import Verdict, verdict
-from pipelines.runs import SCHEMA
+from pipelines.runs.record import SCHEMA
 from pipelines.site.facts import RunsFacts
-from pipelines.telling import plural
-from pipelines.warehouse import Warehouse, exists
 
 STALE = "stale_rows"
 """The check that tells of windows of an earlier form of the pattern, which a revision leaves alone."""

@@ -12,19 +12,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core.events.windows import moment
-from pipelines.contract_rules import Rule
+from pipelines.contracts.results import contract_name, results_contract
+from pipelines.contracts.rules import Rule
+from pipelines.error_text import plural
 from pipelines.errors import ChecksFailedError
-from pipelines.expectations import FEW, judge, judge_here
-from pipelines.expecting import verdicts
-from pipelines.quarantine import column
-from pipelines.results_contract import contract_name, results_contract
-from pipelines.runs import Record, recorded
-from pipelines.session import uncompiled
-from pipelines.staging import read_staged
+from pipelines.history_checks import checks
+from pipelines.quality.great_expectations import FEW, judge, judge_here
+from pipelines.results.reuse import narrowed
+from pipelines.results.staging import read_staged
+from pipelines.runs.record import recorded
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
+from pipelines.spark.columns import column
+from pipelines.spark.session import uncompiled
 from pipelines.steps.check_source import verdict
-from pipelines.steps.run import Run
-from pipelines.stretches import narrowed
-from pipelines.telling import plural
 
 
 def check_results(run: Run) -> Record:
@@ -51,7 +52,7 @@ def check_results(run: Run) -> Record:
         record.checks.append(verdict("windows_of_the_run", outside == 0, f"{plural(outside, 'row')} outside", asked))
         record.checks += left_alone
         refuse_failed(run, record, record.checks, rules)
-        expected = verdicts.of_run(run, staged, int(computed["source_version"]))
+        expected = checks.of_run(run, staged, int(computed["source_version"]))
         record.checks += expected
         refuse_unexpected(run, record, expected)
     return record
@@ -87,7 +88,7 @@ def refuse_failed(run: Run, record: Record, found: Sequence[Mapping[str, Any]], 
 
 def refuse_unexpected(run: Run, record: Record, found: Sequence[Mapping[str, Any]]) -> None:
     """Raises ChecksFailedError when staged rows break an expectation that does not only warn."""
-    warnings = verdicts.warned_only(run)
+    warnings = checks.warned_only(run)
     failed = [item for item in found if item["success"] is False and item["check"] not in warnings]
     if failed:
         told = ", ".join(f"{item['check']} ({item['observed']})" for item in failed)

@@ -10,21 +10,23 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from pipelines import quarantine as q
-from pipelines.consistency import future_events
-from pipelines.contract import Contract
-from pipelines.contract_rules import Rule
-from pipelines.delta_here import NotHereError, table_here
+from pipelines.contracts.contract import Contract
+from pipelines.contracts.rules import Rule
+from pipelines.delta.local_reader import NotHereError, table_here
+from pipelines.delta.table_versions import table_id
+from pipelines.delta.tables import exists, latest_version, read_at, with_retries
+from pipelines.error_text import plural
 from pipelines.errors import ToleranceError
-from pipelines.expectations import flags_of, judge_flags, verdicts
-from pipelines.local_check import Judged, judge_small
-from pipelines.results_types import refuse_other_types
-from pipelines.runs import Record, recorded
-from pipelines.set_apart import Broken, broken_of
-from pipelines.steps.run import Run
-from pipelines.table_versions import table_id
-from pipelines.telling import plural
-from pipelines.warehouse import exists, latest_version, read_at, with_retries
+from pipelines.quality import quarantine as q
+from pipelines.quality.great_expectations import flags_of, judge_flags, verdicts
+from pipelines.quality.local_check import Judged, judge_small
+from pipelines.quality.quarantine_counts import Broken, broken_of
+from pipelines.quality.uniqueness import BROKEN
+from pipelines.results.types import refuse_other_types
+from pipelines.runs.consistency import future_events
+from pipelines.runs.record import recorded
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
 
 REPEATED = "repeated_rows"
 """The verdict that says whether a row of the run's windows repeats a key of another row of the table."""
@@ -80,7 +82,7 @@ def _split_and_judge(run: Run, rows: DataFrame, rest: DataFrame, record: Record)
             record.rows_out = counted[0] - counted[1]
             broken = broken_of(annotated) if counted[1] else broken
             _quarantine(run, annotated, record)
-            found = verdicts(annotated.drop(q.BROKEN), rules, name, counted[0])
+            found = verdicts(annotated.drop(BROKEN), rules, name, counted[0])
     record.checks = _checks(run, again, broken, found)
     return broken
 
@@ -137,8 +139,8 @@ def _quarantine(run: Run, annotated: DataFrame, record: Record) -> None:
 def broken_rows(contract: Contract) -> tuple[Column, Column]:
     """Of annotated rows the number of bad ones, and of those that repeat a key."""
     keyed = [rule.name for rule in contract.rules if rule.kind == "unique" and rule.quarantines]
-    again = sf.count_if(sf.exists(q.BROKEN, lambda broken: broken["rule"].isin(keyed))) if keyed else sf.lit(0)
-    return sf.count_if(sf.size(q.BROKEN) > 0), again
+    again = sf.count_if(sf.exists(BROKEN, lambda broken: broken["rule"].isin(keyed))) if keyed else sf.lit(0)
+    return sf.count_if(sf.size(BROKEN) > 0), again
 
 
 def _within_tolerance(run: Run, record: Record, broken: Broken) -> None:

@@ -10,25 +10,27 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipelines import quarantine as q
-from pipelines.commits import recent_commits
-from pipelines.consistency import limit_of
-from pipelines.cut import Cut, likely
-from pipelines.delta_here import ROWS, NotHereError, table_here
+from pipelines.delta.commits import recent_commits
+from pipelines.delta.local_reader import ROWS, NotHereError, table_here
+from pipelines.delta.parquet_scan import Files, Span, paths_by_delta, plain_files
+from pipelines.delta.tables import exists, read_at
 from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
-from pipelines.files import Files, Span, paths_by_delta, plain_files
-from pipelines.revision.ledger import notes, read_ledger
-from pipelines.runs import Record, recorded
-from pipelines.session import quiet
-from pipelines.shards import choose, distribute, folder_here
-from pipelines.staging import leave_staged, write_staged
+from pipelines.execute.distribute import choose, distribute, folder_here
+from pipelines.execute.shard_plan import Cut, likely
+from pipelines.execute.worker import Batches, kernel_of
+from pipelines.quality import quarantine as q
+from pipelines.results.ledger import notes, read_ledger
+from pipelines.results.reuse import changed, told
+from pipelines.results.staging import leave_staged, write_staged
+from pipelines.runs.consistency import limit_of
+from pipelines.runs.record import recorded
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
+from pipelines.runs.watermark import watermark
+from pipelines.spark.columns import column
+from pipelines.spark.session import quiet
+from pipelines.spark.worker_errors import told_by_workers
 from pipelines.steps.check_source import REPEATED
-from pipelines.steps.run import Run
-from pipelines.stretches import changed, told
-from pipelines.warehouse import exists, read_at
-from pipelines.watermark import watermark
-from pipelines.worker import Batches, kernel_of
-from pipelines.worker_errors import told_by_workers
 
 
 def compute(run: Run) -> Record:
@@ -166,13 +168,13 @@ def needed(run: Run, good: DataFrame) -> DataFrame:
         good = good.withColumn(run.plan.schema.event_id, _id_of_key(run.contract.key))
     types = run.plan.event_types
     if types is not None and not run.contract.assures(types):
-        good = good.where(q.column(run.plan.schema.event_type).isin(list(types)))
-    return good.select(*[q.column(name) for name in run.plan.columns])
+        good = good.where(column(run.plan.schema.event_type).isin(list(types)))
+    return good.select(*[column(name) for name in run.plan.columns])
 
 
 def _id_of_key(key: tuple[str, ...]) -> Column:
     """The values of a key as one text, another for each key: `["UA","2013-01-02 09:00:00"]`."""
-    return sf.to_json(sf.array(*[q.column(name).cast("string") for name in key]))
+    return sf.to_json(sf.array(*[column(name).cast("string") for name in key]))
 
 
 def _source(run: Run, checked: Mapping[str, Any]) -> DataFrame:

@@ -17,27 +17,28 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from pipelines.basis import Basis
-from pipelines.commits import Commit, commit_token, find_commit, in_line, recent_commits, told_late
-from pipelines.consistency import last_ready, ready
-from pipelines.delta_here import ROWS, NotHereError, here, inside, table_here
+from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, recent_commits, told_late
+from pipelines.delta.local_commit import shaped
+from pipelines.delta.local_reader import ROWS, NotHereError, here, inside, table_here
+from pipelines.delta.tables import FED, OvertakenError, create, exists, with_retries
 from pipelines.errors import StaleRunError, StepOrderError
-from pipelines.expectations import FEW
-from pipelines.local_commit import shaped
-from pipelines.quarantine import quoted
-from pipelines.results_types import refuse_other_types
-from pipelines.revision.difference import PROVENANCE
-from pipelines.revision.differing import differing
-from pipelines.revision.ledger import Ledger, notes, read_ledger
-from pipelines.revision.rewrite import Published, Rewrite, committed
-from pipelines.revision.row_versions import note_of_run
-from pipelines.runs import Record, recorded
-from pipelines.session import uncompiled
-from pipelines.staging import read_staged, staged_here
+from pipelines.quality.great_expectations import FEW
+from pipelines.results.ledger import Ledger, notes, read_ledger
+from pipelines.results.provenance import PROVENANCE
+from pipelines.results.reuse import changed, narrowed, noted
+from pipelines.results.row_versions import note_of_run
+from pipelines.results.staging import read_staged, staged_here
+from pipelines.results.types import refuse_other_types
+from pipelines.revision.local_rewrite import Published, Rewrite, committed
+from pipelines.revision.row_diff import differing
+from pipelines.runs.basis import Basis
+from pipelines.runs.consistency import last_ready, ready
+from pipelines.runs.record import recorded
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
+from pipelines.spark.identifiers import quoted
+from pipelines.spark.session import uncompiled
 from pipelines.steps.check_source import REPEATED
-from pipelines.steps.run import Run
-from pipelines.stretches import changed, narrowed, noted
-from pipelines.warehouse import FED, OvertakenError, create, exists, with_retries
 
 FILES = 200
 """Files of a results table that are opened one after the other, to see which rows they have: of more MERGE knows it by

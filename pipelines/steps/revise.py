@@ -18,17 +18,24 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from pipelines import quarantine as q
-from pipelines.commits import told_late
-from pipelines.consistency import future_events, time_of
-from pipelines.delta_here import NotHereError
+from pipelines.contracts.results import contract_name, results_contract
+from pipelines.delta.commits import told_late
+from pipelines.delta.local_reader import NotHereError
+from pipelines.delta.tables import CONFLICTS, read_at, with_retries
+from pipelines.error_text import plural
 from pipelines.errors import BusyTableError, StepOrderError, ToleranceError
-from pipelines.expecting import verdicts
-from pipelines.results_contract import contract_name, results_contract
-from pipelines.results_types import refuse_other_types
-from pipelines.revision.affected import Affected, Stretch, touched_by
-from pipelines.revision.changes import Changes, changes, lost
-from pipelines.revision.coverage import Segment, slice_of
+from pipelines.history_checks import checks as verdicts
+from pipelines.quality import quarantine as q
+from pipelines.quality.quarantine_counts import Broken, broken_of
+from pipelines.quality.uniqueness import BROKEN
+from pipelines.results.coverage import Segment, slice_of
+from pipelines.results.ledger import Ledger, read_ledger
+from pipelines.results.reuse import noted
+from pipelines.results.staging import read_staged, write_staged
+from pipelines.results.types import refuse_other_types
+from pipelines.results.windows import Stretch
+from pipelines.revision.affected import Affected, note_of_revision, touched_by
+from pipelines.revision.change_feed import Changes, changes, lost
 from pipelines.revision.difference import (
     DELETE,
     INSERT,
@@ -37,21 +44,17 @@ from pipelines.revision.difference import (
     counted,
     difference,
 )
-from pipelines.revision.here import small_revision
-from pipelines.revision.ledger import Ledger, read_ledger
-from pipelines.revision.rewrite import Rewrite
-from pipelines.revision.row_versions import note_of_revision
-from pipelines.revision.task import Task, older_versions, stale_windows, task_of
-from pipelines.runs import Record, recorded
-from pipelines.set_apart import Broken, broken_of
-from pipelines.staging import read_staged, write_staged
+from pipelines.revision.local import small_revision
+from pipelines.revision.local_rewrite import Rewrite
+from pipelines.revision.scope import Task, older_versions, stale_windows, task_of
+from pipelines.runs.consistency import future_events, time_of
+from pipelines.runs.record import recorded
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
+from pipelines.spark.columns import column
 from pipelines.steps.check_results import judged, refuse_failed, refuse_unexpected
 from pipelines.steps.check_source import broken_rows, verdict
 from pipelines.steps.compute import cut_and_stage, needed, no_rows
-from pipelines.steps.run import Run
-from pipelines.stretches import noted
-from pipelines.telling import plural
-from pipelines.warehouse import CONFLICTS, read_at, with_retries
 
 ATTEMPTS = 5
 
@@ -238,7 +241,7 @@ def _computed(
             events.unpersist()
     else:
         if not found.touched and found.stretches == task.windows:  # as a run does: a row without a time may be of any
-            inside |= q.column(run.contract.event_time).isNull()
+            inside |= column(run.contract.event_time).isNull()
         annotated = q.annotate(source.where(inside), run.contract.rules, rest=source.where(~inside))
         annotated = annotated.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -247,7 +250,7 @@ def _computed(
             if found.touched:
                 _refuse_lost(run, broken, source)
             else:
-                broken = _quarantine(run, annotated.where(sf.size(q.BROKEN) > 0), task) if bad else Broken()
+                broken = _quarantine(run, annotated.where(sf.size(BROKEN) > 0), task) if bad else Broken()
                 record.rows_in, record.rows_quarantined = rows, broken.rows
                 record.checks.append(broken.verdict())
                 _refuse_lost(run, broken, annotated)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pipelines.runs import Record
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
 from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute
 from pipelines.steps.publish import publish
-from pipelines.steps.run import Run
 
 STEPS: dict[str, Callable[[Run], Record]] = {
     "check_source": check_source,

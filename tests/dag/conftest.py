@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from jobs.airflow_home import ROOT, AirflowHome, free_port
-from pipelines.profile import load_profile
-from pipelines.project import Project, find_project
-from pipelines.session import jars_folder
+from pipelines.project.paths import Project, find_project
+from pipelines.project.profile import load_profile
+from pipelines.spark.session import jars_folder
 from tests.lineage_events import LINEAGE
 
 AirflowCommand = Callable[..., str]

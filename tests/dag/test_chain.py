@@ -16,10 +16,10 @@ from jobs.airflow_api import AirflowApi
 from jobs.airflow_home import ROOT, AirflowHome, free_port
 from jobs.airflow_login import password_of
 from jobs.times import micros_of
-from pipelines.profile import load_profile
-from pipelines.project import Project, find_project
-from pipelines.session import jars_folder
-from pipelines.steps.run import Run, prepare
+from pipelines.project.paths import Project, find_project
+from pipelines.project.profile import load_profile
+from pipelines.runs.run import Run, prepare
+from pipelines.spark.session import jars_folder
 from tests.conftest import IN_CHAOS
 from tests.dag.test_run import DONE, STEPS, wait
 from tests.pipeline.flights import Lake, all_steps, table

@@ -11,7 +11,7 @@ import pytest
 from jobs.airflow_api import AirflowApi, AirflowApiError
 from jobs.airflow_home import AirflowHome
 from jobs.airflow_login import new_password, password_of, passwords_file
-from pipelines.project import Project
+from pipelines.project.paths import Project
 
 
 def test_each_start_has_a_password_that_only_its_user_can_read(tmp_path: Path) -> None:

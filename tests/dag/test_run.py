@@ -22,7 +22,7 @@ from pyspark.sql import Row, SparkSession
 from jobs.airflow_api import AirflowApi
 from jobs.airflow_home import ROOT, AirflowHome
 from jobs.airflow_login import password_of
-from pipelines.runs import STAGES
+from pipelines.runs.stage import STAGES
 from tests.conftest import IN_CHAOS, OTHERS_IN_CHAOS
 from tests.dag.conftest import AirflowCommand
 from tests.lineage_events import events, read

@@ -23,7 +23,7 @@ import pytest
 from jobs.airflow_api import AirflowApi
 from jobs.airflow_home import free_port
 from jobs.airflow_login import password_of
-from pipelines.project import find_project
+from pipelines.project.paths import find_project
 from tests.conftest import IN_CHAOS, ROOT
 from tests.dag.test_run import DONE, wait
 from tests.end_to_end.test_tutorial import steps

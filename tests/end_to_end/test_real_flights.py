@@ -9,15 +9,15 @@ from pyspark.sql import SparkSession
 
 from cep_core.events.windows import moment
 from jobs.times import micros_of
-from pipelines.contract import load_contract
-from pipelines.ingest import ingest
-from pipelines.profile import Profile
-from pipelines.project import find_project
-from pipelines.runs import Record
-from pipelines.sources import flights
-from pipelines.steps.run import Run, prepare
+from pipelines.contracts.contract import load_contract
+from pipelines.delta.tables import Warehouse
+from pipelines.ingest import flights
+from pipelines.ingest.deliver import ingest
+from pipelines.project.paths import find_project
+from pipelines.project.profile import Profile
+from pipelines.runs.run import Run, prepare
+from pipelines.runs.stage import Record
 from pipelines.steps.sequence import STEPS
-from pipelines.warehouse import Warehouse
 from tests.conftest import ROOT
 from tests.end_to_end import enumeration
 from tests.end_to_end.enumeration import Answer, Key, Leg

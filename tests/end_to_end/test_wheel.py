@@ -107,7 +107,7 @@ def test_what_the_wheel_holds(wheel: Path) -> None:
         names = archive.namelist()
     for name in (
         "cep_core/language/grammar.lark",
-        "pipelines/LinkLogStore.java",
+        "pipelines/spark/LinkLogStore.java",
         "pipelines/shipped_files/conf/profiles/local.yaml",
         "pipelines/shipped_files/dags/trendlake_dags.py",
         "pipelines/shipped_files/data_contracts/results_trends.yaml",

@@ -14,14 +14,16 @@ from typing import Any
 from cep_core.engine import compile_plan
 from cep_core.errors import TrendlakeError
 from cep_core.load import load_pattern
-from pipelines import duplicates, ingest, quarantine
-from pipelines.basis import Basis
-from pipelines.commits import publication
-from pipelines.project import find_project
-from pipelines.runs import SCHEMA, STAGES
-from pipelines.source_writes import LINE
-from pipelines.staging import ORIGIN
-from pipelines.upstream import source_contract
+from pipelines.contracts.pattern_source import source_contract
+from pipelines.delta.commits import publication
+from pipelines.ingest import deliver
+from pipelines.ingest.commits import LINE
+from pipelines.project.paths import find_project
+from pipelines.quality import quarantine, uniqueness
+from pipelines.results.staging import ORIGIN
+from pipelines.runs.basis import Basis
+from pipelines.runs.record import SCHEMA
+from pipelines.runs.stage import STAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMATS = Path(__file__).parent / "formats.json"
@@ -38,7 +40,7 @@ def formats() -> dict[str, Any]:
         "origin of a row": [f"{field.name} {field.dataType.simpleString()}" for field in ORIGIN],
         "quarantine": [*quarantine.ADDED, quarantine.ID, quarantine.RUNS, quarantine.SINCE],
         "transactions": [publication("PATTERN"), LINE],
-        "reserved columns": [duplicates.BROKEN, duplicates.INSIDE, ingest.REPLACES],
+        "reserved columns": [uniqueness.BROKEN, uniqueness.INSIDE, deliver.REPLACES],
         "error codes": error_codes(),
     }
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.profile import Profile
-from pipelines.project import Project, find_project
+from pipelines.project.paths import Project, find_project
+from pipelines.project.profile import Profile
 from tests.conftest import ROOT
 from tests.lineage_events import LINEAGE
 from tests.pipeline.flights import Lake, all_steps, flight, renamed, snowball

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, cast
 
-from pipelines.project import find_project
-from pipelines.session import jars_folder
+from pipelines.project.paths import find_project
+from pipelines.spark.session import jars_folder
 from pipelines.steps.sequence import STEPS
 from tests.conftest import ROOT
 from tests.pipeline.victim import Order

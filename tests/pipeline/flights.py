@@ -12,15 +12,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from jobs.times import micros_of
-from pipelines.contract import Contract, load_contract
-from pipelines.ingest import ingest
-from pipelines.profile import Limits, Profile
-from pipelines.project import Project
-from pipelines.runs import Record
-from pipelines.sources.flights import SCHEMA
-from pipelines.steps.run import Run, prepare
+from pipelines.contracts.contract import Contract, load_contract
+from pipelines.delta.tables import Warehouse
+from pipelines.ingest.deliver import ingest
+from pipelines.ingest.flights import SCHEMA
+from pipelines.project.paths import Project
+from pipelines.project.profile import Limits, Profile
+from pipelines.runs.run import Run, prepare
+from pipelines.runs.stage import Record
 from pipelines.steps.sequence import STEPS
-from pipelines.warehouse import Warehouse
 from tests.pipeline.empty_tables import empty_tables
 
 PATTERN = """\

@@ -20,12 +20,13 @@ from typing import Any, cast
 
 import pyarrow.parquet as pq
 
-from pipelines import quarantine as q
-from pipelines.runs import Stage, find
+from pipelines.delta.tables import read_at
+from pipelines.quality import quarantine as q
+from pipelines.runs.record import find
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Stage
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
-from pipelines.warehouse import read_at
 from tests.conftest import PART
 from tests.pipeline import delta_files
 from tests.pipeline.drivers import PATIENCE, REVISE, RUN, Victim, executor_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.report.build import build_report, read_facts
 from pipelines.report.facts import ReportFacts
-from pipelines.steps.run import Run
+from pipelines.runs.run import Run
 from tests.pipeline.flights import Lake
 
 LATER = """\

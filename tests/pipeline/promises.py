@@ -7,9 +7,9 @@ from typing import Any
 
 from pyspark.sql import functions as sf
 
-from pipelines.columns import column
-from pipelines.steps.run import Run
-from pipelines.warehouse import latest_version, read_at
+from pipelines.delta.tables import latest_version, read_at
+from pipelines.runs.run import Run
+from pipelines.spark.columns import column
 from tests.pipeline.signals import Signals, in_order, recomputed
 
 HISTORIES: Counter[str] = Counter()

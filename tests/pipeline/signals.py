@@ -19,15 +19,15 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from cep_core import run_plan
-from pipelines import quarantine as q
-from pipelines.commits import read_log_anew
-from pipelines.consistency import time_of
-from pipelines.contract import Contract, load_contract
-from pipelines.ingest import create_source
-from pipelines.profile import Profile
-from pipelines.project import Project
-from pipelines.steps.run import Run, prepare
-from pipelines.warehouse import Warehouse, latest_version, read_at
+from pipelines.contracts.contract import Contract, load_contract
+from pipelines.delta.commits import read_log_anew
+from pipelines.delta.tables import Warehouse, latest_version, read_at
+from pipelines.ingest.deliver import create_source
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile
+from pipelines.quality import quarantine as q
+from pipelines.runs.consistency import time_of
+from pipelines.runs.run import Run, prepare
 from tests.conftest import ROOT
 from tests.pipeline.empty_tables import empty_tables
 

@@ -11,10 +11,10 @@ from cep_core.events.windows import Windows
 from jobs.as_json import json_text
 from jobs.backfilling import run_backfill
 from jobs.running import Place
-from pipelines.backfill import Chunk, backfill, chunks, size, stale_chunks
 from pipelines.errors import BadNumberError
-from pipelines.revision.row_versions import StaleRows
-from pipelines.steps.run import Run
+from pipelines.results.row_versions import StaleRows
+from pipelines.runs.run import Run
+from pipelines.steps.backfill import Chunk, backfill, chunks, size, stale_chunks
 from tests.pipeline.flights import Lake, all_steps, answers, flight
 
 DAY = 86_400_000_000

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.log_store import CLASS
+from pipelines.spark.log_store import CLASS
 from tests.pipeline.commit_race import race
 
 pytestmark = pytest.mark.spark

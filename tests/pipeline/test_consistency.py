@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from pipelines.delta.tables import exists
 from pipelines.steps.revise import revise
-from pipelines.warehouse import exists
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.signals import START_US, Signals, signals
 

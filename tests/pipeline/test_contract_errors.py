@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.contract import load_contract
+from pipelines.contracts.contract import load_contract
 from pipelines.errors import ContractErrors
-from pipelines.project import find_project
+from pipelines.project.paths import find_project
 from tests.conftest import ROOT
 
 HEAD = """\

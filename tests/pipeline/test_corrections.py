@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines import source_rows
-from pipelines.contract import Contract, load_contract
-from pipelines.deletion import delete_rows, find_rows, keys_in, rows_where
-from pipelines.delta_here import NotHereError
+from pipelines.contracts.contract import Contract, load_contract
+from pipelines.delta.local_reader import NotHereError
+from pipelines.delta.tables import Warehouse
 from pipelines.errors import DeliveryError, NotOursError, ProjectError
-from pipelines.ingest import Taken, ingest
-from pipelines.warehouse import Warehouse
+from pipelines.ingest import existing_rows
+from pipelines.ingest.delete import delete_rows, find_rows, keys_in, rows_where
+from pipelines.ingest.deliver import Taken, ingest
 
 pytestmark = pytest.mark.spark
 
@@ -187,7 +187,7 @@ def test_spark_finds_the_same_rows(source: Sales, monkeypatch: pytest.MonkeyPatc
         raise NotHereError("elsewhere")
 
     source.bring(("a", 1, 5.0), ("b", 2, 6.0), (None, 3, 1.0))
-    monkeypatch.setattr(source_rows, "table_here", elsewhere)
+    monkeypatch.setattr(existing_rows, "table_here", elsewhere)
     taken = source.bring(("a", 1, 5.0), ("b", 3, 6.0), (None, 3, 1.0), ("c", 4, 1.0))
     assert (taken.new, taken.replaced, taken.there) == (1, 1, 2)
     assert source.rows() == Counter([("a", 1, 5.0), ("b", 3, 6.0), (None, 3, 1.0), ("c", 4, 1.0)])
@@ -200,8 +200,8 @@ def test_a_table_on_this_disk_is_read_without_spark(source: Sales, monkeypatch: 
         assert not given[3].num_rows
         return read(*given)
 
-    read = source_rows._read
-    monkeypatch.setattr(source_rows, "_read", by_spark)
+    read = existing_rows._read
+    monkeypatch.setattr(existing_rows, "_read", by_spark)
     source.bring(("a", 1, 5.0), ("b", 2, 6.0))
     taken = source.bring(("a", 1, 5.5), ("c", 4, 1.0))
     assert (taken.new, taken.replaced) == (1, 1)

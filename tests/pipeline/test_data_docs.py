@@ -22,8 +22,8 @@ def test_a_run_may_have_any_name(run_id: str) -> None:
 
 def test_the_site_goes_on_where_a_page_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that cannot be read is one pattern's failure, named; the page of all is written."""
-    from pipelines.project import find_project
-    from pipelines.warehouse import Warehouse
+    from pipelines.delta.tables import Warehouse
+    from pipelines.project.paths import find_project
     from tests.conftest import ROOT
 
     gone = tmp_path / "gone.yaml"

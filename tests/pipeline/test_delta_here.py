@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from pipelines import delta_here
-from pipelines.delta_here import CHANGE, NotHereError, append_here, commit_infos, table_here
-from pipelines.frames import frame_of
-from pipelines.table_versions import TableVersion, newest, table_id
-from pipelines.warehouse import FED, latest_version, read_at
+from pipelines.delta import local_reader
+from pipelines.delta.local_reader import CHANGE, NotHereError, append_here, commit_infos, table_here
+from pipelines.delta.table_versions import TableVersion, newest, table_id
+from pipelines.delta.tables import FED, latest_version, read_at
+from pipelines.spark.frames import frame_of
 from tests.conftest import OTHERS_IN_CHAOS
 
 pytestmark = pytest.mark.spark
@@ -151,17 +151,17 @@ def test_many_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Mon
     path = made(spark, tmp_path / "t", checkpointInterval="6")
     for number in range(6):
         write(spark, path, rows(number, 1))
-    monkeypatch.setattr(delta_here, "FILES", 6)
+    monkeypatch.setattr(local_reader, "FILES", 6)
     assert table_here(spark, path).feed(NAMES, 0, MANY).num_rows == 6
-    monkeypatch.setattr(delta_here, "FILES", 5)
+    monkeypatch.setattr(local_reader, "FILES", 5)
     with pytest.raises(NotHereError, match="many files"):
         table_here(spark, path)
     (tmp_path / "t" / "_delta_log" / "_last_checkpoint").unlink()
     with pytest.raises(NotHereError, match="6 files"):
         table_here(spark, path)
-    monkeypatch.setattr(delta_here, "FILES", 6)
+    monkeypatch.setattr(local_reader, "FILES", 6)
     table = table_here(spark, path)
-    monkeypatch.setattr(delta_here, "FILES", 5)
+    monkeypatch.setattr(local_reader, "FILES", 5)
     with pytest.raises(NotHereError, match="changes in 6 files"):
         table.feed(NAMES, 0, MANY)
 

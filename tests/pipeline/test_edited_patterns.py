@@ -16,12 +16,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from pipelines.errors import StepOrderError
+from pipelines.runs.run import Run
 from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute
 from pipelines.steps.publish import publish
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run
 from tests.conftest import IN_CHAOS, PART
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import HISTORIES as DONE

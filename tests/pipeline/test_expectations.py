@@ -12,15 +12,15 @@ from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan, EventSchema, compile_plan, load_pattern
 from jobs.running import broken
+from pipelines.delta.tables import latest_version
 from pipelines.errors import ChecksFailedError
-from pipelines.expecting.cells import cells, found, missing_of
-from pipelines.expecting.judgement import Judged
+from pipelines.history_checks.evaluate import Judged
+from pipelines.history_checks.read import cells, found, missing_of
 from pipelines.report.read_run import read_run
 from pipelines.report.verdict import verdict
+from pipelines.runs.run import Run
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
-from pipelines.warehouse import latest_version
 from tests.conftest import IN_CHAOS
 from tests.pipeline.flights import Lake, all_steps, snowball
 from tests.pipeline.signals import START_US, signals

@@ -23,22 +23,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core.errors import TrendlakeError
-from pipelines import secrets
+from pipelines import redaction
+from pipelines.delta.maintain import maintain, tables
+from pipelines.delta.tables import KEPT, latest_version, read_at
 from pipelines.errors import SourceSchemaError, StepOrderError
-from pipelines.maintain import maintain, tables
-from pipelines.revision import here
+from pipelines.revision import local
 from pipelines.revision.difference import Difference
-from pipelines.revision.rewrite import Rewrite
-from pipelines.runs import Record
-from pipelines.session import quiet
+from pipelines.revision.local_rewrite import Rewrite
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
+from pipelines.spark.session import quiet
 from pipelines.steps import publish as publishing
 from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute
 from pipelines.steps.publish import publish
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run
-from pipelines.warehouse import KEPT, latest_version, read_at
 from tests.conftest import IN_CHAOS
 from tests.pipeline.disks import full, small_disk
 from tests.pipeline.flights import all_steps, renamed
@@ -181,7 +181,7 @@ def test_another_writer_during_publish(lake: Signals, tmp_path: Path, monkeypatc
 
 
 @IN_CHAOS
-@pytest.mark.parametrize("most", [0, here.ROWS], ids=["Spark", "here"])
+@pytest.mark.parametrize("most", [0, local.ROWS], ids=["Spark", "here"])
 def test_another_writer_during_revise(lake: Signals, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run publishes the same windows after the revision has read what they show: the revision takes its
     difference anew, finds nothing left to change, and changes nothing."""
@@ -204,7 +204,7 @@ def test_another_writer_during_revise(lake: Signals, most: int, monkeypatch: pyt
 
     for kind in (Difference, Rewrite):
         overtake(kind)
-    monkeypatch.setattr(here, "ROWS", most)
+    monkeypatch.setattr(local, "ROWS", most)
     record = revise(renamed(run, "revision"))
     assert overtaken
     assert changed(record) == (0, 0, 0)
@@ -424,9 +424,9 @@ def test_every_step_again_and_nothing_to_do(lake: Signals) -> None:
 
 def test_no_secret_in_the_run_table(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step fails with an exception of Spark's that quotes a key of the profile: the run table has it as ***."""
-    monkeypatch.setattr(secrets, "_known", set())
+    monkeypatch.setattr(redaction, "_known", set())
     key = "wJalrXUtnFEMI/K7MDENG"
-    secrets.keep_secret({"spark.hadoop.fs.s3a.secret.key": key})
+    redaction.keep_secret({"spark.hadoop.fs.s3a.secret.key": key})
     run = lake.run(0, 1, "first")
     real = lake.spark.range(1).select(sf.raise_error(sf.lit(f"403: signed with {key}")))
     monkeypatch.setattr("pipelines.steps.check_source.read_at", lambda *given: real.collect())

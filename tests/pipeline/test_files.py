@@ -17,16 +17,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from cep_core import compile_plan, load_pattern
-from pipelines.contract import Column, Contract
-from pipelines.cut import Cut, likely
-from pipelines.files import Files
-from pipelines.profile import Profile
-from pipelines.project import Project
-from pipelines.staging import read_staged
+from pipelines.contracts.contract import Column, Contract
+from pipelines.delta.parquet_scan import Files
+from pipelines.delta.table_versions import table_id
+from pipelines.delta.tables import Warehouse, latest_version
+from pipelines.execute.shard_plan import Cut, likely
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile
+from pipelines.results.staging import read_staged
+from pipelines.runs.run import Run
 from pipelines.steps.compute import compute, computed, cut_and_stage, files_of, read_events
-from pipelines.steps.run import Run
-from pipelines.table_versions import table_id
-from pipelines.warehouse import Warehouse, latest_version
 from tests.pipeline.flights import Lake, flight
 from tests.pipeline.worked_cases import CHECKED
 

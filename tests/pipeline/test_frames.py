@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines import frames
-from pipelines.frames import frame_of
+from pipelines.spark import frames
+from pipelines.spark.frames import frame_of
 
 pytestmark = pytest.mark.spark
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.consistency import time_of
-from pipelines.runs import Record
+from pipelines.runs.consistency import time_of
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
 from pipelines.steps.compute import reached
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import agree

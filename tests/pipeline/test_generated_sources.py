@@ -9,12 +9,12 @@ from typer.testing import CliRunner
 
 from cep_core import run_plan
 from jobs.cli import app
-from pipelines.contract import load_contract
-from pipelines.cut import Cut
+from pipelines.contracts.contract import load_contract
+from pipelines.execute.shard_plan import Cut
 from pipelines.generate import START_US, STREAMS
 from pipelines.generate.load import Asked, deliveries
-from pipelines.ingest import feeds, ingest
-from pipelines.runs import need
+from pipelines.ingest.deliver import feeds, ingest
+from pipelines.runs.record import need
 from pipelines.steps.compute import computed, read_events
 from tests.conftest import ROOT
 from tests.pipeline.flights import Lake, all_steps, answers

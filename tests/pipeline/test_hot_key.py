@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.trades import FALLING, run_of, write_trades
-from pipelines.cut import Cut, likely
-from pipelines.placing import place
-from pipelines.project import Project
+from pipelines.execute.shard_assignment import place
+from pipelines.execute.shard_plan import Cut, likely
+from pipelines.project.paths import Project
 from pipelines.steps.compute import computed, read_events
 from tests.engines import differences, from_table
 from tests.pipeline.worked_cases import CHECKED

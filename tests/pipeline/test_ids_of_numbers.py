@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.repair import ID, open_rows, replay
+from pipelines.ingest.replay import ID, open_rows, replay
 from pipelines.report import build_report
 from pipelines.steps.revise import revise
 from tests.conftest import IN_CHAOS

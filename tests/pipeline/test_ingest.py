@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from pipelines import ingest as ingestion
-from pipelines.commits import known_commits
-from pipelines.contract import load_contract
-from pipelines.delta_here import ROWS
+from pipelines.contracts.contract import load_contract
+from pipelines.delta.commits import known_commits
+from pipelines.delta.local_reader import ROWS
 from pipelines.errors import SourceSchemaError
-from pipelines.ingest import ingest
-from pipelines.sources.flights import SCHEMA, data_file, deliveries, read_flights
+from pipelines.ingest import deliver as ingestion
+from pipelines.ingest.deliver import ingest
+from pipelines.ingest.flights import SCHEMA, data_file, deliveries, read_flights
 from tests.pipeline.flights import Lake, flight, table
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.runs import Stage, find
-from pipelines.steps.run import Run
+from pipelines.runs.record import find
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Stage
 from tests.conftest import IN_CHAOS, PART
 from tests.pipeline.drivers import REVISE, RUN, Victim
 from tests.pipeline.flights import all_steps, renamed

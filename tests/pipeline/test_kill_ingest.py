@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.ingest import ingest
-from pipelines.repair import newest, open_rows
-from pipelines.runs import Record
+from pipelines.ingest.deliver import ingest
+from pipelines.ingest.replay import newest, open_rows
+from pipelines.runs.stage import Record
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
 from tests.conftest import IN_CHAOS

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.repair import newest, open_rows, read_repaired, replay
+from pipelines.ingest.replay import newest, open_rows, read_repaired, replay
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
 from tests.conftest import IN_CHAOS

@@ -13,8 +13,8 @@ from cep_core.errors import TrendlakeError
 from jobs.running import Place
 from jobs.showing import print_results
 from pipelines.errors import ChecksFailedError, ShardTooLargeError
-from pipelines.runs import Record
-from pipelines.staging import read_staged
+from pipelines.results.staging import read_staged
+from pipelines.runs.stage import Record
 from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute, reached

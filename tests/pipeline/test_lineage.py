@@ -15,12 +15,13 @@ import pytest
 from openlineage.client.event_v2 import RunState
 from pyspark.sql import Row, SparkSession
 
+from pipelines.delta.tables import Warehouse
 from pipelines.errors import ToleranceError
-from pipelines.lineage.settings import File, Http, Lineage
-from pipelines.runs import Record, recorded
+from pipelines.project.lineage_settings import File, Http, Lineage
+from pipelines.runs.record import recorded
+from pipelines.runs.stage import Record
 from pipelines.steps.check_source import check_source
 from pipelines.steps.sequence import STEPS
-from pipelines.warehouse import Warehouse
 from tests.lineage_events import LINEAGE, events, read, version
 from tests.pipeline.flights import Lake, flight
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from pipelines import local_check
-from pipelines.delta_here import NotHereError, table_here
+from pipelines.delta.local_reader import NotHereError, table_here
 from pipelines.errors import ToleranceError
-from pipelines.local_check import judge_small
-from pipelines.runs import Record
+from pipelines.quality import local_check
+from pipelines.quality.local_check import judge_small
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
 from pipelines.steps.check_source import check_source
-from pipelines.steps.run import Run
 from tests.conftest import OTHERS_IN_CHAOS
 from tests.pipeline.flights import Lake, flight
 

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
-from pipelines import warehouse
+from pipelines.delta import tables
 from pipelines.steps.publish import create_results
 
 pytestmark = pytest.mark.spark
@@ -26,12 +26,12 @@ def test_a_folder_that_another_writer_has_just_made(spark: SparkSession, tmp_pat
     begun.write_text("not yet")
     threading.Timer(1.0, begun.unlink).start()
     create_results(spark, str(path), SCHEMA, "window_start")
-    assert warehouse.exists(spark, str(path))
+    assert tables.exists(spark, str(path))
 
 
 def test_a_folder_of_something_else(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stays as it is, and Delta's own words are told."""
-    monkeypatch.setattr(warehouse, "ATTEMPTS", 2)
+    monkeypatch.setattr(tables, "ATTEMPTS", 2)
     (tmp_path / "letters.txt").write_text("dear")
     with pytest.raises(AnalysisException, match="Delta table"):
         create_results(spark, str(tmp_path), SCHEMA, "window_start")
@@ -42,12 +42,12 @@ def test_a_folder_that_a_killed_writer_has_left(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed between the log's folder and its first commit: the next writer makes the table all the same."""
-    monkeypatch.setattr(warehouse, "ATTEMPTS", 2)
+    monkeypatch.setattr(tables, "ATTEMPTS", 2)
     log = tmp_path / "results" / "_delta_log"
     log.mkdir(parents=True)
     (log / ".00000000000000000000.json.7f1f.tmp").write_text('{"commitInfo"')
     create_results(spark, str(log.parent), SCHEMA, "window_start")
-    assert warehouse.exists(spark, str(log.parent))
+    assert tables.exists(spark, str(log.parent))
 
 
 def test_rows_into_a_folder_that_a_killed_writer_has_left(spark: SparkSession, tmp_path: Path) -> None:

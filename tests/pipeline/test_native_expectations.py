@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.contract_rules import Rule
-from pipelines.expectations import HERE, ON_SPARK, WHOLE, judge, judge_here, native
-from pipelines.quarantine import is_good
+from pipelines.contracts.rules import Rule
+from pipelines.quality.great_expectations import HERE, ON_SPARK, WHOLE, judge, judge_here, native
+from pipelines.quality.quarantine import is_good
 from tests.pipeline.test_rules_agree import COLUMNS, table
 
 pytestmark = pytest.mark.spark

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.contract import Contract, load_contract
+from pipelines.contracts.contract import Contract, load_contract
 from pipelines.errors import ContractErrors, SourceFileError
-from pipelines.ingest import ingest
-from pipelines.profile import Profile
-from pipelines.project import find_project
-from pipelines.sources.files import feed_of, read_file
+from pipelines.ingest.deliver import ingest
+from pipelines.ingest.readers.files import feed_of, read_file
+from pipelines.project.paths import find_project
+from pipelines.project.profile import Profile
 from tests.own_source import FALLING, start, told
 from tests.pipeline.flights import Lake, all_steps, answers
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as sf
 
-from pipelines.commits import recent_commits
+from pipelines.delta.commits import recent_commits
+from pipelines.delta.tables import latest_version
 from pipelines.errors import ChecksFailedError, StaleRunError, StepOrderError
-from pipelines.runs import Record
-from pipelines.staging import read_staged
+from pipelines.results.staging import read_staged
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
 from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute
 from pipelines.steps.publish import publish
-from pipelines.steps.run import Run
-from pipelines.warehouse import latest_version
 from tests.pipeline.flights import Lake, all_steps, answers, flight, renamed
 
 pytestmark = pytest.mark.spark

@@ -7,12 +7,12 @@ import shutil
 import pytest
 
 from jobs.quarantining import _not_judged
-from pipelines.commits import read_log_anew
+from pipelines.delta.commits import read_log_anew
 from pipelines.errors import SourceMissingError, SourceSchemaError, ToleranceError
-from pipelines.runs import find, judged_version
+from pipelines.runs.record import find, judged_version
+from pipelines.runs.run import Run
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import read_events
-from pipelines.steps.run import Run
 from tests.pipeline.flights import Lake, flight, renamed
 
 pytestmark = pytest.mark.spark

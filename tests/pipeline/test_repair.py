@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from jobs.quarantining import _write
-from pipelines.commits import read_log_anew
+from pipelines.delta.commits import read_log_anew
 from pipelines.errors import RepairError
-from pipelines.repair import ID, Replayed, newest, open_rows, read_repaired, replay
+from pipelines.ingest.replay import ID, Replayed, newest, open_rows, read_repaired, replay
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
 from tests.conftest import IN_CHAOS

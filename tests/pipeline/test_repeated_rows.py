@@ -13,12 +13,13 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines import quarantine as q
-from pipelines.contract import Contract, load_contract
-from pipelines.contract_rules import Rule
-from pipelines.expectations import judge_here
-from pipelines.frames import frame_of
-from pipelines.split_here import split
+from pipelines.contracts.contract import Contract, load_contract
+from pipelines.contracts.rules import Rule
+from pipelines.quality import quarantine as q
+from pipelines.quality.arrow_split import split
+from pipelines.quality.great_expectations import judge_here
+from pipelines.quality.uniqueness import BROKEN
+from pipelines.spark.frames import frame_of
 
 pytestmark = pytest.mark.spark
 
@@ -107,7 +108,7 @@ def test_all_agree(spark: SparkSession, tmp_path: Path, key: tuple[str, ...], se
     assert Counter(content(row) for row, broken in zip(rows, here.broken, strict=True) if broken < 0) == wanted
     frame = frame_of(spark, table).repartition(3)
     annotated = q.annotate(frame, contract.rules)
-    found = annotated.withColumn("good", sf.size(q.BROKEN) == 0).drop(q.BROKEN).toArrow().to_pylist()
+    found = annotated.withColumn("good", sf.size(BROKEN) == 0).drop(BROKEN).toArrow().to_pylist()
     assert Counter(content(row) for row in found if row["good"]) == wanted
     assert len(found) == len(rows)
     verdict = judge_here(frame, contract.rules, "ticks")[0][-1]

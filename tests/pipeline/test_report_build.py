@@ -12,14 +12,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as st
 
 from pipelines.report import RunNotFoundError, build_report
-from pipelines.report import read_results as reading
+from pipelines.report import read_windows as reading
 from pipelines.report.amounts import Amount
 from pipelines.report.build import read_facts
 from pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFacts
 from pipelines.report.read_pattern import read_pattern
-from pipelines.report.read_results import read_results
 from pipelines.report.read_run import read_quarantine, read_run
-from pipelines.runs import Record, append
+from pipelines.report.read_windows import read_results
+from pipelines.runs.record import append
+from pipelines.runs.stage import Record
 from tests.pipeline.flights import Lake
 
 pytestmark = pytest.mark.spark

@@ -13,15 +13,15 @@ from typer.testing import CliRunner
 from jobs import resetting
 from jobs.cli import app
 from jobs.running import Place
-from pipelines import reset
+from pipelines.delta.tables import exists, latest_version
 from pipelines.errors import ResultsTypeError, StepOrderError
-from pipelines.profile import Profile
-from pipelines.revision import here
-from pipelines.revision.ledger import read_ledger
-from pipelines.runs import listed
+from pipelines.project.profile import Profile
+from pipelines.results import reset
+from pipelines.results.ledger import read_ledger
+from pipelines.revision import local
+from pipelines.runs.record import listed
+from pipelines.runs.run import Run
 from pipelines.steps import check_source, publish, revise
-from pipelines.steps.run import Run
-from pipelines.warehouse import exists, latest_version
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import agree, replayed
 from tests.pipeline.signals import PATTERNS, Signals, signals
@@ -65,10 +65,10 @@ def test_a_run_is_refused(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> Non
     assert published(lake, run) == before
 
 
-@pytest.mark.parametrize("most", [0, here.ROWS])
+@pytest.mark.parametrize("most", [0, local.ROWS])
 def test_a_revision_is_refused(lake: Signals, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rows that an earlier version has cast, on both paths."""
-    monkeypatch.setattr(here, "ROWS", most)
+    monkeypatch.setattr(local, "ROWS", most)
     run = lake.run(*DAYS, "averaged")
     with monkeypatch.context() as as_before:
         for step in (check_source, publish):

@@ -17,14 +17,14 @@ from jobs.as_json import json_text
 from jobs.looking_back import print_diff, print_history
 from jobs.showing import console
 from jobs.times import micros_of
-from pipelines.commits import recent_commits
+from pipelines.delta.commits import recent_commits
+from pipelines.delta.maintain import clear_staging, maintain, tables
+from pipelines.delta.tables import latest_version, read_at
 from pipelines.errors import BadNumberError, BadTimeError, StepOrderError
-from pipelines.maintain import clear_staging, maintain, tables
-from pipelines.revision.past import between, reasons, values, version_of
-from pipelines.runs import Record
+from pipelines.results.history import between, reasons, values, version_of
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run
-from pipelines.warehouse import latest_version, read_at
 from tests.conftest import IN_CHAOS
 from tests.pipeline.flights import Lake, all_steps, answers, flight, renamed
 

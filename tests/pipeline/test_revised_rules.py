@@ -54,11 +54,11 @@ def contract(more: str = "") -> str:
 FRESH = """\
 import json, sys
 from pathlib import Path
-from pipelines.profile import Profile
-from pipelines.project import Project
-from pipelines.session import start_session
+from pipelines.project.profile import Profile
+from pipelines.project.paths import Project
+from pipelines.spark.session import start_session
 from pipelines.steps.revise import revise
-from pipelines.steps.run import prepare
+from pipelines.runs.run import prepare
 
 folder, settings = Path(sys.argv[1]), json.loads(sys.argv[2])
 project, profile = Project(folder, folder / "state"), Profile(master="local[2]", spark=settings)

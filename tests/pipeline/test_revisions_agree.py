@@ -18,11 +18,11 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from pipelines.delta.tables import latest_version
 from pipelines.errors import StepOrderError
-from pipelines.revision import here, rewrite
+from pipelines.revision import local, local_rewrite
 from pipelines.steps.revise import revise
 from pipelines.steps.sequence import STEPS
-from pipelines.warehouse import latest_version
 from tests.conftest import OTHERS_IN_CHAOS, PART
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import HISTORIES as DONE
@@ -49,11 +49,11 @@ FIRST_DAY, LAST_DAY = 0.5, 2.5
 """The first half day and the last are not asked for: what happens there is not published."""
 
 
-@pytest.mark.parametrize("most", [0, here.ROWS])
+@pytest.mark.parametrize("most", [0, local.ROWS])
 def test_a_row_that_moves_in_time(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """Its key stays: it is told apart by its events, not by when they were."""
-    monkeypatch.setattr(here, "ROWS", most)
-    monkeypatch.setattr(rewrite, "frame_of", None)  # what is computed here is committed without MERGE
+    monkeypatch.setattr(local, "ROWS", most)
+    monkeypatch.setattr(local_rewrite, "frame_of", None)  # what is computed here is committed without MERGE
     lake = signals(spark, tmp_path / "project", PATTERNS["arcs that come and go"])
     row = {"event_id": "e1", "event_time": START_US + DAY_US, "event_type": "B", "place": "n", "price": 1, "remark": ""}
     hours = (0, 1, 2)
@@ -70,7 +70,7 @@ def test_a_row_that_moves_in_time(spark: SparkSession, tmp_path: Path, most: int
     replayed(lake, run)
 
 
-@pytest.mark.parametrize("most", [0, here.ROWS] if OTHERS_IN_CHAOS else [here.ROWS])
+@pytest.mark.parametrize("most", [0, local.ROWS] if OTHERS_IN_CHAOS else [local.ROWS])
 @pytest.mark.parametrize(
     ("pattern", "column", "values"),
     [
@@ -84,7 +84,7 @@ def test_values_that_are_one_group(
     spark: SparkSession, tmp_path: Path, most: int, pattern: str, column: str, values: tuple[Any, ...], monkeypatch: Any
 ) -> None:
     """A NaN is a NULL and -0.0 is 0.0 to the kernels: an event of one is revised with those of the other."""
-    monkeypatch.setattr(here, "ROWS", most)
+    monkeypatch.setattr(local, "ROWS", most)
     lake = signals(spark, tmp_path / "project", PATTERNS[pattern])
     row = {"event_time": START_US + DAY_US, "place": "n", "price": 5, "remark": "", "level": None, "rate": None}
     distinct = list(dict.fromkeys(map(repr, values)))
@@ -130,8 +130,13 @@ def test_a_revision_is_a_recomputation(spark: SparkSession, pattern: str, seed: 
                 done.append("contract between steps")
                 most_allowed = edited_between_steps(rng, lake, most_allowed, f"between {number}")
                 run = lake.run(FIRST_DAY, LAST_DAY, f"after {number}")
-            most = rng.choice([(0, 0), (here.ROWS, -1), (here.ROWS, rewrite.ROWS), (here.ROWS, rewrite.ROWS)])
-            with patch.object(here, "ROWS", most[0]), patch.object(rewrite, "ROWS", most[1]):  # 0: all is left to Spark
+            most = rng.choice(
+                [(0, 0), (local.ROWS, -1), (local.ROWS, local_rewrite.ROWS), (local.ROWS, local_rewrite.ROWS)]
+            )
+            with (
+                patch.object(local, "ROWS", most[0]),
+                patch.object(local_rewrite, "ROWS", most[1]),
+            ):  # 0: all is left to Spark
                 record = revise(renamed(run, f"revision {number}"))
             road = "here" if record.rows_out is not None and record.staged_version is None else "by Spark"
             REVISIONS[road] += 1

@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines import local_commit
-from pipelines.commits import Commit
-from pipelines.delta_here import CHANGE, TableHere, commit_actions, table_here
-from pipelines.revision import rewrite
+from pipelines.delta import local_commit
+from pipelines.delta.commits import Commit
+from pipelines.delta.local_reader import CHANGE, TableHere, commit_actions, table_here
+from pipelines.delta.tables import CONFLICTS, FED, latest_version, read_at
+from pipelines.revision import local_rewrite
 from pipelines.revision.difference import DELETE, INSERT, UPDATE
-from pipelines.revision.differing import Differing, differing
-from pipelines.revision.rewrite import Published, Rewrite
-from pipelines.warehouse import CONFLICTS, FED, latest_version, read_at
+from pipelines.revision.local_rewrite import Published, Rewrite
+from pipelines.revision.row_diff import Differing, differing
 from tests.property.profile import CI
 
 SCHEMA = pa.schema(
@@ -124,10 +124,10 @@ STEPS: list[Callable[[Rows], Rows]] = [
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("most", [rewrite.ROWS, -1], ids=["files", "MERGE"])
+@pytest.mark.parametrize("most", [local_rewrite.ROWS, -1], ids=["files", "MERGE"])
 def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """To an empty table and from it, in one file and in several, the one way and the other."""
-    monkeypatch.setattr(rewrite, "ROWS", most)
+    monkeypatch.setattr(local_rewrite, "ROWS", most)
     lake, rows = Lake(spark, tmp_path), []
     before = lake.rows()
     for step in STEPS:
@@ -148,7 +148,7 @@ def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, most: int, monkey
 @pytest.mark.spark
 def test_files_that_no_window_touches_stay(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
     """Of the others the rows outside the windows stay; statistics pass over no row that is there."""
-    monkeypatch.setattr(rewrite, "frame_of", None)  # no MERGE
+    monkeypatch.setattr(local_rewrite, "frame_of", None)  # no MERGE
     lake = Lake(spark, tmp_path)
     for first in (0, 10, 20):
         lake.write([row(n) for n in range(first, first + 10)])
@@ -237,7 +237,7 @@ def test_what_only_delta_can_write(spark: SparkSession, tmp_path: Path, statemen
     lake = Lake(spark, tmp_path)
     lake.write([row(n) for n in range(4)])
     spark.sql(f"ALTER TABLE delta.`{lake.path}` {statement}")
-    monkeypatch.setattr(rewrite, "committed", None)
+    monkeypatch.setattr(local_rewrite, "committed", None)
     lake.bring([row(1, real=3.0), row(2), row(5)])
     assert lake.rows() == bag(table_of([row(1, real=3.0), row(2), row(5)]))
 

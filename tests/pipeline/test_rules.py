@@ -10,11 +10,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.contract import Contract, load_contract
-from pipelines.contract_rules import Limit
-from pipelines.expectations import judge, judge_here
-from pipelines.local_verdicts import judge_local
-from pipelines.quarantine import BROKEN, annotate, bad_rows, good_rows, is_good, keeping
+from pipelines.contracts.contract import Contract, load_contract
+from pipelines.contracts.rules import Limit
+from pipelines.quality.great_expectations import judge, judge_here
+from pipelines.quality.local_verdicts import judge_local
+from pipelines.quality.quarantine import BROKEN, annotate, bad_rows, good_rows, is_good, keeping
 
 pytestmark = pytest.mark.spark
 

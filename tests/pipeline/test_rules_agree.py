@@ -23,11 +23,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from cep_core.errors import TrendlakeError
-from pipelines import quarantine as q
-from pipelines.contract import Column, Contract
-from pipelines.contract_rules import LOGICAL_OF, Rule
-from pipelines.local_rules import kept_rows
-from pipelines.row_condition import parse_row_condition
+from pipelines.contracts.contract import Column, Contract
+from pipelines.contracts.row_conditions import parse_row_condition
+from pipelines.contracts.rules import LOGICAL_OF, Rule
+from pipelines.quality import quarantine as q
+from pipelines.quality.local_rules import kept_rows
 
 pytestmark = pytest.mark.spark
 

@@ -13,9 +13,9 @@ import pytest
 
 from jobs.spark_settings import PROPERTIES, write_spark_settings
 from pipelines.errors import JavaMissingError
-from pipelines.profile import Profile
-from pipelines.project import Project
-from pipelines.session import ARCHIVE, CLONE, DRIVER, choose_java
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile
+from pipelines.spark.session import ARCHIVE, CLONE, DRIVER, choose_java
 from tests.conftest import ROOT, SETTINGS
 
 
@@ -30,7 +30,7 @@ def test_no_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, java_home: str | None, message: str
 ) -> None:  # fmt: skip
     """One error with what to do, before Spark's scripts can fail."""
-    monkeypatch.setattr("pipelines.session.CLONE", tmp_path / "no clone")
+    monkeypatch.setattr("pipelines.spark.session.CLONE", tmp_path / "no clone")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     if java_home:
@@ -76,9 +76,9 @@ def test_a_java_that_cannot_run_spark(tmp_path: Path) -> None:
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from pipelines.profile import Profile
-from pipelines.project import Project
-from pipelines.session import start_session
+from pipelines.project.profile import Profile
+from pipelines.project.paths import Project
+from pipelines.spark.session import start_session
 start_session(Project(Path("."), Path(sys.argv[1])), Profile(master="local[1]", spark=json.loads(sys.argv[2])))
 """
 

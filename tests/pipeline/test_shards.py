@@ -15,16 +15,16 @@ from pyspark.errors import PythonException
 from pyspark.sql import functions as sf
 
 from cep_core import run_plan
-from pipelines.cut import Cut, likely
 from pipelines.errors import ShardTooLargeError
-from pipelines.packing import packer, typed
-from pipelines.placing import place
-from pipelines.shards import ROWS, choose, counted, distribute, folder_here
-from pipelines.staging import read_staged
+from pipelines.execute.distribute import ROWS, choose, counted, distribute, folder_here
+from pipelines.execute.pack import packer, typed
+from pipelines.execute.shard_assignment import place
+from pipelines.execute.shard_plan import Cut, likely
+from pipelines.execute.worker import kernel_of
+from pipelines.results.staging import read_staged
+from pipelines.runs.run import Run
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute, computed, read_events
-from pipelines.steps.run import Run
-from pipelines.worker import kernel_of
 from tests.pipeline.flights import Lake, flight, replace_limits
 
 pytestmark = pytest.mark.spark

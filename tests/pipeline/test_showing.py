@@ -11,7 +11,7 @@ from jobs import running, showing
 from jobs.as_json import json_text, of_record
 from jobs.running import Place
 from pipelines.errors import ProjectError, ToleranceError
-from pipelines.steps.run import Run
+from pipelines.runs.run import Run
 from tests.pipeline.flights import Lake, all_steps, flight
 
 pytestmark = pytest.mark.spark

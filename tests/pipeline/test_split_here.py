@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines import quarantine as q
-from pipelines.contract import Column, Contract
-from pipelines.contract_rules import Kind, Rule
-from pipelines.row_condition import parse_row_condition
-from pipelines.split_here import split
+from pipelines.contracts.contract import Column, Contract
+from pipelines.contracts.row_conditions import parse_row_condition
+from pipelines.contracts.rules import Kind, Rule
+from pipelines.quality import quarantine as q
+from pipelines.quality.arrow_split import split
 
 pytestmark = pytest.mark.spark
 

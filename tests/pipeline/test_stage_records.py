@@ -13,17 +13,17 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from pipelines import runs
-from pipelines.commits import recent_commits
-from pipelines.delta_here import NotHereError
+from pipelines.delta.commits import recent_commits
+from pipelines.delta.local_reader import NotHereError
+from pipelines.delta.table_versions import table_id
 from pipelines.errors import StepOrderError
-from pipelines.ingest import create_source
+from pipelines.ingest.deliver import create_source
 from pipelines.report.read_run import read_run
-from pipelines.runs import BASIS, NUMBER
+from pipelines.runs import record as runs
+from pipelines.runs.record import BASIS, NUMBER
+from pipelines.runs.run import Run
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run
 from pipelines.steps.sequence import STEPS
-from pipelines.table_versions import table_id
 from tests.pipeline.flights import all_steps, answers, renamed
 from tests.pipeline.signals import CONTRACT, PATTERNS, START_US, Signals, signals
 

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.cut import Cut
-from pipelines.project import Project
-from pipelines.shards import distribute
-from pipelines.staging import HIDDEN, leave_staged, read_staged, write_staged
+from pipelines.delta.tables import on_disk
+from pipelines.execute.distribute import distribute
+from pipelines.execute.shard_plan import Cut
+from pipelines.execute.worker import kernel_of
+from pipelines.project.paths import Project
+from pipelines.results.staging import HIDDEN, leave_staged, read_staged, write_staged
+from pipelines.runs.run import Run
 from pipelines.steps.compute import computed, read_events
-from pipelines.steps.run import Run
-from pipelines.warehouse import on_disk
-from pipelines.worker import kernel_of
 from tests.cases_loader import Case, load
 from tests.engines import to_table
 from tests.pipeline.worked_cases import CHECKED, PROFILE, run_of, source_of

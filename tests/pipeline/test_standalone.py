@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from jobs.airflow_home import AirflowHome
 from jobs.spark_settings import write_spark_settings
-from pipelines.profile import SPARK_PROPERTIES, Profile, load_profile
-from pipelines.project import Project
-from pipelines.session import jars_folder
+from pipelines.project.paths import Project
+from pipelines.project.profile import SPARK_PROPERTIES, Profile, load_profile
+from pipelines.spark.session import jars_folder
 from tests.conftest import IN_CHAOS, ROOT
 from tests.pipeline.cluster import standalone
 from tests.pipeline.flights import Lake, all_steps, answers, flight

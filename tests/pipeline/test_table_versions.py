@@ -12,9 +12,9 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines import table_versions
-from pipelines.delta_here import NotHereError
-from pipelines.table_versions import commit_time, newest, table_id
+from pipelines.delta import table_versions
+from pipelines.delta.local_reader import NotHereError
+from pipelines.delta.table_versions import commit_time, newest, table_id
 
 pytestmark = pytest.mark.spark
 

@@ -14,18 +14,18 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
-from pipelines.backfill import Chunk, backfill
-from pipelines.commits import read_log_anew
-from pipelines.ingest import create_source
-from pipelines.project import Project
-from pipelines.revision.coverage import spans
-from pipelines.revision.ledger import read_ledger
-from pipelines.runs import Record
+from pipelines.delta.commits import read_log_anew
+from pipelines.delta.tables import latest_version
+from pipelines.ingest.deliver import create_source
+from pipelines.project.paths import Project
+from pipelines.results.coverage import spans
+from pipelines.results.ledger import read_ledger
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
 from pipelines.site.cards import freshness_words
 from pipelines.site.freshness import read_freshness, read_source
+from pipelines.steps.backfill import Chunk, backfill
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run
-from pipelines.warehouse import latest_version
 from tests.conftest import OTHERS_IN_CHAOS
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.signals import START_US, Signals, in_order, recomputed, signals

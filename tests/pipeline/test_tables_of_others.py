@@ -10,19 +10,19 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.adopting import adopt
-from pipelines.commits import recent_commits
-from pipelines.contract import load_contract
+from pipelines.authoring.existing_table import adopt
+from pipelines.authoring.scaffold import Roles
+from pipelines.contracts.contract import load_contract
+from pipelines.delta.commits import recent_commits
+from pipelines.delta.maintain import tables
+from pipelines.delta.tables import exists, latest_version
 from pipelines.errors import NotOursError, SourceMissingError, SourceSchemaError
-from pipelines.maintain import tables
-from pipelines.profile import Profile
-from pipelines.project import Project
-from pipelines.repair import replay
-from pipelines.scaffold import Roles
+from pipelines.ingest.replay import replay
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile
+from pipelines.runs.run import Run
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run
-from pipelines.warehouse import exists, latest_version
 from tests.pipeline.flights import Lake, all_steps, answers, flight, snowball, table
 
 pytestmark = pytest.mark.spark

@@ -9,13 +9,14 @@ import pytest
 from pyspark.sql import functions as sf
 
 from jobs.times import micros_of
-from pipelines import quarantine as q
+from pipelines.authoring.trial import Sample, sample
+from pipelines.authoring.trial_table import TableOfEvents
+from pipelines.delta.tables import exists
 from pipelines.errors import SampleTooLargeError, SourceMissingError
-from pipelines.ingest import typed
-from pipelines.sample import Sample, sample
-from pipelines.sampled_table import TableOfEvents
-from pipelines.split_here import split
-from pipelines.warehouse import exists
+from pipelines.ingest.deliver import typed
+from pipelines.quality import quarantine as q
+from pipelines.quality.arrow_split import split
+from pipelines.quality.uniqueness import BROKEN
 from tests.pipeline.flights import Lake, all_steps, answers, flight, table
 
 pytestmark = pytest.mark.spark
@@ -93,7 +94,7 @@ def test_the_split_without_spark_is_the_split(source: Lake) -> None:
     """Row by row: the same rows are set apart, for the same first rule."""
     contract, rows = source.contract, [*GOOD, *BAD, *BAD, flight(3, "2013-03-01T00:00:00", tailnum=None)]
     frame = typed(source.spark.createDataFrame(table(rows)), contract)
-    judged = q.annotate(frame, contract.rules).select("event_id", sf.get(q.BROKEN, sf.lit(0))["rule"].alias("rule"))
+    judged = q.annotate(frame, contract.rules).select("event_id", sf.get(BROKEN, sf.lit(0))["rule"].alias("rule"))
     theirs = Counter((row["event_id"], row["rule"]) for row in judged.collect())
     here = split(table(rows).select([item.name for item in contract.columns]), contract)
     names = [None if number < 0 else contract.rules[number].name for number in here.broken.tolist()]

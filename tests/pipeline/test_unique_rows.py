@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pipelines import twice
+from pipelines.quality import repeated_values
+from pipelines.quality.repeated_values import any_twice
+from pipelines.runs.run import Run
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run
-from pipelines.twice import any_twice
 from tests.conftest import IN_CHAOS
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import agree, replayed
@@ -164,7 +164,7 @@ def test_a_number_that_is_there_twice(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, small: int, again: int | None
 ) -> None:
     """Wherever its two places are, in one block or in several, among numbers of either sign."""
-    monkeypatch.setattr(twice, "SMALL", small)
+    monkeypatch.setattr(repeated_values, "SMALL", small)
     every = spark.range(-200_000, 200_000, 1, 3).unionByName(spark.createDataFrame([(2**63 - 1,), (-(2**63),)], ["id"]))
     if again is not None:
         every = every.unionByName(spark.createDataFrame([(again,)], ["id"]))

@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 
 from cep_core.errors import TrendlakeError
 from jobs.times import micros_of
-from pipelines.commits import read_log_anew
-from pipelines.profile import Profile
-from pipelines.project import Project
+from pipelines.delta.commits import read_log_anew
+from pipelines.delta.tables import latest_version
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile
+from pipelines.runs.run import Run, prepare
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run, prepare
-from pipelines.warehouse import latest_version
 from tests.conftest import IN_CHAOS
 from tests.lineage_events import LINEAGE, events, version
 from tests.pipeline.flights import Lake, all_steps, flight

@@ -14,19 +14,19 @@ from cep_core import run_plan
 from cep_core.trends.compile.plan import Plan
 from jobs import backfilling
 from jobs.running import Place
-from pipelines import versions
 from pipelines.errors import StepOrderError
-from pipelines.profile import Profile
-from pipelines.revision import here
-from pipelines.runs import Record
+from pipelines.project.profile import Profile
+from pipelines.revision import local
+from pipelines.runs import code_versions
+from pipelines.runs.code_versions import Correction
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
 from pipelines.steps import publish as publishing
 from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute
 from pipelines.steps.publish import publish
 from pipelines.steps.revise import revise
-from pipelines.steps.run import Run
-from pipelines.versions import Correction
 from tests.pipeline.flights import all_steps, renamed
 from tests.pipeline.promises import agree, replayed
 from tests.pipeline.signals import PATTERNS, Signals, signals
@@ -40,10 +40,10 @@ DAYS = (0.5, 2.5)
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Signals:
     """Two groups on the second day; all versions of the code are 1, and none is known to be wrong."""
-    monkeypatch.setattr(versions, "CORRECTIONS", ())
+    monkeypatch.setattr(code_versions, "CORRECTIONS", ())
     monkeypatch.setattr(Plan, "engine_version", 1)
     for name in ("CONTRACT_VERSION", "LOCAL_VERSION", "REVISION_VERSION"):
-        monkeypatch.setattr(versions, name, 1)
+        monkeypatch.setattr(code_versions, name, 1)
     lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
     lake.insert([row(n, 24 + n // 2, place="ns"[n % 2], price=n) for n in range(10)])
     return lake
@@ -51,11 +51,11 @@ def lake(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def correct(monkeypatch: pytest.MonkeyPatch, component: str) -> None:
     """From now on version 2 of the component is right, version 1 is known to be wrong."""
-    monkeypatch.setattr(versions, "CORRECTIONS", (Correction(component, 2, "sums were wrong"),))
+    monkeypatch.setattr(code_versions, "CORRECTIONS", (Correction(component, 2, "sums were wrong"),))
     if component == "trends":
         monkeypatch.setattr(Plan, "engine_version", 2)
     else:
-        monkeypatch.setattr(versions, f"{component.upper()}_VERSION", 2)
+        monkeypatch.setattr(code_versions, f"{component.upper()}_VERSION", 2)
 
 
 def named(record: Record) -> list[str]:
@@ -81,7 +81,7 @@ def test_rows_of_a_wrong_version_are_named_and_recomputed(lake: Signals, monkeyp
     all_steps(run)
     lake.insert([row(20, 30, price=9)])
     with monkeypatch.context() as wrong:
-        wrong.setattr(here, "run_plan", wrong_plan)
+        wrong.setattr(local, "run_plan", wrong_plan)
         revised = revise(renamed(run, "revised wrongly"))
     assert revised.staged_version is None
     assert revised.windows
@@ -109,12 +109,12 @@ def test_rows_of_a_wrong_version_are_named_and_recomputed(lake: Signals, monkeyp
     replayed(lake, run)
 
 
-@pytest.mark.parametrize("most", [0, here.ROWS])
+@pytest.mark.parametrize("most", [0, local.ROWS])
 def test_a_revision_claims_its_version_only_for_what_it_computed(
     lake: Signals, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """By Spark one group of the touched windows: they stay stale. In this process all groups: the others stay stale."""
-    monkeypatch.setattr(here, "ROWS", most)
+    monkeypatch.setattr(local, "ROWS", most)
     run = lake.run(*DAYS, "first")
     all_steps(run)
     every = len(run.windows)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.project import Project, find_project
+from pipelines.project.paths import Project, find_project
 from tests.cases_loader import Case, load, unexpected
 from tests.conftest import ROOT
 from tests.engines import ENGINES, differences, to_table

@@ -12,15 +12,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import compile_plan, load_pattern
-from pipelines.contract import Column, Contract
-from pipelines.cut import Cut
-from pipelines.files import Files
-from pipelines.profile import Limits, Profile
-from pipelines.project import Project
-from pipelines.shards import choose
+from pipelines.contracts.contract import Column, Contract
+from pipelines.delta.parquet_scan import Files
+from pipelines.delta.tables import Warehouse
+from pipelines.execute.distribute import choose
+from pipelines.execute.shard_plan import Cut
+from pipelines.project.paths import Project
+from pipelines.project.profile import Limits, Profile
+from pipelines.runs.run import Run
 from pipelines.steps.compute import computed, files_of, read_events
-from pipelines.steps.run import Run
-from pipelines.warehouse import Warehouse
 from tests.cases_loader import Case
 from tests.engines import from_table, to_table
 

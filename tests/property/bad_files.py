@@ -21,15 +21,15 @@ from typing import Any, Literal
 
 from cep_core import PatternWarning, explain, load_pattern
 from cep_core.errors import PatternErrors, TrendlakeError
-from pipelines.contract import contract_of
-from pipelines.contract_document import load_document
-from pipelines.pattern_tests import load_tests, table_of
-from pipelines.profile import read_profile
-from pipelines.project import Project, find_project
-from pipelines.results_contract import check_templates
-from pipelines.rule_text import expected_of, reason_of
-from pipelines.session import settings_of
-from pipelines.validate import compiled
+from pipelines.authoring.pattern_tests import load_tests, table_of
+from pipelines.authoring.validate import compiled
+from pipelines.contracts.contract import contract_of
+from pipelines.contracts.document import load_document
+from pipelines.contracts.results import check_templates
+from pipelines.contracts.rule_text import expected_of, reason_of
+from pipelines.project.paths import Project, find_project
+from pipelines.project.profile import read_profile
+from pipelines.spark.session import settings_of
 from tests.conftest import ROOT
 
 Kind = Literal["pattern", "contract", "results", "profile", "tests"]

@@ -12,8 +12,8 @@ from typing import Any
 
 from hypothesis import given, seed, settings
 
-from pipelines.contract import Contract
-from pipelines.project import Project
+from pipelines.contracts.contract import Contract
+from pipelines.project.paths import Project
 from tests.property.bad_files import BadFile, TooSlow, checked, checked_mapping, project_in
 from tests.property.profile import OPEN_ENDED
 from tests.property.spoilt_events import EVENT_FILES, EventsFile, checked_events, contract_in

@@ -15,11 +15,11 @@ import pyarrow.parquet
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from pipelines.contract import Contract
+from pipelines.contracts.contract import Contract
 from pipelines.errors import SourceFileError
-from pipelines.sources.files import arrow_type, read_file
-from pipelines.sources.inference import columns_of
-from pipelines.sources.repair_cells import write_repair_file
+from pipelines.ingest.readers.files import arrow_type, read_file
+from pipelines.ingest.readers.inference import columns_of
+from pipelines.ingest.readers.repair_cells import write_repair_file
 from tests.event_files import TYPES, contract_of
 from tests.property.bad_files import PATIENCE, deadline
 

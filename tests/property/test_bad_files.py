@@ -12,8 +12,8 @@ from hypothesis import given, settings
 
 from cep_core.errors import MAX_ERRORS, TrendlakeError
 from cep_core.yaml.source import plain, read_yaml
-from pipelines.contract import Contract
-from pipelines.project import Project
+from pipelines.contracts.contract import Contract
+from pipelines.project.paths import Project
 from tests.conftest import ROOT
 from tests.property import bad_files as b
 from tests.property import spoilt_events, spoilt_files

@@ -17,7 +17,7 @@ from cep_core.events.codes import group_codes, ordered_codes
 from cep_core.events.normalise import normalise
 from cep_core.events.schema import key_type
 from cep_core.expressions.columnar import compare
-from pipelines.hashing import row_hashes
+from pipelines.execute.hashing import row_hashes
 from tests.property.profile import CI
 
 TIME = pa.timestamp("us", tz="UTC")

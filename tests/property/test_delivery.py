@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.delivery import compare, without_repeats
 from pipelines.errors import DeliveryError
+from pipelines.ingest.compare import compare, without_repeats
 from tests.property.profile import CI
 
 Row = tuple[Any, ...]

@@ -21,8 +21,8 @@ from cep_core.drawing import STYLE, Drawing, Edge, Graph, Line, Node, svg
 from cep_core.language.unparse import expression
 from cep_core.matches.compile.plan import MatchesPlan
 from cep_core.trends.diagram import draw as draw_trends
-from pipelines.project import find_project
-from pipelines.validate import compiled
+from pipelines.authoring.validate import compiled
+from pipelines.project.paths import find_project
 from tests.conftest import ROOT
 from tests.property.patterns import Drawn, patterns
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cep_core.patterns.expectations import ExpectationModel
-from pipelines.expecting.judgement import ZERO, Judged, Number, Row, judge
+from pipelines.history_checks.evaluate import ZERO, Judged, Number, Row, judge
 
 DIGITS = 38
 Value = Fraction | None

@@ -20,11 +20,11 @@ from cep_core.events.normalise import normalise
 from cep_core.events.schema import schema_of
 from cep_core.events.windows import Windows
 from cep_core.plan import AnyPlan
-from pipelines import packing
-from pipelines.cut import Cut
-from pipelines.hashing import row_hashes
-from pipelines.packing import packer, unpacked
-from pipelines.placing import place, time_shards
+from pipelines.execute import pack
+from pipelines.execute.hashing import row_hashes
+from pipelines.execute.pack import packer, unpacked
+from pipelines.execute.shard_assignment import place, time_shards
+from pipelines.execute.shard_plan import Cut
 
 TYPES = {
     "event_id": pa.string(),
@@ -191,6 +191,6 @@ def test_blocks_are_bounded_and_whole() -> None:
     """Batches are joined to blocks of the size asked for, in order; empty ones are passed over."""
     table = pa.table({"x": range(100)})
     batches = [table.slice(at, 7).to_batches()[0] for at in range(0, 100, 7)]
-    found = list(packing.blocks(iter([batches[0].slice(0, 0), *batches]), rows=20))
+    found = list(pack.blocks(iter([batches[0].slice(0, 0), *batches]), rows=20))
     assert [block.num_rows for block in found] == [21, 21, 21, 21, 16]
     assert pa.concat_tables(found)["x"].to_pylist() == list(range(100))

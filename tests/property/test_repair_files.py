@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.contract import Contract
-from pipelines.repair import ID
-from pipelines.sources.files import arrow_type, read_file
-from pipelines.sources.repair_cells import escaped, unescaped, unescaped_name, write_repair_file
+from pipelines.contracts.contract import Contract
+from pipelines.ingest.readers.files import arrow_type, read_file
+from pipelines.ingest.readers.repair_cells import escaped, unescaped, unescaped_name, write_repair_file
+from pipelines.ingest.replay import ID
 from tests.event_files import TYPES, contract_of
 from tests.property.profile import CI
 

@@ -1,4 +1,4 @@
-"""The parts of a small revision (`pipelines.revision.here`) beside the slow and obvious way to say the same."""
+"""The parts of a small revision (`pipelines.revision.local`) beside the slow and obvious way to say the same."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core.events.windows import Windows
-from pipelines.delta_here import CHANGE, NotHereError
+from pipelines.delta.local_reader import CHANGE, NotHereError
 from pipelines.revision.difference import DELETE, INSERT, OPERATION, UPDATE, WAS
-from pipelines.revision.differing import differing
-from pipelines.revision.here import NET, net_changes, touched
+from pipelines.revision.local import NET, net_changes, touched
+from pipelines.revision.row_diff import differing
 from tests.property.profile import CI
 
 REALS = st.sampled_from([0.0, -0.0, 1.5, float("nan"), float("inf"), None])

@@ -1,5 +1,5 @@
 """What logs and errors say, each with the part that nobody may see: written from the documentation of the services, not
-from the shapes that `pipelines.secrets` knows."""
+from the shapes that `pipelines.redaction` knows."""
 
 SECRETS = {
     "Azure SAS": (

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from cep_core import compile_query, evaluate, explain
-from pipelines.contract import load_contract
+from pipelines.contracts.contract import load_contract
 from tests.engines import to_table
 from tests.reference_afa import reference
 

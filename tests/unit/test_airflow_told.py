@@ -15,14 +15,14 @@ from jobs.airflow_home import free_port
 from jobs.cli import app
 from jobs.new_version import IN_A_TASK, asset_of, tell_of
 from pipelines.errors import ProjectError
-from pipelines.project import Project
+from pipelines.project.paths import Project
 from tests.conftest import ROOT
 
 HOLD = """
 import sys, time
 from pathlib import Path
 from jobs.airflow_claim import claimed
-from pipelines.project import Project
+from pipelines.project.paths import Project
 with claimed(Project(Path(sys.argv[1]), Path(sys.argv[1]))) as file:
     file.write_text("http://localhost:1")
     print("held", flush=True)

@@ -6,6 +6,8 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,10 @@ FOREIGN = {
     "dags": {"pyspark", "delta", "great_expectations"},
 }
 CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter"}
+
+
+KINDS = ("trends", "matches", "automaton")
+CACHE = "cep_core.kernel_cache"
 
 
 def modules(room: str) -> list[Path]:
@@ -91,3 +97,128 @@ def test_the_engine_loads_without_spark_and_airflow() -> None:
     code = "import sys, cep_core; print(sorted({'pyspark', 'airflow', 'delta', 'pipelines'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported_modules(path: Path, known: frozenset[str]) -> Iterator[str]:
+    """The modules of ours that a file imports, inside functions too."""
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                if inner in known or node.module in known:
+                    yield inner if inner in known else node.module
+
+
+@cache
+def arrows() -> dict[str, set[str]]:
+    """Each module of ours and the modules it imports; the re-exports of a package's `__init__` are no arrows of it."""
+    files = {module_name(path): path for room in ROOMS for path in modules(room)}
+    known = frozenset(files)
+    return {name: set(imported_modules(path, known)) - {name} for name, path in files.items()}
+
+
+def folder(module: str, packages: frozenset[str], halls: frozenset[str]) -> str:
+    """The folder of a module. Of a folder that has folders inside (a hall) each file stands for itself."""
+    if module in packages:
+        return module
+    parent = module.rpartition(".")[0]
+    return module if parent in halls or not parent else parent
+
+
+def circle(arrows: dict[str, set[str]]) -> list[str]:
+    """Some modules of which each imports the next, and the last is the first; empty where there are none."""
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_two_files_import_each_other() -> None:
+    assert not circle(arrows())
+
+
+def test_no_two_folders_import_each_other() -> None:
+    files = arrows()
+    packages = frozenset(module_name(p) for room in ROOMS for p in modules(room) if p.name == "__init__.py")
+    halls = frozenset(name.rpartition(".")[0] for name in packages)
+    folders: dict[str, set[str]] = {}
+    for a, targets in files.items():
+        own = folder(a, packages, halls)
+        folders.setdefault(own, set()).update(folder(b, packages, halls) for b in targets)
+    assert not circle({name: targets - {name} for name, targets in folders.items()})
+
+
+def test_kinds_do_not_import_each_other() -> None:
+    """What two kinds need stands in a room that both may use."""
+    wrong = [
+        f"{a} imports {b}"
+        for a, targets in arrows().items()
+        for b in targets
+        for kind in KINDS
+        if a.startswith(f"cep_core.{kind}.") and b.startswith("cep_core.")
+        if any(b.startswith(f"cep_core.{other}.") for other in KINDS if other != kind)
+    ]
+    assert not wrong
+
+
+@pytest.mark.xfail(strict=True, reason="results contracts and report ask for the class of a plan")
+def test_only_the_registry_names_a_kind() -> None:
+    """Everybody else asks the plan or `cep_core.kinds`."""
+    own = tuple(f"cep_core.{kind}" for kind in KINDS)
+    wrong = [
+        f"{a} imports {b}"
+        for a, targets in arrows().items()
+        for b in targets
+        if b.startswith(own) and not a.startswith(own) and a != "cep_core.kinds"
+    ]
+    assert not wrong
+
+
+def test_compiled_code_is_in_kernels_only() -> None:
+    """And every package of kernels first imports the module that says where machine code is cached."""
+    compiled = [path for room in ROOMS for path in modules(room) if {"njit", "intrinsic"} & names_of(path)]
+    assert len(compiled) > 20
+    assert [str(path.relative_to(ROOT)) for path in compiled if path.parent.name != "kernels"] == []
+    for package in {path.parent for path in compiled}:
+        assert CACHE in full_imports(package / "__init__.py"), package
+
+
+def test_kernels_import_kernels_only() -> None:
+    """What else they held inlined could change without their cached machine code being made anew."""
+    wrong = [
+        f"{a} imports {b}"
+        for a, targets in arrows().items()
+        for b in targets
+        if ".kernels" in a and not (".kernels" in b or b.endswith("opcodes") or b == CACHE)
+    ]
+    assert not wrong
+
+
+def names_of(path: Path) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
+
+
+def full_imports(path: Path) -> set[str]:
+    return {a.name for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Import) for a in n.names}
+
+
+def test_checking_a_pattern_loads_no_compiled_code() -> None:
+    """Airflow parses DAGs every minute, and the command's help is asked for often: numba takes a second to load."""
+    code = """
+import sys
+from cep_core import compile_query, explain
+from cep_core.events.schema import EventSchema
+columns = {"id": "string", "at": "timestamp", "what": "string", "price": "double"}
+query = {"kind": "trends", "pattern": "S+", "where": ["S.price > NEXT(S).price", "1 < 2"], "return": {"n": "COUNT(*)"},
+         "within": "1 day"}
+print(len(explain(compile_query(query, EventSchema(columns, "id", "at", "what")))) > 0, "numba" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]

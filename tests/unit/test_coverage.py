@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core import AnyPlan, EventSchema, compile_query
-from pipelines.revision.affected import fewer, united
-from pipelines.revision.coverage import Alteration, Claim, covered, slice_of, spans, windows_of
+from pipelines.results.coverage import Alteration, Claim, covered, slice_of, spans, windows_of
+from pipelines.results.windows import fewer, united
 from tests.property.profile import CI
 
 SCHEMA = EventSchema(

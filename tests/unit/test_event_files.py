@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from pipelines.contract import Contract
+from pipelines.contracts.contract import Contract
 from pipelines.errors import ContractErrors, SourceFileError
-from pipelines.sources import json_lines, spool, unpacking
-from pipelines.sources.files import read_file
+from pipelines.ingest.readers import json_lines, spool, unpacking
+from pipelines.ingest.readers.files import read_file
 from tests.event_files import TYPES, WHOLE, contract_of
 
 AT = "2026-01-05T00:00:00Z"
@@ -340,7 +340,7 @@ def test_many_rows_lie_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     whole = read_file(path, contract)
     monkeypatch.setattr(spool, "IN_MEMORY", 1000)
     monkeypatch.setattr(spool.tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr("pipelines.sources.csv_file.BLOCK", 100_000)
+    monkeypatch.setattr("pipelines.ingest.readers.csv_file.BLOCK", 100_000)
     mapped = read_file(path, contract)
     assert mapped.equals(whole)
     assert mapped["v"].num_chunks > 5

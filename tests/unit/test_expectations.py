@@ -12,8 +12,8 @@ import pytest
 
 from cep_core import PatternErrors, compile_query, load_pattern
 from cep_core.patterns.expectations import ExpectationModel
-from pipelines.expecting.cells import FOUND, judging, number
-from pipelines.expecting.judgement import ZERO, Judged, Number, Row, judge, judged_of
+from pipelines.history_checks.evaluate import ZERO, Judged, Number, Row, judge, judged_of
+from pipelines.history_checks.read import FOUND, judging, number
 from tests.unit.test_pattern_errors import GOOD, SCHEMA, told
 
 AGES = Judged(((-1_000, 1_000),))

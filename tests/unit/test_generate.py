@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 from cep_core.events.schema import family
 from jobs.cli import app
 from jobs.generating import asked
-from pipelines.contract import load_contract
+from pipelines.authoring.validate import check_pattern
+from pipelines.contracts.contract import load_contract
 from pipelines.errors import BadNumberError, BadTimeError, ProjectError
 from pipelines.generate import START_US, STREAMS, Stream
 from pipelines.generate.load import deliveries
-from pipelines.project import find_project
-from pipelines.validate import check_pattern
+from pipelines.project.paths import find_project
 from tests.conftest import ROOT
 
 runner = CliRunner()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cep_core.kinds import KINDS as BUILT
-from pipelines.versions import CURRENT
+from pipelines.runs.code_versions import CURRENT
 from tests.golden.corpus import DIGESTS, KINDS, answer, answers, digests, entries, total
 from tests.golden.write import changed
 
@@ -33,7 +33,7 @@ def test_results_are_those_of_the_version(kind: str) -> None:
             + ("" if raised else f"raise ENGINE_VERSION beside the plan of kind {kind} to {stored['version'] + 1}, ")
             + f"{write}, and add a line '- {kind} {version if raised else version + 1}: ...' to CHANGELOG.md under "
             "'Engine versions'. A warehouse names its older rows by the table CORRECTIONS of "
-            "pipelines/versions.py: add a row. If it is not meant: `python -m tests.golden.show CASE` prints a case.",
+            "pipelines/runs/code_versions.py: add a row. If it is not meant: `python -m tests.golden.show` prints it.",
             pytrace=False,
         )
     assert version == stored["version"], f"engine version {version} of kind {kind} has no digest: {write}"

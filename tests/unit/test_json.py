@@ -16,8 +16,9 @@ from cep_core.errors import Place, TrendlakeError
 from jobs.as_json import of_record
 from jobs.cli import app
 from jobs.outcome import Verdict, guarded
-from pipelines import secrets
-from pipelines.runs import SCHEMA, Record
+from pipelines import redaction
+from pipelines.runs.record import SCHEMA
+from pipelines.runs.stage import Record
 from tests.conftest import ROOT
 from tests.own_source import start
 
@@ -162,7 +163,7 @@ def test_a_fault_is_a_document_without_secrets(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """The traceback is on stderr alone."""
-    monkeypatch.setattr(secrets, "_known", {"correct horse"})
+    monkeypatch.setattr(redaction, "_known", {"correct horse"})
 
     def breaks() -> None:
         raise RuntimeError("login with correct horse failed")

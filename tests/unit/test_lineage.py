@@ -9,9 +9,9 @@ import pytest
 
 from jobs.airflow_home import AirflowHome
 from pipelines.errors import ProfileError
-from pipelines.lineage.events import assertions, named, parent_of
-from pipelines.profile import Profile, read_profile
-from pipelines.project import Project
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile, read_profile
+from pipelines.runs.lineage_events import assertions, named, parent_of
 
 FILE = "lineage:\n  transport: {type: file, log_file_path: told/events.ndjson}\n"
 HTTP = "lineage:\n  namespace: ours\n  transport: {type: http, url: 'https://lineage.example:5000'}\n"

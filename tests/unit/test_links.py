@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cep_core.errors import TrendlakeError
-from pipelines.pattern_tests import files_of_tests, run_tests
-from pipelines.project import Project
-from pipelines.validate import check_files
+from pipelines.authoring.pattern_tests import files_of_tests, run_tests
+from pipelines.authoring.validate import check_files
+from pipelines.project.paths import Project
 from tests.conftest import ROOT
 
 SECRET = "root:$6$not-for-analysts:19000:0:99999:7:::"

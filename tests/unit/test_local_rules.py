@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from cep_core import compile_plan, load_pattern
-from pipelines.contract import Column, Contract, load_contract
-from pipelines.contract_rules import Rule
-from pipelines.local_regex import means_the_same
-from pipelines.local_rules import kept_rows
-from pipelines.results_contract import contract_name, results_contract
-from pipelines.row_condition import parse_row_condition
+from pipelines.contracts.contract import Column, Contract, load_contract
+from pipelines.contracts.results import contract_name, results_contract
+from pipelines.contracts.row_conditions import parse_row_condition
+from pipelines.contracts.rules import Rule
+from pipelines.quality.local_regex import means_the_same
+from pipelines.quality.local_rules import kept_rows
 from tests.conftest import ROOT
 
 TYPES: dict[str, pa.DataType] = {

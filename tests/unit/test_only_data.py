@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.maintain import KEEP
-from pipelines.warehouse import KEPT, folder_name
+from pipelines.delta.maintain import KEEP
+from pipelines.delta.tables import KEPT, folder_name
 from tests.unit.test_arrows import ROOMS, ROOT, modules
 
 RUN = {"eval", "exec", "compile", "__import__"}
@@ -19,7 +19,7 @@ TEXT = {"sql", "expr", "selectExpr", "where", "filter", "query", "having", "call
 YAML_READERS = ("yaml_source.py", "yaml_limits.py", "scaffold.py")
 """Where ruamel may be named: reading (held to its limits), and writing a first contract."""
 
-EXCEPTED = {"pipelines": ["pipelines/maintain.py .sql() of text that is not written out"]}
+EXCEPTED = {"pipelines": ["pipelines/delta/maintain.py .sql() of text that is not written out"]}
 """A path of the warehouse, as a quoted identifier, where Spark takes no parameter."""
 
 
@@ -120,7 +120,7 @@ def test_one_reader_of_yaml() -> None:
 
 
 def test_one_way_into_spark() -> None:
-    """PySpark loses rows of some tables (`pipelines.frames`)."""
+    """PySpark loses rows of some tables (`pipelines.spark.frames`)."""
     found = {
         path.name
         for room in ROOMS

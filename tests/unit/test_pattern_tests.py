@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from cep_core.errors import PatternErrors
 from cep_core.events.schema import EventSchema
 from jobs.cli import app
-from pipelines.pattern_tests import differences, files_of_tests, run_tests, table_of
-from pipelines.project import Project, find_project
+from pipelines.authoring.pattern_tests import differences, files_of_tests, run_tests, table_of
+from pipelines.project.paths import Project, find_project
 
 ROOT = Path(__file__).resolve().parents[2]
 

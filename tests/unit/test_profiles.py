@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.authoring.scaffold import note_source
 from pipelines.errors import ProfileError
-from pipelines.profile import Profile, load_profile, read_profile
-from pipelines.project import Project
-from pipelines.scaffold import note_source
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile, load_profile, read_profile
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = sorted((ROOT / "conf" / "profiles").glob("*.yaml"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import ProjectError
-from pipelines.project import find_project
+from pipelines.project.paths import find_project
 
 
 def project_in(folder: Path) -> Path:

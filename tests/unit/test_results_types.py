@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cep_core.events.schema import COUNT_TYPE, TIME_TYPE
-from pipelines.results_types import other_types
+from pipelines.results.types import other_types
 
 TYPES = {
     "tinyint": pa.int8(),

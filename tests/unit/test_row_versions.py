@@ -10,18 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines import versions as v
-from pipelines.revision.affected import Affected, Stretch
-from pipelines.revision.coverage import claim_of, slice_of
-from pipelines.revision.row_versions import (
-    RowVersions,
-    note_of_revision,
-    note_of_run,
-    painted,
-    row_versions,
-    stale_rows,
-)
-from pipelines.versions import UNKNOWN, Correction, corrections_of
+from pipelines.results.coverage import claim_of, slice_of
+from pipelines.results.row_versions import RowVersions, note_of_run, painted, row_versions, stale_rows
+from pipelines.results.windows import Stretch
+from pipelines.revision.affected import Affected, note_of_revision
+from pipelines.runs import code_versions as v
+from pipelines.runs.code_versions import UNKNOWN, Correction, corrections_of
 from tests.property.profile import CI
 from tests.unit.test_coverage import plan, windows
 

@@ -9,8 +9,8 @@ import pytest
 
 from cep_core.errors import TextError
 from cep_core.patterns.schedule import NAMES, check_schedule
-from pipelines.project import Project
-from pipelines.validate import check_files
+from pipelines.authoring.validate import check_files
+from pipelines.project.paths import Project
 from tests.conftest import ROOT
 
 PATTERN = """\

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from cep_core.yaml.source import plain, read_yaml
 from jobs.schemas import CUSTOM_VALUES, SCHEMAS, schema_text
-from pipelines.contract_properties import PROPERTIES
+from pipelines.contracts.properties import PROPERTIES
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "schemas"

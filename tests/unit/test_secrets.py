@@ -10,10 +10,10 @@ import pytest
 import typer
 
 from jobs.outcome import guarded
-from pipelines import secrets
+from pipelines import redaction
 from pipelines.errors import ProfileError
-from pipelines.profile import read_profile
-from pipelines.secrets import is_secret, keep_secret, redacted
+from pipelines.project.profile import read_profile
+from pipelines.redaction import is_secret, keep_secret, redacted
 from tests.unit.secrets_of_services import SECRETS
 
 KEY = "wJalrXUtnFEMI/K7MDENG"
@@ -27,7 +27,7 @@ spark:
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "_known", set())
+    monkeypatch.setattr(redaction, "_known", set())
 
 
 @pytest.mark.parametrize(

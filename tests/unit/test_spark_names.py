@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_type
 
-from pipelines.row_columns import _FUNCTIONS
-from pipelines.row_condition import FUNCTIONS
-from pipelines.spark_types import spark_name
+from pipelines.contracts.row_conditions import FUNCTIONS
+from pipelines.spark.row_columns import _FUNCTIONS
+from pipelines.spark.type_names import spark_name
 
 PLAIN = [
     pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(),

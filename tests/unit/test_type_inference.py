@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.contract import load_contract
+from pipelines.authoring.scaffold import Roles, new_source
+from pipelines.contracts.contract import load_contract
 from pipelines.errors import SourceFileError
-from pipelines.project import Project
-from pipelines.scaffold import Roles, new_source
-from pipelines.sources.files import read_file
-from pipelines.sources.inference import columns_of
+from pipelines.ingest.readers.files import read_file
+from pipelines.ingest.readers.inference import columns_of
+from pipelines.project.paths import Project
 from tests.property.profile import CI
 
 DOUBLE, TEXT, WHOLE = pa.float64(), pa.string(), pa.int64()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cep_core import PatternErrors
-from pipelines.project import Project
-from pipelines.upstream import source_contract
-from pipelines.validate import compiled
+from pipelines.authoring.validate import compiled
+from pipelines.contracts.pattern_source import source_contract
+from pipelines.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
 READER = """\

@@ -1,0 +1,36 @@
+"""A Delta table that other programs write, taken on as a source: its contract to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from cep_core.errors import TrendlakeError
+from pipelines.authoring.scaffold import Roles, known, new_source
+from pipelines.contracts.contract import load_contract
+from pipelines.delta.tables import exists
+from pipelines.errors import SourceMissingError
+from pipelines.project.paths import Project
+from pipelines.quality.quarantine import check_columns
+
+
+def adopt(spark: SparkSession, project: Project, name: str, place: str, roles: Roles) -> tuple[Path, list[str]]:
+    """A contract for the source `name`, with the columns of the table at `place`; its file, and the names of the
+    columns left out, of types that contracts do not know. Nothing is written where the table cannot be a source.
+
+    Raises ProjectError, SourceMissingError, SourceSchemaError (an id that is neither text nor a whole number, a time
+    that is no timestamp), ContractErrors.
+    """
+    if not exists(spark, place):
+        raise SourceMissingError(f"there is no Delta table at {place}", hint="events in files: --from FILE")
+    table = spark.read.format("delta").load(place)
+    columns, left_out = known(to_arrow_schema(table.schema, timezone="UTC"))
+    path = new_source(project, name, columns, roles)
+    try:
+        check_columns(table.schema, load_contract(path))
+    except TrendlakeError:
+        path.unlink()
+        raise
+    return path, left_out

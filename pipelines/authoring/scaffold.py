@@ -1,0 +1,211 @@
+"""First files: a project's folders, a contract made from a table's columns, where that lies, a first pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from ruamel.yaml import YAML
+
+from cep_core.errors import did_you_mean
+from cep_core.yaml.source import read_yaml
+from pipelines.contracts.contract import TYPE_COLUMN, Contract
+from pipelines.contracts.rule_options import name_fault
+from pipelines.errors import ProfileError, ProjectError
+from pipelines.project.paths import Project
+from pipelines.project.profile import profile_path, read_profile
+
+PATTERN = """\
+name: {name}
+kind: trends
+description: TODO what it finds, in words for those who read its results
+owner: TODO
+source: {source}
+pattern: {type} E+                   # one or more events, any others between them may be skipped
+where: []                            # such as  "[customer]"  or  E.amount < NEXT(E).amount
+return:
+  trends: COUNT(*)                   # how many such sequences there are
+  events: COUNT(E)
+group_by: []
+within: 1 day
+schedule: "@daily"
+"""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns are an event's id, time and type; or the one type that all events have."""
+
+    event_id: str
+    event_time: str
+    event_type: str | None = None
+    constant: str | None = None
+
+
+def init_project(folder: Path, results: Path) -> list[Path]:
+    """A project's folders, and the shipped profile for one machine and contracts of results, whose folder is `results`;
+    files that are there are left alone. The files written. Raises ProjectError."""
+    templates = sorted(results.glob("results_*.yaml"))
+    if not templates:
+        raise ProjectError(
+            f"there are no results contracts in {results} to begin with",
+            hint="install the package again: they come with it",
+        )
+    (folder / "conf" / "patterns" / "tests").mkdir(parents=True, exist_ok=True)
+    profile = Path("conf", "profiles", "local.yaml")
+    texts = {folder / profile: (results.parent / profile).read_text(encoding="utf-8")}
+    texts[folder / ".gitignore"] = ".trendlake/\n"
+    for contract in templates:
+        texts[folder / "data_contracts" / contract.name] = contract.read_text(encoding="utf-8")
+    return [path for path, text in texts.items() if _write_new(path, text)]
+
+
+def known(columns: pa.Schema) -> tuple[pa.Schema, list[str]]:
+    """The columns of names and types that contracts take, and the names of the others."""
+
+    def is_known(field: pa.Field) -> bool:
+        if name_fault(field.name) is not None:
+            return False
+        try:
+            _types(field, None)
+        except ProjectError:
+            return False
+        return True
+
+    kept = pa.schema([field for field in columns if is_known(field)])
+    return kept, [name for name in columns.names if name not in kept.names]
+
+
+def new_source(project: Project, name: str, columns: pa.Schema, roles: Roles) -> Path:
+    """A contract for the source `name`, with a table's columns; the file. Raises ProjectError."""
+    path = project.contracts / f"{name}.yaml"
+    text = StringIO()
+    yaml = YAML()
+    yaml.width = 110
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.dump(_contract(name, columns, roles), text)
+    if not _write_new(
+        path, f"# What the source `{name}` promises (Open Data Contract Standard 3.1).\n{text.getvalue()}"
+    ):
+        raise ProjectError(f"{path} is there already")
+    return path
+
+
+def new_pattern(project: Project, name: str, contract: Contract) -> Path:
+    """A pattern of kind trends over a source, to begin with; the file. Raises ProjectError."""
+    path = project.patterns / f"{name}.yaml"
+    kind = contract.types[0] if contract.types else "TODO"
+    if not _write_new(path, PATTERN.format(name=name, source=contract.name, type=kind)):
+        raise ProjectError(f"{path} is there already")
+    return path
+
+
+def note_source(project: Project, name: str | None, source: str, place: str) -> Path:
+    """Write down in the profile (see `load_profile`) where the table of a source lies; the file. Raises ProfileError
+    where it says so of another place already."""
+    path = profile_path(project, name)
+    known = read_profile(path).sources.get(source, place)
+    if known != place:
+        raise ProfileError(f"{path} says that the table of '{source}' lies at {known}", hint="change it there")
+    yaml = YAML()
+    yaml.preserve_quotes, yaml.width = True, 4096
+    document = read_yaml(path).data
+    document.setdefault("sources", {})[source] = place
+    text = StringIO()
+    yaml.dump(document, text)
+    path.write_text(text.getvalue(), encoding="utf-8")
+    return path
+
+
+def _write_new(path: Path, text: str) -> bool:
+    """Whether the file was not there, and is now."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    return True
+
+
+def check_roles(columns: pa.Schema, roles: Roles) -> dict[str, str | None]:
+    """The column of each role. Raises ProjectError for one that is not there."""
+    named = {
+        "event_id": roles.event_id, "event_time": roles.event_time, "event_type": roles.event_type,
+    }  # fmt: skip
+    for role, column in named.items():
+        if column is None or column in columns.names:
+            continue
+        hint = did_you_mean(column, columns.names) or f"there are {', '.join(columns.names)}"
+        several = [part.strip() for part in column.split(",")]
+        if len(several) > 1 and set(several) <= set(columns.names):
+            hint = f"--{role.replace('_', '-')} takes one column; make one of {' and '.join(several)} in the file"
+        raise ProjectError(f"there is no column '{column}' to be the {role}", hint=hint)
+    return named
+
+
+def _contract(name: str, columns: pa.Schema, roles: Roles) -> dict[str, Any]:
+    named = check_roles(columns, roles)
+    if (roles.event_type is None) == (roles.constant is None):
+        raise ProjectError(
+            "say what type events have: a column that tells it, or one type for all",
+            hint="--event-type COLUMN or --type NAME",
+        )
+    if roles.constant is not None and TYPE_COLUMN in columns.names:
+        raise ProjectError(f"the table has a column '{TYPE_COLUMN}'", hint=f"--event-type {TYPE_COLUMN}")
+    table: dict[str, Any] = {"name": name, "physicalType": "table"}
+    constant = [] if roles.constant is None else [{"property": "eventType", "value": roles.constant}]
+    table["customProperties"] = [*constant, {"property": "corrections", "value": "replace"}]
+    role_of = {column: role for role, column in named.items() if column is not None}
+    table["properties"] = [_column(field, role_of.get(field.name)) for field in columns]
+    return {
+        "apiVersion": "v3.1.0", "kind": "DataContract", "id": f"source-{name}", "version": "1.0.0", "name": name,
+        "status": "draft", "schema": [table],
+        "slaProperties": [{"property": "latency", "value": 1, "unit": "d"}],
+    }  # fmt: skip
+
+
+def _column(field: pa.Field, role: str | None) -> dict[str, Any]:
+    logical, physical = _types(field, role)
+    found: dict[str, Any] = {"name": field.name, "logicalType": logical}
+    if physical is not None:
+        found["physicalType"] = physical
+    if role is not None:
+        found["required"] = True
+        found["customProperties"] = [{"property": "eventRole", "value": role}]
+    if role == "event_id":
+        found |= {"primaryKey": True, "primaryKeyPosition": 1, "unique": True}
+    return found
+
+
+_WIDTHS: Mapping[int, str] = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}
+
+
+def _types(field: pa.Field, role: str | None) -> tuple[str, str | None]:
+    """logicalType and physicalType of a column. Raises ProjectError for one that contracts do not know."""
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if role == "event_time":
+        return "timestamp", None
+    if role == "event_type" or (role == "event_id" and not pa.types.is_signed_integer(kind)):
+        return "string", None
+    if pa.types.is_uint64(kind):
+        return "number", "decimal(20,0)"
+    if pa.types.is_integer(kind):  # one without a sign needs the next type to hold it
+        return "integer", _WIDTHS[kind.bit_width * (1 if pa.types.is_signed_integer(kind) else 2)]
+    if pa.types.is_decimal(kind):
+        return "number", f"decimal({kind.precision},{kind.scale})"
+    if pa.types.is_floating(kind):
+        return "number", None
+    if pa.types.is_boolean(kind):
+        return "boolean", None
+    if pa.types.is_timestamp(kind):
+        return "timestamp", None
+    if pa.types.is_date(kind):
+        return "date", None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
+        return "string", None
+    raise ProjectError(f"column '{field.name}' is {kind}: contracts know no such type", hint="leave it out of the file")

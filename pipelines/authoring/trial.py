@@ -1,0 +1,134 @@
+"""A pattern tried on a slice of its source, in this process: nothing is written, no window is cut.
+
+A slice is whole windows: the newest that hold no more events than are asked for, or those of an interval. A window
+with some of its events left out would give a number that is nobody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core import AnyPlan, run_plan
+from cep_core.events.arrays import repeated
+from cep_core.events.windows import Windows
+from pipelines.contracts.contract import Contract
+from pipelines.errors import SampleTooLargeError
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What a source holds: its rows that have a time, and the times of the oldest and newest, microseconds."""
+
+    rows: int
+    oldest: int
+    newest: int
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Good events (the plan's columns), rows that break the contract by the first rule broken, names of rules not
+    judged; `watermark`: how far time has come, for plans that wait for it."""
+
+    events: pa.Table
+    rows: int
+    broken: Mapping[str, int]
+    unjudged: tuple[str, ...]
+    watermark: int | None
+
+
+class Sampled(Protocol):
+    """Where a sample is taken from: a table of the warehouse, or a file."""
+
+    def extent(self) -> Extent | None:
+        """None where no row has a time."""
+
+    def newest(self, number: int) -> int | None:
+        """The time of the `number`-th newest row, from 1; None where there are not so many."""
+
+    def count(self, start_us: int, end_us: int) -> int:
+        """Rows whose time lies in the half-open range."""
+
+    def take(self, windows: range) -> Taken:
+        """The events of `windows` (not empty)."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`rows`: the results of `windows`, of those (`every`) that the source's events lie in. `taken`: its rows, good and
+    bad, of `there`. `open`: windows that reach past the newest event, and may still fill."""
+
+    rows: pa.Table
+    windows: range
+    every: range
+    taken: int
+    there: int
+    good: int
+    broken: Mapping[str, int]
+    unjudged: tuple[str, ...]
+    open: int
+    newest: int | None
+
+
+def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] | None = None) -> Sample:
+    """The results of the newest whole windows that hold at most `most` events; with `interval`, of the windows that end
+    in it, as a run's. Raises SampleTooLargeError where these hold more."""
+    extent = source.extent()
+    if extent is None:
+        empty = plan.result_schema.empty_table()
+        return Sample(empty, range(0), range(0), 0, 0, 0, {}, (), 0, None)
+    every = _every(plan.windows, extent)
+    if interval is None:
+        chosen = _newest(plan.windows, every, source, most)
+    else:
+        chosen = plan.windows.ending_in(*interval)
+        if chosen and (found := source.count(*plan.windows.span(chosen))) > most:
+            raise SampleTooLargeError(
+                f"the windows of the interval hold {found:,} events, more than {most:,}",
+                hint="a shorter interval, or a larger --max-events",
+            )
+    if not chosen:
+        return Sample(plan.result_schema.empty_table(), chosen, every, 0, extent.rows, 0, {}, (), 0, extent.newest)
+    taken = source.take(chosen)
+    rows = run_plan(plan, taken.events, chosen, taken.watermark).cast(plan.result_schema)
+    still_open = sum(plan.windows.end(j) > extent.newest for j in chosen)
+    good = taken.events.num_rows
+    return Sample(
+        rows, chosen, every, taken.rows, extent.rows, good, taken.broken, taken.unjudged, still_open, extent.newest
+    )
+
+
+def events_of(good: pa.Table, contract: Contract, plan: AnyPlan) -> pa.Table:
+    """Of good rows what the plan reads: its columns and its event types."""
+    kind = plan.schema.event_type
+    if contract.constant_type is not None:
+        good = good.append_column(kind, repeated(contract.constant_type, good.num_rows))
+    if plan.event_types is not None:
+        good = good.filter(pc.is_in(good.column(kind), value_set=pa.array(plan.event_types, pa.string())))
+    return good.select(list(plan.columns))
+
+
+def _every(windows: Windows, extent: Extent) -> range:
+    """The windows that events lie in; of endless ones those whose last slide does."""
+    last = windows.holding(extent.newest)
+    if windows.endless:
+        return range(windows.holding(extent.oldest).start, last.start + 1)
+    return range(windows.holding(extent.oldest).start, last.stop)
+
+
+def _newest(windows: Windows, every: range, source: Sampled, most: int) -> range:
+    """The newest of `every` that together hold at most `most` events."""
+    beyond = source.newest(most + 1)
+    if beyond is None:
+        return every
+    first = (beyond - windows.origin) // windows.slide + 1  # the first window that begins after that event
+    if first >= every.stop:
+        held = source.count(windows.start(every[-1]), windows.end(every[-1]))
+        raise SampleTooLargeError(
+            f"the newest window alone holds {held:,} events, more than {most:,}", hint="a larger --max-events"
+        )
+    return range(max(first, every.start), every.stop)

@@ -1,0 +1,73 @@
+"""A source's table to try a pattern on: its newest version, read by Spark, judged here as a run judges it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from pipelines.authoring.trial import Extent, Taken, events_of
+from pipelines.delta.tables import exists, latest_version, read_at
+from pipelines.errors import SourceMissingError
+from pipelines.quality import quarantine as q
+from pipelines.quality.uniqueness import BROKEN
+from pipelines.runs.run import Run
+from pipelines.spark.columns import column
+from pipelines.steps.compute import reached
+
+FIRST_BROKEN = "__trendlake_rule"
+"""Column of a row that was judged: the first rule it breaks."""
+QUICK = {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.enabled": "false"}
+"""For a session that reads one slice: to compile plans takes longer than to run them."""
+
+
+class TableOfEvents:
+    """The table at one version; see `pipelines.authoring.trial.Sampled`."""
+
+    def __init__(self, run: Run) -> None:
+        """`run` says the pattern, the contract and where; its interval is not asked. Raises SourceMissingError,
+        SourceSchemaError."""
+        self.run, self.path = run, run.warehouse.source(run.contract.name)
+        if not exists(run.spark, self.path):
+            error = run.warehouse.missing(run.contract.name)
+            raise SourceMissingError(error.message, hint=f"{error.hint}; or try the pattern on a file: --events FILE")
+        self.version = latest_version(run.spark, self.path)
+        q.check_columns(self._source.schema, run.contract)
+
+    @cached_property
+    def _source(self) -> DataFrame:
+        return read_at(self.run.spark, self.path, self.version)
+
+    def _times(self) -> DataFrame:
+        micros = sf.unix_micros(column(self.run.contract.event_time)).alias("micros")
+        return self._source.select(micros).where(sf.col("micros").isNotNull())
+
+    def extent(self) -> Extent | None:
+        micros = sf.col("micros")
+        rows, oldest, newest = self._times().agg(sf.count(micros), sf.min(micros), sf.max(micros)).collect()[0]
+        return Extent(rows, oldest, newest) if rows else None
+
+    def newest(self, number: int) -> int | None:
+        """Spark keeps the newest `number` times of each part only."""
+        times = self._times().orderBy(sf.desc("micros")).limit(number)
+        rows, oldest = times.agg(sf.count(sf.lit(1)), sf.min("micros")).collect()[0]
+        return int(oldest) if rows == number else None
+
+    def count(self, start_us: int, end_us: int) -> int:
+        micros = sf.col("micros")
+        return self._times().where((micros >= sf.lit(start_us)) & (micros < sf.lit(end_us))).count()
+
+    def take(self, windows: range) -> Taken:
+        run = replace(self.run, only=windows)
+        inside = q.in_range(run.contract, *run.span)
+        annotated = q.annotate(self._source.where(inside), run.contract.rules, rest=self._source.where(~inside))
+        first = sf.get(BROKEN, sf.lit(0)).getField("rule").alias(FIRST_BROKEN)
+        wanted = dict.fromkeys((*run.plan.columns, run.plan.schema.event_type))
+        there = [column(name) for name in wanted if name in annotated.columns]
+        rows = annotated.select(first, *there).toArrow()
+        rules = rows.column(FIRST_BROKEN)
+        broken = {item["values"]: item["counts"] for item in rules.drop_null().value_counts().to_pylist()}
+        good = events_of(rows.filter(rules.is_null()), run.contract, run.plan)
+        return Taken(good, rows.num_rows, broken, (), reached(run, {"source_version": self.version}))

@@ -1,0 +1,1 @@
+"""Data contracts: their files, rules, conditions and properties."""

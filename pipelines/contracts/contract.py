@@ -1,0 +1,275 @@
+"""A data contract as the pipelines use it: columns with Spark types, the event's roles, rules, tolerance, lateness.
+
+One file is the single source of the reading schema (`Contract.event_schema`), the quarantine split
+(`pipelines.quality.quarantine`) and the Great Expectations suite (`pipelines.quality.great_expectations`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
+from cep_core.events.schema import EventSchema
+from cep_core.yaml.source import Source
+from pipelines.contracts.document import load_document
+from pipelines.contracts.null_words import Words, null_words_of
+from pipelines.contracts.odcs import Document, Property
+from pipelines.contracts.properties import MAX_FUTURE_US, duration, misspelt, replaces
+from pipelines.contracts.rule_options import same_name
+from pipelines.contracts.rules import Rule, rules_of, spark_type
+from pipelines.errors import ContractErrors
+
+ROLES = ("event_id", "event_time", "event_type", "sequence")
+_TYPES_OF_ROLES = {"event_id": ("string", "integer"), "event_time": ("timestamp",), "event_type": ("string",)}
+TYPE_COLUMN = "event_type"
+"""What events of one constant type are given, to tell it."""
+ID_COLUMN = "event_id"
+"""What events are given whose id is no column of their table."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """`type` is a simple Spark type name, such as `double` or `decimal(38,0)`."""
+
+    name: str
+    type: str
+    required: bool
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Contract:
+    """One table's promises. `key`: primary key columns in order; `constant_type`: the type of every event, where no
+    column says it; `made_id`: whether an event's id is made of the key's values; `lateness_us`: microseconds, None when
+    not said; `max_future_us`: how far after its commit an event may lie and still move the watermark, microseconds,
+    None when not said; `ahead_us`: what is added to that for a table whose events lie ahead by nature;
+    `tolerance`: the share (0..1) of quarantined rows a run accepts; `replaces`: whether a delivered row replaces the
+    row that has its key; `null_words`: the words that mean NULL in files, of the columns that it declares any for;
+    `fingerprint`: 16 hex digits of all that decides which rows pass and which move the watermark."""
+
+    name: str
+    version: str
+    columns: tuple[Column, ...]
+    rules: tuple[Rule, ...]
+    key: tuple[str, ...]
+    roles: Mapping[str, str] = field(hash=False)
+    types: tuple[str, ...] | None = None
+    constant_type: str | None = None
+    made_id: bool = False
+    lateness_us: int | None = None
+    max_future_us: int | None = None
+    ahead_us: int = 0
+    tolerance: float = 0.0
+    replaces: bool = False
+    null_words: Words = field(default_factory=dict, hash=False)
+    description: str = ""
+    file: str = field(default="", compare=False)
+
+    @property
+    def fingerprint(self) -> str:
+        told: tuple[object, ...] = (self.name, self.columns, self.rules, self.key, sorted(self.roles.items()))
+        if self.max_future_us is not None:
+            told = (*told, self.max_future_us)
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+
+    @property
+    def future_us(self) -> int:
+        """How far after its commit an event may lie and still move the watermark, microseconds."""
+        return (MAX_FUTURE_US if self.max_future_us is None else self.max_future_us) + self.ahead_us
+
+    @property
+    def event_time(self) -> str:
+        return self.roles["event_time"]
+
+    def assures(self, types: tuple[str, ...]) -> bool:
+        """Whether every row that keeps the rules is an event of one of `types`."""
+        if self.constant_type is not None:
+            return self.constant_type in types
+        named = [rule for rule in self.rules if rule.quarantines and rule.columns == (self.roles["event_type"],)]
+        there = any(rule.kind == "not_null" for rule in named)
+        return there and any(rule.kind == "in_set" and set(rule.values) <= set(types) for rule in named)
+
+    def event_schema(self) -> EventSchema:
+        """The source as `cep_core` sees it: with the column `TYPE_COLUMN` where the type is a constant, `ID_COLUMN`
+        where the id is made. Raises KeyError for a table without event roles (a results table)."""
+        constant = {} if self.constant_type is None else {TYPE_COLUMN: "string"}
+        if self.made_id:
+            constant[ID_COLUMN] = "string"
+        return EventSchema(
+            columns={column.name: column.type for column in self.columns} | constant,
+            event_id=self.roles["event_id"],
+            event_time=self.roles["event_time"],
+            event_type=self.roles["event_type"],
+            sequence=self.roles.get("sequence"),
+            types=self.types,
+        )
+
+
+def load_contract(path: str | Path, *, events: bool = True) -> Contract:
+    """The contract in the file at `path`; with `events`, of a table whose rows are events.
+
+    Raises ContractErrors with every mistake of the file, each with line, what was expected and a suggestion. A good
+    file that many patterns name is read once, for as long as it is not changed.
+    """
+    try:
+        state = Path(path).stat()
+    except OSError:
+        return contract_of(*load_document(path), events=events)  # which tells why
+    return _loaded(str(path), state.st_mtime_ns, state.st_size, events)
+
+
+@lru_cache(maxsize=100)
+def _loaded(path: str, changed_ns: int, size: int, events: bool) -> Contract:
+    return contract_of(*load_document(path), events=events)
+
+
+def contract_of(document: Document, source: Source, *, events: bool) -> Contract:
+    """What the document promises. Raises ContractErrors with every mistake."""
+    errors: list[TrendlakeError] = []
+    table = document.table
+    columns = _columns(document, source, errors, lists=not events)
+    rules = rules_of(document, source, errors)
+    constant = _constant_type(document, source, errors) if events else None
+    roles = _roles(document, source, constant, errors) if events else {}
+    keyed = sorted(
+        (item.primary_key_position, index, item.name) for index, item in enumerate(table.properties) if item.primary_key
+    )
+    contract = Contract(
+        name=table.name,
+        version=document.version,
+        columns=columns,
+        rules=tuple(_with_columns(rule, columns, roles) for rule in rules),
+        key=tuple(name for _, _, name in keyed),
+        roles=roles,
+        types=_types(roles, rules) if constant is None else (constant,),
+        constant_type=constant,
+        lateness_us=duration(document, source, ("latency", "ly"), errors),
+        max_future_us=duration(document, source, ("maxFuture",), errors),
+        tolerance=_tolerance(document, source, errors),
+        replaces=replaces(document, source, errors),
+        null_words=null_words_of(document, source, errors),
+        description=table.description or "",
+        file=source.name,
+    )
+    errors += misspelt(document, source)
+    if errors:
+        raise ContractErrors(errors)
+    return contract
+
+
+def _with_columns(rule: Rule, columns: tuple[Column, ...], roles: Mapping[str, str]) -> Rule:
+    """A rule of uniqueness with what decides which row of a key counts."""
+    if rule.kind != "unique":
+        return rule
+    return replace(rule, compared=tuple(item.name for item in columns), sequence=roles.get("sequence"))
+
+
+def _columns(
+    document: Document, source: Source, errors: list[TrendlakeError], *, lists: bool
+) -> tuple[Column, ...]:  # fmt: skip
+    columns: list[Column] = []
+    seen: dict[str, str] = {}
+    for index, item in enumerate(document.table.properties):
+        path = ("schema", 0, "properties", index)
+        other = seen.get(same_name(item.name))
+        if other is not None:
+            what = f"column '{item.name}' twice"
+            if other != item.name:
+                what = (
+                    f"columns '{other}' and '{item.name}' differ in upper and lower case only: Spark takes them for one"
+                )
+            errors.append(BadValueError(what, place=source.place((*path, "name"))))
+        seen[same_name(item.name)] = item.name
+        try:
+            kind = spark_type(item, lists=lists)
+        except ValueError as error:
+            key = "physicalType" if item.physical_type else "logicalType" if item.logical_type else "name"
+            errors.append(BadValueError(str(error), place=source.place((*path, key))))
+            continue
+        columns.append(Column(item.name, kind, item.required, item.description or ""))
+    return tuple(columns)
+
+
+def _constant_type(document: Document, source: Source, errors: list[TrendlakeError]) -> str | None:
+    """The type of every event of the table, where it has no column for it."""
+    for index, custom in enumerate(document.table.custom_properties):
+        if custom.property != "eventType":
+            continue
+        path = ("schema", 0, "customProperties", index)
+        if not isinstance(custom.value, str) or not re.fullmatch(r"[A-Za-z_]\w*", custom.value, re.ASCII):
+            message = f"eventType is a name that patterns can use, not {custom.value!r}"
+            errors.append(BadValueError(message, place=source.place((*path, "value"))))
+            continue
+        if any(item.name == TYPE_COLUMN for item in document.table.properties):
+            message = f"the table has a column '{TYPE_COLUMN}': eventType would hide it"
+            hint = "give that column the role event_type, or another name"
+            errors.append(BadValueError(message, place=source.place((*path, "property")), hint=hint))
+        return custom.value
+    return None
+
+
+def _roles(document: Document, source: Source, constant: str | None, errors: list[TrendlakeError]) -> dict[str, str]:
+    roles: dict[str, str] = {} if constant is None else {"event_type": TYPE_COLUMN}
+    for index, item in enumerate(document.table.properties):
+        for number, custom in enumerate(item.custom_properties):
+            path = ("schema", 0, "properties", index, "customProperties", number)
+            if custom.property != "eventRole":
+                continue
+            role = str(custom.value)
+            if role not in ROLES:
+                place = source.place((*path, "value"))
+                hint = did_you_mean(role, ROLES)
+                errors.append(BadValueError(f"unknown event role '{role}'", place=place, hint=hint))
+            elif role in roles:
+                place = source.place((*path, "value"))
+                errors.append(BadValueError(f"'{roles[role]}' has the role {role} already", place=place))
+            else:
+                roles[role] = item.name
+                _check_role(role, item, source, (*path, "value"), errors)
+    for role in ROLES[:3]:
+        if role not in roles:
+            errors.append(
+                BadValueError(
+                    f"no column has the role {role}",
+                    place=source.place(("schema", 0, "properties")),
+                    hint=f"give one column: customProperties: [{{property: eventRole, value: {role}}}]"
+                    + (", or the table: [{property: eventType, value: Trade}]" if role == "event_type" else ""),
+                )
+            )
+    return roles
+
+
+def _check_role(
+    role: str, item: Property, source: Source, path: tuple[str | int, ...], errors: list[TrendlakeError]
+) -> None:
+    wanted = _TYPES_OF_ROLES.get(role, ())
+    if wanted and item.logical_type not in wanted:
+        message = f"{role} has type {' or '.join(wanted)}; column '{item.name}' has type {item.logical_type}"
+        errors.append(BadValueError(message, place=source.place(path)))
+    if role != "sequence" and not item.required:
+        message = f"column '{item.name}' is {role} and must say required: true"
+        errors.append(BadValueError(message, place=source.place(path)))
+
+
+def _types(roles: Mapping[str, str], rules: tuple[Rule, ...]) -> tuple[str, ...] | None:
+    """The event types: the valid values of the column that has the role."""
+    for rule in rules:
+        if rule.kind == "in_set" and rule.columns == (roles.get("event_type"),):
+            return tuple(str(value) for value in rule.values)
+    return None
+
+
+def _tolerance(document: Document, source: Source, errors: list[TrendlakeError]) -> float:
+    for index, custom in enumerate(document.table.custom_properties):
+        if custom.property == "quarantineTolerance":
+            value = custom.value
+            if not isinstance(value, bool) and isinstance(value, int | float) and 0 <= value <= 1:
+                return float(value)
+            place = source.place(("schema", 0, "customProperties", index, "value"))
+            errors.append(BadValueError("quarantineTolerance is a share between 0 and 1", place=place))
+    return 0.0

@@ -1,0 +1,81 @@
+"""A pattern's results as the source of another (Cayuga's PUBLISH): `source: results/<pattern>`.
+
+Each result row is an event: of the type that is its pattern's name, at the moment from which it can be known
+(`KNOWN_AT`), told apart by its table's key. What its columns are follows from that pattern and its results contract,
+whose rules were judged before the rows were published: none is set apart here. The table has a change feed like any
+source, so what is revised upstream is a change here, and revised in turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cep_core import AnyPlan, compile_plan, load_pattern
+from cep_core.events.schema import family
+from cep_core.patterns.model import PROVENANCE_COLUMNS
+from pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, Contract, load_contract
+from pipelines.contracts.results import contract_name, results_contract
+from pipelines.errors import CycleError, ProjectError
+from pipelines.project.paths import PUBLISHED, Project, upstream
+
+KNOWN_AT = {"trends": "window_end", "matches": "end", "automaton": "lifetime_start"}
+"""The column of time, by kind: the window's end; the match's end; the last event of an automaton's run."""
+
+
+def source_contract(project: Project, source: str, readers: tuple[str, ...] = ()) -> Contract:
+    """The contract of a pattern's source, which may be another pattern's results. `readers`: the pattern that reads it,
+    after those that read that pattern's results.
+
+    Raises ProjectError (there is no such source), CycleError, ContractErrors, and PatternErrors of patterns upstream.
+    """
+    name = upstream(source)
+    if name is None:
+        return load_contract(project.contract_path(source))
+    if name in readers:
+        circle = " reads ".join((*readers[readers.index(name) :], name))
+        raise CycleError(f"a pattern would read its own results: {circle}", hint="let one of them read another source")
+    pattern = load_pattern(project.pattern_path(name))
+    read = source_contract(project, str(pattern.source), (*readers, name))
+    plan = compile_plan(pattern, read.event_schema())
+    keeps = results_contract(project.contract_path(contract_name(plan)), plan, name)
+    return resubscribed(keeps, plan, read)
+
+
+def resubscribed(results: Contract, plan: AnyPlan, read: Contract) -> Contract:
+    """The results of `plan` as a source of events. `read`: the contract of the plan's own source.
+
+    Late events of that source change windows that end up to its lateness before its newest event; the newest window
+    has begun by then and ends a length later. So a result is late by no more than both together, and as far in
+    the future: a window ends up to a length after the event that begins it. Raises ProjectError
+    where a column has the name of one that every event has.
+    """
+    columns = tuple(
+        item for item in results.columns if item.name not in PROVENANCE_COLUMNS and family(item.type) != "other"
+    )
+    key = [item for item in columns if item.name in results.key]
+    made = len(results.key) != 1 or [item.type for item in key] != ["string"]
+    added = {TYPE_COLUMN, *({ID_COLUMN} if made else ())}
+    taken = sorted(item.name for item in columns if item.name.lower() in added)
+    if taken:
+        raise ProjectError(
+            f"the results of '{results.name}' cannot be a source: they have a column '{taken[0]}' of their own",
+            hint="give it another name there",
+        )
+    late = None if read.lateness_us is None else read.lateness_us + plan.windows.within
+    return replace(
+        results,
+        name=f"{PUBLISHED}{results.name}",
+        columns=columns,
+        rules=(),
+        roles={
+            "event_id": ID_COLUMN if made else results.key[0],
+            "event_time": KNOWN_AT[plan.kind],
+            "event_type": TYPE_COLUMN,
+        },
+        made_id=made,
+        types=(results.name,),
+        constant_type=results.name,
+        lateness_us=late,
+        max_future_us=read.max_future_us,
+        ahead_us=read.ahead_us + plan.windows.within,
+    )

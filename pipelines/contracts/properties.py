@@ -1,0 +1,137 @@
+"""The properties of a contract that Trendlake reads: custom properties and service levels, by the place they belong to.
+
+The standard lets a contract carry properties for anybody, so one that Trendlake does not know is allowed. One that is
+spelled almost like one it reads, or that stands in another place than it is read in, is an error: without its effect
+the contract would silently promise something else.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.language.tree_builder import MAX_DURATION
+from cep_core.yaml.source import Path_, Source
+from pipelines.contracts.odcs import Document
+
+Level = Literal["table", "column", "service level"]
+PROPERTIES: Mapping[Level, tuple[str, ...]] = {
+    "table": ("eventType", "quarantineTolerance", "corrections", "nullWords"),
+    "column": ("eventRole", "nullWords", "appliesTo"),
+    "service level": ("latency", "maxFuture"),
+}
+"""The properties that are read, by the place where they are: `customProperties` of the table, `customProperties` of a
+column, `slaProperties` of the contract."""
+PLACES: Mapping[Level, str] = {
+    "table": "the table's customProperties", "column": "a column's customProperties", "service level": "slaProperties",
+}  # fmt: skip
+SERVICE_LEVELS = (
+    "ly", "availability", "throughput", "errorRate", "generalAvailability", "endOfSupport", "endOfLife", "retention",
+    "frequency", "timeOfAvailability", "timeToDetect", "timeToNotify", "timeToRepair",
+)  # fmt: skip
+"""Further names that the standard has for service levels."""
+CLOSE = 0.75
+"""How alike two names are (`difflib`'s ratio) of which one is taken for a misspelling of the other."""
+CORRECTIONS = ("replace",)
+MICROSECONDS = {
+    "s": 10**6, "second": 10**6, "min": 60 * 10**6, "minute": 60 * 10**6, "h": 3600 * 10**6, "hour": 3600 * 10**6,
+    "d": 86400 * 10**6, "day": 86400 * 10**6, "w": 7 * 86400 * 10**6, "week": 7 * 86400 * 10**6,
+}  # fmt: skip
+MAX_FUTURE_US = MICROSECONDS["d"]
+"""How far in the future an event may lie and move the watermark, where the contract does not say."""
+
+
+def misspelt(document: Document, source: Source) -> Iterator[TrendlakeError]:
+    """The properties that are close to one that is read, or stand in a place where it is not read."""
+    for level, name, path in _properties(document):
+        problem = _problem(level, name)
+        if problem is not None:
+            message, hint = problem
+            yield BadValueError(message, place=source.place(path), hint=hint)
+
+
+def replaces(document: Document, source: Source, errors: list[TrendlakeError]) -> bool:
+    """Whether a delivered row replaces the row of the table that has its key: `corrections: replace`."""
+    for index, custom in enumerate(document.table.custom_properties):
+        if custom.property != "corrections":
+            continue
+        if custom.value in CORRECTIONS:
+            return True
+        place = source.place(("schema", 0, "customProperties", index, "value"))
+        hint = "without the property, ingest refuses a known key with other values"
+        errors.append(BadValueError(f"corrections is 'replace', not {custom.value!r}", place=place, hint=hint))
+    return False
+
+
+def duration(
+    document: Document, source: Source, names: Sequence[str], errors: list[TrendlakeError]
+) -> int | None:  # fmt: skip
+    """The service level with one of `names`, microseconds; None where the contract does not have it."""
+    for index, level in enumerate(document.sla_properties):
+        if level.property.lower() not in {name.lower() for name in names}:
+            continue
+        unit = (level.unit or "d").lower()
+        factor = MICROSECONDS.get(unit, MICROSECONDS.get(unit.removesuffix("s")))
+        if factor is None:
+            place = source.place(("slaProperties", index, "unit"))
+            errors.append(BadValueError(f"unknown unit '{level.unit}'", place=place, hint="s, min, h, d or w"))
+            continue
+        place = source.place(("slaProperties", index, "value"))
+        if isinstance(level.value, bool) or not isinstance(level.value, int | float) or level.value < 0:
+            errors.append(BadValueError(f"{names[0]} is a number, 0 or more", place=place))
+        elif not level.value * factor <= MAX_DURATION:  # more, infinite or no number
+            errors.append(BadValueError(f"{names[0]} is 10,000 years at most", place=place))
+        else:
+            return round(level.value * factor)
+    return None
+
+
+def _problem(level: Level | None, name: str) -> tuple[str, str] | None:
+    """Message and hint, for a property called `name` at `level` (None: where none is read)."""
+    here = PROPERTIES[level] if level else ()
+    if name in here or (level == "service level" and name.lower() in {one.lower() for one in (*here, *SERVICE_LEVELS)}):
+        return None
+    for other, names in PROPERTIES.items():
+        if name in names:
+            return f"'{name}' is not read here", f"it belongs to {PLACES[other]}"
+    every = [*here, *(one for names in PROPERTIES.values() for one in names if one not in here)]
+    known = _closest(name, every)
+    if known is None:
+        return None
+    hint = f"did you mean '{known}'?"
+    return f"unknown property '{name}'", hint if known in here else f"{hint} It belongs to {_place_of(known)}"
+
+
+def _closest(name: str, known: Sequence[str]) -> str | None:
+    lower = {one.lower().replace("_", ""): one for one in reversed(known)}
+    close = difflib.get_close_matches(name.lower().replace("_", ""), list(lower), n=1, cutoff=CLOSE)
+    return lower[close[0]] if close else None
+
+
+def _place_of(name: str) -> str:
+    return next(PLACES[level] for level, names in PROPERTIES.items() if name in names)
+
+
+def _properties(document: Document) -> Iterator[tuple[Level | None, str, Path_]]:
+    """Level, name and path of each property of the contract."""
+    table: Path_ = ("schema", 0)
+    yield from _custom(None, document, ())
+    yield from _custom("table", document.table, table)
+    for number, quality in enumerate(document.table.quality):
+        yield from _custom(None, quality, (*table, "quality", number))
+    for index, item in enumerate(document.table.properties):
+        path = (*table, "properties", index)
+        yield from _custom("column", item, path)
+        for number, quality in enumerate(item.quality):
+            yield from _custom(None, quality, (*path, "quality", number))
+    if document.description is not None:
+        yield from _custom(None, document.description, ("description",))
+    for index, level in enumerate(document.sla_properties):
+        yield "service level", level.property, ("slaProperties", index, "property")
+
+
+def _custom(level: Level | None, holder: Any, path: Path_) -> Iterator[tuple[Level | None, str, Path_]]:
+    for number, custom in enumerate(holder.custom_properties):
+        yield level, custom.property, (*path, "customProperties", number, "property")

@@ -1,0 +1,131 @@
+"""The results contract of one pattern: `data_contracts/results_<kind>.yaml` with its templates filled in
+(`results_compressed.yaml` for matches that are kept as graphs).
+
+A results table has columns that only the pattern knows: groups and measures, variables, a register. In the file a
+property stands for all columns of one sort when it carries the custom property `appliesTo`; `{column}` and `{log10}` in
+its rules name the column and its companion. The filled-in document is a data contract like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from cep_core import AnyPlan, Plan
+from cep_core.automaton.compile.plan import AutomatonPlan
+from cep_core.errors import BadValueError, did_you_mean
+from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.yaml.source import Source
+from pipelines.contracts.contract import Contract, contract_of
+from pipelines.contracts.document import load_document
+from pipelines.contracts.odcs import Document, Property, Quality
+from pipelines.contracts.rules import LOGICAL_OF
+from pipelines.errors import ContractErrors
+from pipelines.spark.identifiers import quoted
+from pipelines.spark.type_names import spark_name
+
+SORTS = (
+    "group", "trend_count", "trend_count_or_zero", "occurrence_count", "sum", "mean", "extreme", "log10",
+    "events", "measure", "end_event", "graph", "partition", "event", "register",
+)  # fmt: skip
+LOG10 = "_log10"
+
+
+def contract_name(plan: AnyPlan) -> str:
+    """The contract that results of the plan keep."""
+    compressed = isinstance(plan, MatchesPlan) and plan.output == "compressed"
+    return "results_compressed" if compressed else f"results_{plan.kind}"
+
+
+def columns_by_sort(plan: AnyPlan) -> dict[str, list[pa.Field]]:
+    """The plan's own result columns, by the words a template's `appliesTo` may use."""
+    found: dict[str, list[pa.Field]] = {sort: [] for sort in SORTS}
+    if isinstance(plan, Plan):
+        return found | _trends(plan)
+    schema = plan.result_schema
+    if isinstance(plan, AutomatonPlan):
+        found["partition"] = [schema.field(name) for name in plan.partition_by]
+        found["event"] = [schema.field(name) for name in ("first", "last")]
+        found["register"] = [schema.field(field.name) for field in plan.register]
+    elif isinstance(plan, MatchesPlan) and plan.output == "compressed":
+        found["end_event"], found["graph"] = [schema.field("end_event")], [schema.field("graph")]
+    elif isinstance(plan, MatchesPlan):
+        found["events"] = [schema.field(part.variable) for part in plan.parts]
+        found["measure"] = [schema.field(measure.name) for measure in plan.measures]
+    return found
+
+
+def _trends(plan: Plan) -> dict[str, list[pa.Field]]:
+    schema = plan.result_schema
+    found: dict[str, list[pa.Field]] = {sort: [] for sort in SORTS}
+    found["group"] = [schema.field(name) for name in plan.group_by]
+    for measure in plan.measures:
+        sort = {"sum": "sum", "avg": "mean", "min": "extreme", "max": "extreme"}.get(measure.function)
+        if measure.function == "count":
+            trends = "trend_count_or_zero" if plan.empty_windows else "trend_count"
+            sort = trends if measure.variable is None else "occurrence_count"
+        found[str(sort)].append(schema.field(measure.name))
+        if measure.function in ("count", "sum"):
+            found["log10"].append(schema.field(measure.name + LOG10))
+    return found
+
+
+def results_contract(path: Path, plan: AnyPlan, pattern: str) -> Contract:
+    """The contract of `results/<pattern>`. Raises ContractErrors."""
+    document, source = load_document(path)
+    check_templates(document, source)
+    sorts = columns_by_sort(plan)
+    filled: list[Property] = []
+    for item in document.table.properties:
+        sort = item.custom("appliesTo")
+        filled.extend([item] if sort is None else _fill(item, sorts[str(sort)]))
+    table = document.table.model_copy(update={"properties": tuple(_keyed(filled)), "name": pattern})
+    whole: Document = document.model_copy(update={"schema_": (table,)})
+    return contract_of(whole, source, events=False)
+
+
+def check_templates(document: Document, source: Source) -> None:
+    """Raises ContractErrors where a property applies to columns of a sort there is not."""
+    errors = [
+        BadValueError(
+            f"unknown sort of columns '{sort}'",
+            place=source.place(("schema", 0, "properties", index, "customProperties")),
+            hint=did_you_mean(str(sort), SORTS),
+        )
+        for index, item in enumerate(document.table.properties)
+        if (sort := item.custom("appliesTo")) is not None and sort not in SORTS
+    ]
+    if errors:
+        raise ContractErrors(errors)
+
+
+def _keyed(properties: list[Property]) -> Iterator[Property]:
+    """Primary key positions in the order of the columns."""
+    position = 0
+    for item in properties:
+        position += item.primary_key
+        yield item.model_copy(update={"primary_key_position": position if item.primary_key else -1})
+
+
+def _fill(item: Property, fields: list[pa.Field]) -> Iterator[Property]:
+    for field in fields:
+        words = {"{column}": quoted(field.name), "{log10}": quoted(field.name + LOG10)}
+        kind = spark_name(field.type)
+        quality = tuple(_fill_rule(rule, field.name, words) for rule in item.quality)
+        logical = LOGICAL_OF[re.split(r"[(<]", kind)[0]]
+        update: dict[str, Any] = {
+            "name": field.name, "physical_type": kind, "logical_type": logical, "quality": quality,
+        }  # fmt: skip
+        yield item.model_copy(update=update)
+
+
+def _fill_rule(rule: Quality, column: str, words: Mapping[str, str]) -> Quality:
+    text = str(rule.implementation)
+    for word, identifier in words.items():
+        text = text.replace(word, identifier)
+    name = f"{column}_{rule.name}" if rule.name else None
+    return rule.model_copy(update={"implementation": text if rule.implementation else None, "name": name})

@@ -1,0 +1,140 @@
+"""What options and arguments of a contract's rules may be: a clause is understood or refused, never passed over."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
+from cep_core.yaml.source import Path_, Source
+from pipelines.contracts.odcs import Property, Quality
+from pipelines.errors import SourceFileError
+
+INTEGER_FORMATS = {"i8": "tinyint", "i16": "smallint", "i32": "int", "i64": "bigint"}
+NUMBER_FORMATS = {"f32": "float", "f64": "double"}
+FORMATS = {"integer": INTEGER_FORMATS, "number": NUMBER_FORMATS}
+LENGTHS = (("minLength", "maxLength"), ("minItems", "maxItems"))
+ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "nullValues": (),
+    "missingValues": ("missingValues",),
+    "invalidValues": ("validValues", "pattern"),
+    "duplicateValues": ("properties",),
+    "rowCount": (),
+}
+"""What each metric takes."""
+UNITS = ("rows", "percent")
+NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
+"""Characters that Delta refuses in the names of a table's columns (without column mapping)."""
+
+
+def bad_options(item: Property, source: Source, path: Path_) -> Iterator[TrendlakeError]:
+    """Mistakes in the values of a column's `logicalTypeOptions`; bounds are read by `contract_rules`."""
+    options = item.logical_type_options
+
+    def bad(key: str, message: str, hint: str | None = None) -> TrendlakeError:
+        return BadValueError(message, place=source.place((*path, "logicalTypeOptions", key)), hint=hint)
+
+    for low, high in LENGTHS:
+        counts = [key for key in (low, high) if key in options]
+        wrong = [key for key in counts if not _whole(options[key])]
+        for key in wrong:
+            yield bad(key, f"{key} is a whole number, 0 or more, not {options[key]!r}")
+        if len(counts) == 2 and not wrong and options[low] > options[high]:
+            yield bad(high, f"{high} is less than {low}: no value keeps both")
+    if "multipleOf" in options and not (_number(options["multipleOf"]) and options["multipleOf"] > 0):
+        yield bad("multipleOf", f"multipleOf is a number more than 0, not {options['multipleOf']!r}")
+    if "pattern" in options and not isinstance(options["pattern"], str):
+        yield bad("pattern", f"pattern is a regular expression, not {options['pattern']!r}")
+    if "uniqueItems" in options and not isinstance(options["uniqueItems"], bool):
+        yield bad("uniqueItems", f"uniqueItems is true or false, not {options['uniqueItems']!r}")
+    if "format" in options:
+        known = FORMATS.get(item.logical_type or "")
+        written = options["format"]
+        if not isinstance(written, str):
+            yield bad("format", f"format is a word, not {written!r}")
+        elif known is not None and written not in known:
+            message = f"no format '{written}' of {item.logical_type} is read"
+            yield bad("format", message, did_you_mean(written, known))
+
+
+def bad_arguments(quality: Quality, source: Source, path: Path_) -> Iterator[TrendlakeError]:
+    """Mistakes in what a library rule is given."""
+    arguments = quality.arguments
+    known = ARGUMENTS[str(quality.metric)]
+
+    def bad(key: str, message: str) -> TrendlakeError:
+        return BadValueError(message, place=source.place((*path, "arguments", key)))
+
+    for key, value in arguments.items():
+        if key not in known:
+            place = source.place((*path, "arguments", key), key=True)
+            yield BadValueError(f"{quality.metric} has no argument '{key}'", place=place, hint=did_you_mean(key, known))
+        elif key == "pattern":
+            if not isinstance(value, str):
+                yield bad(key, f"pattern is a regular expression, not {value!r}")
+        elif not isinstance(value, list) or not value or any(isinstance(one, list | dict) for one in value):
+            yield bad(key, f"{key} is a list of values, such as [A, B]")
+    if quality.unit is not None and quality.unit not in UNITS:
+        hint = did_you_mean(quality.unit, UNITS)
+        yield BadValueError(f"unknown unit '{quality.unit}'", place=source.place((*path, "unit")), hint=hint)
+    for name, value in quality.operators.items():
+        low, high = value if isinstance(value, tuple) else (value, value)
+        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            message = (
+                f"the bound of '{name.replace('_', ' ')}' is a number, or two of which the first is not the larger"
+            )
+            yield BadValueError(message, place=source.place(path))
+
+
+def bad_name(item: Property, source: Source, path: Path_) -> Iterator[TrendlakeError]:
+    """A column's name that cannot be read, written down, or stored."""
+    fault = name_fault(item.name)
+    if fault is not None:
+        yield BadValueError(fault, place=source.place((*path, "name")), hint=f"such as {usable_name(item.name)}")
+
+
+def name_fault(name: str) -> str | None:
+    """What is wrong with a column's name, if anything."""
+    if not name.strip() or not name.isprintable() or len(name) > 255:
+        return "a column's name is 1 to 255 characters that can be printed"
+    wrong = sorted(set(name) & NOT_IN_NAMES)
+    if wrong:
+        shown = " or ".join("space" if char == " " else f"'{char}'" for char in wrong)
+        return f"column '{name}': Delta tables take no {shown} in a column's name"
+    return None
+
+
+def usable_name(name: str) -> str:
+    """A name like this one that tables take."""
+    return re.sub(r"\W+", "_", name).strip("_")[:255] or "value"
+
+
+def refuse_column_names(path: Path, names: Sequence[str]) -> None:
+    """Raises SourceFileError for a column of a file that no table can have."""
+    for name in names:
+        fault = name_fault(name)
+        if fault is not None:
+            raise SourceFileError(f"{path}: {fault}", hint=f"rename it in the file, such as {usable_name(name)}")
+
+
+def same_name(name: str) -> str:
+    """What two names share if Spark takes one for the other: it compares letters in upper case, then in lower case."""
+    return name.upper().lower().replace("\u0307", "")  # the dot that lower case leaves of a Turkish capital I
+
+
+def decimal_fits(digits: str) -> bool:
+    """Whether `(38,10)` says digits that Spark has: 38 at most, not fewer than those after the point."""
+    parts = [int(part) if len(part) < 4 else 999 for part in digits.strip("()").split(",")]
+    precision, scale = parts[0], parts[1] if len(parts) > 1 else 0
+    return 1 <= precision <= 38 and scale <= precision
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,171 @@
+"""Finding one's own commit again: every write that matters carries a token as Delta's `userMetadata`."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from pipelines.delta.local_reader import NotHereError, commit_infos, transaction_in_log
+from pipelines.spark.jvm import DELTA_LOG, java_class
+
+HISTORY = 100
+"""Commits looked back; a token is looked for right after its commit."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A version of a table with Delta's own metrics of the operation that made it."""
+
+    version: int
+    operation: str
+    metrics: Mapping[str, str]
+    note: Mapping[str, Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What the operation was asked to do, by Delta's names."""
+    found: bool = True
+    """Whether the commit is the one looked for."""
+    at: datetime | None = None
+    """When it was made, UTC."""
+
+    def metric(self, name: str) -> int:
+        return int(self.metrics.get(name, 0))
+
+    @property
+    def changed(self) -> tuple[int, int, int]:
+        """Rows that a publication has inserted, updated, deleted."""
+        if self.operation == "WRITE":
+            return self.metric("numOutputRows"), 0, 0
+        inserted, updated, deleted = (
+            self.metric(f"numTargetRows{what}") for what in ("Inserted", "Updated", "Deleted")
+        )
+        return inserted, updated, deleted
+
+
+def commit_token(run_id: str, stage: str, **facts: Any) -> str:
+    """JSON that no other commit has: who writes, and facts about it."""
+    return json.dumps({"run_id": run_id, "stage": stage, **facts, "attempt": uuid.uuid4().hex})
+
+
+def recent_commits(spark: SparkSession, path: str, limit: int | None = HISTORY) -> list[Commit]:
+    """The newest commits first; all that the log has where there is no `limit`. `note` is empty where a commit carries
+    none of ours. Read in this process where the table is on this machine's disk.
+
+    `at` is the in-commit timestamp, else the writer's own time in the log entry: unlike the times of the files, which
+    Delta takes for tables without in-commit timestamps, both are those of the original in a copy of the table.
+    """
+    try:
+        infos = commit_infos(spark, path, limit)
+    except NotHereError:
+        return _commits_by_spark(spark, path, limit)
+    return [
+        Commit(
+            version, info.get("operation", ""), info.get("operationMetrics") or {}, _note(info.get("userMetadata")),
+            info.get("operationParameters") or {},
+            at=_moment(info.get("inCommitTimestamp", info.get("timestamp"))),
+        )
+        for version, info in infos
+    ]  # fmt: skip
+
+
+def known_commits(spark: SparkSession, path: str) -> list[Commit]:
+    """All commits that the log has, as `recent_commits`."""
+    return recent_commits(spark, path, limit=None)
+
+
+def _commits_by_spark(spark: SparkSession, path: str, limit: int | None) -> list[Commit]:
+    rows, time = DeltaTable.forPath(spark, path).history(limit), sf.unix_millis("timestamp")
+    return [
+        Commit(row[0], row[1], row[2] or {}, _note(row[3]), row[4] or {}, at=_moment(row[5]))
+        for row in rows.select(
+            "version", "operation", "operationMetrics", "userMetadata", "operationParameters", time
+        ).collect()
+    ]
+
+
+def _moment(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def find_commit(spark: SparkSession, path: str, token: str) -> Commit:
+    """The commit that carries `token`; where there is none, the newest one, without metrics and not `found`."""
+    commits = recent_commits(spark, path)
+    mine = json.loads(token)
+    found = next((commit for commit in commits if commit.note == mine), None)
+    if found is None:
+        read_log_anew(spark, path)
+    return found or Commit(commits[0].version, "", {}, mine, found=False)
+
+
+def has_transaction(spark: SparkSession, path: str, application: str, number: int) -> bool:
+    """Whether the table's log has a transaction of `application` (Delta's `txnAppId`) with at least this number."""
+    try:
+        if transaction_in_log(spark, path, application, number, HISTORY):
+            return True
+    except NotHereError:
+        pass
+    read_log_anew(spark, path)  # an older one, or of a table elsewhere
+    log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)
+    return bool(log.startTransaction().txnVersion(application) >= number)
+
+
+def read_log_anew(spark: SparkSession, path: str) -> None:
+    """Makes Delta forget what it remembers of the table at `path`, which includes its own commits: one that is not in
+    the log would count as made."""
+    folder = java_class(spark, "org.apache.hadoop.fs.Path")(path)
+    java_class(spark, DELTA_LOG).invalidateCache(spark._jsparkSession, folder)
+
+
+def next_number(commits: Sequence[Commit]) -> int:
+    """The number of the publication that may follow `commits` (the newest first): each carries one more than the last.
+    Where the log tells of none, the version will do: no publication had a higher one."""
+    numbers = (commit.note["number"] for commit in commits if "number" in commit.note)
+    return int(next(numbers, commits[0].version)) + 1
+
+
+def told_late(commits: Sequence[Commit]) -> list[dict[str, Any]]:
+    """Verdicts for a run's record that tell of publications without a record of their own: their runs were killed
+    between the two, or are about to write it."""
+    return [
+        {
+            "check": "unrecorded_publication",
+            "column": None,
+            "success": True,
+            "observed": "version {}: {} inserted, {} updated, {} deleted".format(commit.version, *commit.changed),
+            "expected": f"recorded by {commit.note.get('stage')} of run {commit.note.get('run_id')}",
+        }
+        for commit in reversed(commits)
+    ]
+
+
+def publication(name: str) -> str:
+    """The application id of the transactions that publish the pattern `name`."""
+    return f"publish {name}"
+
+
+def in_line(spark: SparkSession, name: str, token: str) -> None:
+    """Have the next write of this session (which nobody else may use) carry `token`, and commit only where no other
+    publication has come since the one whose number the token's follows. The number is that of a transaction of Delta's:
+    a write whose number has been reached is passed over, and of two at once one is refused as a conflict. It is seen by
+    the commit not being there."""
+    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
+    spark.conf.set("spark.databricks.delta.write.txnAppId", publication(name))
+    spark.conf.set("spark.databricks.delta.write.txnVersion", str(json.loads(token)["number"]))
+
+
+def _note(text: str | None) -> Mapping[str, Any]:
+    try:
+        note = json.loads(text or "{}")
+    except ValueError:
+        delivery = re.fullmatch(r"(.*) delivery (\d+)", text or "")  # as deliveries were noted before
+        return {"stage": "ingest", "feed": delivery[1], "delivery": int(delivery[2])} if delivery else {}
+    return note if isinstance(note, dict) else {}

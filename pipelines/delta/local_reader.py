@@ -1,0 +1,335 @@
+"""Delta tables on this machine's disk, read in this process: history, rows, change feed.
+
+Spark plans a job for each of these questions, which takes longer than to answer it of a small table. delta-rs says
+which files a version consists of, and appends; the files are read as the workers read them
+(`pipelines.delta.parquet_scan`), and a commit as the protocol has it. Only what has but one reading is read so; for all
+else `NotHereError` says why, and the caller asks Spark: there is nothing that only this module reads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
+from deltalake.exceptions import DeltaError
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from cep_core.errors import TrendlakeError
+from pipelines.delta.parquet_scan import HARMLESS, plain_batches
+from pipelines.delta.tables import on_disk
+
+Array = Any
+Action = dict[str, Any]
+Slices = Sequence[tuple[int, int]]
+"""Half-open, microseconds."""
+CHANGE = "_change_type"
+FEED_ON = "delta.enableChangeDataFeed"
+PLAIN_PATH = re.compile(r"[^%#?\[\]]+")
+"""Of other paths some of delta-rs's answers are wrong."""
+PLAIN_FILE = re.compile(r"[\w\-./]+", re.ASCII)
+"""A file in the table's folder, under the name that the log gives it."""
+PLAIN_WRITES = {"appendOnly", "changeDataFeed", "clustering", "domainMetadata", "inCommitTimestamp", "invariants"}
+"""Features of Delta's protocol for writers that ask nothing of the files of a table whose columns are all as they are;
+that it takes no removals, and when a commit was made, Delta itself sees to."""
+ROWS = 250_000
+"""Rows of a table, of which a question is answered here and not by Spark: few beside what a worker may hold."""
+FILES = 2_000
+"""Files that are opened one after the other; Delta's own statistics would pass over most of more."""
+
+
+class NotHereError(Exception):
+    """What was asked can't be said without Spark; never shown to a user."""
+
+
+_UNSUPPORTED = (
+    DeltaError, pa.ArrowException, TrendlakeError, ArithmeticError, LookupError, OSError, ValueError, TypeError,
+)  # fmt: skip
+
+
+@contextmanager
+def here() -> Iterator[None]:
+    """Turns what delta-rs, Arrow, arithmetic and the reader of files raise into NotHereError."""
+    try:
+        yield
+    except _UNSUPPORTED as error:
+        raise NotHereError(f"{type(error).__name__}: {error}") from error
+
+
+@dataclass(frozen=True)
+class TableHere:
+    """One version of a table, in `folder`: its columns and the files that hold its rows."""
+
+    folder: Path
+    version: int
+    schema: StructType
+    files: tuple[str, ...]
+    row_count: int | None
+    """As the log says it; None where it does not for each file."""
+    writable: bool
+    """Whether who writes a commit need know no more than that its changes are told in the feed."""
+    table_id: str
+    """`metadata.id` of the version: that of another table, made in the place of one that was dropped, is another."""
+    actions: pa.Table = field(compare=False, repr=False)
+    """What the log says of each of `files`, as delta-rs's `get_add_actions`."""
+
+    def rows(self, names: Sequence[str], time: str, slices: Slices, most: int) -> pa.Table:
+        """Columns `names` of the rows whose `time` lies in one of `slices`, in the order of `files` and of the rows
+        there. Raises NotHereError where they are more than `most`."""
+        asked = list(dict.fromkeys((*names, time)))
+        found = self._scan(
+            asked, lambda batch: inside(batch, time, slices), most, lambda file: _groups_near(file, time, slices)
+        )  # fmt: skip
+        return found.select(list(names))
+
+    def rows_with(self, names: Sequence[str], values: pa.Array, most: int) -> pa.Table:
+        """Columns `names` of the rows whose first of them has one of `values`; NULL has itself. Raises as `rows`."""
+        return self._scan(
+            names, lambda batch: pc.is_in(batch.column(names[0]), values), most,
+            lambda file: _groups_within(file, names[0], values),
+        )  # fmt: skip
+
+    def every(self, names: Sequence[str], most: int) -> pa.Table:
+        """Columns `names` of all rows, in the order of `files` and of the rows there. Raises as `rows`."""
+        return self._scan(names, None, most)
+
+    def near(self, name: str, value: str) -> TableHere:
+        """The same, with those files only that may hold rows whose text column `name` is `value`. The log's bounds may
+        be cut off, but are bounds."""
+        if not {f"min.{name}", f"max.{name}"} <= set(self.actions.column_names):
+            return self
+        low, high = self.actions[f"min.{name}"], self.actions[f"max.{name}"]
+        inside = pc.and_(pc.less_equal(low, value), pc.greater_equal(high, value))
+        kept = pc.fill_null(inside, True)
+        chosen = tuple(file for file, near in zip(self.files, kept.to_pylist(), strict=True) if near)
+        return replace(self, files=chosen, actions=self.actions.filter(kept), row_count=None)
+
+    def none(self) -> pa.Table:
+        """No rows, of all columns."""
+        with here():
+            return _arrow(self.schema, self.schema.names).empty_table()
+
+    def last_transaction(self, application: str) -> int:
+        """The newest number that a commit of `application` bears (Delta's protocol, "Transaction Identifiers"), -1
+        where none does. Raises NotHereError."""
+        with here():
+            number = DeltaTable(self.folder, version=self.version).transaction_version(application)
+            return -1 if number is None else number
+
+    def whole(self, file: str, most: int) -> pa.Table:
+        """All rows of one of `files`, in their order there. Raises as `rows`."""
+        return replace(self, files=(file,))._scan(self.schema.names, None, most)
+
+    def _scan(
+        self, names: Sequence[str], kept: Callable[[pa.RecordBatch], Array] | None, most: int,
+        groups: Callable[[Any], Sequence[int]] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        with here():
+            schema = _arrow(self.schema, names)
+            found = (
+                batch.filter(kept(batch)) if kept else batch
+                for name in self.files
+                for batch in plain_batches(f"{self.folder}/{name}", schema, groups or all_groups, threads=True)
+            )
+            return pa.Table.from_batches(at_most(found, most), schema)
+
+    def feed(self, names: Sequence[str], after: int, most: int) -> pa.Table:
+        """Columns `names` and `CHANGE` of what the versions `after` + 1 to this one have changed. Raises NotHereError
+        where that cannot be told, or the rows are more than `most`.
+
+        Delta's protocol, "Add CDC File": a commit with such files has its changes there, any other in the files that it
+        adds and removes."""
+        with here():
+            if DeltaTable(self.folder, version=after).metadata().configuration.get(FEED_ON) != "true":
+                raise NotHereError(f"the change feed was off in version {after}")
+            schema = _arrow(self.schema, names).append(pa.field(CHANGE, pa.string()))
+            parts = [part for version in range(after + 1, self.version + 1) for part in self._changed(version)]
+            if len(parts) > FILES:
+                raise NotHereError(f"changes in {len(parts)} files")
+            found = (
+                batch
+                for path, word in parts
+                for batch in plain_batches(path, schema, all_groups, constant=(CHANGE, word) if word else None)
+            )
+            return pa.Table.from_batches(at_most(found, most), schema)
+
+    def _changed(self, version: int) -> Iterator[tuple[str, str | None]]:
+        """The files that tell what a commit has changed, and of each the `CHANGE` of all its rows, where no column of
+        its own says it."""
+        actions = commit_actions(self.folder, version)
+        if any(word in action for action in actions for word in ("metaData", "protocol")):
+            raise NotHereError(f"version {version} is another form of the table")
+        found: list[tuple[Action, str | None]] = [(action["cdc"], None) for action in actions if "cdc" in action]
+        if not found:
+            sides = (("add", "insert"), ("remove", "delete"))
+            both = ((action[side], word) for action in actions for side, word in sides if side in action)
+            found = [(item, word) for item, word in both if item["dataChange"]]
+        for item, word in found:
+            if item.get("deletionVector") or item.get("partitionValues") or not PLAIN_FILE.fullmatch(item["path"]):
+                raise NotHereError(f"version {version}: rows that are not as they lie in a file")
+            yield f"{self.folder}/{item['path']}", word
+
+
+def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> Array:
+    """Where `time` lies in one of `slices`; a row without a time is in none."""
+    moment = rows.column(time).cast(pa.int64())
+    found = [pc.and_(pc.greater_equal(moment, low), pc.less(moment, high)) for low, high in slices]
+    return pc.fill_null(reduce(pc.or_, found), False)
+
+
+def table_here(spark: SparkSession, path: str, version: int | None = None) -> TableHere:
+    """The table at `path` at a version, the newest where none is named.
+
+    Raises NotHereError: it is not on this machine's disk, or there is none, or its files do not hold its rows as they
+    are (partitions, deletion vectors, column mapping and the like).
+    """
+    folder = folder_on_disk(spark, path)
+    with here():
+        table = opened(folder, version)
+        about, features = table.metadata(), set(table.protocol().reader_features or ())
+        mapping = about.configuration.get("delta.columnMapping.mode", "none")
+        if about.partition_columns or features - HARMLESS or mapping != "none":
+            raise NotHereError(f"partitioned, or with features of its own: {sorted(features)}, {mapping}")
+        added = pa.table(table.get_add_actions(flatten=True))
+        files, counts = tuple(added["path"].to_pylist()), added["num_records"]
+        if len(files) > FILES or not all(PLAIN_FILE.fullmatch(name) for name in files):
+            raise NotHereError(f"{len(files)} files, or some that lie elsewhere")
+        rows = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
+        schema = StructType.fromJson(json.loads(table.schema().to_json()))
+        return TableHere(
+            folder, int(table.version()), schema, files, rows, _writable(table, schema), str(about.id), added
+        )
+
+
+def opened(folder: Path, version: int | None = None) -> DeltaTable:
+    """delta-rs's view of the table at a version. Raises NotHereError where it has many files: to say which they are
+    would take long."""
+    checkpoint = folder / "_delta_log" / "_last_checkpoint"
+    if checkpoint.exists() and json.loads(checkpoint.read_text()).get("numOfAddFiles", 0) > FILES:
+        raise NotHereError("many files")
+    return DeltaTable(folder, version=version)
+
+
+def _writable(table: DeltaTable, schema: StructType) -> bool:
+    protocol, fed = table.protocol(), table.metadata().configuration.get(FEED_ON) == "true"
+    features = set(protocol.writer_features or ()) if protocol.min_writer_version == 7 else {"an older protocol's"}
+    return fed and features <= PLAIN_WRITES and all(field.nullable for field in schema)
+
+
+def commit_infos(spark: SparkSession, path: str, limit: int | None = None) -> list[tuple[int, Action]]:
+    """What the newest commits (all that the log has, where there is no `limit`) say of themselves, with their versions,
+    the newest first. Raises NotHereError."""
+    folder = folder_on_disk(spark, path)
+    with here():
+        versions = sorted((int(file.stem) for file in (folder / "_delta_log").glob("[0-9]*.json")), reverse=True)
+        if not versions:
+            raise NotHereError(f"no commit in the log of {path}")
+        infos = ((version, commit_actions(folder, version)) for version in versions[:limit])
+        return [(v, next((item["commitInfo"] for item in actions if "commitInfo" in item), {})) for v, actions in infos]
+
+
+def transaction_in_log(spark: SparkSession, path: str, application: str, number: int, limit: int) -> bool:
+    """Whether one of the `limit` newest commits is of the transaction `application`, with at least this number. Raises
+    NotHereError."""
+    folder = folder_on_disk(spark, path)
+    with here():
+        versions = sorted((int(file.stem) for file in (folder / "_delta_log").glob("[0-9]*.json")), reverse=True)
+        found = (item["txn"] for v in versions[:limit] for item in commit_actions(folder, v) if "txn" in item)
+        return any(item["appId"] == application and item["version"] >= number for item in found)
+
+
+def commit_actions(folder: Path, version: int) -> list[Action]:
+    return [json.loads(line) for line in (folder / "_delta_log" / f"{version:020d}.json").read_text().splitlines()]
+
+
+def append_here(spark: SparkSession, path: str, rows: pa.Table) -> None:
+    """Append `rows` to the table at `path` in a commit of their own, columns that it lacks too. Raises NotHereError;
+    where that is not because there is no such table here, the commit may have been made."""
+    folder = folder_on_disk(spark, path)
+    with here():
+        # Old logs are left to Delta, which knows what a checkpoint of its own holds.
+        hooks = PostCommitHookProperties(cleanup_expired_logs=False)
+        write_deltalake(
+            DeltaTable(folder), rows, mode="append", schema_mode="merge", post_commithook_properties=hooks
+        )  # fmt: skip
+
+
+def folder_on_disk(spark: SparkSession, path: str) -> Path:
+    """The folder of the table at `path`, on this machine's disk. Raises NotHereError."""
+    folder = on_disk(spark, path)
+    if folder is None or not PLAIN_PATH.fullmatch(str(folder)) or not (folder / "_delta_log").is_dir():
+        raise NotHereError(f"no table on disk at {path}")
+    return folder
+
+
+def _arrow(schema: StructType, names: Sequence[str]) -> pa.Schema:
+    """Arrow's types of the columns. Raises NotHereError where one needs Spark to read it: a padded text, say."""
+    fields = [schema[name] for name in names]
+    if any(field.metadata.keys() - {"comment"} for field in fields):
+        raise NotHereError("a column with more to it than its type")
+    told = pa.schema(list(to_arrow_schema(StructType(fields), timezone="UTC")))
+    for kind in told.types:
+        if pa.types.is_nested(kind) and not (pa.types.is_list(kind) and pa.types.is_string(kind.value_type)):
+            raise NotHereError(f"a column of {kind}")
+    return told
+
+
+def all_groups(file: Any) -> Sequence[int]:
+    """Every row group of a Parquet file."""
+    return range(file.num_row_groups)
+
+
+def _groups_near(file: Any, time: str, slices: Iterable[tuple[int, int]]) -> Sequence[int]:
+    """The row groups of a Parquet file that may have rows in the slices, by the file's own statistics: those in the log
+    are cut off at milliseconds, and wrong of moments that nanoseconds cannot count."""
+    names = [file.schema.column(i).path for i in range(len(file.schema))]
+    if time not in names:
+        return all_groups(file)
+    at = names.index(time)
+    kind = json.loads(file.schema.column(at).logical_type.to_json())
+    if file.schema.column(at).physical_type != "INT64" or kind.get("timeUnit") != "microseconds":
+        return all_groups(file)
+    found = []
+    for group in range(file.num_row_groups):
+        told = file.metadata.row_group(group).column(at).statistics
+        ends = (told.min_raw, told.max_raw) if told is not None and told.has_min_max else None
+        if ends is None or any(ends[0] < high and ends[1] >= low for low, high in slices):
+            found.append(group)
+    return found
+
+
+def _groups_within(file: Any, name: str, values: pa.Array) -> Sequence[int]:
+    """The row groups that may have one of `values`, texts or whole numbers, by the file's own statistics."""
+    kind = values.type
+    names = [file.schema.column(i).path for i in range(len(file.schema))]
+    if name not in names or values.null_count or not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
+        return all_groups(file)
+    at, ends = names.index(name), pc.min_max(values).as_py()
+    found = []
+    for group in range(file.num_row_groups if len(values) else 0):
+        told = file.metadata.row_group(group).column(at).statistics
+        sure = told is not None and told.has_min_max and type(told.min) is type(ends["min"])
+        if not sure or (told.min <= ends["max"] and told.max >= ends["min"]):
+            found.append(group)
+    return found
+
+
+def at_most(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:
+    """The batches. Raises NotHereError where they have more than `most` rows."""
+    batches_read, rows = [], 0
+    for batch in batches:
+        rows += batch.num_rows
+        if rows > most:
+            raise NotHereError(f"more than {most} rows")
+        batches_read.append(batch)
+    return batches_read

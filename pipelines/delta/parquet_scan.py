@@ -1,0 +1,247 @@
+"""The files of a pinned version of a source, read by the workers themselves, as columns: what Spark reads as columns
+it makes rows of, and then columns again to hand them to Python, which costs more than all that the workers do.
+
+Delta says which files hold the version and may hold rows of the windows (`paths_by_delta`), and only what has but one
+reading is read so: no deletion vectors, no column mapping, none of the columns a partition's, files of this machine's
+file system. A worker that finds a file to be otherwise says so, and the run goes on with Spark's own reader: there is
+nothing that only this one reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from cep_core import AnyPlan
+from cep_core.events.arrays import arrow, numbers, repeated, valid
+from pipelines.errors import OtherwiseWrittenError
+from pipelines.spark.jvm import DELTA_LOG, java_class
+
+Array = Any
+Batches = Iterator[pa.RecordBatch]
+Part = tuple[str, int, int]
+"""A file's path, and which share of its row groups, of how many."""
+
+HARMLESS = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "inCommitTimestamp"}
+"""Features of Delta's protocol for readers that leave the rows of a file what they are."""
+BATCH_ROWS = 1 << 19
+PARTS_PER_CORE = 3
+PARTS_A_TASK = 16
+
+
+@dataclass(frozen=True)
+class Span:
+    """Rows with `start` <= `column` < `end`, microseconds since the epoch."""
+
+    column: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Files:
+    """`columns` of the rows in `span` in the files at `paths`, read as `typed` leaves the rows of a DataFrame: of those
+    whose `kind` is one of `kinds` (where that is not None), which is told as its number in `kinds` where that is
+    `numbered`, or not at all where there is one kind only. `encoded`: texts that come as dictionaries; `constant`: a
+    column that the files do not have, and the text that each row has in it."""
+
+    spark: SparkSession
+    paths: tuple[str, ...]
+    columns: pa.Schema
+    span: Span
+    kind: str
+    kinds: tuple[str, ...] | None
+    numbered: bool
+    encoded: tuple[str, ...]
+    constant: tuple[str, str] | None
+
+    @property
+    def schema(self) -> StructType:
+        """As Spark's, of all columns."""
+        return from_arrow_schema(self.columns)
+
+    def mapInArrow(self, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:  # noqa: N802
+        """As a DataFrame's, of the batches that the workers read."""
+        cores = self.spark.sparkContext.defaultParallelism * PARTS_PER_CORE
+        shares = max(1, -(-cores // max(1, len(self.paths))))
+        parts = [(path, share, shares) for path in self.paths for share in range(shares)]
+        tasks = max(1, min(len(parts), max(cores, len(parts) // PARTS_A_TASK)))
+        read = reader(self)
+
+        def work(numbered: Batches) -> Batches:
+            mine = [task for batch in numbered for task in numbers(batch.column(0)).tolist()]
+            return function(batch for task in mine for batch in read(parts[task::tasks]))
+
+        return self.spark.range(0, tasks, 1, tasks).mapInArrow(work, schema)
+
+
+def paths_by_delta(frame: DataFrame, path: str, version: int) -> tuple[str, ...] | None:
+    """The files that may hold rows of `frame`, which reads that version of the Delta table at `path` and asks for
+    nothing but a span of time; None where they can't be read alone."""
+    if not _alone(frame.sparkSession, path, version):
+        return None
+    uris = [urlsplit(uri) for uri in frame.inputFiles()]
+    if any(uri.scheme != "file" or uri.netloc for uri in uris):
+        return None
+    return tuple(unquote(uri.path) for uri in uris)
+
+
+def plain_files(
+    spark: SparkSession, paths: tuple[str, ...], columns: StructType, plan: AnyPlan, span: Span, kind: str | None
+) -> Files | None:
+    """What `plan` needs of the files at `paths`, of a table of these `columns`; None where they can't be read alone.
+    `kind`: that of every event, where no column says it."""
+    column = plan.schema.event_type
+    schema = _schema(columns, [name for name in plan.columns if kind is None or name != column])
+    if schema is None:
+        return None
+    if kind is not None and column in plan.columns:
+        schema = schema.append(pa.field(column, pa.string()))
+    stored = [field for field in schema if kind is None or field.name != column]
+    texts = [field.name for field in stored if pa.types.is_string(field.type)]
+    key = plan.unit_key
+    return Files(
+        spark, paths, schema, span, column, plan.event_types,
+        numbered=column not in key, encoded=tuple(name for name in texts if name in (*key, column)),
+        constant=None if kind is None else (column, kind),
+    )  # fmt: skip
+
+
+def _alone(spark: SparkSession, path: str, version: int) -> bool:
+    """Whether a file's rows, as they are, are rows of the table's version."""
+    log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)
+    none = getattr(log, "getSnapshotAt$default$2")(), getattr(log, "getSnapshotAt$default$3")()
+    snapshot = log.getSnapshotAt(version, *none, False)
+    about = snapshot.metadata()
+    features = set(snapshot.protocol().getReaderFeatures() or ())
+    mapped = about.columnMappingMode().name() != "none"
+    return features <= HARMLESS and not mapped and not about.partitionColumns().nonEmpty()
+
+
+def _schema(columns: StructType, names: Sequence[str]) -> pa.Schema | None:
+    """Arrow's types of the columns, each under the name it was asked for by; None where one needs Spark to read it."""
+    fields = {field.name.lower(): field for field in columns.fields}
+    asked = [fields[name.lower()] for name in names]
+    kinds = to_arrow_schema(StructType(asked), timezone="UTC").types
+    if any(field.metadata.keys() - {"comment"} for field in asked):  # a default, a padded text, a mapped name
+        return None
+    if any(pa.types.is_nested(kind) or pa.types.is_null(kind) for kind in kinds):
+        return None
+    return pa.schema(list(zip(names, kinds, strict=True)))
+
+
+def reader(files: Files) -> Callable[[Sequence[Part]], Batches]:
+    """The function that reads parts of files. It is sent to the workers."""
+    schema, span, kind, kinds, numbered = files.columns, files.span, files.kind, files.kinds, files.numbered
+    encoded, constant = files.encoded, files.constant
+
+    def read(parts: Sequence[Part]) -> Batches:
+        for part in parts:
+            try:
+                for batch in _batches(part, schema, encoded, constant):
+                    kept = _in_span(batch, span)
+                    yield kept if kinds is None else _of_kinds(kept, kind, kinds, numbered=numbered)
+            # a KeyError: a file from before the table got a column that is to be encoded
+            except (pa.ArrowException, OSError, UnicodeError, KeyError) as error:
+                raise OtherwiseWrittenError(f"{part[0]}: {error}") from error
+
+    return read
+
+
+def _batches(part: Part, schema: pa.Schema, encoded: Sequence[str], constant: tuple[str, str] | None) -> Batches:
+    path, share, shares = part
+    return plain_batches(path, schema, lambda file: range(share, file.num_row_groups, shares), encoded, constant)
+
+
+def plain_batches(
+    path: str, schema: pa.Schema, wanted: Callable[[Any], Sequence[int]], encoded: Sequence[str] = (),
+    constant: tuple[str, str] | None = None, *, threads: bool = False,
+) -> Batches:  # fmt: skip
+    """The rows of the row groups that are `wanted` of a file (its `ParquetFile` says which there are), columns of
+    `schema`; with `threads` read by all cores. Raises OtherwiseWrittenError where to read them takes Spark, and as
+    pyarrow does."""
+    from pyarrow.parquet import ParquetFile  # 50 ms of a worker's start, for those that read only
+
+    with ParquetFile(
+        path, memory_map=True, read_dictionary=list(encoded), coerce_int96_timestamp_unit="us"
+    ) as file:  # fmt: skip
+        _refuse_old_calendar(path, file.schema_arrow.metadata or {})
+        found = {field.name: field for field in file.schema_arrow}
+        stored = {file.schema.column(i).path: file.schema.column(i).physical_type for i in range(len(file.schema))}
+        there = [name for name in schema.names if name in found]
+        if {name.lower() for name in set(schema.names) - set(there)} & {name.lower() for name in found}:
+            raise OtherwiseWrittenError(f"{path}: a column's name is written otherwise")
+        for name in there:
+            _refuse_other_type(path, found[name], schema.field(name).type, stored.get(name, ""))
+        groups = list(wanted(file))
+        for batch in file.iter_batches(BATCH_ROWS, groups, there, use_threads=threads) if groups else ():
+            yield _as(batch, schema, constant)
+
+
+def _refuse_old_calendar(path: str, metadata: dict[bytes, bytes]) -> None:
+    """Files in which days before 1582 may be those of the Julian calendar: Spark counts them anew."""
+    writer = metadata.get(b"org.apache.spark.version", b"4").split(b".")
+    old = writer[0].isdigit() and (int(writer[0]), int(writer[1]) if len(writer) > 1 else 9) < (3, 1)
+    if old or {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"} & metadata.keys():
+        raise OtherwiseWrittenError(f"{path}: its dates may be those of the old calendar")
+
+
+def _refuse_other_type(path: str, field: pa.Field, wanted: pa.DataType, stored: str) -> None:
+    """A column may be of the type asked for, or a moment in another unit; Spark's old way of writing moments has no
+    time zone and means UTC."""
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    same = kind == wanted
+    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(wanted):
+        same = (kind.tz is not None or stored == "INT96") == (wanted.tz is not None)
+    if not same:
+        raise OtherwiseWrittenError(f"{path}: {field.name} is {kind}, not {wanted}")
+
+
+def _as(batch: pa.RecordBatch, schema: pa.Schema, constant: tuple[str, str] | None) -> pa.RecordBatch:
+    """The batch's columns in the schema's order and, but for texts as dictionaries, types. A column that the file does
+    not have is NULL: it was written before the table got it."""
+    have = {name: batch.column(name) for name in batch.schema.names}
+    arrays = []
+    for field in schema:
+        array = have.get(field.name)
+        if constant is not None and field.name == constant[0]:
+            array = repeated(constant[1], batch.num_rows)
+        elif array is None:
+            array = pa.nulls(batch.num_rows, field.type)
+        elif pa.types.is_timestamp(field.type):
+            array = array.cast(field.type)
+        arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, schema.names)
+
+
+def _in_span(batch: pa.RecordBatch, span: Span) -> pa.RecordBatch:
+    """The rows in the span; those without a time are in none."""
+    time = batch.column(span.column)
+    values = numbers(time, 0)
+    kept = (values >= span.start) & (values < span.end)
+    if time.null_count:
+        kept &= valid(time)
+    return batch if kept.all() else batch.filter(arrow(kept))
+
+
+def _of_kinds(batch: pa.RecordBatch, column: str, kinds: tuple[str, ...], *, numbered: bool) -> pa.RecordBatch:
+    """The rows of one of `kinds`."""
+    at = batch.schema.get_field_index(column)
+    told = batch.column(at)
+    if not pa.types.is_dictionary(told.type):
+        told = told.dictionary_encode()
+    number = {kind: code for code, kind in enumerate(kinds)}
+    known = np.array([number.get(kind.as_py(), -1) for kind in told.dictionary] + [-1], np.int32)
+    codes = known[numbers(told.indices, -1)]
+    kept = codes >= 0
+    if numbered:
+        batch = batch.remove_column(at) if len(kinds) == 1 else batch.set_column(at, column, arrow(codes))
+    return batch if kept.all() else batch.filter(arrow(kept))

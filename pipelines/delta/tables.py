@@ -1,0 +1,231 @@
+"""The warehouse: which table lies where, its versions, and the retry that concurrent writers need."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    DeltaConcurrentModificationException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+from delta.tables import DeltaTable, DeltaTableBuilder
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from pipelines.errors import BusyTableError, NotOursError, SourceMissingError
+from pipelines.project.lineage_settings import Lineage
+from pipelines.project.paths import PUBLISHED, Project, upstream
+from pipelines.project.profile import Profile
+from pipelines.spark.jvm import java_class
+
+
+class OvertakenError(Exception):
+    """Another publication came first; Delta passed over the write."""
+
+
+CONFLICTS = (
+    OvertakenError,
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    DeltaConcurrentModificationException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+"""Another writer came first. In Python, DeltaConcurrentModificationException is not the others' base."""
+ATTEMPTS = 12
+COMMIT = re.compile(r"\d{20}\.json")
+"""A file of the log that is a version (Delta's protocol, "Delta Log Entries")."""
+KEPT = {
+    "delta.logRetentionDuration": "interval 365 days",
+    "delta.deletedFileRetentionDuration": "interval 365 days",
+}
+"""A past answer can be read again, and the changes of a source followed, for a year."""
+FED = {
+    "delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "false",
+    "delta.enableInCommitTimestamps": "true", **KEPT,
+}  # fmt: skip
+"""Properties of tables whose changes are read. Deletion vectors and the change feed do not go well together yet. The
+time of a version is in its commit, not the time of a file, which a copy of the table would not have. (The run record
+has none of these: nobody asks for it by time, and delta-rs does not append to tables with in-commit timestamps.)"""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """Paths of the tables under `root`, a path or URI without a slash at its end; `lineage`: who is told what runs
+    read and write there, None for nobody; `elsewhere`: where the tables of sources lie that other programs write."""
+
+    root: str
+    lineage: Lineage | None = None
+    elsewhere: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def of(cls, profile: Profile, project: Project) -> Warehouse:
+        return cls(profile.warehouse_of(project), profile.lineage_of(project), profile.sources_of(project))
+
+    @property
+    def runs(self) -> str:
+        return f"{self.root}/trendlake_runs"
+
+    def source(self, name: str) -> str:
+        if name in self.elsewhere:
+            return self.elsewhere[name]
+        return f"{self.root}/{name}" if name.startswith(PUBLISHED) else f"{self.root}/sources/{name}"
+
+    def missing(self, source: str) -> SourceMissingError:
+        """What is said of a source whose table is not there, and how to bring it."""
+        name, path = upstream(source), self.source(source)
+        if source in self.elsewhere:
+            hint = "so says `sources` of the profile: is it a Delta table, and can it be reached?"
+            return SourceMissingError(f"the table of the source '{source}' is not at {path}", hint=hint)
+        hint = f"run `trendlake ingest {source}`" if name is None else f"run `trendlake run {name}` first"
+        return SourceMissingError(f"the source '{source}' is not in the warehouse: {path}", hint=hint)
+
+    def refuse_foreign(self, name: str) -> None:
+        """Raises NotOursError for a source whose table other programs write."""
+        if name in self.elsewhere:
+            raise NotOursError(
+                f"the table of '{name}' is written by other programs, says the profile: {self.elsewhere[name]}",
+                hint="change it as it is always changed, then `trendlake revise` the patterns that read it",
+            )
+
+    def quarantine(self, name: str) -> str:
+        return f"{self.root}/sources/{name}_quarantine"
+
+    def results(self, pattern: str) -> str:
+        return f"{self.root}/results/{pattern}"
+
+    @property
+    def staged(self) -> str:
+        """Holds `staging` of every pattern and run."""
+        return f"{self.root}/staging"
+
+    def staging(self, pattern: str, run_id: str) -> str:
+        return f"{self.staged}/{pattern}/{folder_name(run_id)}"
+
+
+def folder_name(run_id: str) -> str:
+    """A run id as the name of a folder below another: colons and the like are no part of Hadoop's paths, `..` is the
+    folder above, and what begins with _ or . is hidden from Spark."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "_", run_id)
+    if plain == run_id and len(plain) <= 100 and plain.strip(".") and not plain.startswith(("_", ".")):
+        return plain
+    return f"{plain[:100].lstrip('._') or 'run'}-{hashlib.sha256(run_id.encode()).hexdigest()[:8]}"
+
+
+def on_disk(spark: SparkSession, path: str) -> Path | None:
+    """Where Spark's `path` lies in this machine's file system; None where it lies in another."""
+    files, folder = folder_of(spark, path)
+    uri = files.makeQualified(folder).toUri()
+    return Path(uri.getPath()) if uri.getScheme() == "file" else None
+
+
+def exists(spark: SparkSession, path: str) -> bool:
+    """Whether a Delta table lies at `path`. To Delta a folder of a table is that table too, in some of its answers, and
+    a part of it in others."""
+    if _versions_on_disk(spark, path):
+        return True
+    files, folder = folder_of(spark, path)
+    return bool(files.exists(folder.suffix("/_delta_log"))) and bool(DeltaTable.isDeltaTable(spark, path))
+
+
+def _versions_on_disk(spark: SparkSession, path: str) -> list[int]:
+    """The versions whose commits lie in the log of a table on this machine's disk, which is what Delta goes by; none
+    where there is no such table."""
+    folder = on_disk(spark, path)
+    if folder is None:
+        return []
+    try:
+        return [int(name[:20]) for name in os.listdir(folder / "_delta_log") if COMMIT.fullmatch(name)]
+    except OSError:
+        return []
+
+
+def latest_version(spark: SparkSession, path: str) -> int:
+    """The newest committed version of the table at `path`."""
+    here = _versions_on_disk(spark, path)
+    if here:
+        return max(here)
+    return int(DeltaTable.forPath(spark, path).history(1).select("version").collect()[0][0])
+
+
+def read_at(spark: SparkSession, path: str, version: int) -> DataFrame:
+    """The table at `path` as it was at `version`."""
+    return spark.read.format("delta").option("versionAsOf", version).load(path)
+
+
+def read_if_there(spark: SparkSession, path: str) -> DataFrame | None:
+    return spark.read.format("delta").load(path) if exists(spark, path) else None
+
+
+BEING_MADE = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND")
+"""What Delta says while another writer has made the table's folder and not yet its first commit; and for good, where
+the folder holds something else."""
+
+
+def with_retries(action: Callable[[], Result], what: str) -> Result:
+    """`action`, again while other writers get in between. Raises BusyTableError after the last attempt, or Delta's own
+    error where a table cannot be made because its folder holds something else."""
+    for attempt in range(ATTEMPTS):
+        try:
+            return action()
+        except CONFLICTS as error:
+            last: Exception = error
+        except AnalysisException as error:
+            if not any(name in str(error) for name in ("DELTA_TABLE_ALREADY_EXISTS", *BEING_MADE)):
+                raise
+            last = error
+        time.sleep(random.uniform(0.1, 0.3) * min(2**attempt, 20))
+    if any(name in str(last) for name in BEING_MADE):
+        raise last
+    raise BusyTableError(f"{what}: other writers changed the table at each of {ATTEMPTS} attempts") from last
+
+
+def create(spark: SparkSession, path: str, builder: DeltaTableBuilder, what: str) -> None:
+    """Make a table at `path`, if there is none yet, while others may do the same.
+
+    Delta makes the folder of the log first and then refuses folders that are not empty: whoever is killed between the
+    two leaves a folder in which no table can be made. It is cleared away once its first commit has been waited for
+    in vain. Raises as `with_retries`.
+    """
+    try:
+        with_retries(builder.execute, what)
+    except AnalysisException:
+        if not _begun_and_left(spark, path):
+            raise
+        files, folder = folder_of(spark, path)
+        files.delete(folder, True)
+        with_retries(builder.execute, what)
+
+
+def _begun_and_left(spark: SparkSession, path: str) -> bool:
+    """Whether there is nothing but a log without a commit in it."""
+    files, folder = folder_of(spark, path)
+    if not files.exists(folder) or [item.getPath().getName() for item in files.listStatus(folder)] != ["_delta_log"]:
+        return False
+    names = [item.getPath().getName() for item in files.listStatus(folder.suffix("/_delta_log"))]
+    return not any(re.fullmatch(r"\d{20}\..*", name) for name in names)
+
+
+def folder_of(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """The file system of `path`, and it as Hadoop's path."""
+    folder = java_class(spark, "org.apache.hadoop.fs.Path")(path)
+    return folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()), folder

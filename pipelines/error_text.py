@@ -1,0 +1,34 @@
+"""What a person reads: an exception as one line (what failed, and the deepest cause), a count with its noun."""
+
+from __future__ import annotations
+
+from cep_core.errors import TrendlakeError
+from pipelines.redaction import redacted
+
+LENGTH = 2000
+"""Characters of a line."""
+_NO_NEWS = ("Traceback (most recent call last):", "Driver stacktrace:", "An error occurred while calling ")
+
+
+def in_words(error: Exception) -> str:
+    """Its code or class and its message, without secrets. Of Java's errors, and those of Spark's workers, the message
+    of each cause and no stack: of a long one the middle is left out, as the last cause says most."""
+    if isinstance(error, TrendlakeError):
+        said = f"[{error.code}] {error.message}"
+    else:
+        said = f"{type(error).__name__}: {' '.join(_messages(str(error)))}"
+    said = redacted(" ".join(said.split()))
+    if len(said) <= LENGTH:
+        return said
+    return f"{said[: LENGTH // 2 - 5]} [...] {said[-LENGTH // 2 + 5 :]}"
+
+
+def _messages(text: str) -> list[str]:
+    """The lines of a message that are no stack, each once."""
+    lines = [line.lstrip(": ") for line in text.splitlines() if line and not line[0].isspace()]
+    return list(dict.fromkeys(line for line in lines if line and not line.startswith(_NO_NEWS)))
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 window`, `1,234 windows`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

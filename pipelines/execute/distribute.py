@@ -1,0 +1,137 @@
+"""A run's cut on Spark: the events brought where it says (`distribute`), and a cut made by counting them (`choose`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+
+from cep_core import AnyPlan
+from cep_core.events.arrays import arrow
+from cep_core.events.windows import moment
+from pipelines.delta.parquet_scan import Files
+from pipelines.errors import ShardTooLargeError
+from pipelines.execute.pack import BLOCK_ROWS, PARTITION, SCHEMA, blocks, encoded, packer, typed
+from pipelines.execute.shard_assignment import place, shared_partition
+from pipelines.execute.shard_plan import Cut, copies, few, first
+from pipelines.spark.columns import column
+
+Batches = Iterator[pa.RecordBatch]
+
+LOCAL = re.compile(r"local(\[.*\])?")
+"""Spark's masters whose workers are children of the driver."""
+UNIT, GROUP, SHARD, ROWS = (f"__trendlake_{name}" for name in ("unit", "group", "shard", "rows"))
+
+
+@contextmanager
+def folder_here(spark: SparkSession) -> Iterator[str | None]:
+    """A folder for events on their way, where all workers are processes of this machine; None where they may not be.
+    It lies where Spark keeps its own shuffle files, and is removed at the end, or by Spark with those."""
+    if LOCAL.fullmatch(str(spark.sparkContext.master)) is None:
+        yield None
+        return
+    with TemporaryDirectory(prefix="events-", dir=spark.sparkContext._temp_dir, ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+def distribute(plan: AnyPlan, events: DataFrame | Files, cut: Cut, folder: str | None = None) -> DataFrame:
+    """Rows of `packing.SCHEMA`: the events of the cut's windows, each unit whole in one of the cut's partitions; the
+    events themselves in `folder`, where there is one (it must stay until they have been read)."""
+    packed = typed(plan, events).mapInArrow(packer(plan, cut, folder), from_arrow_schema(SCHEMA))
+    return packed.repartitionById(cut.partitions, PARTITION)
+
+
+def choose(plan: AnyPlan, events: DataFrame | Files, rows: int, windows: range, limit: int, cores: int) -> Cut:
+    """The cut for `rows` events (at most) of which no worker may hold more than `limit`.
+
+    Rows are counted by unit only when they could be too many. Raises ShardTooLargeError, naming group and window, when
+    the events of one group in one window are more than `limit`: nothing is ever cut off.
+    """
+    cut, target = first(plan, rows, windows, limit, cores)
+    while True:
+        copied = rows * copies(plan, cut)
+        if copied <= limit:
+            return replace(cut, partitions=few(copied, target, cores))
+        units = counted(plan, events, cut).persist()
+        try:
+            largest = units.orderBy(sf.desc(ROWS)).limit(1).collect()
+            if not largest or largest[0][ROWS] <= limit:
+                return _spread(units, cut, limit, target)
+        finally:
+            units.unpersist()
+        if cut.size == 1 or plan.windows.endless:
+            raise _too_large(plan, largest[0].asDict(), cut, limit)
+        cut = replace(cut, size=-(-cut.size // 2))
+
+
+def counted(plan: AnyPlan, events: DataFrame | Files, cut: Cut) -> DataFrame:
+    """A row for each unit: its hash, its group's hash and its shard (`pipelines.execute.shard_assignment`), how many
+    `ROWS` it has, and the group's columns."""
+    known = typed(plan, events)
+    if isinstance(known, DataFrame):
+        known = known.select(*map(column, dict.fromkeys((plan.schema.event_time, *plan.unit_key))))
+    fields = [StructField(name, IntegerType() if name == SHARD else LongType()) for name in (UNIT, GROUP, SHARD, ROWS)]
+    told = [*(known.schema[name] for name in plan.unit_key)]
+    found = known.mapInArrow(_counter(plan, cut), StructType([*fields, *told]))
+    rest = [sf.first(column(field.name)).alias(field.name) for field in (*fields[1:3], *told)]
+    return found.groupBy(UNIT).agg(sf.sum(ROWS).alias(ROWS), *rest)
+
+
+def _counter(plan: AnyPlan, cut: Cut) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow`: the units of each block and their rows in it."""
+
+    def count(batches: Batches) -> Batches:
+        for block in blocks(batches, max(1, BLOCK_ROWS // copies(plan, cut))):
+            placed = place(plan, cut, encoded(plan, block))
+            unit, at, rows = np.unique(placed.unit, return_index=True, return_counts=True)
+            groups = block.select(list(plan.unit_key)).take(arrow(placed.rows[at]))
+            numbers = [arrow(values) for values in (unit, placed.group[at], placed.shard[at], rows)]
+            names = [UNIT, GROUP, SHARD, ROWS, *groups.column_names]
+            yield from pa.Table.from_arrays([*numbers, *map(_plain, groups.columns)], names).to_batches()
+
+    return count
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Not as a dictionary, which Spark does not take."""
+    kind = column.type
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+
+
+def _spread(units: DataFrame, cut: Cut, limit: int, target: int) -> Cut:
+    """Partitions of which none gets more than `limit` rows, though units may meet in one by their hash.
+
+    A unit of more than a quarter of the limit gets a partition to itself; there are fewer than 4 * rows / limit such.
+    Those left are small beside the limit, so few doublings part them well enough.
+    """
+    large = sf.col(ROWS) > limit // 4
+    alone = tuple(sorted(row[0] for row in units.where(large).select(UNIT).collect()))
+    small = units.where(~large)
+    shared = max(1, -(-(small.agg(sf.sum(ROWS)).collect()[0][0] or 0) // target))
+    while True:
+        loads = small.groupBy(shared_partition(sf.col(GROUP), sf.col(SHARD), shared)).agg(sf.sum(ROWS).alias(ROWS))
+        if (loads.agg(sf.max(ROWS)).collect()[0][0] or 0) <= limit:
+            return replace(cut, partitions=shared + len(alone), alone=alone)
+        shared *= 2
+
+
+def _too_large(plan: AnyPlan, unit: dict[str, object], cut: Cut, limit: int) -> ShardTooLargeError:
+    group = ", ".join(f"{name} = {unit[name]!r}" for name in plan.unit_key) or "the whole stream"
+    windows = cut.of(int(str(unit[SHARD])))
+    if plan.windows.endless:
+        where = f"before {moment(plan.windows.end(windows[-1])).isoformat()}, and the pattern asks for all of them"
+    else:
+        where = f"in the window that starts at {moment(plan.windows.start(windows[0])).isoformat()}"
+    return ShardTooLargeError(
+        f"{group}: {unit[ROWS]} events {where}, more than the {limit} rows a worker may hold",
+        hint="raise limits.shard_rows of the profile (and the workers' memory), shorten within, or group by more",
+    )

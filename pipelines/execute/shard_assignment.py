@@ -1,0 +1,90 @@
+"""Where a cut puts the rows of a table: the time shards that need each, and the partition of its unit.
+
+Computed in the workers, a block of rows at a time; everything else that must know where a unit lies asks this module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core import AnyPlan
+from cep_core.events.arrays import numbers, valid
+from cep_core.events.normalise import normalise
+from cep_core.events.windows import Windows
+from pipelines.execute.hashing import row_hashes
+from pipelines.execute.kernels.hashes import fold
+from pipelines.execute.shard_plan import Cut
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Placed:
+    """`rows`: indices into the table, once for each time shard that needs the row; of each its `shard`, the hash of its
+    group and of its unit (int64, not negative), and its unit's `partition`."""
+
+    rows: Array
+    shard: Array
+    group: Array
+    unit: Array
+    partition: Array
+
+
+def place(plan: AnyPlan, cut: Cut, events: pa.Table) -> Placed:
+    """The places of the rows that a window of the cut holds; rows without a time are in none."""
+    time = normalise(events.column(plan.schema.event_time))
+    kept = None
+    if time.null_count:
+        kept = np.flatnonzero(valid(time))
+        time = time.drop_null()
+    rows, shard = time_shards(plan.windows, cut, numbers(time))
+    rows = rows if kept is None else kept[rows]
+    columns = [_whole(events.column(name)) for name in plan.unit_key]
+    group = row_hashes(columns, events.num_rows)[rows]
+    unit = group.copy()
+    fold(unit, shard.astype(np.uint64))
+    group, unit = (group >> np.uint64(1)).view(np.int64), (unit >> np.uint64(1)).view(np.int64)
+    return Placed(rows, shard, group, unit, _partitions(cut, group, unit, shard))
+
+
+def time_shards(windows: Windows, cut: Cut, time: Array) -> tuple[Array, Array]:
+    """Indices into `time` (int64 microseconds), ascending, once for each time shard with a window that holds the
+    time; and the shards (int32)."""
+    start, end = windows.span(cut.windows)
+    low, high = cut.windows[0], cut.windows[-1]
+    rows = np.flatnonzero((time >= start) & (time < end))
+    if cut.shards == 1:
+        return rows, np.zeros(len(rows), np.int32)
+    inside = time[rows] - windows.origin
+    first, last = (inside - windows.within) // windows.slide + 1, inside // windows.slide
+    lowest, highest = (np.maximum(first, low) - low) // cut.size, (np.minimum(last, high) - low) // cut.size
+    times = np.where(first <= last, highest - lowest + 1, 0)  # slide > within: a time may lie in no window
+    begins = np.cumsum(times) - times
+    shard = np.repeat(lowest - begins, times) + np.arange(times.sum())
+    return np.repeat(rows, times), shard.astype(np.int32)
+
+
+def shared_partition(group: Any, shard: Any, partitions: int) -> Any:
+    """A unit's partition among those that units share, of arrays or of Spark's columns: by its group's hash, and from
+    there one on for each time shard, so that a hot group's shards lie as evenly as they can."""
+    return (group % partitions + shard) % partitions
+
+
+def _partitions(cut: Cut, group: Array, unit: Array, shard: Array) -> Array:
+    """int32; units of `cut.alone` have the last ones."""
+    shared = cut.partitions - len(cut.alone)
+    number = shared_partition(group, shard, shared)
+    if cut.alone:
+        at = np.minimum(np.searchsorted(cut.alone, unit), len(cut.alone) - 1)
+        number = np.where(np.array(cut.alone)[at] == unit, shared + at, number)
+    found: Array = number.astype(np.int32)
+    return found
+
+
+def _whole(column: Array) -> Array:
+    """One array of a column's chunks."""
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)

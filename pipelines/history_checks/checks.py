@@ -1,0 +1,212 @@
+"""Expectations in a step's record: what was judged, beside what, and which groups in which windows break it.
+
+A window is compared with those before it as they are published, in the pattern's present form, and with those that the
+same step computes. Where they are not all there it is not judged, and the verdict says so: its `success` is None where
+nothing could be judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as sf
+
+from cep_core import AnyPlan
+from cep_core.events.windows import moment
+from cep_core.patterns.expectations import ExpectationModel, shown
+from pipelines.delta.tables import read_at
+from pipelines.error_text import plural
+from pipelines.history_checks.evaluate import Judged, Stretch, judged_of
+from pipelines.history_checks.read import cells, found, groups_of, missing_of
+from pipelines.results.coverage import slice_of
+from pipelines.results.ledger import Ledger, read_ledger
+from pipelines.results.windows import MOST, fewer, united
+from pipelines.revision.affected import Affected
+from pipelines.runs.consistency import last_ready, ready
+from pipelines.runs.run import Run
+from pipelines.runs.watermark import BEGINNING
+from pipelines.spark.columns import column
+
+SHOWN = 10
+"""Groups in windows that a verdict names; the others are counted."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is judged: windows `wanted`, in result rows `parts` that hold all of them and of those before which are
+    `known`. `then`, `then_known`: the same before a revision, which answers only for what it breaks; None of a run.
+    `version`: of the results."""
+
+    wanted: tuple[Stretch, ...]
+    known: tuple[Stretch, ...]
+    parts: tuple[DataFrame, ...]
+    version: int | None
+    then: DataFrame | None = None
+    then_known: tuple[Stretch, ...] = ()
+
+
+def of_run(run: Run, staged: DataFrame, source_version: int) -> list[dict[str, Any]]:
+    """The verdicts on the run's windows, as staged, that may be published; none where nothing is expected."""
+    windows = ready(run.windows, last_ready(run, source_version)) if run.pattern.expect else range(0)
+    if not windows:
+        return [_nothing(run, expected) for expected in run.pattern.expect]
+    ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
+    wanted, published = ((windows[0], windows[-1]),), _published(run, ledger)
+    back = (windows[0] - _longest(run), windows[0] - 1)
+    parts = (staged, _read(run, ledger, (back,))) if _meet(published, back) else (staged,)
+    beside = Beside(wanted, _united((*published, *wanted)), parts, ledger.version)
+    return [_verdict(run, expected, beside) for expected in run.pattern.expect]
+
+
+def of_revision(run: Run, ledger: Ledger, affected: Affected, staged: DataFrame) -> list[dict[str, Any]]:
+    """The verdicts on what a revision would publish in the windows it has computed; what broke an expectation there
+    before is not told again."""
+    if not run.pattern.expect or not affected.stretches:
+        return []
+    published = _published(run, ledger)
+    back = _united((first - _longest(run), last) for first, last in affected.stretches)
+    then = _read(run, ledger, back).persist(StorageLevel.MEMORY_AND_DISK)
+    left = _left(run.plan, affected, then).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        known = _united((*published, *affected.stretches))
+        beside = Beside(affected.stretches, known, (left, staged), ledger.version, then, published)
+        return [_verdict(run, expected, beside) for expected in run.pattern.expect]
+    finally:
+        left.unpersist()
+        then.unpersist()
+
+
+def warned_only(run: Run) -> set[str]:
+    """The checks of expectations that stop nothing."""
+    return {expected.name for expected in run.pattern.expect if expected.on_break == "warn"}
+
+
+def _published(run: Run, ledger: Ledger) -> tuple[Stretch, ...]:
+    mine = (item for item in ledger.segments if item.version is not None and item.plan_hash == run.plan.hash)
+    return _united((item.first, item.last) for item in mine)
+
+
+def _united(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
+    return tuple(united([(first, last + 1) for first, last in stretches], last=True))
+
+
+def _meet(stretches: Iterable[Stretch], other: Stretch) -> bool:
+    return any(first <= other[1] and last >= other[0] for first, last in stretches)
+
+
+def _longest(run: Run) -> int:
+    return max(expected.of_last for expected in run.pattern.expect)
+
+
+def _read(run: Run, ledger: Ledger, stretches: Sequence[Stretch]) -> DataFrame:
+    """Published rows of the windows, and perhaps of some between them."""
+    time = column(run.plan.owned(range(1))[0])
+    slices = fewer([slice_of(run.plan, *stretch) for stretch in stretches], MOST)
+    near = [time.between(moment(max(low, BEGINNING)), moment(max(high - 1, BEGINNING))) for low, high in slices]
+    path = run.warehouse.results(run.name)
+    return read_at(run.spark, path, int(ledger.version or 0)).where(reduce(lambda a, b: a | b, near))
+
+
+def _left(plan: AnyPlan, affected: Affected, then: DataFrame) -> DataFrame:
+    """The rows that a revision has not computed anew."""
+    names = {name: f"__trendlake_gone_{i}" for i, name in enumerate(plan.key)}
+    gone = affected.rows(then).select(*[column(name).alias(other) for name, other in names.items()])
+    same: list[Column] = [column(name).eqNullSafe(sf.col(other)) for name, other in names.items()]
+    return then.join(gone, same, "anti")
+
+
+def _verdict(run: Run, expected: ExpectationModel, beside: Beside) -> dict[str, Any]:
+    judged = judged_of(beside.wanted, beside.known, expected.of_last)
+    if not judged:
+        return _told(run, expected, beside, judged, 0, 0, 0, [])
+    missing = missing_of(run.pattern, run.plan, expected)
+    outcomes = found(cells(run.pattern, run.plan, expected, beside.parts), expected, judged, missing)
+    outcomes = outcomes.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        total = outcomes.agg(sf.sum("kept"), sf.sum("unjudged"), sf.count("window")).collect()[0]
+        kept, unjudged, broken = (int(number or 0) for number in total)
+        fresh, named = broken, []
+        if broken:
+            breaks = outcomes.where(sf.col("window").isNotNull())
+            if beside.then is not None:
+                breaks = _fresh(run, expected, beside, breaks)
+                fresh = breaks.count()
+            named = breaks.orderBy("window", "group").limit(SHOWN).collect()
+        return _told(run, expected, beside, judged, kept + broken, unjudged, fresh, named)
+    finally:
+        outcomes.unpersist()
+
+
+def _fresh(run: Run, expected: ExpectationModel, beside: Beside, breaks: DataFrame) -> DataFrame:
+    """The breaks that were not there before a revision."""
+    judged = judged_of(beside.wanted, beside.then_known, expected.of_last)
+    if beside.then is None or not judged:
+        return breaks
+    missing = missing_of(run.pattern, run.plan, expected)
+    old = found(cells(run.pattern, run.plan, expected, [beside.then]), expected, judged, missing)
+    old = old.where(sf.col("window").isNotNull()).select(
+        sf.col("group").alias("old_group"), sf.col("window").alias("old_window")
+    )
+    same = [sf.col("group").eqNullSafe(sf.col("old_group")), sf.col("window") == sf.col("old_window")]
+    return breaks.join(old, same, "anti")
+
+
+def _nothing(run: Run, expected: ExpectationModel) -> dict[str, Any]:
+    return _told(run, expected, Beside((), (), (), None), Judged(()), 0, 0, 0, [])
+
+
+def _told(
+    run: Run, expected: ExpectationModel, beside: Beside, judged: Judged, number: int, unjudged: int, broken: int,
+    named: Sequence[Row],
+) -> dict[str, Any]:  # fmt: skip
+    """A verdict in the shape of `runs.checks`. `number`: groups in windows that were judged; `broken`: those of them
+    that break it, of which `named` are some."""
+    groups = groups_of(run.pattern, expected)
+    windows = sum(last - first + 1 for first, last in beside.wanted)
+    what = "groups in windows" if groups else "windows"
+    of = f"{plural(number, 'group')} in windows" if groups else plural(number, "window")
+    said = [f"{broken} of {of} break it" if broken else f"none of {of} breaks it"]
+    if broken:
+        more = [f"and {broken - len(named)} more"] if broken > len(named) else []
+        said = [f"{said[0]}: {'; '.join([*(_name(run.plan, groups, row) for row in named), *more])}"]
+    if not number:
+        said = ["not judged"] if windows else ["not judged: there is no window"]
+    if unjudged:
+        said.append(f"{unjudged} {what} not judged: no value, or none that is usual")
+    if windows > len(judged):
+        before = f"the {expected.of_last} before" if expected.of_last > 1 else "the one before"
+        missed = f"{windows - len(judged)} of {plural(windows, 'window')} not judged"
+        said.append(f"{missed}: not all of {before} are published in this form of the pattern")
+    return {
+        "check": expected.name,
+        "column": expected.measure or ", ".join(groups),
+        "success": not broken if number else None,
+        "observed": "; ".join(said),
+        "expected": _asked(expected, groups, beside.version),
+    }
+
+
+def _name(plan: AnyPlan, groups: Sequence[str], row: Row) -> str:
+    """A group in a window, with its numbers."""
+    owner, low, high = plan.owned(range(row["window"], row["window"] + 1))
+    at = f"{owner} {'' if high == low + 1 else 'from '}{moment(low):%Y-%m-%d %H:%M:%S}"
+    group = [f"{name}={'NULL' if value is None else value}" for name, value in zip(groups, row["group"], strict=True)]
+    numbers = "" if row["usual"] is None else f": {row['value']}, usually {row['usual']}"
+    return f"{', '.join([*group, at])}{numbers}"
+
+
+def _asked(expected: ExpectationModel, groups: Sequence[str], version: int | None) -> str:
+    windows = f"{expected.of_last} windows" if expected.of_last > 1 else "window"
+    beside = "" if version is None else f"; beside version {version} of the results"
+    if expected.between is None:
+        each = f"each of the {windows}" if expected.of_last > 1 else "the window"
+        return f"a row for every group ({', '.join(groups)}) that has one in {each} before{beside}"
+    low, high = (None if bound is None else shown(bound) for bound in expected.between)
+    times = f"at most {high}" if low is None else f"at least {low}" if high is None else f"{low} to {high}"
+    by = f", by {', '.join(groups)}" if groups else ""
+    return f"{times} times the median of the {windows} before{by}{beside}"

@@ -1,0 +1,36 @@
+"""Commits to the tables of sources: each carries a note, is looked for afterwards, and follows the one before it.
+
+Two deliveries at once could both find a key missing and both append it: appends do not conflict in Delta. So every
+writer of a keyed source raises the number of one transaction (`LINE`), as publications do: of two at once Delta
+refuses one as a conflict, and a write whose number has been reached is passed over. It is then tried again from the
+table as it is.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from pipelines.delta.commits import Commit, find_commit
+from pipelines.delta.tables import OvertakenError
+
+LINE = "source writes"
+"""The application id of the transactions that write to a source's table."""
+
+
+def writing_session(spark: SparkSession, token: str, version: int | None) -> SparkSession:
+    """A session whose one write carries `token`, and commits only where no other writer of the source has since
+    `version`, which was read; where that is None, whoever came between."""
+    session = spark.newSession()
+    session.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
+    if version is not None:
+        session.conf.set("spark.databricks.delta.write.txnAppId", LINE)
+        session.conf.set("spark.databricks.delta.write.txnVersion", str(version + 1))
+    return session
+
+
+def own_commit(spark: SparkSession, path: str, token: str) -> Commit:
+    """The commit that carries `token`. Raises OvertakenError where there is none: another writer came first."""
+    commit = find_commit(spark, path, token)
+    if not commit.found:
+        raise OvertakenError
+    return commit

@@ -1,0 +1,166 @@
+"""Rows of a source deleted in one commit, by their key or by a condition: the change feed shows each as a DELETE, and a
+revision retracts what they had contributed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from delta.tables import DeltaTable
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as sf
+
+from cep_core.errors import TextError, TrendlakeError
+from cep_core.events.schema import family
+from cep_core.expressions.types import infer
+from cep_core.language.syntax import Attribute
+from pipelines.contracts.contract import Contract
+from pipelines.contracts.row_conditions import parse_row_condition
+from pipelines.delta.commits import commit_token
+from pipelines.delta.table_versions import table_id
+from pipelines.delta.tables import Warehouse, exists, latest_version, read_at, with_retries
+from pipelines.error_text import plural
+from pipelines.errors import DeliveryError, ProjectError
+from pipelines.ingest.commits import own_commit, writing_session
+from pipelines.ingest.compare import key_of, keys_in_words
+from pipelines.ingest.existing_rows import rows_sharing
+from pipelines.ingest.readers.files import read_file
+from pipelines.quality import quarantine as q
+from pipelines.quality.local_uniqueness import exact_codes
+from pipelines.runs.basis import Basis
+from pipelines.runs.record import recorded
+from pipelines.runs.stage import Record
+from pipelines.spark.frames import frame_of
+from pipelines.spark.identifiers import quoted
+from pipelines.spark.row_columns import as_column
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The rows to delete: those that have one of `keys` (the columns of the key), or for which `condition` is true."""
+
+    keys: pa.Table | None = None
+    condition: Column | None = None
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """How many rows were deleted (or would be), the version that has them no more (or that was looked at), and the keys
+    that were asked for and are not there, in words."""
+
+    rows: int
+    version: int
+    absent: str
+
+
+def keys_in(file: Path, contract: Contract) -> Selection:
+    """The keys in a file: of its columns, those of the key. Raises SourceFileError; ProjectError for a contract without
+    a key; DeliveryError for a key that is NULL."""
+    key = key_of(contract)
+    if key is None:
+        raise ProjectError(
+            f"the contract of '{contract.name}' names no key: no column is unique",
+            hint="say which rows with --where, or put `unique: true` to the column that tells them apart",
+        )
+    columns = tuple(item for item in contract.columns if item.name in key)
+    keys = read_file(file, replace(contract, columns=columns, rules=())).select(list(key))
+    if len(key) == 1 and keys.column(0).null_count:
+        raise DeliveryError(
+            f"{plural(keys.column(0).null_count, 'row')} of {file} without {key[0]}", hint=f"--where '{key[0]} IS NULL'"
+        )
+    return Selection(keys=keys.group_by(list(key)).aggregate([]))
+
+
+def rows_where(text: str, contract: Contract) -> Selection:
+    """The rows for which a condition in the pattern language's expressions, over the contract's columns, is true.
+    Raises ProjectError, with the place in the text."""
+    families = {item.name: family(item.type) for item in contract.columns}
+
+    def family_of(attribute: Attribute) -> str:
+        if attribute.name not in families:
+            start, end = attribute.span
+            known = f"columns: {', '.join(families)}"
+            raise TextError(f"'{contract.name}' has no column '{attribute.name}'", start, end - start, known)
+        return families[attribute.name]
+
+    try:
+        condition = parse_row_condition(text)
+        kind = infer(condition, family_of)
+        if kind != "boolean":
+            raise TextError("a condition is true or false", 0, len(text))
+    except TextError as error:
+        caret = f"{' ' * error.offset}{'^' * max(1, error.width)}"
+        raise ProjectError(f"--where: {error.message}\n    {text}\n    {caret}", hint=error.hint) from None
+    except TrendlakeError as error:
+        raise ProjectError(f"--where: {error.message}", hint=error.hint) from None
+    return Selection(condition=sf.coalesce(as_column(condition).cast("boolean"), sf.lit(False)))
+
+
+def find_rows(spark: SparkSession, warehouse: Warehouse, contract: Contract, selection: Selection) -> Deleted:
+    """What `delete_rows` would delete now. Raises NotOursError, SourceMissingError, SourceSchemaError."""
+    warehouse.refuse_foreign(contract.name)
+    path = warehouse.source(contract.name)
+    if not exists(spark, path):
+        raise warehouse.missing(contract.name)
+    version = latest_version(spark, path)
+    source = read_at(spark, path, version)
+    q.check_columns(source.schema, contract)
+    if selection.keys is None:
+        return Deleted(source.where(selection.condition).count(), version, "")  # type: ignore[arg-type]
+    key = selection.keys.column_names
+    there = rows_sharing(spark, path, version, selection.keys, key, key)
+    both = pa.concat_tables([there, selection.keys.cast(there.schema)])
+    codes = exact_codes(both, key)
+    absent = selection.keys.filter(pa.array(~np.isin(codes[there.num_rows :], codes[: there.num_rows])))
+    return Deleted(there.num_rows, version, keys_in_words(absent, key) if absent.num_rows else "")
+
+
+def delete_rows(
+    spark: SparkSession, warehouse: Warehouse, contract: Contract, selection: Selection, run_id: str
+) -> Deleted:  # fmt: skip
+    """Delete the rows in one commit; none where there are none. Raises as `find_rows`."""
+    record = Record(run_id, None, "ingest", source=contract.name, rows_deleted=0)
+    path = warehouse.source(contract.name)
+
+    def attempt() -> Deleted:
+        found = find_rows(spark, warehouse, contract, selection)
+        if not found.rows:
+            return found
+        token = commit_token(run_id, "delete")
+        session = writing_session(spark, token, found.version)
+        target = DeltaTable.forPath(session, path)
+        if selection.keys is None:
+            target.delete(selection.condition)
+        else:
+            _delete_keys(session, target, selection.keys)
+        commit = own_commit(spark, path, token)
+        rows = commit.metric("numDeletedRows" if selection.keys is None else "numTargetRowsDeleted")
+        return replace(found, rows=rows, version=commit.version)
+
+    warehouse.refuse_foreign(contract.name)
+    with recorded(spark, warehouse, record):
+        done = with_retries(attempt, f"deleting rows of {contract.name}")
+        record.rows_deleted, record.source_version = done.rows, done.version
+        record.basis = Basis(
+            contract.fingerprint, contract.lateness_us or 0, source_version=done.version,
+            source_table=table_id(spark, path, done.version),
+        )  # fmt: skip
+    return done
+
+
+def _delete_keys(session: SparkSession, target: DeltaTable, keys: pa.Table) -> None:
+    same = [_side("t", name).eqNullSafe(_side("s", name)) for name in keys.column_names]
+    merge = target.alias("t").merge(frame_of(session, keys).alias("s"), _all(same))
+    merge.whenMatchedDelete().execute()
+
+
+def _side(side: str, name: str) -> Column:
+    return sf.col(f"{side}.{quoted(name)}")
+
+
+def _all(conditions: Sequence[Column]) -> Column:
+    return reduce(lambda a, b: a & b, conditions)

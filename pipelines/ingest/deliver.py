@@ -1,0 +1,321 @@
+"""Ingestion: deliveries of raw events into a source's Delta table, each one commit, each once.
+
+A delivery is compared with the table by the contract's key (`pipelines.ingest.compare`): rows that are there are passed
+over, new rows are appended, and a known key with other values is a correction, which replaces the row where the
+contract says `corrections: replace`, and refuses the delivery where it does not.
+
+Rows land as they came, those that break the contract too: each run that reads them splits them off, by the contract in
+force. Ingestion judges what it takes as well, writes the broken rows to the quarantine and reports them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from cep_core.events.arrays import arrow, repeated
+from pipelines.contracts.contract import Contract
+from pipelines.delta import local_commit
+from pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
+from pipelines.delta.local_reader import ROWS, NotHereError, here, table_here
+from pipelines.delta.table_versions import table_id
+from pipelines.delta.tables import FED, OvertakenError, Warehouse, create, exists, latest_version, with_retries
+from pipelines.errors import DeliveryError, SourceSchemaError
+from pipelines.ingest.commits import LINE, own_commit, writing_session
+from pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
+from pipelines.ingest.existing_rows import rows_sharing
+from pipelines.ingest.typed_rows import typed, typed_table
+from pipelines.quality import quarantine as q
+from pipelines.quality.quarantine import check_columns
+from pipelines.quality.quarantine_counts import Broken, first_broken
+from pipelines.runs.basis import Basis
+from pipelines.runs.record import recorded
+from pipelines.runs.stage import Record
+from pipelines.spark.columns import column
+from pipelines.spark.frames import frame_of
+from pipelines.spark.identifiers import quoted
+
+REPLACES = "__trendlake_replaces"
+"""Column of what is merged: whether the row replaces the row of its key, or is new."""
+VERSION = "__trendlake_version"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of a delivery of `rows` rows: how many are new, replace a row, are there already, are older than the
+    row that is there. `broken`: those of the rows taken that break the contract. `again`: the delivery was there
+    already, and was not looked at."""
+
+    rows: int
+    new: int = 0
+    replaced: int = 0
+    there: int = 0
+    older: int = 0
+    broken: Broken = field(default_factory=Broken)
+    again: bool = False
+
+
+Progress = Callable[[int, Taken], None]
+"""Called after a delivery with its number from 1 and what became of it."""
+
+
+def create_source(spark: SparkSession, path: str, contract: Contract) -> None:
+    """The source's table by its contract, where it is not there: change feed on, clustered by event time."""
+    if exists(spark, path):
+        return
+    builder = DeltaTable.createIfNotExists(spark).location(path)
+    for item in contract.columns:
+        builder = builder.addColumn(item.name, item.type, comment=item.description or None)
+    for key, value in FED.items():
+        builder = builder.property(key, value)
+    create(spark, path, builder.clusterBy(contract.event_time), f"creating source {contract.name}")
+
+
+def ingest(
+    spark: SparkSession, warehouse: Warehouse, contract: Contract, deliveries: Iterable[pa.Table], *, feed: str,
+    run_id: str, progress: Progress | None = None, again: bool = False,
+) -> Record:  # fmt: skip
+    """Bring the deliveries into the table, in their order; one that is there already, from a run before, is passed over
+    (with `again`, it is compared like any other).
+
+    `feed` names the sequence of deliveries: number n of a feed is written once, whatever becomes of the process that
+    writes it. `feed` must change when the deliveries do.
+    Raises SourceSchemaError; DeliveryError, and nothing of that delivery is written; NotOursError for a table that
+    other programs write.
+    """
+    warehouse.refuse_foreign(contract.name)
+    path = warehouse.source(contract.name)
+    record = Record(run_id, None, "ingest", source=contract.name)
+    with recorded(spark, warehouse, record):
+        create_source(spark, path, contract)
+        schema = spark.read.format("delta").load(path).schema
+        check_columns(schema, contract)
+        writer = _Writer(spark, path, tuple(schema.names), contract, feed, run_id, delivered(spark, path))
+        broken = Broken()
+        record.rows_in = record.rows_inserted = record.rows_updated = 0
+        try:
+            for number, delivery in enumerate(deliveries, start=1):
+                taken = writer.take(delivery, number, again=again)
+                record.rows_in += taken.rows
+                record.rows_inserted += taken.new
+                record.rows_updated += taken.replaced
+                broken += taken.broken
+                if progress:
+                    progress(number, taken)
+        finally:
+            writer.write_quarantine(warehouse.quarantine(contract.name))
+        record.rows_quarantined = broken.rows
+        record.checks = [broken.verdict()]
+        record.source_version = latest_version(spark, path)
+        record.basis = Basis(
+            contract.fingerprint, contract.lateness_us or 0, source_version=record.source_version,
+            source_table=table_id(spark, path, record.source_version),
+        )  # fmt: skip
+        _note_extent(spark, path, contract, record)
+    return record
+
+
+def delivered(spark: SparkSession, path: str) -> set[tuple[str, int]]:
+    """The deliveries that the table's history tells of: feed and number."""
+    notes = (commit.note for commit in known_commits(spark, path))
+    return {(note["feed"], note["delivery"]) for note in notes if "delivery" in note}
+
+
+def feeds(spark: SparkSession, path: str) -> set[str]:
+    """The feeds whose deliveries the table's history tells of; none where there is no table."""
+    return {feed for feed, _ in delivered(spark, path)} if exists(spark, path) else set()
+
+
+@dataclass
+class _Writer:
+    spark: SparkSession
+    path: str
+    columns: tuple[str, ...]
+    contract: Contract
+    feed: str
+    run_id: str
+    known: set[tuple[str, int]]
+    """Deliveries that the history tells of."""
+    bad: list[tuple[pa.Table, int]] = field(default_factory=list)
+    """Broken rows that were taken, with the version that has them."""
+
+    def take(self, delivery: pa.Table, number: int, *, again: bool) -> Taken:
+        """One delivery, in one commit. Raises DeliveryError."""
+        rows = self._typed(delivery)
+        attempts = 0
+
+        def attempt() -> tuple[Taken, pa.Table, int | None]:
+            nonlocal attempts
+            attempts += 1
+            if attempts > 1:  # another writer came first: perhaps with this delivery
+                self.known = delivered(self.spark, self.path)
+            if not again and (self.feed, number) in self.known:
+                return Taken(rows.num_rows, there=rows.num_rows, again=True), rows.slice(0, 0), None
+            return self._once(rows, number)
+
+        taken, fresh, version = with_retries(attempt, f"ingesting into {self.contract.name}")
+        if version is None:
+            return taken
+        broken = first_broken(self.spark, fresh, self.contract)
+        bad = broken >= 0
+        if bad.any():
+            self.bad.append((fresh.filter(arrow(bad)), version))
+        return replace(taken, broken=Broken(Counter(self.contract.rules[at].name for at in broken[bad].tolist())))
+
+    def _once(self, rows: pa.Table, number: int) -> tuple[Taken, pa.Table, int | None]:
+        """One attempt: what became of the rows, those that were written, and the version that holds them. Raises
+        CONFLICTS where another writer came first."""
+        key, version = key_of(self.contract), latest_version(self.spark, self.path)
+        token = commit_token(self.run_id, "ingest", feed=self.feed, delivery=number)
+        if key is None:
+            commit = self._append_unkeyed(rows, token, number)
+            if not commit.found:  # the history tells of it no more, but Delta knows its number
+                return Taken(rows.num_rows, there=rows.num_rows, again=True), rows.slice(0, 0), None
+            return Taken(rows.num_rows, new=rows.num_rows), rows, commit.version
+        sequence = self.contract.roles.get("sequence")
+        single, repeats, lower = without_repeats(rows, key, sequence, self._good)
+        table = rows_sharing(self.spark, self.path, version, single, key, rows.column_names)
+        found = compare(single, table, key, sequence, self._good)
+        if found.corrections.num_rows and not self.contract.replaces:
+            raise self._refused(found, key)
+        session = writing_session(self.spark, token, version)
+        if found.corrections.num_rows:
+            _merge(session, self.path, found, table, key, self.contract)
+        elif not self._append_local(session, found.new, version):
+            _append(session, self.path, typed(frame_of(session, found.new), self.contract))
+        commit = own_commit(self.spark, self.path, token)
+        taken = Taken(
+            rows.num_rows, found.new.num_rows, found.corrections.num_rows, found.there + repeats, found.older + lower
+        )
+        return taken, pa.concat_tables([found.new, found.corrections]), commit.version
+
+    def _append_local(self, session: SparkSession, rows: pa.Table, version: int) -> bool:
+        """Whether the rows have been written in this process: few, to a table on this machine's disk, of which only the
+        commit is Delta's. Raises CONFLICTS."""
+        try:
+            with here():
+                table = table_here(self.spark, self.path, version)
+                if not table.writable or rows.num_rows > ROWS:
+                    raise NotHereError("many rows, or a table that asks more of who writes it")
+                mine = local_commit.shaped(rows, table.none().schema)
+                actions = [local_commit.add_file(table.folder, mine)] if mine.num_rows else []
+            metrics = {"numFiles": len(actions), "numOutputRows": mine.num_rows}
+            with local_commit.active(self.spark, session) as java:
+                committed_version = local_commit.commit_files(
+                    self.spark, java, table, self.path, actions, "Write", metrics, (LINE, version + 1)
+                )
+        except NotHereError:
+            return False
+        if committed_version is None:
+            raise OvertakenError
+        return True
+
+    def _append_unkeyed(self, rows: pa.Table, token: str, number: int) -> Commit:
+        """One commit; the feed's transaction keeps it single, whatever the history has lost."""
+        session = writing_session(self.spark, token, None)
+        frame = typed(frame_of(session, rows), self.contract)
+        _append(session, self.path, frame, txnAppId=f"ingest {self.feed}", txnVersion=number)
+        return find_commit(self.spark, self.path, token)
+
+    def _typed(self, delivery: pa.Table) -> pa.Table:
+        there = {name.lower() for name in self.columns}
+        unknown = [name for name in delivery.column_names if name.lower() not in there]
+        if unknown:
+            raise SourceSchemaError(
+                f"the delivery has columns that the table '{self.contract.name}' lacks: {', '.join(unknown)}",
+                hint=f"leave them out of the delivery; the contract ({self.contract.file}) names the table's columns",
+            )
+        return typed_table(self.spark, delivery, self.contract)
+
+    def _good(self, rows: pa.Table) -> Any:
+        return first_broken(self.spark, rows, self.contract) < 0
+
+    def write_quarantine(self, path: str) -> None:
+        """The broken rows of all deliveries, in one commit."""
+        if not self.bad:
+            return
+        tables = [rows.append_column(VERSION, repeated(version, rows.num_rows)) for rows, version in self.bad]
+        rows = frame_of(self.spark, pa.concat_tables(tables))
+        newest = max(version for _, version in self.bad)
+        bad = q.bad_rows(q.annotate(rows, self.contract.rules, unique=False), self.run_id, newest)
+        bad = bad.withColumn("source_version", sf.col(VERSION).cast("bigint")).drop(VERSION)
+        with_retries(
+            lambda: q.write_quarantine(
+                bad, path, run_id=self.run_id, source_version=newest, key=f"ingest {self.contract.fingerprint}"
+            ),
+            "writing the quarantine",
+        )
+
+    def _refused(self, found: Compared, key: tuple[str, ...]) -> DeliveryError:
+        count = found.corrections.num_rows
+        are = "row of the delivery has" if count == 1 else "rows of the delivery have"
+        return DeliveryError(
+            f"{count:,} {are} a key that is in '{self.contract.name}' with other values: "
+            f"{keys_in_words(found.corrections, key)}; nothing was written",
+            hint="to replace those rows, put {property: corrections, value: replace} into the customProperties of the "
+            f"table in {self.contract.file}; to keep them, leave these rows out of the file",
+        )
+
+
+def _append(session: SparkSession, path: str, frame: DataFrame, **options: Any) -> None:
+    frame.coalesce(1).write.format("delta").mode("append").options(**options).save(path)
+
+
+def _merge(
+    session: SparkSession, path: str, found: Compared, table: pa.Table, key: tuple[str, ...], contract: Contract
+) -> None:
+    """New rows and corrections in one commit. `table`: the rows of the keys that are there, which say where in time the
+    rows lie that are looked for."""
+    parts = [(found.new, False), (found.corrections, True)]
+    rows = pa.concat_tables([part.append_column(REPLACES, repeated(flag, part.num_rows)) for part, flag in parts])
+    merged = frame_of(session, rows)
+    values: dict[str, str | Column] = {quoted(name): _side("s", name) for name in found.new.column_names}
+    same = [_side("t", name).eqNullSafe(_side("s", name)) for name in found.new.column_names]
+    on = [sf.col(f"s.{REPLACES}"), *(_side("t", name).eqNullSafe(_side("s", name)) for name in key)]
+    moments = table.column(contract.event_time).cast(pa.int64())
+    if table.num_rows and not moments.null_count:
+        ends = [sf.timestamp_micros(sf.lit(end)) for end in pc.min_max(moments).as_py().values()]
+        on.append(_side("t", contract.event_time).between(*ends))
+    target = DeltaTable.forPath(session, path)
+    (
+        target.alias("t")
+        .merge(merged.alias("s"), _all(on))
+        .whenMatchedUpdate(condition=~_all(same), set=values)
+        .whenNotMatchedInsert(values=values)
+        .execute()
+    )
+
+
+def _side(side: str, name: str) -> Column:
+    return sf.col(f"{side}.{quoted(name)}")
+
+
+def _all(conditions: list[Column]) -> Column:
+    return reduce(lambda a, b: a & b, conditions)
+
+
+def _note_extent(spark: SparkSession, path: str, contract: Contract, record: Record) -> None:
+    try:
+        table = table_here(spark, path, record.source_version)
+        if table.row_count is None or table.row_count > ROWS:
+            raise NotHereError("a large table")
+        times = table.every([contract.event_time], ROWS).column(0).cast(pa.int64())
+        ends: dict[str, int | None] = pc.min_max(times).as_py()
+        record.rows_out, record.interval_from, record.interval_to = len(times), ends["min"], ends["max"]
+    except NotHereError:
+        _note_extent_by_spark(spark, path, contract, record)
+
+
+def _note_extent_by_spark(spark: SparkSession, path: str, contract: Contract, record: Record) -> None:
+    time = sf.unix_micros(column(contract.event_time))
+    extent = spark.read.format("delta").load(path).agg(sf.count(sf.lit(1)), sf.min(time), sf.max(time))
+    record.rows_out, record.interval_from, record.interval_to = extent.collect()[0]

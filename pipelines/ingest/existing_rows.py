@@ -1,0 +1,77 @@
+"""The rows of a source's table that share a key with given rows.
+
+One scan of the key's first column, of the row groups and files whose statistics allow one of the values: in this
+process where the table lies on this machine's disk, by a semi-join of Spark's elsewhere. Whole rows are read of the
+keys that were found only, so that a delivery of new rows costs no more than that scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from cep_core.events.arrays import arrow
+from pipelines.delta.local_reader import NotHereError, table_here
+from pipelines.delta.tables import read_at
+from pipelines.quality.local_uniqueness import exact_codes
+from pipelines.quality.uniqueness import KEY
+from pipelines.spark.columns import column
+from pipelines.spark.frames import frame_of
+
+MOST = 20_000_000
+"""Rows that are held here."""
+BROADCAST = 500_000
+"""So many keys are sent to every worker; more are shuffled."""
+
+
+def rows_sharing(
+    spark: SparkSession, path: str, version: int, rows: pa.Table, key: Sequence[str], names: Sequence[str]
+) -> pa.Table:  # fmt: skip
+    """Columns `names` of the rows of the table at `path` that may share the `key` with one of `rows` (NULL is equal to
+    NULL): all that do, and perhaps others. None of them where no key is there."""
+    wanted = rows.select(list(key))
+    known = _matching(spark, path, version, wanted, list(key))
+    if not known.num_rows:
+        return _read(spark, path, version, wanted.slice(0, 0), list(names))
+    return _matching(spark, path, version, known, list(names))
+
+
+def _matching(spark: SparkSession, path: str, version: int, keys: pa.Table, names: list[str]) -> pa.Table:
+    key = keys.column_names
+    asked = list(dict.fromkeys((*key, *names)))
+    try:
+        first = keys.column(key[0]).combine_chunks()
+        if pa.types.is_floating(first.type):
+            raise NotHereError("to Spark 0.0 is -0.0")
+        found = table_here(spark, path, version).rows_with(asked, first, MOST)
+        if len(key) > 1:
+            both = pa.concat_tables([found.select(key), keys])
+            codes = exact_codes(both, key)
+            found = found.filter(arrow(np.isin(codes[: found.num_rows], codes[found.num_rows :])))
+    except NotHereError:
+        found = _read(spark, path, version, keys, asked)
+    return found.select(names)
+
+
+def _read(spark: SparkSession, path: str, version: int, keys: pa.Table, names: list[str]) -> pa.Table:
+    """As `_matching`, by Spark."""
+    source = read_at(spark, path, version)
+    schema = to_arrow_schema(source.select(*map(column, names)).schema, timezone="UTC")
+    if not keys.num_rows:
+        return schema.empty_table()
+    key = keys.column_names
+    ends = pc.min_max(keys.column(key[0])).as_py() if pa.types.is_string(keys.schema.types[0]) else {}
+    if ends.get("min") is not None and not keys.column(0).null_count:
+        source = source.where(column(key[0]).between(sf.lit(ends["min"]), sf.lit(ends["max"])))
+    told = frame_of(spark, keys.group_by(key).aggregate([]))
+    told = told.select(*[column(name).alias(f"{KEY}{i}") for i, name in enumerate(key)])
+    told = sf.broadcast(told) if keys.num_rows <= BROADCAST else told
+    same = reduce(lambda a, b: a & b, [column(name).eqNullSafe(sf.col(f"{KEY}{i}")) for i, name in enumerate(key)])
+    return source.join(told, same, "left_semi").select(*map(column, names)).toArrow().cast(schema)

@@ -1,0 +1,196 @@
+"""Files of events: CSV (also .gz), Parquet, and JSON with an object a line.
+
+A file is read a block of rows at a time, each cell straight into its contract's type
+(`pipelines.ingest.readers.cells`), and taken whole or not at all.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core.errors import did_you_mean
+from pipelines.contracts.contract import Contract
+from pipelines.contracts.null_words import USUAL
+from pipelines.contracts.rule_options import same_name
+from pipelines.errors import SourceFileError
+from pipelines.ingest.readers.cells import BadCellError, Cells, values_of
+from pipelines.ingest.readers.csv_file import CsvFile
+from pipelines.ingest.readers.json_lines import JsonLines
+from pipelines.ingest.readers.parquet_file import ParquetFile
+from pipelines.ingest.readers.repair_cells import unescaped, unescaped_name
+from pipelines.ingest.readers.spool import Spool
+
+CHUNK = 1 << 20
+ARROW = {
+    "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(), "float": pa.float32(),
+    "double": pa.float64(), "string": pa.string(), "boolean": pa.bool_(), "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+}  # fmt: skip
+"""Arrow types by the names that contracts give them."""
+FORMS = (".csv", ".csv.gz", ".parquet", ".json", ".jsonl")
+EventFile = CsvFile | JsonLines | ParquetFile
+
+
+def read_file(
+    path: Path, contract: Contract, *, also: Sequence[str] = (), repaired: bool = False, others: bool = True
+) -> pa.Table:
+    """The file's rows: the contract's columns in their order and types, then those of `also` that it has, as texts.
+    What no memory need hold lies in a deleted file.
+
+    `repaired`: a CSV file is read as `quarantine show --out` writes it (`repair_cells`), whatever words mean NULL
+    elsewhere. `others`: whether columns that neither names are passed over; else they are refused.
+    Raises SourceFileError, naming line (row) and column, for a value that its type does not take as it is.
+    """
+    kinds = {item.name: arrow_type(item.type) for item in contract.columns}
+    declared = {} if repaired else contract.null_words
+    repaired = repaired and path.name.lower().endswith((".csv", ".csv.gz"))
+    words = {name: declared.get(name, () if pa.types.is_string(kind) else USUAL) for name, kind in kinds.items()}
+    with unreadable(path):
+        file = open_file(path)
+        names = [unescaped_name(name) if repaired else name for name in file.names]
+        if not isinstance(file, JsonLines):  # whose columns are all known only at its end
+            _refuse_columns(path, names, contract, others=others)
+        stored = dict(zip(names, file.names, strict=True))
+        kinds |= dict.fromkeys((name for name in also if name in stored or isinstance(file, JsonLines)), pa.string())
+        in_cells = {  # texts of a CSV file are NULL by their words only where no quotation marks say otherwise
+            stored.get(name, name): words.get(name, ()) if pa.types.is_string(kind) else ()
+            for name, kind in kinds.items()
+        }
+        before = 0
+        with Spool(pa.schema(kinds.items())) as spool:
+            for rows, block in file.blocks(in_cells):
+                columns = []
+                for name, kind in kinds.items():
+                    cells = block.get(stored.get(name, name), (Cells(pa.nulls(rows)),))
+                    values = _values(path, file, before, name, cells, kind, words.get(name, ()))
+                    columns.append(unescaped(values) if repaired and pa.types.is_string(kind) else values)
+                spool.add(pa.record_batch(columns, schema=spool.schema))
+                before += rows
+            table = spool.table()
+    if isinstance(file, JsonLines):
+        names = file.names
+        _refuse_columns(path, names, contract, others=others)
+    return table.select([name for name in kinds if name in names])
+
+
+def open_file(path: Path) -> EventFile:
+    """By the end of its name. Raises SourceFileError for another, and as the readers do."""
+    name = path.name.lower()
+    if name.endswith((".csv", ".csv.gz")):
+        return CsvFile(path)
+    if name.endswith(".parquet"):
+        return ParquetFile(path)
+    if name.endswith((".json", ".jsonl")):
+        return JsonLines(path)
+    raise SourceFileError(f"{path} is of no form that is read", hint=f"files end in {', '.join(FORMS)}")
+
+
+@contextmanager
+def unreadable(path: Path) -> Iterator[None]:
+    """What readers raise of a file that is not what its name says, as SourceFileError."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, EOFError, zlib.error, csv.Error) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SourceFileError(f"{path} cannot be read: {reason}") from None
+    except UnicodeDecodeError as error:
+        message = f"{path} cannot be read: its text is not UTF-8 ({error.reason})"
+        raise SourceFileError(message, hint="save it as UTF-8") from None
+
+
+def feed_of(path: Path) -> str:
+    """The name a file is delivered under: by what it holds, so that a copy is the same delivery."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return f"file {digest.hexdigest()[:16]}"
+
+
+def arrow_type(spark_type: str) -> pa.DataType:
+    """The Arrow type of a column of a contract, such as `bigint` or `decimal(10,2)`."""
+    digits = re.fullmatch(r"decimal(?:\((\d+)(?:,(\d+))?\))?", spark_type)
+    if digits:
+        return pa.decimal128(int(digits[1] or 10), int(digits[2] or 0))
+    return ARROW[spark_type]
+
+
+def _values(
+    path: Path, file: EventFile, before: int, name: str, cells: Sequence[Cells], kind: pa.DataType,
+    words: Sequence[str],
+) -> pa.Array:  # fmt: skip
+    """A column of a block in its type, `before` rows of the file before it. Raises SourceFileError."""
+    try:
+        parts = [values_of(part, kind, words) for part in cells]
+    except BadCellError as error:
+        place = f"{path}, {file.where(before + error.row)}, column {name}"
+        raise SourceFileError(
+            f"{place}: {error.shown} is no {in_words(kind)}",
+            hint="correct the file, or the column's type in the contract",
+        ) from None
+    values = parts[0]
+    for part in parts[1:]:
+        values = pc.coalesce(values, part)
+    return values
+
+
+def in_words(kind: pa.DataType) -> str:
+    """A column's type as an error names it: what its cells look like."""
+    if pa.types.is_integer(kind):
+        most = 2 ** (kind.bit_width - 1)
+        return f"whole number from {-most} to {most - 1}"
+    if pa.types.is_decimal(kind):
+        return f"number of at most {kind.precision - kind.scale} digits before and {kind.scale} after the point"
+    if pa.types.is_floating(kind):
+        return "number" if kind.bit_width == 64 else "number of type float"
+    if pa.types.is_boolean(kind):
+        return "true or false"
+    if pa.types.is_date(kind):
+        return "date such as 2026-01-31"
+    if pa.types.is_timestamp(kind):
+        return "time such as 2026-01-31T09:00:00.123456Z"
+    return "text"
+
+
+def refuse_names(path: Path, names: Sequence[str]) -> None:
+    """Raises SourceFileError where a column has no name, or two cannot be told apart."""
+    seen: dict[str, str] = {}
+    for number, name in enumerate(names, start=1):
+        if not name.strip():
+            raise SourceFileError(f"{path}: column {number} of {len(names)} has no name", hint="give it one")
+        other = seen.get(same_name(name))
+        if other is not None:
+            what = f"has the column '{name}' twice" if other == name else (
+                f"has columns '{other}' and '{name}', which differ in upper and lower case only"
+            )  # fmt: skip
+            raise SourceFileError(f"{path} {what}", hint="give each column a name of its own")
+        seen[same_name(name)] = name
+
+
+def _refuse_columns(path: Path, names: Sequence[str], contract: Contract, *, others: bool) -> None:
+    """Raises SourceFileError where columns cannot be told apart, a column of the contract is not in the file, or,
+    unless `others` may be there, one of the file not in the contract."""
+    refuse_names(path, names)
+    wanted = [item.name for item in contract.columns]
+    missing = [name for name in wanted if name not in names]
+    if missing and len(names) == 1 and (other := next((char for char in ";\t|" if char in names[0]), None)):
+        way_out = f"its cells are separated by {'a tab' if other == chr(9) else repr(other)}: save it with commas"
+        raise SourceFileError(f"{path} has no column {', '.join(missing)}", hint=way_out)
+    if missing:
+        hint = did_you_mean(missing[0], list(names)) or (f"its columns are {', '.join(names)}" if names else None)
+        raise SourceFileError(f"{path} has no column {', '.join(missing)}", hint=hint)
+    unknown = [name for name in names if name not in wanted]
+    if unknown and not others:
+        raise SourceFileError(
+            f"{path} has the column {', '.join(unknown)}, which the contract of '{contract.name}' does not have",
+            hint="leave it out of the file, or declare it in the contract",
+        )

@@ -1,0 +1,1 @@
+"""A project's folders, profile and settings."""

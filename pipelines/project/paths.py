@@ -1,0 +1,110 @@
+"""Where a project's parts lie: patterns, contracts, profiles and the state folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from cep_core.errors import did_you_mean
+from pipelines.errors import ProjectError
+
+TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+"""What a table is called: a folder of the warehouse, and what patterns write."""
+
+
+PRIVATE = 0o700
+PUBLISHED = "results/"
+"""How a source begins that is the results of the pattern named after it."""
+
+
+def upstream(source: str) -> str | None:
+    """The pattern whose results a source is; None for a table of events."""
+    return source.removeprefix(PUBLISHED) if source.startswith(PUBLISHED) else None
+
+
+@dataclass(frozen=True)
+class Project:
+    """`root` holds `conf/` and `data_contracts/`; `state` is the folder for all that runs make."""
+
+    root: Path
+    state: Path
+
+    @property
+    def patterns(self) -> Path:
+        return self.root / "conf" / "patterns"
+
+    @property
+    def contracts(self) -> Path:
+        return self.root / "data_contracts"
+
+    def make_state(self) -> None:
+        """The state folder, where it is not there yet: tables, logs and settings are for this user alone. Who has made
+        or opened it for others has decided so."""
+        self.state.parent.mkdir(parents=True, exist_ok=True)
+        self.state.mkdir(PRIVATE, exist_ok=True)
+
+    def pattern_files(self) -> list[Path]:
+        """Every pattern file, in a stable order."""
+        return sorted(self.patterns.glob("*.yaml"))
+
+    def own(self, path: Path) -> Path:
+        """`path` as it is. Raises ProjectError for a file of the project that is a link out of it: errors quote the
+        lines of a file, which may be one that only the server's own user can read. (A folder may be a link.)"""
+        homes = (self.root.resolve(), path.parent.resolve())
+        linked = path.is_symlink() and self.root in path.absolute().parents
+        if linked and not any(path.resolve().is_relative_to(home) for home in homes):
+            raise ProjectError(f"{path} is a link out of the project", hint="put the file itself there")
+        return path
+
+    def pattern_path(self, name: str) -> Path:
+        """The file of the pattern `name`, which may be a path. Raises ProjectError."""
+        if name.endswith((".yaml", ".yml")):
+            return self.own(Path(name))
+        path = self.patterns / f"{name}.yaml"
+        if not path.is_file():
+            known = [file.stem for file in self.pattern_files()]
+            raise ProjectError(f"there is no pattern '{name}' in {self.patterns}", hint=did_you_mean(name, known))
+        return self.own(path)
+
+    def contract_path(self, source: str) -> Path:
+        """The contract of the source `source`. Raises ProjectError."""
+        path = self.contracts / f"{source}.yaml"
+        if not path.is_file():
+            known = [file.stem for file in sorted(self.contracts.glob("*.yaml"))]
+            raise ProjectError(
+                f"the source '{source}' has no contract: {path} is not there",
+                hint=did_you_mean(source, known),
+            )
+        return self.own(path)
+
+
+def find_project(root: str | Path | None = None) -> Project:
+    """The project at `root`, else of `TRENDLAKE_PROJECT`, else around the working directory. Raises ProjectError.
+
+    `TRENDLAKE_STATE` names the state folder of the project that the environment is about, that of `TRENDLAKE_PROJECT`
+    or of the working directory: another one that `root` names keeps its own, so no command writes into the warehouse
+    of a project that it was not asked about.
+    """
+    surrounding = _surrounding()
+    folder = Path(root).resolve() if root else surrounding
+    if folder is None:
+        raise ProjectError(f"no project at or above {Path.cwd()}", hint="give --project-dir or TRENDLAKE_PROJECT")
+    if not (folder / "conf").is_dir():
+        raise ProjectError(f"{folder} is no Trendlake project: it holds no folder conf/")
+    state = os.environ.get("TRENDLAKE_STATE")
+    if state and surrounding in (None, folder):
+        return Project(folder, Path(state).resolve())
+    return Project(folder, folder / ".trendlake")
+
+
+def _surrounding() -> Path | None:
+    """The project that the environment is about; None where there is none."""
+    named = os.environ.get("TRENDLAKE_PROJECT")
+    if named:
+        return Path(named).resolve()
+    folder = Path.cwd().resolve()
+    return next(
+        (up for up in (folder, *folder.parents) if (up / "conf").is_dir() and (up / "data_contracts").is_dir()), None
+    )

@@ -1,0 +1,189 @@
+"""A profile: where Spark runs and the tables lie, from `conf/profiles/<name>.yaml`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+
+from cep_core.errors import BadValueError, FileUnreadableError, Place, UnknownKeyError, YamlSyntaxError, did_you_mean
+from cep_core.yaml.source import plain, read_yaml
+from pipelines.errors import ProfileError
+from pipelines.project.lineage_settings import File, Http, Lineage
+from pipelines.project.paths import TABLE_NAME, Project
+from pipelines.redaction import HIDDEN, is_secret, keep_secret, redacted
+
+SPARK_POOL = "spark"
+"""Airflow's pool of all tasks that are Spark applications; set-up gives it as many slots as `limits.steps` says."""
+SPARK_PROPERTIES = "TRENDLAKE_SPARK_PROPERTIES"
+"""The variable that tells the DAGs the file of Spark's settings."""
+
+
+class Limits(BaseModel):
+    """What one Python worker may hold: `shard_rows` rows at a time. What Airflow may run: `steps` Spark applications at
+    a time."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    shard_rows: int = Field(default=4_000_000, ge=1)
+    steps: int = Field(default=2, ge=1)
+
+
+MASTERS = re.compile(r"local(-cluster)?(\[[^\]]+\])?|spark://\S+:\d+(,\S+:\d+)*|k8s://https?://\S+|yarn")
+PYTHON = "spark.pyspark.python"
+IMAGE = "spark.kubernetes.container.image"
+
+
+class Profile(BaseModel):
+    """`master`: Spark's, None to take what spark-submit gave; `warehouse`: URI, absolute path or path under the state
+    folder, which a cluster's machines do not share; `sources`: where the tables of sources lie that other programs
+    write, by the sources' names: URIs, absolute paths or paths under the project's folder; `spark`: settings as Spark
+    names them; `lineage`: who is told of runs, None for nobody."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    master: str | None = None
+    warehouse: str = Field(default="warehouse", min_length=1)
+    sources: dict[str, str] = Field(default_factory=dict)
+    spark: dict[str, str] = Field(default_factory=dict)
+    limits: Limits = Limits()
+    lineage: Lineage | None = None
+
+    @field_validator("master")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None and not MASTERS.fullmatch(value):
+            raise ValueError(f"expected local[N], spark://HOST:PORT, k8s://https://HOST:PORT or yarn, not '{value}'")
+        return value
+
+    @field_validator("warehouse")
+    @classmethod
+    def _shared(cls, value: str, info: ValidationInfo) -> str:
+        if _cluster(info.data.get("master")) and not _absolute(value):
+            raise ValueError("with a cluster, a URI or an absolute path that all its machines reach")
+        return value
+
+    @field_validator("sources")
+    @classmethod
+    def _tables(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        for name, place in value.items():
+            if not TABLE_NAME.fullmatch(name):
+                raise ValueError(f"'{name}' is no name of a source: a lower case letter, then those, digits and _")
+            if not place:
+                raise ValueError(f"where the table of '{name}' lies: a URI or a path")
+            if _cluster(info.data.get("master")) and not _absolute(place):
+                raise ValueError(f"'{name}': with a cluster, a URI or an absolute path that all its machines reach")
+        return value
+
+    @field_validator("spark", mode="before")
+    @classmethod
+    def _texts(cls, value: Any) -> Any:
+        """YAML's true and 4 as Spark writes them."""
+        if not isinstance(value, Mapping):
+            return value
+        return {str(key): str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
+
+    @field_validator("spark")
+    @classmethod
+    def _pods(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        """Spark finds out that these are missing only when no pod comes up."""
+        missing = [name for name in (IMAGE, PYTHON) if not value.get(name)]
+        if missing and str(info.data.get("master")).startswith("k8s://"):
+            raise ValueError(f"Kubernetes needs {' and '.join(missing)}")
+        return value
+
+    @property
+    def on_cluster(self) -> bool:
+        """Whether Spark's workers are, or may be, on other machines."""
+        return _cluster(self.master)
+
+    def warehouse_of(self, project: Project) -> str:
+        """The warehouse as a path or URI Spark takes."""
+        if _absolute(self.warehouse):
+            return self.warehouse.rstrip("/")
+        return str(project.state / self.warehouse)
+
+    def sources_of(self, project: Project) -> dict[str, str]:
+        """Where the tables lie that other programs write, as paths or URIs Spark takes, by the sources' names."""
+        return {
+            name: place.rstrip("/") if _absolute(place) else str(project.root / place)
+            for name, place in self.sources.items()
+        }
+
+    def lineage_of(self, project: Project) -> Lineage | None:
+        """Where events go, a file under the project's state folder."""
+        return None if self.lineage is None else self.lineage.under(project.state)
+
+
+FIELDS: dict[tuple[str, ...], type[BaseModel]] = {
+    (): Profile,
+    ("limits",): Limits,
+    ("lineage",): Lineage,
+    ("lineage", "transport", "file"): File,
+    ("lineage", "transport", "http"): Http,
+}
+"""What may stand where; pydantic says of a transport also of which type it is."""
+
+
+def _cluster(master: str | None) -> bool:
+    return master is not None and not master.startswith("local")
+
+
+def _absolute(place: str) -> bool:
+    return "://" in place or place.startswith("/")
+
+
+def load_profile(project: Project, name: str | None = None) -> Profile:
+    """The profile `name`, else of `TRENDLAKE_PROFILE`, else `local`. Raises ProfileError."""
+    return read_profile(profile_path(project, name))
+
+
+def profile_path(project: Project, name: str | None = None) -> Path:
+    """The file of `load_profile`. Raises ProfileError where there is none."""
+    name = name or os.environ.get("TRENDLAKE_PROFILE") or "local"
+    folder = project.root / "conf" / "profiles"
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        known = [file.stem for file in sorted(folder.glob("*.yaml"))]
+        raise ProfileError(f"there is no profile '{name}' in {folder}", hint=did_you_mean(name, known))
+    return path
+
+
+def read_profile(path: Path) -> Profile:
+    """The profile in the file at `path`. Raises ProfileError, pointing at the first mistake."""
+    try:
+        source = read_yaml(path)
+    except (FileUnreadableError, YamlSyntaxError) as error:
+        raise ProfileError(error.message, place=_hidden(error.place)) from None
+    if not isinstance(source.data, Mapping):
+        raise ProfileError("a profile is a mapping of keys", place=source.place(()))
+    try:
+        profile = Profile.model_validate(plain(source.data))
+        keep_secret(profile.spark)
+        return profile
+    except ValidationError as failure:
+        first = failure.errors()[0]
+        told = tuple(str(key) for key in first["loc"])
+        keys = (*told[:2], *told[3:]) if told[:2] == ("lineage", "transport") else told
+        unknown = first["type"] == "extra_forbidden"
+        kind = UnknownKeyError if unknown else BadValueError
+        known = FIELDS[told[:-1]].model_fields if unknown else ()
+        said = "unknown key" if unknown else first["msg"].removeprefix("Value error, ")
+        raise ProfileError(
+            f"[{kind.code}] {'.'.join(keys)}: {said}",
+            place=_hidden(source.place(keys, key=unknown)),
+            hint=did_you_mean(keys[-1], known) if unknown else None,
+        ) from None
+
+
+def _hidden(place: Place | None) -> Place | None:
+    """The place without its line where that names a secret."""
+    if place is None:
+        return None
+    shown = f"{place.text.split(':')[0]}: {HIDDEN}" if is_secret(place.text) else redacted(place.text)
+    return place if shown == place.text else replace(place, text=shown, column=1, width=1)

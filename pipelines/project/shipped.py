@@ -1,0 +1,17 @@
+"""Files beside the modules that come with the code: the documentation, the DAGs, a first profile and contracts.
+
+In a clone they lie where they are edited; an installed package has copies (`force-include` in pyproject.toml).
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+CLONE = Path(__file__).resolve().parents[2]
+
+
+def shipped(name: str) -> Path:
+    """The file or folder `name`, such as `docs`."""
+    installed = Path(str(files("pipelines"))) / "shipped_files"
+    return (installed if installed.is_dir() else CLONE) / name

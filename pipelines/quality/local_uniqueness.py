@@ -1,0 +1,67 @@
+"""Which rows count of those that share a key, in a table that this process holds: as `pipelines.quality.uniqueness`
+decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core.events.arrays import arrow, numbers
+from cep_core.events.codes import group_codes
+from pipelines.contracts.rules import Rule
+
+Array = Any
+
+
+def repeated_rows(table: pa.Table, rows: Array, codes: Array, rule: Rule) -> Array:
+    """Of `rows` (places in `table`), whose keys have the `codes`, those that do not count by a rule of uniqueness."""
+    if len(np.unique(codes)) == len(rows):
+        return rows[:0]
+    mine = table.take(arrow(rows))
+    content = exact_codes(mine, rule.compared or table.column_names)
+    ranks = sequence_ranks(mine, rule.sequence)
+    _, first, differ = standing(codes, content, ranks)
+    apart = np.ones(len(rows), np.bool_)
+    apart[first[first < len(codes)]] = False
+    return rows[apart | differ[codes]]
+
+
+def standing(codes: Array, content: Array, ranks: Array) -> tuple[Array, Array, Array]:
+    """Which rows have the highest rank of their key; of each key (by its code) the first such row, and whether they
+    differ. A code that no row has gets the number of rows."""
+    size = int(codes.max(initial=-1)) + 1
+    best = np.full(size, -2, np.int64)
+    np.maximum.at(best, codes, ranks)
+    top = ranks == best[codes]
+    first = np.full(size, len(codes), np.int64)
+    np.minimum.at(first, codes[top], np.flatnonzero(top))
+    differ = np.zeros(size, np.bool_)
+    differ[codes[top & (content != content[np.minimum(first[codes], len(codes) - 1)])]] = True
+    return top, first, differ
+
+
+def exact_codes(table: pa.Table, names: Sequence[str]) -> Array:
+    """int64 codes, equal where rows agree in all columns: NULL is NULL, NaN is NaN, -0.0 is 0.0; none is rounded."""
+    return group_codes([exact(table.column(name)) for name in names], table.num_rows).astype(np.int64)
+
+
+def exact(column: Any) -> Array:
+    """A column for `group_codes`."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return pc.add(array, pa.scalar(0.0, array.type)) if pa.types.is_floating(array.type) else array
+
+
+def sequence_ranks(table: pa.Table, sequence: str | None) -> Array:
+    """The rows' order by `sequence`: int64, NULL and NaN lowest at -1; all 0 where there is none."""
+    if sequence is None:
+        return np.zeros(table.num_rows, np.int64)
+    column = exact(table.column(sequence))
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    values = pc.unique(column.drop_null())
+    ordered = values.take(pc.sort_indices(values))
+    return numbers(pc.index_in(column, value_set=ordered), -1).astype(np.int64)

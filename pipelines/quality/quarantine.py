@@ -1,0 +1,175 @@
+"""The split: rows that keep the contract's rules, rows that break one. Good and bad together are the input,
+exactly.
+
+Rules of single rows are Spark conditions, so a row's verdict depends on nothing but the row. Rules of uniqueness are
+judged in the whole table (`pipelines.quality.uniqueness`). Both are functions of the pinned version and the contract,
+so every step that splits again gets the same split, and so does a run of any other range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from pipelines.contracts.contract import Contract
+from pipelines.contracts.rules import Rule, unique_rules
+from pipelines.delta.commits import has_transaction
+from pipelines.delta.tables import OvertakenError
+from pipelines.errors import ContractRuleError, SourceSchemaError
+from pipelines.quality.uniqueness import BROKEN, annotate_duplicates, entry, repeats
+from pipelines.spark.columns import column
+from pipelines.spark.row_columns import as_column, constant
+
+ADDED = ("reason", "rule", "run_id", "source_version", "quarantined_at")
+"""Columns the quarantine table has beside those of the source."""
+ID, RUNS, SINCE = "quarantine_id", "quarantine_runs", "quarantine_since"
+"""Columns of an open row beside its own (`pipelines.ingest.replay.open_rows`): 16 hex digits of a hash of the
+contract's columns, how many runs have quarantined it, when the first did."""
+
+
+def check_columns(schema: StructType, contract: Contract) -> None:
+    """Raises SourceSchemaError when the table lacks a column of the contract or has it in another type."""
+    have = {field.name.lower(): field for field in schema.fields}
+    faults = []
+    for wanted in contract.columns:
+        field = have.get(wanted.name.lower())
+        if field is None:
+            faults.append(f"{wanted.name} is missing")
+        elif field.dataType.simpleString() != wanted.type:
+            faults.append(f"{wanted.name} is {field.dataType.simpleString()}, not {wanted.type}")
+    if any(rule.quarantines for rule in contract.rules):
+        faults += [f"{name} is a name the quarantine table needs" for name in (*ADDED, ID, RUNS, SINCE) if name in have]
+    if faults:
+        raise SourceSchemaError(f"table '{contract.name}' is not as {contract.file} says: {'; '.join(faults)}")
+
+
+def in_range(contract: Contract, start_us: int, end_us: int) -> Column:
+    """Rows of `[start_us, end_us)`, microseconds; a row without a time may belong anywhere, so it counts as
+    inside."""
+    time = column(contract.event_time)
+    inside = (time >= sf.timestamp_micros(sf.lit(start_us))) & (time < sf.timestamp_micros(sf.lit(end_us)))
+    return inside | time.isNull()
+
+
+def is_good(rule: Rule) -> Column:
+    """Whether a row keeps a rule of single rows: never NULL. A NULL keeps every rule but not_null,
+    not_missing and row; a `row` condition that is not true is broken."""
+    if rule.condition is not None:
+        return sf.coalesce(as_column(rule.condition).cast("boolean"), sf.lit(False))
+    value = column(rule.columns[0])
+    if rule.kind == "not_null":
+        return value.isNotNull()
+    if rule.kind == "not_missing":
+        listed = value.isin([constant(item) for item in rule.values if item is not None])
+        absent = sf.lit(None in rule.values) & value.isNull()
+        return ~(sf.coalesce(listed, sf.lit(False)) | absent)
+    if rule.kind == "in_set":
+        kept = value.isin([constant(item) for item in rule.values])
+    elif rule.kind == "pattern":
+        kept = value.rlike(rule.text)
+    elif rule.kind == "items":
+        kept = _within(sf.size(value), rule)
+    elif rule.kind == "distinct_items":
+        kept = sf.size(sf.array_distinct(sf.array_compact(value))) == sf.size(value)
+    elif rule.kind == "multiple":
+        kept = value % constant(rule.high) == 0
+    else:
+        kept = _within(sf.length(value) if rule.kind == "length" else value, rule)
+    return sf.coalesce(kept, sf.lit(True))
+
+
+def _within(value: Column, rule: Rule) -> Column:
+    bounds = []
+    if rule.low is not None:
+        bounds.append(value > constant(rule.low) if rule.low_strict else value >= constant(rule.low))
+    if rule.high is not None:
+        bounds.append(value < constant(rule.high) if rule.high_strict else value <= constant(rule.high))
+    return reduce(lambda a, b: a & b, bounds, sf.lit(True))
+
+
+def annotate(
+    frame: DataFrame, rules: Sequence[Rule], *, unique: bool = True, rest: DataFrame | None = None
+) -> DataFrame:
+    """`frame` with the column `BROKEN`. `rest`: the rows of the table that `frame` does not hold, among whom a key must
+    not be repeated either. Without `unique`, rules of uniqueness are taken as kept: where they are known to be.
+    Raises ContractRuleError for a condition that Spark refuses."""
+    return marked(frame, rules, rest) if unique and repeated(frame, rules, rest) else _flagged(frame, rules)
+
+
+def marked(frame: DataFrame, rules: Sequence[Rule], rest: DataFrame | None) -> DataFrame:
+    """As `annotate`, without asking first whether a key is repeated."""
+    others = None if rest is None else _flagged(rest, rules)
+    return annotate_duplicates(_flagged(frame, rules), unique_rules(rules), others)
+
+
+def repeated(frame: DataFrame, rules: Sequence[Rule], rest: DataFrame | None) -> bool:
+    """Whether a row of `frame` that keeps the rules of single rows repeats a key."""
+    keyed = unique_rules(rules)
+    return bool(keyed) and repeats(keeping(frame, rules), None if rest is None else keeping(rest, rules), keyed)
+
+
+def _flagged(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """`frame` with `BROKEN` by the rules of single rows."""
+    flags = [_flag(frame, rule) for rule in rules if rule.quarantines and rule.kind != "unique"]
+    return frame.withColumn(BROKEN, sf.array_compact(sf.array(*flags)) if flags else _nothing())
+
+
+def _nothing() -> Column:
+    return sf.array().cast("array<struct<rule:string,reason:string,tolerated:boolean>>")
+
+
+def _flag(frame: DataFrame, rule: Rule) -> Column:
+    flag = sf.when(~is_good(rule), entry(rule))
+    if rule.kind in ("row", "pattern", "range"):
+        try:
+            frame.select(flag)
+        except (AnalysisException, ParseException) as error:
+            problem = str(error).split("\n")[0].split("SQLSTATE")[0]
+            raise ContractRuleError(f"rule '{rule.name}' is refused: {problem}", place=rule.place) from None
+    return flag
+
+
+def good_rows(annotated: DataFrame) -> DataFrame:
+    return annotated.where(sf.size(BROKEN) == 0).drop(BROKEN)
+
+
+def keeping(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """The rows that keep every rule of single rows, by a plain filter: what `annotate` without `unique` leaves, but no
+    row is given its list of reasons, which costs more than to read it."""
+    return frame.where(kept_by(rules))
+
+
+def kept_by(rules: Sequence[Rule]) -> Column:
+    """Whether a row keeps every rule of single rows that sets rows apart."""
+    kept = [is_good(rule) for rule in rules if rule.quarantines and rule.kind != "unique"]
+    return reduce(lambda a, b: a & b, kept, sf.lit(True))
+
+
+def bad_rows(annotated: DataFrame, run_id: str, source_version: int) -> DataFrame:
+    """The rows that break a rule, as they came, with the columns `ADDED`: `rule` is the first rule broken,
+    `reason` says all."""
+    return (
+        annotated.where(sf.size(BROKEN) > 0)
+        .withColumn("reason", sf.array_join(sf.col(BROKEN).getField("reason"), "; "))
+        .withColumn("rule", sf.get(BROKEN, sf.lit(0)).getField("rule"))
+        .withColumn("run_id", sf.lit(run_id))
+        .withColumn("source_version", sf.lit(source_version).cast("bigint"))
+        .withColumn("quarantined_at", sf.current_timestamp())
+        .drop(BROKEN)
+    )
+
+
+def write_quarantine(bad: DataFrame, path: str, *, run_id: str, source_version: int, key: str) -> None:
+    """Append the bad rows once: a second write under the same `key` (which names everything that decides the
+    rows) is skipped by Delta itself, whichever attempt or process makes it. Raises OvertakenError where the log does
+    not have the commit afterwards."""
+    transaction = f"quarantine {run_id} v{source_version} {key}"
+    writer = bad.write.format("delta").mode("append").option("mergeSchema", "true")
+    writer.option("txnAppId", transaction).option("txnVersion", 1).save(path)
+    if not has_transaction(bad.sparkSession, path, transaction, 1):
+        raise OvertakenError

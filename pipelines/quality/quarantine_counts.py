@@ -1,0 +1,79 @@
+"""Rows that break the contract, counted by rule: what every step that judges rows reports in the same words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from cep_core.events.arrays import numbers
+from pipelines.contracts.contract import Contract
+from pipelines.quality import quarantine as q
+from pipelines.quality.arrow_split import split_alone
+from pipelines.quality.uniqueness import BROKEN, counted_broken
+from pipelines.spark.frames import frame_of
+
+SET_APART = "set_apart"
+"""The verdict that says how many rows break the contract, and which rules."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Rows that break the contract: how many, by the first `rules` that each breaks; of those, how many are `repeats`
+    of a row that counts, which never count against the tolerance."""
+
+    rules: Counter[str] = field(default_factory=Counter)
+    repeats: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.rules.total()
+
+    @property
+    def lost(self) -> int:
+        """Those that count against the contract's tolerance."""
+        return self.rows - self.repeats
+
+    def __add__(self, other: Broken) -> Broken:
+        return Broken(self.rules + other.rules, self.repeats + other.repeats)
+
+    def __str__(self) -> str:
+        """`5 set apart (id_unique 3, price_range 2), 3 of them repeats`."""
+        if not self.rows:
+            return "none set apart"
+        several = len(self.rules) > 1
+        rules = ", ".join(f"{name} {count:,}" if several else name for name, count in self.rules.most_common())
+        repeats = f", {self.repeats:,} of them repeats" if self.repeats else ""
+        return f"{self.rows:,} set apart ({rules}){repeats}"
+
+    def verdict(self) -> dict[str, Any]:
+        """As a check of a run's record."""
+        return {"check": SET_APART, "column": None, "success": not self.rows, "observed": str(self), "expected": "none"}
+
+
+def broken_of(annotated: DataFrame) -> Broken:
+    """The broken rows of an annotated frame, in one job."""
+    rule = sf.get(BROKEN, sf.lit(0)).getField("rule")
+    bad = annotated.where(sf.size(BROKEN) > 0).groupBy(rule.alias("rule"))
+    found = bad.agg(sf.count(sf.lit(1)), sf.count_if(~counted_broken())).collect()
+    return Broken(Counter({row[0]: row[1] for row in found}), sum(row[2] for row in found))
+
+
+def first_broken(spark: SparkSession, rows: pa.Table, contract: Contract) -> Any:
+    """For each row of a table in this process the first rule of single rows that it breaks, as its place among the
+    contract's rules; -1 for none. Spark is asked for the rules that only it can judge."""
+    split = split_alone(rows.combine_chunks(), contract)
+    sparks = [number for number, rule in enumerate(contract.rules) if rule.name in split.unjudged]
+    broken = split.broken.copy()
+    if not sparks or not rows.num_rows:
+        return broken
+    flags = [q.is_good(contract.rules[number]).alias(f"rule_{number}") for number in sparks]
+    for number, kept in zip(sparks, frame_of(spark, rows).select(*flags).toArrow().columns, strict=True):
+        fails = ~numbers(kept.combine_chunks())
+        broken = np.where(fails & ((broken < 0) | (broken > number)), number, broken)
+    return broken

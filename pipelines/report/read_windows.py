@@ -1,0 +1,135 @@
+"""The results of a run, and of the time before it, from Delta. Spark prunes and selects; `summary` does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as sf
+
+from cep_core import AnyPlan
+from cep_core.automaton.compile.plan import AutomatonPlan
+from pipelines.report.amounts import Amount
+from pipelines.report.facts import PatternFacts, ResultFacts, RunFacts, Window
+from pipelines.report.read_rows import micros, read_counted
+from pipelines.report.read_run import utc
+from pipelines.report.shape import Shape, between
+from pipelines.report.summary import Columns, ResultRow, summarise
+
+ENOUGH_WINDOWS = 24
+"""An interval with as many windows makes a picture by itself; a shorter one is shown with what came before it."""
+SPAN_WINDOWS = 60
+"""About how many windows of history put a short interval in context."""
+ROWS_KEPT = 50_000
+"""Rows held in memory between two passes; more are read from the table again, a partition at a time."""
+
+
+def read_results(
+    spark: SparkSession, path: str, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None = None
+) -> ResultFacts:
+    """The results of the run's interval, as of the version it published (the newest, where it has published none).
+
+    `plan`: the run's, where it is known: says which rows are the interval's. Rows of another state of the pattern
+    (another plan hash) are not compared with these: they are counted only.
+    """
+    reader = spark.read.format("delta")
+    version = run.results_version
+    table = (reader if version is None else reader.option("versionAsOf", version)).load(path)
+    if "window_start" not in table.columns:
+        return _counted(table, pattern, run, plan, version)
+    shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
+    spanned = between(table, _span_from(run), run.interval_to)
+    current = _is_current(table, run)
+    older = 0 if current is None else spanned.where(~current).count()
+    rows = _Rows((spanned if current is None else spanned.where(current)).select(*shape.columns()), shape)
+    columns = Columns(shape.groups, shape.measures, shape.measure)
+    return summarise(rows, columns, run.interval_from, older_rows=older, version=version)
+
+
+def _counted(
+    table: DataFrame, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None, version: int | None
+) -> ResultFacts:
+    """Of a kind without windows in its rows."""
+    owner, since, until = _owned(table, run, plan)
+    span = _span_from(run)
+    begin = since if span is None or run.interval_from is None else since - (run.interval_from - span)
+    current = _is_current(table, run)
+    if plan is not None and current is not None:
+        windows = plan.windows.ending_in(micros(begin), micros(until) + plan.windows.within)
+        current = sf.col("plan_hash").isin([known for _, known in plan.stretches(windows)]) if windows else current
+    older = 0
+    if current is not None:
+        inside = (sf.col(f"`{owner}`") >= sf.lit(begin)) & (sf.col(f"`{owner}`") < sf.lit(until))
+        older = table.where(inside & ~current).count()
+        table = table.where(current)
+    within = plan.within if isinstance(plan, AutomatonPlan) else None
+    facts = read_counted(table, pattern, (begin, since, until), owner, within)
+    return replace(facts, older_rows=older, version=version)
+
+
+def _owned(table: DataFrame, run: RunFacts, plan: AnyPlan | None) -> tuple[str, datetime, datetime]:
+    """The column that says which interval a row is of, and the run's range of it."""
+    since, until = run.interval_from or utc(0), run.interval_to or utc(0)
+    if plan is not None:
+        windows = plan.windows.ending_in(micros(since), micros(until))
+        if windows:
+            owner, low, high = plan.owned(windows)
+            return owner, utc(low), utc(high)
+        return plan.owned(range(1))[0], since, until
+    return "end" if "end" in table.columns else "lifetime_end", since, until
+
+
+class _Rows:
+    """The rows of a frame, as often as they are asked for: kept when they are few."""
+
+    def __init__(self, frame: DataFrame, shape: Shape) -> None:
+        self._frame, self._shape = frame, shape
+        few = frame.limit(ROWS_KEPT + 1).collect()
+        self._kept = [_result(row, shape) for row in few] if len(few) <= ROWS_KEPT else None
+
+    def __iter__(self) -> Iterator[ResultRow]:
+        if self._kept is not None:
+            return iter(self._kept)
+        return (_result(row, self._shape) for row in self._frame.toLocalIterator(prefetchPartitions=True))
+
+
+def _is_current(table: DataFrame, run: RunFacts) -> Column | None:
+    if run.plan_hash is None or "plan_hash" not in table.columns:
+        return None
+    return sf.col("plan_hash").eqNullSafe(sf.lit(run.plan_hash))
+
+
+def _span_from(run: RunFacts) -> datetime | None:
+    """Where the picture starts: so many intervals back that about SPAN_WINDOWS windows are seen."""
+    if run.interval_from is None or run.interval_to is None:
+        return run.interval_from
+    windows = run.windows or 1
+    intervals = 1 if windows >= ENOUGH_WINDOWS else SPAN_WINDOWS // windows
+    return run.interval_to - intervals * (run.interval_to - run.interval_from)
+
+
+def _result(row: Row, shape: Shape) -> ResultRow:
+    values = tuple((name, _value(row[f"v{i}"], row[f"l{i}"])) for i, name in enumerate(shape.measures))
+    amount = dict(values).get(shape.measure.name, Amount(1, 0.0))
+    if not isinstance(amount, Amount):
+        raise TypeError(f"{shape.measure.name} is no number")
+    return ResultRow(
+        key=tuple(row[f"g{i}"] for i in range(len(shape.groups))),
+        window=Window(utc(row["ws"]), utc(row["we"])),
+        amount=amount if shape.measure.is_count else Amount(amount.exact),
+        values=values,
+    )
+
+
+def _value(value: object, log10: float | None) -> Amount | str:
+    """A measure's value: a whole number is a count, NULL with a log10 a count or sum too large to hold."""
+    if value is None:
+        return Amount(None, log10)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return str(value)
+    if isinstance(value, float):
+        return Amount(value, log10)
+    return Amount.of_count(value, log10) if value == int(value) else Amount(float(value), log10)

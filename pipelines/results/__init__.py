@@ -1,0 +1,1 @@
+"""A pattern's results table: staged rows, coverage, versions of rows, history."""

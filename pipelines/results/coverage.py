@@ -1,0 +1,213 @@
+"""Which windows of a pattern are published, and which version of the source their rows speak of.
+
+Every commit to a results table says in its note what it answers for; a revision that found nothing to change says so in
+`trendlake_runs`, with the results' version it compared with. Read in the order of the results' versions, the last word
+on a window holds: what it says is what the table shows, whichever run came late. A commit of other programs that
+changes rows ends what was known before it; RESTORE brings back what was known of the version that it restores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from cep_core import AnyPlan
+from pipelines.runs.code_versions import Version
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Consecutive windows, `first` to `last` (included). `version`: of the source, None where the windows were asked
+    for and held back. `plan_hash`, `contract`: the form of the pattern, and of its source's contract, they show.
+    `unique`: whether it has been seen that in that version none of their rows repeated a key of the table's.
+    `source_table`: the id of the table that `version` is a version of. None where that is not known, or where other
+    programs may have changed the rows since: then no version may be compared with `version`."""
+
+    first: int
+    last: int
+    plan_hash: str
+    contract: str | None
+    version: int | None
+    unique: bool = False
+    source_table: str | None = None
+
+    def same_form(self, other: Segment) -> bool:
+        return (self.plan_hash, self.contract) == (other.plan_hash, other.contract)
+
+    def stays_under(self, given: Segment) -> bool:
+        """Whether this one, which is published, is of the form of `given` and no older."""
+        if self.version is None or not self.same_form(given):
+            return False
+        if given.version is None:
+            return True
+        same_table = self.source_table is not None and self.source_table == given.source_table
+        return same_table and self.version >= given.version
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a commit, or a revision without one (`quiet`), says it answers for. Slices `[low, high)` of the results'
+    time column, microseconds: `owned` ones show `source_version`, `withheld` ones were held back. `unique`,
+    `source_table`: as in `Segment`, of those owned. `versions`: of the code that computed all rows of the slices
+    `computed` and some of those of `computed_in_part`; None where they are not recorded."""
+
+    results_version: int
+    quiet: bool
+    plan_hash: str
+    contract: str | None
+    source_version: int
+    owned: tuple[tuple[int, int], ...]
+    withheld: tuple[tuple[int, int], ...] = ()
+    unique: bool = False
+    versions: frozenset[Version] | None = None
+    computed: tuple[tuple[int, int], ...] = ()
+    computed_in_part: tuple[tuple[int, int], ...] = ()
+    source_table: str | None = None
+
+
+@dataclass(frozen=True)
+class Alteration:
+    """A commit to a results table, of other programs, that changed rows. `restored`: the version whose rows it has
+    brought back; None: any row may be another."""
+
+    results_version: int
+    restored: int | None = None
+
+
+def claim_of(note: Mapping[str, Any], results_version: int, *, quiet: bool) -> Claim | None:
+    """The claim a note makes; None where it makes none."""
+    if "owned" not in note:
+        return None
+    owned, withheld, computed, in_part = (
+        tuple((low, high) for low, high in note.get(key, ()))
+        for key in ("owned", "withheld", "computed", "computed_in_part")
+    )
+    versions = frozenset(note["versions"].items()) if "versions" in note else None
+    return Claim(
+        results_version, quiet, note["plan_hash"], note.get("contract"), note["source_version"], owned, withheld,
+        bool(note.get("unique")), versions, computed, in_part, note.get("source_table"),
+    )  # fmt: skip
+
+
+def first_owned(plan: AnyPlan) -> int:
+    """Where the slice of window 0 begins; that of window j begins `slide` times j later, for every kind."""
+    return plan.owned(range(1))[1]
+
+
+def windows_of(plan: AnyPlan, low: int, high: int) -> tuple[int, int]:
+    """First and last window whose slice a slice of the results' time column meets."""
+    base, slide = first_owned(plan), plan.windows.slide
+    return (low - base) // slide, (high - 1 - base) // slide
+
+
+def slice_of(plan: AnyPlan, first: int, last: int) -> tuple[int, int]:
+    """The slice of the windows `first` to `last` (included)."""
+    _, low, high = plan.owned(range(first, last + 1))
+    return low, high
+
+
+def covered(
+    plan: AnyPlan, claims: Iterable[Claim], alterations: Iterable[Alteration] = ()
+) -> tuple[Segment, ...]:  # fmt: skip
+    """The claims and alterations folded, in windows of `plan`; disjoint and in order."""
+
+    def altered(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        return tuple(replace(segment, source_table=None, unique=False) for segment in segments)
+
+    return joined(folded(claims, alterations, partial(_claimed, plan), altered))
+
+
+def folded(
+    claims: Iterable[Claim], alterations: Iterable[Alteration],
+    claimed: Callable[[tuple[Part, ...], Claim], tuple[Part, ...]],
+    altered: Callable[[tuple[Part, ...]], tuple[Part, ...]],
+) -> tuple[Part, ...]:  # fmt: skip
+    """What is known of the windows after all events, in the order of the results' versions: `claimed` adds a claim to
+    what was known before, `altered` says what is left of that after any row may have changed. A commit comes before
+    what was found quiet at its version; RESTORE brings back what was known of the version that it restores."""
+    known: tuple[Part, ...] = ()
+    states: dict[int, tuple[Part, ...]] = {}
+    events: list[Claim | Alteration] = [*claims, *alterations]
+    for event in sorted(events, key=_order):
+        if isinstance(event, Claim):
+            known = claimed(known, event)
+        elif event.restored is None:
+            known = altered(known)
+        else:
+            then = [version for version in states if version <= event.restored]
+            known = states[max(then)] if then else ()
+        states[event.results_version] = known
+    return known
+
+
+def _order(event: Claim | Alteration) -> tuple[int, bool]:
+    return event.results_version, isinstance(event, Claim) and event.quiet
+
+
+def _claimed(plan: AnyPlan, segments: tuple[Segment, ...], claim: Claim) -> tuple[Segment, ...]:
+    for low, high in claim.owned:
+        first, last = windows_of(plan, low, high)
+        given = Segment(
+            first, last, claim.plan_hash, claim.contract, claim.source_version, claim.unique, claim.source_table
+        )
+        segments = overlaid(segments, given, newest=claim.quiet)
+    for low, high in claim.withheld:
+        asked = Segment(*windows_of(plan, low, high), claim.plan_hash, claim.contract, None)
+        segments = overlaid(segments, asked, newest=True)
+    return segments
+
+
+def overlaid(segments: tuple[Segment, ...], given: Segment, *, newest: bool) -> tuple[Segment, ...]:
+    """`given` laid over the others. With `newest`, what is there in the same form and of no older version stays."""
+    kept: list[Segment] = []
+    parts = [given]
+    for old in segments:
+        if newest and old.stays_under(given):
+            kept.append(old)
+            parts = [piece for part in parts for piece in without(part, old)]
+        else:
+            kept.extend(without(old, given))
+    return tuple(sorted([*kept, *parts], key=lambda segment: segment.first))
+
+
+def without(segment: Segment, other: Segment) -> list[Segment]:
+    """What `other` leaves of `segment`: itself, up to two pieces, or nothing."""
+    if other.last < segment.first or segment.last < other.first:
+        return [segment]
+    pieces = []
+    if segment.first < other.first:
+        pieces.append(replace(segment, last=other.first - 1))
+    if other.last < segment.last:
+        pieces.append(replace(segment, first=other.last + 1))
+    return pieces
+
+
+def joined(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    """Neighbours that say the same made one."""
+    result: list[Segment] = []
+    for segment in segments:
+        before = result[-1] if result else None
+        if (
+            before
+            and before.last + 1 == segment.first
+            and before == replace(segment, first=before.first, last=before.last)
+        ):
+            result[-1] = replace(before, last=segment.last)
+        else:
+            result.append(segment)
+    return tuple(result)
+
+
+def spans(segments: Iterable[Segment]) -> list[tuple[int, int]]:
+    """First and last window of each unbroken stretch, whatever the segments say otherwise."""
+    found: list[tuple[int, int]] = []
+    for segment in sorted(segments, key=lambda segment: segment.first):
+        if found and segment.first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], segment.last))
+        else:
+            found.append((segment.first, segment.last))
+    return found

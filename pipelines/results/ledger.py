@@ -1,0 +1,184 @@
+"""What a pattern's results table and the run record tell of what is published."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from cep_core import AnyPlan
+from pipelines.delta.commits import Commit, known_commits, next_number
+from pipelines.delta.local_reader import NotHereError, table_here
+from pipelines.delta.table_versions import changes_rows, creation_time, table_id
+from pipelines.delta.tables import Warehouse, exists
+from pipelines.results.coverage import Alteration, Claim, Segment, claim_of, covered
+from pipelines.results.row_versions import RowVersions, row_versions
+from pipelines.runs.record import NOTED
+from pipelines.spark.row_columns import EPOCH
+
+RECORDS = 100_000
+"""Run records of one pattern that are read in this process."""
+LAYOUT = ("OPTIMIZE", "VACUUM START", "VACUUM END")
+"""Operations that change no row."""
+ALTERED: Mapping[str, object] = {"altered": True}
+"""Stands for the note of a commit of other programs that changed rows."""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a results table covers at its `version` (None: there is no table); `number` is that of the publication that
+    may follow; `table_id`: as of `table_versions.table_id`."""
+
+    version: int | None
+    number: int
+    segments: tuple[Segment, ...]
+    made: tuple[RowVersions, ...] = ()
+    """Which versions of the code made the rows of each window."""
+    unrecorded: tuple[Commit, ...] = ()
+    """Publications after the last one that is recorded: of runs that were killed before they could, or are about to."""
+    empty: bool = False
+    """Whether the table has been made, and nothing else."""
+    table_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A record of a publication: the version of the results, the note, empty where there is none, and when it was
+    written."""
+
+    version: int
+    note: Mapping[str, Any]
+    at: datetime
+
+
+def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan, source: str) -> Ledger:
+    """As of now. `source`: the name of the pattern's source."""
+    path = warehouse.results(name)
+    if not exists(spark, path):
+        return Ledger(None, 1, ())
+    commits, table = known_commits(spark, path), table_id(spark, path)
+    newest = commits[0].version
+    if newest == 0 and commits[0].operation == "CREATE TABLE":
+        return Ledger(0, next_number(commits), (), empty=True, table_id=table)
+    unnamed = _table_unnamed(spark, warehouse.source(source))
+    claims = {commit.version: _claim(commit.note, commit.version, commit.at, unnamed) for commit in commits}
+    told: list[Claim] = [claim for claim in claims.values() if claim is not None]
+    recorded = _recorded(spark, warehouse, name, table)
+    for item in recorded:
+        # A commit's own record repeats its note: it is wanted where the table's log no longer reaches back to it.
+        quiet = bool(item.note.get("quiet"))
+        claim = _claim(item.note, item.version, item.at, unnamed) if quiet or item.version not in claims else None
+        if claim is not None and item.version <= newest:
+            told.append(claim)
+    last = max((item.version for item in recorded), default=-1)
+    unrecorded = tuple(commit for commit in commits if commit.version > last and "number" in commit.note)
+    alterations = _alterations(spark, path, commits)
+    return Ledger(
+        newest, next_number(commits), covered(plan, told, alterations), row_versions(plan, told, alterations),
+        unrecorded, table_id=table,
+    )  # fmt: skip
+
+
+def notes(
+    spark: SparkSession, warehouse: Warehouse, name: str, commits: Sequence[Commit]
+) -> list[Mapping[str, object]]:
+    """The notes of `commits` (the newest first), each after those of the revisions that found nothing to change in what
+    it had made; `ALTERED` for a commit of other programs that changed rows."""
+    path, quiet = warehouse.results(name), dict[int, list[Mapping[str, object]]]()
+    for item in _recorded(spark, warehouse, name, table_id(spark, path)):
+        if item.note.get("quiet"):
+            quiet.setdefault(item.version, []).append(item.note)
+    altered = {alteration.results_version for alteration in _alterations(spark, path, commits)}
+    return [
+        note
+        for commit in commits
+        for note in (*quiet.get(commit.version, ()), ALTERED if commit.version in altered else commit.note)
+    ]
+
+
+def _claim(
+    note: Mapping[str, Any], version: int, at: datetime | None, unnamed: Callable[[datetime | None], str | None]
+) -> Claim | None:
+    claim = claim_of(note, version, quiet=bool(note.get("quiet")))
+    return claim if claim is None or "source_table" in note else replace(claim, source_table=unnamed(at))
+
+
+def _table_unnamed(spark: SparkSession, path: str) -> Callable[[datetime | None], str | None]:
+    """Which source table a note speaks of that names none, as those of Trendlake 1 do, by when it was written: the
+    present one where that had been made by then, else one that is not known."""
+
+    @cache
+    def present() -> tuple[datetime | None, str | None]:
+        return creation_time(spark, path), table_id(spark, path)
+
+    def unnamed(at: datetime | None) -> str | None:
+        made, table = present()
+        return table if at is not None and made is not None and made <= at else None
+
+    return unnamed
+
+
+def _alterations(spark: SparkSession, path: str, commits: Sequence[Commit]) -> list[Alteration]:
+    """What other programs have changed: commits without a note of ours that change rows, as far as the log tells."""
+    found, there = [], {commit.version for commit in commits}
+    for commit in commits:
+        if "stage" in commit.note or commit.operation in LAYOUT or not changes_rows(spark, path, commit.version):
+            continue
+        restored = commit.parameters.get("version") if commit.operation == "RESTORE" else None
+        known = restored is not None and int(restored) in there
+        found.append(Alteration(commit.version, int(restored) if restored is not None and known else None))
+    return found
+
+
+def _recorded(spark: SparkSession, warehouse: Warehouse, name: str, table: str | None) -> list[Recorded]:
+    """The records of publications to the results table whose id is `table`. Records of a table that was dropped, and
+    made anew under the same name, say nothing of this one; where they do not say which it was, it was not this one if
+    that has been made later."""
+    records, made = _all_recorded(spark, warehouse, name), None
+    if any("results_table" not in item.note for item in records):
+        made = creation_time(spark, warehouse.results(name))
+    return [
+        item
+        for item in records
+        if (
+            item.note["results_table"] == table
+            if "results_table" in item.note
+            else made is None or made <= item.at
+        )
+    ]  # fmt: skip
+
+
+def _all_recorded(spark: SparkSession, warehouse: Warehouse, name: str) -> list[Recorded]:
+    columns = ("pattern", "status", "results_version", NOTED, "finished_at")
+    try:
+        table = table_here(spark, warehouse.runs)
+        if NOTED not in table.schema.names:
+            return []
+        found = table.rows_with(columns, pa.array([name]), RECORDS)
+        times = found["finished_at"].cast(pa.int64()).to_pylist()
+        rows = [row | {"at": at} for row, at in zip(found.drop("finished_at").to_pylist(), times, strict=True)]
+        mine = [row for row in rows if row["status"] == "succeeded" and row["results_version"] is not None]
+    except NotHereError:
+        mine = _recorded_by_spark(spark, warehouse, name)
+    return [
+        Recorded(row["results_version"], json.loads(row[NOTED] or "{}"), EPOCH + timedelta(microseconds=row["at"]))
+        for row in mine
+    ]
+
+
+def _recorded_by_spark(spark: SparkSession, warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
+    if not exists(spark, warehouse.runs):
+        return []
+    table = spark.read.format("delta").load(warehouse.runs)
+    if NOTED not in table.columns:
+        return []
+    mine = (sf.col("pattern") == name) & (sf.col("status") == "succeeded") & sf.col("results_version").isNotNull()
+    rows = table.where(mine).select("results_version", NOTED, sf.unix_micros("finished_at").alias("at")).collect()
+    return [row.asDict() for row in rows]

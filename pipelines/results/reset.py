@@ -1,0 +1,48 @@
+"""Removing what a pattern has published, so that its next run starts anew.
+
+The results table goes as a whole, with its history and its change feed. Sources, quarantine and run records stay; the
+records claim nothing any more, as the table that they speak of is gone: the next run makes another one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from pipelines.delta.tables import Warehouse, exists, folder_of, latest_version
+from pipelines.errors import BusyTableError
+from pipelines.spark.jvm import DELTA_LOG, java_class
+
+
+@dataclass(frozen=True)
+class Published:
+    """What is lost by a reset: rows of the newest version, and how many versions there are."""
+
+    rows: int
+    versions: int
+
+
+def published(spark: SparkSession, warehouse: Warehouse, pattern: str) -> Published | None:
+    """What `reset` would remove; None where nothing is published."""
+    path = warehouse.results(pattern)
+    if not exists(spark, path):
+        return None
+    return Published(spark.read.format("delta").load(path).count(), latest_version(spark, path) + 1)
+
+
+def reset(spark: SparkSession, warehouse: Warehouse, pattern: str) -> None:
+    """Removes the results table of `pattern`.
+
+    It is moved below the staged rows first, so that no half of a table is left where one is looked for; what a reset
+    that was killed leaves there, `maintain` removes. Raises BusyTableError where it cannot be moved.
+    """
+    path = warehouse.results(pattern)
+    files, folder = folder_of(spark, path)
+    removed = folder_of(spark, f"{warehouse.staged}/{pattern}/reset/{uuid.uuid4().hex}")[1]
+    files.mkdirs(removed.getParent())
+    if not files.rename(folder, removed):
+        raise BusyTableError(f"the results table of {pattern} cannot be moved away: {path}")
+    java_class(spark, DELTA_LOG).invalidateCache(spark._jsparkSession, folder)
+    files.delete(removed, True)

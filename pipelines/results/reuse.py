@@ -1,0 +1,112 @@
+"""Dynamic patterns: where only a part of time is touched by a change, only its windows are computed anew.
+
+A plan says by which hash its results are known from window to window (`AnyPlan.stretches`); an arc of an automaton that
+lives elsewhere is no part of it. A commit to the results notes the hashes of the windows that it made. A window is
+left alone where the newest commit that made it read the same version by the same contract, and its plan, though another
+one, had the same hash there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+from pipelines.error_text import plural
+from pipelines.results.ledger import Ledger
+from pipelines.results.row_versions import stale_rows
+from pipelines.runs.basis import Basis
+from pipelines.runs.run import Run
+from pipelines.spark.columns import column
+
+CHECK = "windows_changed"
+"""The verdict in a step's record that says which windows of the run were left alone."""
+
+
+def noted(run: Run, basis: Basis, made: Sequence[range]) -> dict[str, Any]:
+    """What a commit notes of the windows it has made on a basis, told in unbroken stretches."""
+    stretches = [stretch for windows in made if windows for stretch in run.plan.stretches(windows)]
+    return {
+        "contract": basis.contract,
+        "lateness": basis.lateness,
+        "source_table": basis.source_table,
+        "stretches": [[windows[0], windows[-1], known] for windows, known in stretches],
+    }
+
+
+def changed(
+    run: Run, ledger: Ledger, notes: Sequence[Mapping[str, Any]], version: int, source_table: str | None
+) -> range:  # fmt: skip
+    """The windows of the run that are to be computed: all between the first and the last that the results do not hold
+    already. `version`: of the source, of the table `source_table`. `notes`: of the commits and of revisions that
+    changed nothing (`quiet`), the newest first; what a quiet one says holds beside what the commit before it says.
+    What came before a commit of other programs that changed rows (`altered`) does not count. Rows of a version of the
+    code that is known to be wrong, or that was not recorded, are not held to be right (`ledger.made`)."""
+    windows = run.windows
+    wanted = np.empty(len(windows), object)
+    for stretch, known in run.plan.stretches(windows) if windows else ():
+        wanted[stretch[0] - windows[0] : stretch[-1] + 1 - windows[0]] = known
+    open_, settled = np.ones(len(windows), bool), np.zeros(len(windows), bool)
+    for note in notes:
+        if note.get("altered"):
+            break
+        if "stage" not in note and not note.get("quiet"):
+            continue  # no publication
+        if "stretches" not in note:
+            if note.get("quiet"):
+                continue
+            break  # it may have made any window, by a plan that is not told
+        same = (note["source_version"], note["contract"], note["lateness"]) == (
+            version, run.contract.fingerprint, run.lateness,
+        )  # fmt: skip
+        same = same and source_table is not None and note.get("source_table") == source_table
+        same = same and note["plan_hash"] != run.plan.hash  # who asks for the same again gets it computed again
+        for first, last, known in note["stretches"]:
+            mine = slice(max(0, first - windows[0]), max(0, last + 1 - windows[0])) if windows else slice(0)
+            settled[mine] |= open_[mine] & same & (wanted[mine] == known)
+            open_[mine] &= bool(note.get("quiet"))
+    old = stale_rows(run.plan, ((windows[0], windows[-1]),), ledger.made) if windows else None
+    for first, last in old.windows if old is not None else ():
+        settled[first - windows[0] : last + 1 - windows[0]] = False
+    left = np.flatnonzero(~settled)
+    return windows[left[0] : left[-1] + 1] if len(left) else windows[:0]
+
+
+def told(run: Run, windows: range) -> dict[str, Any] | None:
+    """The verdict of a run that computes `windows` only; None where those are all."""
+    if windows == run.windows:
+        return None
+    left = len(run.windows) - len(windows)
+    return {
+        "check": CHECK,
+        "column": None,
+        "success": True,
+        "observed": f"{left:,} of {plural(len(run.windows), 'window')} as this pattern has them already",
+        "expected": f"windows {windows.start} to {windows.stop} computed",
+    }
+
+
+def narrowed(run: Run, record: Mapping[str, Any]) -> tuple[Run, list[dict[str, Any]]]:
+    """The run of the windows that an earlier step of it went on with, and that step's verdict on the others."""
+    found = [item for item in record["checks"] if item["check"] == CHECK]
+    computed = range(*record["basis"].computed)
+    return (run if computed == run.windows else run.narrowed(computed)), found
+
+
+def hashes(run: Run) -> tuple[tuple[int, str], ...]:
+    """By which hash each result row is known: that of the first pair whose moment (microseconds) its owner, the column
+    of `plan.owned`, is before; of the last pair where it is before none."""
+    stretches = run.plan.stretches(run.windows) if run.windows else ()
+    return tuple((run.plan.owned(windows)[2], known) for windows, known in stretches) or ((0, run.plan.hash),)
+
+
+def hash_column(run: Run) -> Column:
+    """The hash by which each result row is known."""
+    *before, (_, found) = ((high, sf.lit(known)) for high, known in hashes(run))
+    owner = column(run.plan.owned(range(1))[0])
+    for high, known in reversed(before):
+        found = sf.when(owner < sf.timestamp_micros(sf.lit(high)), known).otherwise(found)
+    return found

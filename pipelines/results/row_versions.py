@@ -1,0 +1,134 @@
+"""Which versions of the engine, the contract evaluator and the revision made the rows of each published window.
+
+Folded from the claims of a results table, as `pipelines.results.coverage` folds what they answer for. A claim answers
+for more windows than it computed: a revision leaves most of them as they are, so it adds its own version to them and
+replaces nothing. A window that was computed for some groups only holds rows of several versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cep_core import AnyPlan
+from pipelines.results.coverage import Alteration, Claim, folded, slice_of, windows_of
+from pipelines.results.windows import Stretch, united
+from pipelines.runs.code_versions import REVISION, UNKNOWN, Version, corrections_of, versions_of
+
+Versions = frozenset[Version]
+
+
+@dataclass(frozen=True)
+class RowVersions:
+    """Consecutive windows, `first` to `last` (included), and all versions that made rows of theirs."""
+
+    first: int
+    last: int
+    versions: Versions
+
+
+def note_of_run(plan: AnyPlan, windows: range) -> dict[str, Any]:
+    """What the commit of a run notes, which computed `windows` whole."""
+    slices = [list(slice_of(plan, windows[0], windows[-1]))] if windows else []
+    return {"versions": versions_of(plan), "computed": slices, "computed_in_part": []}
+
+
+def row_versions(
+    plan: AnyPlan, claims: Iterable[Claim], alterations: Iterable[Alteration] = ()
+) -> tuple[RowVersions, ...]:  # fmt: skip
+    """The claims and alterations folded, in windows of `plan`; disjoint and in order. Rows that other programs have
+    changed are not told apart: all published windows are computed anew then."""
+
+    def claimed(pieces: tuple[RowVersions, ...], claim: Claim) -> tuple[RowVersions, ...]:
+        for stretch, paint in _steps(plan, claim):
+            pieces = painted(pieces, *stretch, paint)
+        return pieces
+
+    return folded(claims, alterations, claimed, lambda pieces: pieces)
+
+
+Paint = Callable[[Versions | None], Versions]
+"""The versions of a window after a claim, by those before; None where nothing was known."""
+
+
+def _steps(plan: AnyPlan, claim: Claim) -> Iterable[tuple[Stretch, Paint]]:
+    unknown: Versions = frozenset([UNKNOWN])
+    mine = claim.versions or frozenset()
+    others = frozenset(item for item in mine if item[0] == REVISION)
+    if claim.versions is None and not claim.quiet:
+        others = unknown  # by Trendlake 0.1: it may have made any of their rows
+    for low, high in claim.owned:
+        yield windows_of(plan, low, high), lambda before: (before or unknown) | others
+    for low, high in claim.computed:
+        yield windows_of(plan, low, high), lambda _: mine
+    for low, high in () if claim.quiet else claim.computed_in_part:
+        yield windows_of(plan, low, high), lambda before: (before or unknown) | mine
+
+
+def painted(pieces: tuple[RowVersions, ...], first: int, last: int, paint: Paint) -> tuple[RowVersions, ...]:
+    """`pieces` with the windows `first` to `last` changed by `paint`; neighbours that say the same made one."""
+    result: list[RowVersions] = []
+    at = first
+    for piece in pieces:
+        if piece.last < first or piece.first > last:
+            result.append(piece)
+            continue
+        start, end = max(first, piece.first), min(last, piece.last)
+        if piece.first < start:
+            result.append(replace(piece, last=start - 1))
+        if at < start:
+            result.append(RowVersions(at, start - 1, paint(None)))
+        result.append(RowVersions(start, end, paint(piece.versions)))
+        if end < piece.last:
+            result.append(replace(piece, first=end + 1))
+        at = end + 1
+    if at <= last:
+        result.append(RowVersions(at, last, paint(None)))
+    joined: list[RowVersions] = []
+    for piece in sorted(result, key=lambda piece: piece.first):
+        if joined and joined[-1].last + 1 == piece.first and joined[-1].versions == piece.versions:
+            joined[-1] = replace(joined[-1], last=piece.last)
+        else:
+            joined.append(piece)
+    return tuple(joined)
+
+
+@dataclass(frozen=True)
+class StaleRows:
+    """Published windows in the pattern's present form that versions known to be wrong made, or versions that no note
+    records. `windows`: of both, in stretches; `reason`: what is wrong with them."""
+
+    windows: tuple[Stretch, ...]
+    reason: str
+
+    @property
+    def count(self) -> int:
+        return sum(last - first + 1 for first, last in self.windows)
+
+    def sentence(self, pattern: str) -> str:
+        """One line for people: how many windows, why, and what recomputes them."""
+        number = f"{self.count:,} window{'' if self.count == 1 else 's'}"
+        return f"{number} {self.reason}; recomputed by `trendlake backfill {pattern} --stale`"
+
+
+def stale_rows(plan: AnyPlan, published: Sequence[Stretch], pieces: Iterable[RowVersions]) -> StaleRows | None:
+    """The windows among `published` whose rows are known to be wrong, or may be; None where there are none."""
+    windows: list[Stretch] = []
+    wrong: dict[str, None] = {}
+    unknown = False
+    for piece in pieces:
+        corrections = corrections_of(plan.kind, piece.versions)
+        if not corrections and UNKNOWN not in piece.versions:
+            continue
+        mine = [(max(a, piece.first), min(b, piece.last) + 1) for a, b in published if a <= piece.last]
+        mine = [(a, b) for a, b in mine if a < b]
+        if mine:
+            windows += mine
+            unknown = unknown or UNKNOWN in piece.versions
+            wrong |= dict.fromkeys(f"before {item.component} {item.version}: {item.wrong}" for item in corrections)
+    if not windows:
+        return None
+    reasons = [f"computed by versions known to be wrong ({'; '.join(wrong)})"] if wrong else []
+    reasons += ["computed by versions that were not recorded (Trendlake 0.1)"] if unknown else []
+    return StaleRows(tuple(united(windows, last=True)), " or ".join(reasons))

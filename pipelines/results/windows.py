@@ -1,0 +1,62 @@
+"""Windows of result rows: which window a row belongs to, and intervals of windows joined and compared."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+from cep_core import AnyPlan
+from pipelines.results.coverage import first_owned
+from pipelines.spark.columns import column
+
+MOST = 64
+"""Stretches of time a condition names; more are joined to fewer, over what lies between."""
+
+
+Stretch = tuple[int, int]
+
+
+def shown_unit(plan: AnyPlan) -> tuple[str, ...]:
+    """The columns of `unit_key` that result rows show: those of their key. A measure may have a unit column's name."""
+    return tuple(name for name in plan.unit_key if name in plan.key)
+
+
+def row_window(plan: AnyPlan) -> Column:
+    """The window of a result row, from the column of time that says which windows own it."""
+    time = sf.unix_micros(column(plan.owned(range(1))[0]))
+    return floor_div(time - sf.lit(first_owned(plan)), plan.windows.slide)
+
+
+def floor_div(value: Column, divisor: int) -> Column:
+    """Integer division that rounds down."""
+    by = sf.lit(divisor)
+    return sf.call_function("div", value - sf.pmod(value, by), by)
+
+
+def within(window: Column, stretches: Sequence[Stretch]) -> Column:
+    """Whether a window lies in one of the stretches."""
+    return reduce(lambda a, b: a | b, [window.between(*stretch) for stretch in stretches], sf.lit(False))
+
+
+def united(ranges: Iterable[Stretch], *, last: bool = False) -> list[Stretch]:
+    """Half-open ranges in order, those that touch made one; with `last`, told by their first and last."""
+    found: list[Stretch] = []
+    for start, end in sorted(ranges):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((start, end))
+    return [(start, end - 1) for start, end in found] if last else found
+
+
+def fewer(ranges: Sequence[Stretch], most: int) -> list[Stretch]:
+    """At most `most` ranges that hold the given ones (in order, disjoint): the smallest gaps are filled."""
+    if len(ranges) <= most:
+        return list(ranges)
+    gaps = sorted(range(1, len(ranges)), key=lambda i: ranges[i][0] - ranges[i - 1][1], reverse=True)
+    cuts = [0, *sorted(gaps[: most - 1]), len(ranges)]
+    return [(ranges[a][0], ranges[b - 1][1]) for a, b in itertools.pairwise(cuts)]

@@ -1,0 +1,140 @@
+"""Some rows of a results table on this machine's disk go, others come: the files are written in this process, and Delta
+commits them.
+
+For MERGE Spark plans, compiles and runs two jobs, which takes ten times as long as a few rows do (`local_commit`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from cep_core import AnyPlan
+from cep_core.events.arrays import arrow
+from pipelines.delta import local_commit
+from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
+from pipelines.delta.local_reader import Action, NotHereError, Slices, TableHere, here, inside
+from pipelines.revision.difference import DELETE, INSERT, UPDATE, WAS, Difference
+from pipelines.revision.row_diff import Differing
+from pipelines.runs.run import Run
+from pipelines.spark.frames import frame_of
+
+Array = Any
+ROWS = 2_000_000
+"""Rows of the files that are written anew: what a worker may hold."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """The rows of `table` whose `time` lies in `slices`: those in each of its files."""
+
+    table: TableHere
+    time: str
+    slices: Slices
+    parts: tuple[pa.Table, ...]
+
+    @classmethod
+    def of(cls, table: TableHere, time: str, slices: Slices, most: int) -> Published:
+        """Raises NotHereError where the rows are more than `most`."""
+        parts: list[pa.Table] = []
+        for file in table.files:
+            left = most - sum(part.num_rows for part in parts)
+            parts.append(replace(table, files=(file,)).rows(table.schema.names, time, slices, left))
+        return cls(table, time, slices, tuple(parts))
+
+    @property
+    def rows(self) -> pa.Table:
+        return pa.concat_tables([self.table.none(), *self.parts])
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """As `revision.difference.Difference`, of rows that are here."""
+
+    run: Run
+    plan: AnyPlan
+    there: Published
+    told: Differing
+
+    @property
+    def empty(self) -> bool:
+        return not any(self.told.counts.values())
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        return self.told.counts
+
+    def commit(self, note: Mapping[str, Any]) -> Commit | None:
+        """As a Difference's, which it leaves it to where more is to be known or held than is here."""
+        with suppress(NotHereError):
+            with here():
+                actions = self.written()
+            return committed(self, actions, commit_token(**note))
+        rows = self.told.operations(self.there.time)
+        times = [*rows[self.there.time].chunks, *rows[WAS].chunks]
+        ends = pc.min_max(pa.chunked_array(times, rows[WAS].type).cast(pa.int64())).as_py()
+        frame = frame_of(self.run.spark, rows)
+        return Difference(self.run, self.plan, frame, self.counts, ends["min"] or 0, ends["max"] or 0).commit(note)
+
+    def close(self) -> None:
+        """Nothing is held but here."""
+
+    def written(self) -> list[Action]:
+        """The files that tell the rows and the changes, as actions. Raises NotHereError, as Arrow and files do."""
+        there, table, parts, removed = self.there, self.there.table, [self.told.come], []
+        if not table.writable:
+            raise NotHereError("a table that asks more of who writes it")
+        ends = np.cumsum([part.num_rows for part in there.parts], dtype=np.int64)
+        for file, gone in zip(table.files, np.split(self.told.gone, ends)[:-1], strict=True):
+            if gone.any():
+                whole = table.whole(file, ROWS - sum(part.num_rows for part in parts))
+                mine = inside(whole, there.time, there.slices).to_numpy()
+                kept = ~mine
+                kept[mine] = ~gone
+                parts.append(whole.filter(arrow(kept)))
+                removed.append(local_commit.remove_file(table.folder, file))
+        rows = pa.concat_tables(parts)
+        come = [local_commit.add_file(table.folder, rows)] if rows.num_rows else []
+        return [*removed, *come, *([local_commit.add_change_file(table.folder, self.told.feed())] if removed else [])]
+
+
+def committed(rewrite: Rewrite, actions: Sequence[Action], token: str) -> Commit | None:
+    """None where another commit came first, or has taken this one's place in the log. Raises NotHereError, before there
+    is a commit, and CONFLICTS."""
+    spark, name = rewrite.run.spark, rewrite.run.name
+    metrics, note = _metrics(rewrite.counts, actions), json.loads(token)
+    path, line = rewrite.run.warehouse.results(name), (publication(name), int(note["number"]))
+    with _session(spark, name, token) as session:
+        version = local_commit.commit_files(spark, session, rewrite.there.table, path, actions, "Merge", metrics, line)
+    if version is None or not find_commit(spark, path, token).found:
+        return None
+    return Commit(version, "MERGE", {key: str(value) for key, value in metrics.items()}, note)
+
+
+def _metrics(counts: Mapping[str, int], actions: Sequence[Action]) -> dict[str, int]:
+    """As Delta's of a MERGE."""
+    return {
+        "operationNumSourceRows": sum(counts.values()),
+        "numTargetRowsInserted": counts[INSERT], "numTargetRowsUpdated": counts[UPDATE],
+        "numTargetRowsDeleted": counts[DELETE],
+        "numTargetFilesAdded": sum("add" in action for action in actions),
+        "numTargetFilesRemoved": sum("remove" in action for action in actions),
+        "numTargetChangeFilesAdded": sum("cdc" in action for action in actions),
+    }  # fmt: skip
+
+
+@contextmanager
+def _session(spark: SparkSession, name: str, token: str) -> Iterator[Any]:
+    """A session of its own, Java's, as the one of this thread: Delta takes the commit's note from there."""
+    session = spark.newSession()
+    in_line(session, name, token)
+    with local_commit.active(spark, session) as mine:
+        yield mine

@@ -1,0 +1,110 @@
+"""Two tables of rows, told apart by their key: which came, which went, which are other ones now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core.events.arrays import arrow, numbers, repeated
+from cep_core.events.codes import group_codes
+from pipelines.delta.local_reader import CHANGE, NotHereError
+from pipelines.results.provenance import PROVENANCE
+from pipelines.revision.difference import DELETE, INSERT, OPERATION, UPDATE, WAS
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Differing:
+    """Of tables of one schema: by their numbers the rows of `new` whose key `old` has not, those of `old` whose key
+    `new` has not, and those of both that have one key and differ, as they were `before` and are `after`."""
+
+    old: pa.Table
+    new: pa.Table
+    inserted: Array
+    deleted: Array
+    before: Array
+    after: Array
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {INSERT: len(self.inserted), UPDATE: len(self.after), DELETE: len(self.deleted)}
+
+    @property
+    def gone(self) -> Array:
+        """Of each row of `old` whether it is no more."""
+        found = np.zeros(self.old.num_rows, np.bool_)
+        found[self.before] = found[self.deleted] = True
+        return found
+
+    @property
+    def come(self) -> pa.Table:
+        return self.new.take(arrow(np.concatenate([self.inserted, self.after])))
+
+    def feed(self) -> pa.Table:
+        """As Delta's change feed tells it."""
+        parts = [
+            (self.old, self.before, "update_preimage"), (self.new, self.after, "update_postimage"),
+            (self.new, self.inserted, "insert"), (self.old, self.deleted, "delete"),
+        ]  # fmt: skip
+        return _told([(side.take(arrow(rows)), word) for side, rows, word in parts], CHANGE)
+
+    def operations(self, time: str) -> pa.Table:
+        """The rows as they are in `new`, with `INSERT` or `UPDATE` as `OPERATION`; as they were in `old`, with
+        `DELETE`; the `time` they had there as `WAS`."""
+        fresh, then, gone = (
+            self.new.take(arrow(self.inserted)), self.old.take(arrow(self.before)), self.old.take(arrow(self.deleted)),
+        )  # fmt: skip
+        parts = [
+            (fresh.append_column(WAS, pa.nulls(fresh.num_rows, self.old.schema.field(time).type)), INSERT),
+            (self.new.take(arrow(self.after)).append_column(WAS, then[time]), UPDATE),
+            (gone.append_column(WAS, gone[time]), DELETE),
+        ]
+        return _told(parts, OPERATION)
+
+
+def _told(parts: Sequence[tuple[pa.Table, str]], column: str) -> pa.Table:
+    return pa.concat_tables([rows.append_column(column, repeated(word, rows.num_rows)) for rows, word in parts])
+
+
+def differing(old: pa.Table, new: pa.Table, key: Sequence[str]) -> Differing:
+    """Raises NotHereError where two rows of one table have one key."""
+    both = pa.concat_tables([old, new])
+    codes = group_codes([exact(both[name]) for name in key], both.num_rows)
+    place = np.full((2, int(codes.max(initial=-1)) + 1), -1)
+    place[0, codes[: old.num_rows]] = np.arange(old.num_rows)
+    place[1, codes[old.num_rows :]] = np.arange(new.num_rows)
+    there = place >= 0
+    if there.sum() != both.num_rows:
+        raise NotHereError("two rows of one key")
+    before, after = place[:, there[0] & there[1]]
+    then, now = old.take(arrow(before)), new.take(arrow(after))
+    same = np.ones(len(before), np.bool_)
+    for name in new.column_names:
+        if name not in PROVENANCE:
+            same &= _same(then[name].combine_chunks(), now[name].combine_chunks())
+    return Differing(old, new, place[1, ~there[0]], place[0, ~there[1]], before[~same], after[~same])
+
+
+def exact(column: Any) -> Array:
+    """A column for `group_codes`, no value rounded; -0.0 is 0.0."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_nested(array.type):
+        raise NotHereError("lists as keys")
+    return pc.add(array, pa.scalar(0.0, array.type)) if pa.types.is_floating(array.type) else array
+
+
+def _same(a: Array, b: Array) -> Array:
+    """Where two arrays of one type have the same value: NULL is itself, NaN too."""
+    if pa.types.is_nested(a.type):
+        return np.array([x == y for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)], np.bool_)
+    equal = pc.fill_null(pc.equal(a, b), False)
+    nothing = pc.and_(pc.is_null(a), pc.is_null(b))
+    if pa.types.is_floating(a.type):
+        equal = pc.or_(equal, pc.fill_null(pc.and_(pc.is_nan(a), pc.is_nan(b)), False))
+    return numbers(pc.or_(equal, nothing))

@@ -1,0 +1,122 @@
+"""What a revision has to do, by what is published and what the source's newest version is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cep_core.events.windows import moment
+from pipelines.delta.table_versions import TableVersion, newest
+from pipelines.errors import StepOrderError
+from pipelines.quality import quarantine as q
+from pipelines.results.coverage import Segment, spans
+from pipelines.results.ledger import Ledger
+from pipelines.results.row_versions import StaleRows, stale_rows
+from pipelines.results.windows import Stretch, united
+from pipelines.runs.basis import Basis
+from pipelines.runs.consistency import last_ready, ready
+from pipelines.runs.run import Run
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a revision has to do: `published` windows, stretches, that show versions from `after` on, all that one where
+    it is `settled`; those `due`, which were held back and may be published now. `version`: the newest of the source,
+    of the table `source_table`. `unique`: none of the rows in the published windows repeats a key. `reason` says why
+    change cannot be told by the feed, where it cannot."""
+
+    version: int
+    source_table: str | None
+    after: int
+    settled: bool
+    unique: bool
+    published: tuple[Stretch, ...]
+    due: tuple[Stretch, ...]
+    reason: str | None
+
+    @property
+    def windows(self) -> tuple[Stretch, ...]:
+        """Those that show `version` in the end."""
+        return tuple(united([(first, last + 1) for first, last in (*self.published, *self.due)], last=True))
+
+    def basis(self, run: Run, computed: range | None = None) -> Basis:
+        """What the revision is based on; `computed`: from the first to the last of the windows that it computes."""
+        stretches = self.windows
+        return replace(
+            run.basis(self.version, self.source_table),
+            windows=(stretches[0][0], stretches[-1][1] + 1) if stretches else None,
+            computed=None if computed is None else (computed.start, computed.stop),
+        )
+
+
+def task_of(run: Run, ledger: Ledger) -> Task:
+    """As of now. Raises SourceMissingError, SourceSchemaError, StepOrderError (nothing is published)."""
+    path = run.warehouse.source(run.contract.name)
+    found = newest(run.spark, path)
+    if found is None:
+        raise run.warehouse.missing(run.contract.name)
+    mine = [segment for segment in ledger.segments if segment.plan_hash == run.plan.hash]
+    if not mine:
+        form = "in this form " if ledger.segments else ""
+        raise StepOrderError(
+            f"{run.name} has published nothing {form}that could be revised",
+            hint=f"run `trendlake run {run.name}` first",
+        )
+    version = found.version
+    q.check_columns(found.schema, run.contract)
+    published = [segment for segment in mine if segment.version is not None]
+    shown = {segment.version for segment in published if segment.version is not None}
+    after = min(shown, default=version)
+    reason = None
+    if any(segment.contract != run.contract.fingerprint for segment in published):
+        reason = f"the contract of '{run.contract.name}' has changed"
+    else:
+        reason = _incomparable(run, published, found)
+    last = last_ready(run, version) if len(published) < len(mine) else None
+    held = [ready(range(item.first, item.last + 1), last) for item in mine if item.version is None]
+    due = tuple((windows[0], windows[-1]) for windows in held if windows)
+    unique = all(segment.unique for segment in published)
+    return Task(version, found.table_id, after, len(shown) < 2, unique, tuple(spans(published)), due, reason)
+
+
+def older_versions(run: Run, ledger: Ledger) -> StaleRows | None:
+    """The published windows in the pattern's present form whose rows older versions of the code made, and got wrong or
+    may have; None where there are none."""
+    mine = [item for item in ledger.segments if item.plan_hash == run.plan.hash and item.version is not None]
+    return stale_rows(run.plan, spans(mine), ledger.made)
+
+
+def _incomparable(run: Run, published: Sequence[Segment], source: TableVersion) -> str | None:
+    """Why the versions of the source that published windows show cannot be compared with its newest; None where they
+    can be."""
+    name = run.contract.name
+    tables = {segment.source_table for segment in published}
+    if None in tables:
+        return (
+            f"it is not known which version of '{name}' the results show: other programs have changed the results, "
+            f"or the table of '{name}' is younger than notes that do not name it"
+        )
+    if tables - {source.table_id}:
+        return f"the table of '{name}' was made anew since the results were computed"
+    if any(segment.version > source.version for segment in published if segment.version is not None):
+        return (
+            f"'{name}' is at version {source.version}, the results show a later one: an older copy was put in its place"
+        )
+    return None
+
+
+def stale_windows(run: Run, ledger: Ledger) -> str | None:
+    """Which published windows show an earlier form of the pattern, and how they are replaced; None where none do.
+
+    What does not change results (description, owner, schedule, tags) is no part of a form.
+    """
+    old = spans([segment for segment in ledger.segments if segment.plan_hash != run.plan.hash])
+    if not old:
+        return None
+    windows = run.plan.windows
+    words = [
+        f"`trendlake backfill {run.name} --from {moment(windows.end(first) - windows.slide):%Y-%m-%dT%H:%M:%S} "
+        f"--to {moment(windows.end(last)):%Y-%m-%dT%H:%M:%S}`"
+        for first, last in old
+    ]
+    return f"windows of an earlier form of the pattern; replaced by {', '.join(words[:3])}{' ...' * (len(words) > 3)}"

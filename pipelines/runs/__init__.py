@@ -1,0 +1,1 @@
+"""Runs: what a step is given, the run record, watermark and consistency."""

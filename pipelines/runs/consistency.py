@@ -1,0 +1,95 @@
+"""When a window is published, by the pattern's `consistency` (CEDR's levels).
+
+`strong`: once the watermark has passed its end, so that no event that keeps the contract's latency can change it;
+`middle`: when a run asks for it, and corrected by every revision; `weak`: when a run asks for it, and left at that.
+The watermark is the newest event time of a version of the source, less the contract's latency; events later than the
+commit of the version and `maxFuture` of the contract are passed over. It is a function of the version and the contract,
+whatever the clock says. (CEDR: Barga et al. 2007, section 2.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from cep_core.events.windows import moment
+from pipelines.delta.tables import read_at
+from pipelines.quality import quarantine as q
+from pipelines.runs.run import Run
+from pipelines.runs.watermark import BEGINNING, future_limit
+from pipelines.spark.columns import column
+
+FUTURE = "future_events"
+"""The verdict that names events of the far future."""
+
+
+def last_ready(run: Run, version: int) -> int | None:
+    """The last window that may be published of a version of the source; None: any may."""
+    if run.pattern.consistency != "strong":
+        return None
+    windows, passed = run.plan.windows, time_of(run, version)
+    return (passed - windows.origin - windows.within) // windows.slide
+
+
+def time_of(run: Run, version: int) -> int:
+    """The watermark of a version of the source, microseconds: the newest event time of its good rows, of those that are
+    not too far in the future, less the lateness that `strong` waits for; where there is no such row, not at all.
+    Raises StepOrderError, as `future_limit`."""
+    time = column(run.contract.event_time)
+    past = _good(run, version).where(time <= sf.timestamp_micros(sf.lit(limit_of(run, version))))
+    newest = past.agg(sf.max(sf.unix_micros(time))).collect()[0][0]
+    return BEGINNING if newest is None else int(newest) - run.lateness
+
+
+def limit_of(run: Run, version: int) -> int:
+    """As `future_limit`, of the run's source."""
+    return future_limit(
+        run.spark, run.warehouse.source(run.contract.name), version, run.contract.future_us
+    )  # fmt: skip
+
+
+def future_events(run: Run, version: int, times: pa.Array | None = None) -> dict[str, Any]:
+    """The verdict that names the good rows of a version which the watermark passes over: how many, up to which time.
+    They stay in the source, and count in the windows they are in. `times`: those of all good rows, int64, microseconds,
+    where they are known."""
+    limit = limit_of(run, version)
+    rows, newest = _after(run, version, limit) if times is None else counted_after(times, limit)
+    observed = f"{rows:,} row{'s' * (rows != 1)}" + (f" up to {_moment(newest)}" if newest is not None else "")
+    expected = f"no event after {_moment(limit)}: `maxFuture` after the commit of version {version}"
+    return {"check": FUTURE, "column": run.contract.event_time, "success": not rows, "observed": observed,
+            "expected": expected}  # fmt: skip
+
+
+def _after(run: Run, version: int, limit: int) -> tuple[int, int | None]:
+    time = column(run.contract.event_time)
+    future = _good(run, version).where(time > sf.timestamp_micros(sf.lit(limit)))
+    rows, newest = future.agg(sf.count(sf.lit(1)), sf.max(sf.unix_micros(time))).collect()[0]
+    return rows, newest
+
+
+def counted_after(times: pa.Array, limit: int) -> tuple[int, int | None]:
+    """How many of `times` are after `limit`, and the latest of those."""
+    after = times.filter(pc.greater(times, limit))
+    latest: int | None = pc.max(after).as_py()
+    return len(after), latest
+
+
+def _good(run: Run, version: int) -> DataFrame:
+    source = read_at(run.spark, run.warehouse.source(run.contract.name), version)
+    return q.good_rows(q.annotate(source, run.contract.rules, unique=False))
+
+
+def _moment(micros: int) -> str:
+    try:
+        return f"{moment(micros):%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, ValueError):
+        return "a time after the year 9999"
+
+
+def ready(windows: range, last: int | None) -> range:
+    """Of consecutive windows those up to `last`."""
+    return windows if last is None else range(windows.start, max(windows.start, min(windows.stop, last + 1)))

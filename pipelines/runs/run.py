@@ -1,0 +1,169 @@
+"""One run of one pattern: what its steps are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from cep_core import AnyPlan, Pattern, compile_plan, load_pattern
+from pipelines.contracts.contract import Contract
+from pipelines.contracts.pattern_source import source_contract
+from pipelines.delta.table_versions import table_id
+from pipelines.delta.tables import Warehouse
+from pipelines.errors import BadTimeError, StepOrderError
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile
+from pipelines.runs.basis import Basis, differences
+from pipelines.runs.code_versions import versions_of
+from pipelines.runs.record import need
+from pipelines.runs.stage import Record, Stage
+from pipelines.runs.watermark import BEGINNING
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run computes the windows that end in `(start_us, end_us]`, microseconds since the epoch. Where rows wait for
+    time to come (`plan.waits`), also those before whose rows may still have been waited for."""
+
+    spark: SparkSession
+    project: Project
+    profile: Profile
+    warehouse: Warehouse
+    pattern: Pattern
+    contract: Contract
+    plan: AnyPlan
+    run_id: str
+    start_us: int
+    end_us: int
+    only: range | None = None
+    """The windows of the interval that a step goes on with, where those are not all."""
+    records: dict[Stage, Record] = field(init=False, default_factory=dict, compare=False)
+    """What the stages that this object has run have found."""
+
+    @property
+    def name(self) -> str:
+        return self.pattern.name
+
+    @property
+    def windows(self) -> range:
+        return self.asked if self.only is None else self.only
+
+    @property
+    def asked(self) -> range:
+        """All windows of the interval, `only` some or not."""
+        back = self.lateness + self.plan.windows.within if self.plan.waits else 0
+        return self.plan.windows.ending_in(self.start_us - back, self.end_us)
+
+    @property
+    def lateness(self) -> int:
+        """How long a run waits for late events before it says that nothing came, microseconds: consistency `strong`
+        for as long as the contract allows them, the others not at all (they publish at once)."""
+        return self.contract.lateness_us or 0 if self.pattern.consistency == "strong" else 0
+
+    @property
+    def needs_watermark(self) -> bool:
+        """Whether the rows of the run, or which of them are published, depend on the source's watermark."""
+        return self.plan.waits or self.pattern.consistency == "strong"
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The half-open time range the windows need; empty when there are none."""
+        if not self.windows:
+            return (self.start_us, self.start_us)
+        start, end = self.plan.windows.span(self.windows)
+        return max(start, BEGINNING), end
+
+    @property
+    def owned(self) -> tuple[str, int, int]:
+        """(column, low, high): the result rows of the run's windows are those with low <= column < high, microseconds;
+        none where there are no windows."""
+        if self.windows:
+            return self.plan.owned(self.windows)
+        return self.plan.owned(range(1))[0], self.start_us, self.start_us
+
+    def narrowed(self, windows: range) -> Run:
+        """The same run, its records too, of `windows` only."""
+        run = replace(self, only=windows)
+        run.records.update(self.records)
+        return run
+
+    def basis(self, source_version: int | None = None, source_table: str | None = None) -> Basis:
+        """What the work of a step of this run is based on, which reads this version of this source table."""
+        asked, windows = self.asked, self.windows
+        return Basis(
+            self.contract.fingerprint, self.lateness, self.pattern.consistency, (asked.start, asked.stop),
+            (windows.start, windows.stop), source_version, source_table, versions_of(self.plan),
+        )  # fmt: skip
+
+    def record(self, stage: Stage) -> Record:
+        """A record of this run, to be filled in by the stage."""
+        numbers = [record.record_number or 0 for record in self.records.values()]
+        record = Record(
+            self.run_id, self.name, stage, interval_from=self.start_us, interval_to=self.end_us,
+            plan_hash=self.plan.hash, source=self.contract.name, windows=len(self.windows), basis=self.basis(),
+            record_number=max(numbers) + 1 if numbers and all(numbers) else None,
+        )  # fmt: skip
+        self.records[stage] = record
+        return record
+
+    def need(self, stage: Stage) -> Mapping[str, Any]:
+        """The record of an earlier stage of this run, with its `basis`.
+
+        Raises StepOrderError when the stage has not succeeded, or its record was made for something else: another
+        interval or form of the pattern, or another basis than this run has now, at the version of the source that the
+        last check_source has pinned.
+        """
+        found = self._last(stage)
+        pinned = found if stage == "check_source" else self._last("check_source")
+        recorded, pin = found["basis"], pinned["basis"]
+        if recorded is None or pin is None:
+            raise self._refused(stage, "its record was written by an earlier version of Trendlake")
+        if (found["interval_from"], found["interval_to"]) != (self.start_us, self.end_us):
+            raise self._refused(stage, "it was for another interval")
+        if found["plan_hash"] != self.plan.hash:
+            raise self._refused(stage, "the pattern has changed since")
+        table = table_id(self.spark, self.warehouse.source(self.contract.name), pin.source_version)
+        if table != pin.source_table:
+            now = "gone" if table is None else f"of table {table}"
+            was = f"version {pin.source_version} of the source was of table {pin.source_table}"
+            raise self._refused(stage, f"{was}, and is {now}")
+        different = differences(recorded, self.basis(pin.source_version, pin.source_table))
+        if different:
+            raise self._refused(stage, "; ".join(different))
+        return found
+
+    def _last(self, stage: Stage) -> Mapping[str, Any]:
+        mine = self.records.get(stage)
+        if mine is not None and mine.succeeded:
+            return {item.name: getattr(mine, item.name) for item in fields(mine)}
+        return need(self.spark, self.warehouse, self.name, self.run_id, stage)
+
+    def _refused(self, stage: Stage, reason: str) -> StepOrderError:
+        return StepOrderError(
+            f"cannot go on from {stage} of {self.name}, run {self.run_id}: {reason}",
+            hint=f"run `trendlake check-source {self.name}` again, and the steps after it",
+        )
+
+
+def prepare(
+    spark: SparkSession,
+    project: Project,
+    profile: Profile,
+    pattern: str,
+    run_id: str,
+    start_us: int,
+    end_us: int,
+) -> Run:
+    """Load and check what the run is about. Raises PatternErrors, ContractErrors, ProjectError, BadTimeError."""
+    if start_us >= end_us:
+        raise BadTimeError("the interval is empty: --from must be before --to")
+    if not run_id:
+        raise BadTimeError("the run id is empty")
+    loaded = load_pattern(project.pattern_path(pattern))
+    contract = source_contract(project, str(loaded.source), (loaded.name,))
+    plan = compile_plan(loaded, contract.event_schema())
+    warehouse = Warehouse.of(profile, project)
+    return Run(spark, project, profile, warehouse, loaded, contract, plan, run_id, start_us, end_us)

@@ -1,0 +1,1 @@
+"""Spark: the session, frames and columns, and what its workers raise."""

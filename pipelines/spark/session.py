@@ -1,0 +1,213 @@
+"""One Spark session with Delta, offline: the jars come from a folder that set-up has filled."""
+
+from __future__ import annotations
+
+import locale
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from py4j.java_gateway import java_import
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from pipelines.errors import JarsMissingError, JavaMissingError
+from pipelines.project.paths import Project
+from pipelines.project.profile import PYTHON, Profile
+from pipelines.redaction import JAVA_PATTERN
+from pipelines.spark import log_store
+from pipelines.spark.java_process import start_java
+
+FIXED = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "false",
+}
+DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.python.worker.reuse": "true",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+    "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+    **{f"spark.executorEnv.MALLOC_{name}_THRESHOLD_": str(1 << 28) for name in ("MMAP", "TRIM")},
+}
+"""With debugging, PySpark tells Java of each column that is made on which line of Python that was: four fifths of the
+time that it takes to make one. Moments are written so that a file has statistics of them: Spark's own old way (INT96)
+has none, and years after 2262 that others read wrong. Delta's VACUUM lists files in as many tasks as `parallelism`
+says, by default 10,000: minutes for a few files. glibc in a worker keeps up to 256 MiB that a kernel has given back: to
+fault the pages in again for each block takes a tenth of a kernel's time."""
+DRIVER, EXECUTOR = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
+ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
+"""Arrow does not check the bounds of each value again in Java, as Spark has made room for it: a fifth of what it
+takes to hand rows to Python."""
+CODE = "-XX:ReservedCodeCacheSize=240m"
+"""What Java has compiled is kept. With the quick compiler alone there is room for 48 MB by default, which Spark fills
+within minutes: from then on code is thrown away and compiled again, or not compiled any more."""
+HELPERS = ("org.apache.spark.api.python.PythonUtils", "org.apache.spark.sql.api.python.PythonSQLUtils")
+"""Classes that PySpark asks for by their last name whenever it passes columns on. Without an import of each, all jars
+are searched first for a class of that name in other packages."""
+WHOLE_STAGE = "spark.sql.codegen.wholeStage"
+ARCHIVE = "classes.jsa"
+"""What `scripts/class_archive.py` has left: Spark's Java classes, read and verified (class data sharing), so that it is
+up in half the time. Java sees whether they are of the jars at hand, and does without where not."""
+CLONE = Path(__file__).resolve().parents[2] / ".trendlake"
+"""The state folder of the clone, which `make setup` fills: projects that `trendlake init` made elsewhere use it."""
+LOG4J = f"""\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = {JAVA_PATTERN}
+"""
+"""Errors only: Spark's greeting and its notes on the machine are no news to whoever typed a command."""
+
+
+JAVA_HINT = "install Java 17 or 21 (such as openjdk-17-jre-headless), or set JAVA_HOME to where it is"
+ASCII = ("ansi_x3.4-1968", "us-ascii", "ascii", "646")
+"""What the encoding of the locale C is called."""
+
+
+def jars_folder(project: Project) -> Path:
+    """The folder of Delta's jars: `TRENDLAKE_JARS`, else `jars` in the project's state folder, else in that of this
+    code's clone."""
+    named = os.environ.get("TRENDLAKE_JARS")
+    return Path(named).resolve() if named else _set_up(project, "jars")
+
+
+def _set_up(project: Project, name: str) -> Path:
+    """What set-up has left under `name`: in the project's own state folder, else in the clone's."""
+    mine = project.state / name
+    return mine if mine.exists() or not (CLONE / name).exists() else CLONE / name
+
+
+def find_jars(project: Project) -> list[Path]:
+    """Delta's jars. Raises JarsMissingError when Delta itself is not among them."""
+    folder = jars_folder(project)
+    jars = sorted(folder.glob("*.jar"))
+    if not any(jar.name.startswith("delta-spark_") for jar in jars):
+        raise JarsMissingError(
+            f"Delta's jars are not in {folder}",
+            hint="run `make setup`, or set TRENDLAKE_JARS to a folder that holds them",
+        )
+    return jars
+
+
+def jar_settings(project: Project, profile: Profile) -> dict[str, str]:
+    """Delta's jars and the log store for local tables, unless the profile names another. Raises JarsMissingError."""
+    jars = find_jars(project)
+    if log_store.SETTING in profile.spark:
+        return {"spark.jars": ",".join(map(str, jars))}
+    compiled = _set_up(project, log_store.jar_name())
+    if not compiled.is_file():
+        compiled = log_store.compile_log_store(project.state, jars)
+    return {"spark.jars": ",".join(map(str, (*jars, compiled))), log_store.SETTING: log_store.CLASS}
+
+
+def start_session(project: Project, profile: Profile, app: str = "trendlake") -> SparkSession:
+    """The session of this process, started when there is none yet.
+
+    Under spark-submit the master and jars given there stay. Raises JarsMissingError, JavaMissingError.
+    """
+    os.environ["PYSPARK_PYTHON"] = profile.spark.get(PYTHON, sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not submitted:
+        choose_java(project)
+    settings = settings_of(profile) | {"spark.app.name": app}
+    if profile.master and not submitted:
+        settings["spark.master"] = profile.master
+    settings.setdefault("spark.sql.warehouse.dir", str(project.state / "spark-warehouse"))
+    settings[DRIVER] = f"{settings[DRIVER]} -Dlog4j2.configurationFile={_logging(project)}"
+    if not submitted:
+        settings[DRIVER] = f"{archived(project)} {settings[DRIVER]}"
+        settings |= jar_settings(project, profile)
+    try:
+        if not submitted:
+            start_java(settings)
+        spark = SparkSession.builder.config(map=dict(settings)).getOrCreate()
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        used = os.environ.get("JAVA_HOME", "the java on the PATH")
+        message = f"Java ended before Spark had started; what it said stands above ({used})"
+        raise JavaMissingError(message, hint=JAVA_HINT) from None
+    spark.sparkContext.setLogLevel("ERROR")
+    java: Any = spark.sparkContext._jvm
+    for name in HELPERS:
+        java_import(java, name)
+    java.System.setOut(java.System.err)  # Delta's VACUUM prints on what is a command's document for programs
+    return spark
+
+
+def settings_of(profile: Profile) -> dict[str, str]:
+    """Trendlake's settings of Spark and the profile's."""
+    settings = DEFAULTS | profile.spark | FIXED
+    return settings | {name: f"{CODE} {settings[name]} {ARROW}" for name in (DRIVER, EXECUTOR)}
+
+
+def archived(project: Project) -> str:
+    """Options by which the driver's Java finds the archive of classes, where there is one; before the profile's."""
+    archive = _set_up(project, ARCHIVE).resolve()
+    if not archive.is_file() or "ArchiveClassesAtExit" in os.environ.get("SPARK_SUBMIT_OPTS", ""):
+        return ""
+    # Java would say on stdout, where a command's document for programs goes, that an archive is of other jars.
+    return f'"-XX:SharedArchiveFile={archive}" -Xlog:disable'
+
+
+@contextmanager
+def quiet(spark: SparkSession) -> Iterator[None]:
+    """Without Java's log, for work whose failure is an answer and not an error."""
+    spark.sparkContext.setLogLevel("OFF")
+    try:
+        yield
+    finally:
+        spark.sparkContext.setLogLevel("ERROR")
+
+
+@contextmanager
+def uncompiled(spark: SparkSession) -> Iterator[None]:
+    """Spark's plans are run as they are, not compiled to Java each: of few rows that takes less time than to compile
+    them and to warm up."""
+    usual = spark.conf.get(WHOLE_STAGE, "true")
+    spark.conf.set(WHOLE_STAGE, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(WHOLE_STAGE, str(usual))
+
+
+def _logging(project: Project) -> str:
+    """What Java's logging reads, as a URL: it looks before Python can say anything."""
+    project.make_state()
+    path = project.state / "log4j2.properties"
+    if not path.is_file() or path.read_text() != LOG4J:
+        path.write_text(LOG4J)
+    return path.resolve().as_uri()
+
+
+def choose_java(project: Project) -> None:
+    """Sets the environment for the Java that is to be started: the one that set-up noted where `JAVA_HOME` names none,
+    and a locale in which it can name files. Raises JavaMissingError."""
+    noted = _set_up(project, "java_home")
+    if "JAVA_HOME" not in os.environ and noted.is_file():
+        os.environ["JAVA_HOME"] = noted.read_text().strip()
+    home = os.environ.get("JAVA_HOME")
+    if home is None and shutil.which("java") is None:
+        raise JavaMissingError("there is no Java: JAVA_HOME is not set, and no java is on the PATH", hint=JAVA_HINT)
+    if home is not None and shutil.which("java", path=f"{home}/bin") is None:
+        raise JavaMissingError(f"there is no Java in {home}, which JAVA_HOME names", hint=JAVA_HINT)
+    if locale.getencoding().lower() in ASCII and sys.platform != "darwin":
+        # of the locale C, or one that is not installed: Java could not name a folder `é`, not even its working folder
+        os.environ["LC_ALL"] = "C.UTF-8"

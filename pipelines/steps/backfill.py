@@ -1,0 +1,134 @@
+"""Backfills: a long stretch of history in chunks, one after another in one Spark session.
+
+A chunk is a run like any other, so it may meet the daily schedule's runs, be killed, and be done again: its rows are
+published in one commit, and equal rows are left alone. A chunk whose windows show the source's newest version, by the
+pattern as it is, is passed over: a backfill that was cut short goes on where it stopped. Windows whose rows an older
+version of the code got wrong are passed over too: they have chunks of their own (`stale_chunks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pyspark.sql import SparkSession
+
+from cep_core.events.windows import Windows, moment
+from pipelines.delta.table_versions import TableVersion, newest
+from pipelines.delta.tables import read_at
+from pipelines.errors import BadNumberError
+from pipelines.quality import quarantine as q
+from pipelines.results.ledger import read_ledger
+from pipelines.results.row_versions import StaleRows
+from pipelines.results.windows import united
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
+from pipelines.spark.jvm import java_class
+from pipelines.steps.sequence import STEPS
+
+CHUNKS = 12
+"""Chunks of a backfill of which nothing is said: a sign of life every so often, and little lost to a kill."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The windows that end in `(start_us, end_us]`, microseconds since the epoch."""
+
+    start_us: int
+    end_us: int
+
+    @property
+    def run_id(self) -> str:
+        """The same for the same chunk, so that a second attempt is one."""
+        return f"backfill_{moment(self.start_us):%Y%m%dT%H%M%S}_{moment(self.end_us):%Y%m%dT%H%M%S}"
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a backfill would read: rows of the source in the windows' time range, and bytes of the files that hold
+    them."""
+
+    windows: int
+    chunks: int
+    events: int
+    bytes: int
+
+
+def chunks(windows: Windows, start_us: int, end_us: int, length_us: int | None, *, newest_first: bool) -> list[Chunk]:
+    """The interval in chunks of `length_us` (made a multiple of the slide), else in a few. Raises BadNumberError."""
+    slide = windows.slide
+    if length_us is None:
+        length_us = -(-(end_us - start_us) // CHUNKS)
+    elif length_us < slide:
+        raise BadNumberError("a chunk is at least as long as the windows' slide", hint="give a longer --chunk")
+    length = -(-length_us // slide) * slide
+    edges = [*range(start_us, end_us, length), end_us]
+    found = [Chunk(low, high) for low, high in pairwise(edges) if windows.ending_in(low, high)]
+    return found[::-1] if newest_first else found
+
+
+def stale_chunks(windows: Windows, stale: StaleRows, length_us: int | None, *, newest_first: bool) -> list[Chunk]:
+    """Chunks of exactly the windows that `stale` names, none longer than `length_us` (None: than a twelfth of them).
+    Raises BadNumberError."""
+    length_us = -(-stale.count // CHUNKS) * windows.slide if length_us is None else length_us
+    found: list[Chunk] = []
+    for first, last in stale.windows:
+        start, end = windows.end(first) - windows.slide, windows.end(last)
+        found += chunks(windows, start, end, length_us, newest_first=False)
+    return found[::-1] if newest_first else found
+
+
+def size(spark: SparkSession, run: Run, count: int) -> Size:
+    """What `run`, over the whole interval, would read in `count` chunks. Raises SourceMissingError."""
+    path = run.warehouse.source(run.contract.name)
+    rows = read_at(spark, path, _newest(spark, run).version).where(q.in_range(run.contract, *run.span))
+    return Size(len(run.windows), count, rows.count(), sum(_file_sizes(spark, rows.inputFiles())))
+
+
+def _newest(spark: SparkSession, run: Run) -> TableVersion:
+    found = newest(spark, run.warehouse.source(run.contract.name))
+    if found is None:
+        raise run.warehouse.missing(run.contract.name)
+    return found
+
+
+def _file_sizes(spark: SparkSession, uris: list[str]) -> Iterator[int]:
+    path_of = java_class(spark, "org.apache.hadoop.fs.Path")
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    for uri in uris:
+        path = path_of(uri)
+        yield int(path.getFileSystem(conf).getFileStatus(path).getLen())
+
+
+def backfill(
+    spark: SparkSession, prepared: Callable[[Chunk], Run], todo: list[Chunk], *, stale: bool = False,
+) -> Iterator[tuple[Chunk, Record | None]]:  # fmt: skip
+    """Each chunk with the record of its publishing; None where it was done before. `prepared` makes a chunk's run.
+    `stale`: the chunks are those of `stale_chunks`: none was done before, and no window beside theirs is computed."""
+    for chunk in todo:
+        run = prepared(chunk)
+        if stale:
+            run = run.narrowed(run.plan.windows.ending_in(chunk.start_us, chunk.end_us))
+        elif _done(spark, run):
+            yield chunk, None
+            continue
+        record: Record | None = None
+        for step in STEPS.values():
+            record = step(run)
+        yield chunk, record
+
+
+def _done(spark: SparkSession, run: Run) -> bool:
+    """Whether all windows of the run show the version that is the newest now, in the pattern's and its contract's
+    present form: whoever has published them, and whatever was published in between."""
+    source, wanted = _newest(spark, run), run.windows
+    present = (run.plan.hash, run.contract.fingerprint, source.table_id, source.version)
+    shown = [
+        (segment.first, segment.last)
+        for segment in read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name).segments
+        if segment.source_table is not None
+        and (segment.plan_hash, segment.contract, segment.source_table, segment.version) == present
+    ]
+    stretches = united([(first, last + 1) for first, last in shown])
+    return any(first <= wanted[0] and wanted[-1] < end for first, end in stretches)
