@@ -32,7 +32,7 @@ def dense_ranks(values: Array) -> tuple[Array, int]:
 
 def group_codes(columns: Sequence[Array], length: int) -> Array:
     """int64 codes 0..: rows agree on every column exactly when their codes do. NULL agrees with NULL, as in GROUP
-    BY. `columns`: normalised (see `values.normalise`), or dictionaries of values that are not."""
+    BY. `columns`: normalised (see `cep_core.events.normalise`), or dictionaries of values that are not."""
     codes = np.zeros(length, dtype=np.int32)
     told = False
     for column in columns:

@@ -1,4 +1,4 @@
-"""Expressions as instructions of `kernels.machine`: three-address code over typed slots. Data, no functions."""
+"""Expressions as instructions of `cep_core.kernels.vm`: three-address code over typed slots. Data, no functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as the 64-bit words that `kernels.machine` runs on."""
+"""Values as the 64-bit words that `cep_core.kernels.vm` runs on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Expressions over single values: SQL's three-valued logic, composed of functions once and called many times.
 
-Values are those of `values.normalise`, one at a time: int (64 bits; times and durations in microseconds), float, str,
-bool, None for NULL. Meaning is that of `values.evaluate` on columns.
+Values are those of `cep_core.events.normalise`, one at a time: int (64 bits; times and durations in microseconds),
+float, str, bool, None for NULL. Meaning is that of `values.evaluate` on columns.
 """
 
 from __future__ import annotations

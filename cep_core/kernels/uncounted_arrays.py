@@ -1,6 +1,6 @@
 """Arrays whose references numba does not count.
 
-Every call that takes an array counts it up and down, atomically: in `frontier.advance`, whose inner calls take some
+Every call that takes an array counts it up and down, atomically: in `active_runs.advance`, whose inner calls take some
 nanoseconds, that was four fifths of the time (measured). The arrays belong to the caller, who keeps them until the
 kernel returns; and a kernel that never keeps, returns or makes arrays need not count them.
 """

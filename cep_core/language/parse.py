@@ -1,7 +1,7 @@
 """Text to syntax tree: patterns, conditions, measures and durations, by the grammar in `grammar.lark`.
 
-Every function raises `PatternSyntaxError` whose `offset` tells the place in the text; `yaml_source` turns it into a
-file, line and column.
+Every function raises `PatternSyntaxError` whose `offset` tells the place in the text; `cep_core.yaml.source` turns it
+into a file, line and column.
 """
 
 from __future__ import annotations

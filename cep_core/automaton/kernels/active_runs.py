@@ -1,11 +1,11 @@
 """The runs that are alive, moved from event to event (AFA, section 5.1, over ordered input).
 
-A **group** is all runs of one state and register; the set of their first events is shared data (`firsts`). A group's
-future depends on its state and register only, so that it is stepped once, whatever the number of its runs. Three things
-that an event can do to a state are known before any group is looked at, from the arcs that live and whose conditions on
-the event hold: the state dies (no such arc), rests (all of them ignore the event and ask nothing of the register: its
-groups stay where they are, untouched, an interval and not copies: appendix D), or steps. A group that would die at the
-very next event and says nothing before is not stored: it leaves no trace.
+A **group** is all runs of one state and register; the set of their first events is shared data (`start_sets`). A
+group's future depends on its state and register only, so that it is stepped once, whatever the number of its runs.
+Three things that an event can do to a state are known before any group is looked at, from the arcs that live and whose
+conditions on the event hold: the state dies (no such arc), rests (all of them ignore the event and ask nothing of the
+register: its groups stay where they are, untouched, an interval and not copies: appendix D), or steps. A group that
+would die at the very next event and says nothing before is not stored: it leaves no trace.
 """
 
 from __future__ import annotations

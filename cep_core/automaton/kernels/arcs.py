@@ -1,7 +1,7 @@
 """Arcs: which can fire at an event, whether one fires on a register, and what epsilon and `window_end` arcs add.
 
 `tables` is what `assembly` makes of a plan, `machine` the slots that programs run on (see `stream.Values`). Registers
-are rows of int64: the fields, then a mask of those that are NULL. No function here or in `frontier` gives an array
+are rows of int64: the fields, then a mask of those that are NULL. No function here or in `active_runs` gives an array
 another name inside a loop: numba would count references to it at every turn.
 """
 

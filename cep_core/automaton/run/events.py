@@ -69,7 +69,7 @@ class Stream:
         return values if self.in_place else values[self.rows]
 
     def column(self, name: str) -> Array:
-        """The normalised array of a column (see `values.normalise`), in the table's order."""
+        """The normalised array of a column (see `cep_core.events.normalise`), in the table's order."""
         if name not in self._columns:
             self._columns[name] = normalise(self.table.column(name))
         return self._columns[name]

@@ -1,4 +1,5 @@
-"""The kernel's memory: small at first, grown when `frontier.advance` asks for more, which then goes on where it was."""
+"""The kernel's memory: small at first, grown when `active_runs.advance` asks for more, which then goes on where it
+was."""
 
 from __future__ import annotations
 

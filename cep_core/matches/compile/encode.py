@@ -83,7 +83,7 @@ def _size(slot: Slot) -> int:
 
 
 class Assembly(Instructions):
-    """`tables`: arcs, moves and code for `kernels.match_steps`.
+    """`tables`: arcs, moves and code for `cep_core.matches.kernels.step`.
 
     The register has a field or two for each slot that is live in some state (`registers`); those that are not live in a
     state are NULL there, so that equal registers are equal rows. Raises NotCompiledError.
@@ -147,7 +147,7 @@ class Assembly(Instructions):
 
     # --- arcs
     def _arc(self, asked: list[tuple[str, int]], sets: Callable[[], None]) -> tuple[int, ...]:
-        """A row of `kernels.registers`: all conditions of some moments, then what is remembered."""
+        """A row of `cep_core.kernels.register_programs`: all conditions of some moments, then what is remembered."""
         low, when = len(self.code), -1
         for slot in [slot for moment, part in asked for slot in self._conditions(moment, part)]:
             when = slot if when < 0 else self.op(m.AND, when, slot)

@@ -1,4 +1,4 @@
-"""Compiled loops over the columns of `matches.buffer`: reading runs, dropping what is past."""
+"""Compiled loops over the columns of `cep_core.matches.run.buffer`: reading runs, dropping what is past."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def read(
 
     `state` with `stack` (link, depth) and `path`, from the end of the run being read, says where to go on in the next
     call. A step of the path is a slice of a strand: its link, first place, end, how many events there are up to the end
-    of the run, their name in two lanes. `after`, `lead`, `latest`: see `matches.fences`; empty where there are none.
+    of the run, their name in two lanes. `after`, `lead`, `latest`: see `cep_core.matches.run.negation_inline`; empty
+    where there are none.
     """
     begun, height = state[BEGUN], state[HEIGHT]
     matches = steps = 0

@@ -245,10 +245,10 @@ def advance(
 ) -> int:  # fmt: skip
     """Read `events` until there are no more or there is no room.
 
-    `tables`: arcs, moves, code of `registers` and `machine`. `broken[i]`: no run goes on from before event i.
-    `begins`, `takes`: bits by part. `goal`: (3, width), row 1 the register that a run begins with. `columns` (5, size):
-    new links, numbered from `base`, as in `matches.buffer`. `ends`, `horizons`: the nodes that end matches. `each`:
-    stop after an event that ends some. `merging` off: every run is a group of its own.
+    `tables`: arcs, moves, code of `registers` and `machine`. `broken[i]`: no run goes on from before event i. `begins`,
+    `takes`: bits by part. `goal`: (3, width), row 1 the register that a run begins with. `columns` (5, size): new
+    links, numbered from `base`, as in `cep_core.matches.run.buffer`. `ends`, `horizons`: the nodes that end matches.
+    `each`: stop after an event that ends some. `merging` off: every run is a group of its own.
     """
     return _advance(
         borrowed(tables), borrowed(machine), borrowed(leaves), borrowed(leaf_null), borrowed(leaf_slots),

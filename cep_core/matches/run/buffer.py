@@ -4,8 +4,8 @@ A link is a number. It stands for a node, which is an event bound to a part afte
 (or as the start of a run), or for a fork, which is either of two links (Agrawal et al. 2008, 5.1, keeps stacks with
 versioned pointers; runs that were merged have one future, so here every path back is a run, and no version is needed).
 `newest` is the latest start among the runs behind a link, so paths whose start has fallen out of the window are never
-entered. Before matches are read the nodes are laid out in strands (`kernels.match_buffer`): what is spent on a match is
-a copy of its events, and its forks.
+entered. Before matches are read the nodes are laid out in strands (`cep_core.matches.kernels.buffer`): what is spent on
+a match is a copy of its events, and its forks.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def chunk_of(matches: Sequence[Match], parts: int, digests: Array) -> Chunk:
 
 @dataclass(frozen=True)
 class Reading:
-    """What reading matches takes beside the buffer: of each event its time and its digest; `matches.fences`."""
+    """What reading matches takes beside the buffer: of each event its time and its digest;
+    `cep_core.matches.run.negation_inline`."""
 
     parts: int
     time: Array

@@ -42,7 +42,7 @@ class Stream:
         self.events, self.broken = self._partitions()
 
     def array(self, name: str) -> Array:
-        """The normalised column (see `values.normalise`)."""
+        """The normalised column (see `cep_core.events.normalise`)."""
         if name not in self._arrays:
             self._arrays[name] = normalise(self.table.column(name))
         return self._arrays[name]

@@ -3,10 +3,10 @@
 State k: parts 0..k have begun, the newest event is of part k. At a Kleene part a run takes an event, begins the next
 part with it, ignores it, or does several of these (Agrawal et al. 2008, section 3.2); elsewhere it begins or ignores.
 
-Runs are stepped by `kernels.match_steps`, where their registers are fields of 64 bits (`assembly`). A whole number that
-does not fit gives the partition up: it is read again by the `interpreter`, which says what comes of it, from the event
-where no run was under way last; what has been told already is passed over. So no number is ever wrong, and none is told
-twice.
+Runs are stepped by `cep_core.matches.kernels.step`, where their registers are fields of 64 bits
+(`cep_core.matches.compile.encode`). A whole number that does not fit gives the partition up: it is read again by the
+`interpreter`, which says what comes of it, from the event where no run was under way last; what has been told already
+is passed over. So no number is ever wrong, and none is told twice.
 """
 
 from __future__ import annotations

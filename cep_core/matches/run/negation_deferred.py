@@ -30,7 +30,7 @@ def match_of(plan: MatchesPlan, steps: Sequence[Step]) -> Match:
 
 
 class Finish:
-    """Checks each finished run of a stream for the NOTs that are no fences (see `fences`)."""
+    """Checks each finished run of a stream for the NOTs that are no fences (see `negation_inline`)."""
 
     def __init__(self, plan: MatchesPlan, stream: Stream) -> None:
         self.plan = plan

@@ -7,7 +7,7 @@ partition), only the nearest such event matters:
 - last: the next n after the match's last event must not lie within the window of its first.
 Each is known of an event before any match is read (ADR 3 does the same for trends), so that what a NOT rules out is not
 read, and the graph of a compressed row is the graph without the steps that a fence crosses. Other NOTs are checked on
-the finished match (`finish`).
+the finished match (`negation_deferred`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Conditions that mix both events in one side of a comparison, as programs for `kernels.predicates`."""
+"""Conditions that mix both events in one side of a comparison, as programs for
+`cep_core.trends.kernels.pair_predicates`."""
 
 from __future__ import annotations
 

@@ -3,18 +3,19 @@
 For an event w under W, its predecessors under V are the earlier events v with every condition of (V, W) true. A
 condition `f(v) op g(w)` is *split*: f and g are computed once an event. Then:
 
-1. no condition: every earlier v counts, one running total (COGRA: state per type).
-2. equalities only: a running total per value of f, looked up by g.
-3. one inequality, with or without equalities: per equality value, the v's in order of f; those that satisfy the
-   inequality for w are a prefix (of the order, or of its reverse for > and >=), summed by a Fenwick tree over ranks.
-4. two inequalities, with or without equalities: divide and conquer over time, see `kernels.divide`.
-5. anything else (more inequalities, !=, conditions that mix both events in one side): every pair is tried.
+1. no condition: every earlier v counts, one running total (COGRA: state per type). 2. equalities only: a running total
+per value of f, looked up by g. 3. one inequality, with or without equalities: per equality value, the v's in order of
+f; those that satisfy the inequality for w are a prefix (of the order, or of its reverse for > and >=), summed by a
+Fenwick tree over ranks. 4. two inequalities, with or without equalities: divide and conquer over time, see
+`cep_core.trends.kernels.divide_and_conquer`. 5. anything else (more inequalities, !=, conditions that mix both events
+in one side): every pair is tried.
 
 1 to 4 are exact because the set of v's that satisfy the conditions *is* that class, or that prefix of it: nothing is
 approximated, and sums over disjoint nodes of the tree are sums over the set.
 
-A NOT between V and W is a condition of the pair too (see `guards`): "the same latest N" is an equality where an N is a
-single event, "not before the latest start of an N" is an inequality, on time, where it is several.
+A NOT between V and W is a condition of the pair too (see `cep_core.trends.run.negation`): "the same latest N" is an
+equality where an N is a single event, "not before the latest start of an N" is an inequality, on time, where it is
+several.
 """
 
 from __future__ import annotations

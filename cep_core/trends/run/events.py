@@ -35,7 +35,7 @@ class Events:
         self.matches = self._matches()
 
     def column(self, name: str) -> Array:
-        """The normalised array of a column (see `values.normalise`)."""
+        """The normalised array of a column (see `cep_core.events.normalise`)."""
         if name not in self._columns:
             self._columns[name] = normalise(self.table.column(name))
         return self._columns[name]

@@ -38,7 +38,8 @@ def applies(automaton: Automaton, layout: Layout) -> bool:
 
 @dataclass(frozen=True)
 class Trees:
-    """Where the blocks of each layer's segments lie (see `kernels.blocks`). `nodes` is each layer's number of nodes."""
+    """Where the blocks of each layer's segments lie (see `cep_core.trends.kernels.prefix_sums`). `nodes` is each
+    layer's number of nodes."""
 
     roots: Array
     height: Array
@@ -74,7 +75,7 @@ def trees(layers: Layers) -> Trees:
 
 
 class Direct:
-    """Arrays of the fast kernels for one automaton over one slice. `guards`: (G, n) each, see `guards`."""
+    """Arrays of the fast kernels for one automaton over one slice. `guards`: (G, n) each, see `negation`."""
 
     def __init__(self, slice_: Slice, automaton: Automaton, layout: Layout, layers: Layers, guards: Guarded) -> None:
         self.slice, self.layout, self.layers, self.guards = slice_, layout, layers, guards
@@ -108,7 +109,7 @@ class Direct:
         return self.nodes * 8 * (WORDS[tier] * len(weights.variable) + len(weights.extreme))
 
     def counting(self, widest: int, weights: Weights) -> bool:
-        """Whether `kernels.counting` does it in tiers F and E."""
+        """Whether `cep_core.trends.kernels.counting` does it in tiers F and E."""
         return self.free and widest <= 1 and len(weights.variable) == 1 and not len(weights.extreme)
 
     def linear(self, widest: int, weights: Weights) -> bool:
@@ -116,7 +117,8 @@ class Direct:
         return self.counting(widest, weights) and not self.layout.layers and self.overlap < 2
 
     def shared(self) -> bool:
-        """Whether `kernels.two_stacks` does it, in tiers E and U: windows overlap, and no event asks for another."""
+        """Whether `cep_core.trends.kernels.two_stacks` does it, in tiers E and U: windows overlap, and no event asks
+        for another."""
         return self.free and not self.layout.layers and self.overlap > 1
 
     def run(self, tasks: Tasks, widest: int, weights: Weights, tier: str, emit: Array | None) -> Sums:

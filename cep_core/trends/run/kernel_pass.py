@@ -49,9 +49,9 @@ class Pass:
             self.direct = Direct(slice_, automaton, self.layout, self.layers, guards)
 
     def run(self, tasks: Tasks, weights: Weights, tier: str, emit: Array | None = None) -> Sums:
-        """One pass in a tier (`kernels.numbers`); asked for E it may answer in D. `emit` (n): to be set to the largest
-        extreme 0 of what ends at each event; not in tier F, which may end early. Raises WindowTooLargeError when the
-        rows would not fit."""
+        """One pass in a tier (`cep_core.trends.kernels.numbers`); asked for E it may answer in D. `emit` (n): to be
+        set to the largest extreme 0 of what ends at each event; not in tier F, which may end early. Raises
+        WindowTooLargeError when the rows would not fit."""
         if self.direct is not None:
             self._fits(tasks, self.direct.bytes(tier, weights))
             lanes = self._lanes(weights) if tier in ("F", "U") and emit is None else 0

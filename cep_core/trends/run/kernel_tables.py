@@ -24,7 +24,8 @@ JUST_AFTER: Link = ("", ())
 @dataclass(frozen=True)
 class Layer:
     """The conditions of an adjacent (V, W), those that NOTs between make included: `resets` are guards of single
-    events, equalities; `bounds` are guards of several, together one inequality on time (see `guards`)."""
+    events, equalities; `bounds` are guards of several, together one inequality on time (see
+    `cep_core.trends.run.negation`)."""
 
     earlier: str
     later: str
@@ -43,9 +44,9 @@ def layer_of(plan: Plan, earlier: str, later: str, gap: Cube) -> Layer:
 
 @dataclass(frozen=True)
 class Layout:
-    """See `kernels.trends.run` for the arrays. `layers` are those with at most one inequality, by number; `divides`
-    those with two; `tried` the (V, W) whose conditions are tried pair by pair, in the order of their comparisons and
-    programs. `links`: what may follow an event, by the rows of `links.make_links`."""
+    """See `cep_core.trends.kernels.general.run` for the arrays. `layers` are those with at most one inequality, by
+    number; `divides` those with two; `tried` the (V, W) whose conditions are tried pair by pair, in the order of
+    their comparisons and programs. `links`: what may follow an event, by the rows of `links.make_links`."""
 
     variable: Array
     start_of: Array

@@ -1,11 +1,12 @@
 """Running a plan over events: passes in the cheapest tier that is exact, summed by group and window, as an Arrow table.
 
-Why the tiers are right. A pass adds whole numbers only: a count, or a part of a value (`kernels.rounding`). Rows of
-counts only ever grow by additions of what is not negative, so a float64 sum below 2^53 was made of whole numbers below
-2^53 and is exact; a rounding error can first occur in a sum that is 2^53 or more, and so shows. What sums of parts come
-to on the way is at most how many values were added times the largest part. Otherwise, while the float64 sum (within
-1e-9 of the truth) is below 3e38 < 2^128, the sum modulo 2^128 *is* the sum. Beyond, a count is NULL and ten digits of
-its logarithm are asked for, which float64 mostly gives for sure, and tier D else.
+Why the tiers are right. A pass adds whole numbers only: a count, or a part of a value
+(`cep_core.trends.kernels.rounding`). Rows of counts only ever grow by additions of what is not negative, so a float64
+sum below 2^53 was made of whole numbers below 2^53 and is exact; a rounding error can first occur in a sum that is 2^53
+or more, and so shows. What sums of parts come to on the way is at most how many values were added times the largest
+part. Otherwise, while the float64 sum (within 1e-9 of the truth) is below 3e38 < 2^128, the sum modulo 2^128 *is* the
+sum. Beyond, a count is NULL and ten digits of its logarithm are asked for, which float64 mostly gives for sure, and
+tier D else.
 
 So a result is a function of the true sums: the order of rows, and what else is computed with them, does not show.
 """

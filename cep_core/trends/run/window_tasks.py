@@ -87,7 +87,7 @@ WIDTH = {"F": 1, "U": 2, "E": 2, "D": 3}
 
 
 def number_rows(tier: str, count: int, numbers: int) -> Array:
-    """Zeros for `count` rows of a tier (see `kernels.numbers`)."""
+    """Zeros for `count` rows of a tier (see `cep_core.trends.kernels.numbers`)."""
     if tier == "F":
         return np.zeros((count, numbers))
     return np.zeros((count, numbers, WIDTH[tier]), dtype=np.uint64 if tier == "U" else np.float64)
