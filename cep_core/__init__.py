@@ -7,7 +7,6 @@ from cep_core.events.windows import Windows
 from cep_core.load import load_pattern
 from cep_core.patterns.model import Pattern
 from cep_core.plan import AnyPlan
-from cep_core.trends.compile.plan import Plan
 
 __all__ = [
     "AnyPlan",
@@ -15,7 +14,6 @@ __all__ = [
     "Pattern",
     "PatternErrors",
     "PatternWarning",
-    "Plan",
     "TrendlakeError",
     "Windows",
     "compile_plan",

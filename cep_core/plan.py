@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 from cep_core.events.schema import EventSchema
 from cep_core.events.windows import Windows
+
+
+@dataclass(frozen=True)
+class ResultShape:
+    """What a plan's result rows look like, for those who do not know its kind."""
+
+    contract: str
+    """The template of the contract that they keep, such as `results_trends`."""
+    columns: Mapping[str, tuple[str, ...]]
+    """The plan's own columns by their sort (`appliesTo` of the template): group, measure, register ..."""
+    rank: str | None = None
+    """The column whose greatest values matter most; None: the latest rows do."""
+    lifetime: int | None = None
+    """Microseconds from a row's first event to its `lifetime_end`, where rows do not hold the time of that event."""
 
 
 class AnyPlan(Protocol):
@@ -61,6 +77,10 @@ class AnyPlan(Protocol):
     @property
     def result_schema(self) -> pa.Schema:
         """Columns of the results."""
+
+    @property
+    def result_shape(self) -> ResultShape:
+        """What the result rows look like."""
 
     @property
     def waits(self) -> bool:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from cep_core import AnyPlan, Plan, compile_plan, load_pattern
+from cep_core import AnyPlan, compile_plan, load_pattern
 from cep_core.errors import TrendlakeError
 from jobs.as_json import of_error
 from jobs.outcome import Verdict
@@ -132,8 +132,7 @@ def print_results(
 
 def rank_of(plan: AnyPlan) -> str:
     """The result column whose greatest values are shown first: the logarithm of a count, else the rows' time."""
-    counted = [item.name for item in plan.measures if item.function == "count"] if isinstance(plan, Plan) else []
-    return f"{counted[0]}_log10" if counted else plan.owned(range(1))[0]
+    return plan.result_shape.rank or plan.owned(range(1))[0]
 
 
 def table_of(plan: AnyPlan, title: str, rows: Sequence[Mapping[str, Any]]) -> Table:

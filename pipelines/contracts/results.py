@@ -15,10 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from cep_core import AnyPlan, Plan
-from cep_core.automaton.compile.plan import AutomatonPlan
+from cep_core import AnyPlan
 from cep_core.errors import BadValueError, did_you_mean
-from cep_core.matches.compile.plan import MatchesPlan
 from cep_core.yaml.source import Source
 from pipelines.contracts.contract import Contract, contract_of
 from pipelines.contracts.document import load_document
@@ -37,41 +35,13 @@ LOG10 = "_log10"
 
 def contract_name(plan: AnyPlan) -> str:
     """The contract that results of the plan keep."""
-    compressed = isinstance(plan, MatchesPlan) and plan.output == "compressed"
-    return "results_compressed" if compressed else f"results_{plan.kind}"
+    return plan.result_shape.contract
 
 
 def columns_by_sort(plan: AnyPlan) -> dict[str, list[pa.Field]]:
     """The plan's own result columns, by the words a template's `appliesTo` may use."""
-    found: dict[str, list[pa.Field]] = {sort: [] for sort in SORTS}
-    if isinstance(plan, Plan):
-        return found | _trends(plan)
-    schema = plan.result_schema
-    if isinstance(plan, AutomatonPlan):
-        found["partition"] = [schema.field(name) for name in plan.partition_by]
-        found["event"] = [schema.field(name) for name in ("first", "last")]
-        found["register"] = [schema.field(field.name) for field in plan.register]
-    elif isinstance(plan, MatchesPlan) and plan.output == "compressed":
-        found["end_event"], found["graph"] = [schema.field("end_event")], [schema.field("graph")]
-    elif isinstance(plan, MatchesPlan):
-        found["events"] = [schema.field(part.variable) for part in plan.parts]
-        found["measure"] = [schema.field(measure.name) for measure in plan.measures]
-    return found
-
-
-def _trends(plan: Plan) -> dict[str, list[pa.Field]]:
-    schema = plan.result_schema
-    found: dict[str, list[pa.Field]] = {sort: [] for sort in SORTS}
-    found["group"] = [schema.field(name) for name in plan.group_by]
-    for measure in plan.measures:
-        sort = {"sum": "sum", "avg": "mean", "min": "extreme", "max": "extreme"}.get(measure.function)
-        if measure.function == "count":
-            trends = "trend_count_or_zero" if plan.empty_windows else "trend_count"
-            sort = trends if measure.variable is None else "occurrence_count"
-        found[str(sort)].append(schema.field(measure.name))
-        if measure.function in ("count", "sum"):
-            found["log10"].append(schema.field(measure.name + LOG10))
-    return found
+    columns, schema = plan.result_shape.columns, plan.result_schema
+    return {sort: [schema.field(name) for name in columns.get(sort, ())] for sort in SORTS}
 
 
 def results_contract(path: Path, plan: AnyPlan, pattern: str) -> Contract:

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from cep_core.patterns.model import PROVENANCE_COLUMNS
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import GroupKey, Measure, PatternFacts, Point, ResultFacts, RowResult, Window
 from pipelines.report.read_run import utc
@@ -26,7 +27,6 @@ UNITS = {"minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 MOST_UNITS = 120
 IDS_SHOWN = 5
 """Of a list of events, as many are named."""
-PROVENANCE = ("plan_hash", "source_version", "run_id", "computed_at")
 NOUN = Measure("matches", True)
 
 
@@ -111,11 +111,11 @@ def _longest(
         end = sf.col("lifetime_start")
         start = end if within is None else sf.timestamp_micros(sf.unix_micros("lifetime_end") - sf.lit(within))
         order = [(sf.unix_micros("lifetime_end") - sf.unix_micros("lifetime_start")).asc()]
-        hidden = {*groups, "lifetime_start", "lifetime_end", *PROVENANCE}
+        hidden = {*groups, "lifetime_start", "lifetime_end", *PROVENANCE_COLUMNS}
     else:
         start, end = column("start"), column("end")
         order = [(sf.unix_micros(end) - sf.unix_micros(start)).desc()]
-        hidden = {"match_id", "start", "end", "graph", "matches_log10", *PROVENANCE}
+        hidden = {"match_id", "start", "end", "graph", "matches_log10", *PROVENANCE_COLUMNS}
     if "matches_log10" in frame.columns:
         order = [column("matches_log10").desc()]
     names = tuple(name for name in frame.columns if name not in hidden)

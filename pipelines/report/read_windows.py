@@ -11,7 +11,6 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from cep_core.automaton.compile.plan import AutomatonPlan
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import PatternFacts, ResultFacts, RunFacts, Window
 from pipelines.report.read_rows import micros, read_counted
@@ -65,8 +64,8 @@ def _counted(
         inside = (sf.col(f"`{owner}`") >= sf.lit(begin)) & (sf.col(f"`{owner}`") < sf.lit(until))
         older = table.where(inside & ~current).count()
         table = table.where(current)
-    within = plan.within if isinstance(plan, AutomatonPlan) else None
-    facts = read_counted(table, pattern, (begin, since, until), owner, within)
+    lifetime = None if plan is None else plan.result_shape.lifetime
+    facts = read_counted(table, pattern, (begin, since, until), owner, lifetime)
     return replace(facts, older_rows=older, version=version)
 
 

@@ -10,10 +10,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
+from cep_core.patterns.model import PROVENANCE_COLUMNS
 from pipelines.report.facts import Measure
 from pipelines.spark.columns import column
 
-_SYSTEM = ("window_start", "window_end", "plan_hash", "source_version", "run_id", "computed_at")
+_SYSTEM = frozenset({"window_start", "window_end"}) | PROVENANCE_COLUMNS
 
 
 @dataclass(frozen=True)

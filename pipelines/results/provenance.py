@@ -2,5 +2,8 @@
 
 from __future__ import annotations
 
-PROVENANCE = ("source_version", "run_id", "computed_at")
-"""Columns that say where a row comes from: that they differ is no change of the result."""
+from cep_core.patterns.model import PROVENANCE_COLUMNS
+
+PROVENANCE = PROVENANCE_COLUMNS - {"plan_hash"}
+"""Columns in which two rows may differ without being another result. The plan's hash is not one of them: a row of
+another form of the pattern is another result."""

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cep_core import EventSchema, PatternErrors, PatternWarning, Plan, compile_query, draw
+from cep_core import EventSchema, PatternErrors, PatternWarning, compile_query, draw
 from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.automaton.diagram import draw as draw_automaton
 from cep_core.drawing import STYLE, Drawing, Edge, Graph, Line, Node, svg
 from cep_core.language.unparse import expression
 from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.trends.compile.plan import Plan
 from cep_core.trends.diagram import draw as draw_trends
 from pipelines.authoring.validate import compiled
 from pipelines.project.paths import find_project

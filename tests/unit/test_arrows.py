@@ -168,7 +168,6 @@ def test_kinds_do_not_import_each_other() -> None:
     assert not wrong
 
 
-@pytest.mark.xfail(strict=True, reason="results contracts and report ask for the class of a plan")
 def test_only_the_registry_names_a_kind() -> None:
     """Everybody else asks the plan or `cep_core.kinds`."""
     own = tuple(f"cep_core.{kind}" for kind in KINDS)

@@ -12,6 +12,7 @@ from cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
 from cep_core.events.windows import Windows
 from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
+from cep_core.plan import ResultShape
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of an automaton that stays the same changes."""
@@ -168,6 +169,13 @@ class AutomatonPlan:
     def key(self) -> tuple[str, ...]:
         """The results are a set: all that a row says tells it apart."""
         return (*self.partition_by, "first", "last", "state", *(field.name for field in self.register))
+
+    @property
+    def result_shape(self) -> ResultShape:
+        """The partition, the first and last event, and the register of a run."""
+        register = tuple(field.name for field in self.register)
+        columns = {"partition": self.partition_by, "event": ("first", "last"), "register": register}
+        return ResultShape("results_automaton", columns, lifetime=self.within)
 
     @property
     def result_schema(self) -> pa.Schema:

@@ -16,6 +16,7 @@ from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
 from cep_core.matches.compile.model import Output
 from cep_core.patterns.model import Selection
+from cep_core.plan import ResultShape
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""
@@ -198,6 +199,14 @@ class MatchesPlan:
     def key(self) -> tuple[str, ...]:
         """A row is a match; compressed, an event that ends some."""
         return ("end_event",) if self.output == "compressed" else ("match_id",)
+
+    @property
+    def result_shape(self) -> ResultShape:
+        """The events of each variable and the measures; compressed, the event that ends matches and their graph."""
+        if self.output == "compressed":
+            return ResultShape("results_compressed", {"end_event": ("end_event",), "graph": ("graph",)})
+        events = tuple(part.variable for part in self.parts)
+        return ResultShape("results_matches", {"events": events, "measure": tuple(m.name for m in self.measures)})
 
     @property
     def result_schema(self) -> pa.Schema:

@@ -16,6 +16,7 @@ from cep_core.expressions.types import ExpressionError
 from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
 from cep_core.patterns.model import Selection
+from cep_core.plan import ResultShape
 from cep_core.trends.compile.check import CheckedMeasure, CheckedQuery, check
 from cep_core.trends.compile.dfa import Automaton, implied, intersect
 from cep_core.trends.compile.glushkov import build
@@ -168,6 +169,21 @@ class Plan:
             else:
                 fields.append(pa.field(measure.name, arrow_type(families[str(measure.attribute)])))
         return pa.schema(fields)
+
+    @property
+    def result_shape(self) -> ResultShape:
+        """Groups, and each measure by what it aggregates; the first count ranks the rows."""
+        columns: dict[str, list[str]] = {"group": list(self.group_by)}
+        trends = "trend_count_or_zero" if self.empty_windows else "trend_count"
+        sorts = {"sum": "sum", "avg": "mean", "min": "extreme", "max": "extreme"}
+        for measure in self.measures:
+            sort = sorts.get(measure.function) or (trends if measure.variable is None else "occurrence_count")
+            columns.setdefault(sort, []).append(measure.name)
+            if measure.function in ("count", "sum"):
+                columns.setdefault("log10", []).append(f"{measure.name}_log10")
+        counts = [f"{measure.name}_log10" for measure in self.measures if measure.function == "count"]
+        by_sort = {sort: tuple(names) for sort, names in columns.items()}
+        return ResultShape("results_trends", by_sort, rank=counts[0] if counts else None)
 
     def pair(self, earlier: str, later: str) -> PairPredicate:
         """The conditions on an adjacent (earlier, later) pair."""
