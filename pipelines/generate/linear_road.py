@@ -113,24 +113,24 @@ def _drive(chance: np.random.Generator, seconds: float, places: int, jammed: NDA
     newest = places
     feet = chance.random(places) * SEGMENTS * FEET
     speed = chance.normal(CRUISE, 10.0, places)
-    found: list[Reports] = []
+    reports: list[Reports] = []
     for tick in range(int(seconds // EVERY) + 1):
-        here = np.flatnonzero(enters + tick * EVERY < seconds)
-        if not len(here):
+        active = np.flatnonzero(enters + tick * EVERY < seconds)
+        if not len(active):
             break
-        now = enters[here] + tick * EVERY
-        segment = (feet[here] // FEET).astype(np.int64)
+        now = enters[active] + tick * EVERY
+        segment = (feet[active] // FEET).astype(np.int64)
         tends = np.where(jammed[segment, (now // 60).astype(np.int64)], CRAWL, CRUISE)
-        pace = speed[here] + 0.4 * (tends - speed[here]) + chance.normal(0.0, 5.0, len(here))
+        pace = speed[active] + 0.4 * (tends - speed[active]) + chance.normal(0.0, 5.0, len(active))
         pace = np.clip(pace, 0.0, 100.0)
         whole = np.round(pace).astype(np.int64)
-        found.append((now, segment, feet[here].astype(np.int64), vehicle[here], whole))
-        speed[here] = pace
-        feet[here] += pace * FEET_A_TICK
-        gone = here[(feet[here] >= SEGMENTS * FEET) | (chance.random(len(here)) < LEAVES)]
+        reports.append((now, segment, feet[active].astype(np.int64), vehicle[active], whole))
+        speed[active] = pace
+        feet[active] += pace * FEET_A_TICK
+        gone = active[(feet[active] >= SEGMENTS * FEET) | (chance.random(len(active)) < LEAVES)]
         vehicle[gone] = newest + np.arange(len(gone))
         newest += len(gone)
         feet[gone] = chance.random(len(gone)) * SEGMENTS * FEET
         speed[gone] = chance.normal(CRUISE, 10.0, len(gone))
-    parts = [np.concatenate(column) for column in zip(*found, strict=True)]
+    parts = [np.concatenate(column) for column in zip(*reports, strict=True)]
     return parts[0], parts[1], parts[2], parts[3], parts[4]

@@ -36,21 +36,21 @@ def shipments(events: int, rate: float, seed: int, start_us: int) -> pa.Table:
     alert = chance.random(events) < ALERTS
     contaminated = chance.random(events) < 0.5
     level = chance.integers(0, len(LEVELS) - 1, events)
-    here, there = (chance.integers(0, SITES, events) for _ in range(2))
+    origin, target = (chance.integers(0, SITES, events) for _ in range(2))
     sites = [f"{name}-{number:02d}" for name in LEVELS for number in range(SITES)]
-    src = named(sites, level * SITES + here)
-    dst = named(sites, (level + 1) * SITES + there)
+    src = named(sites, level * SITES + origin)
+    dst = named(sites, (level + 1) * SITES + target)
     none = pa.scalar(None, pa.string())
-    told, sent = pa.array(alert), pa.array(~alert)
+    alerts, shipments = pa.array(alert), pa.array(~alert)
     return pa.table(
         [
             event_ids("event-", events),
             event_times(arrivals(chance, events, rate), start_us),
             named(("Shipment", "Alert"), alert.astype(np.int8)),
-            pc.if_else(told, named(("ok", "contaminated"), contaminated.astype(np.int8)), none),
-            pc.if_else(told, src, none),
-            pc.if_else(sent, src, none),
-            pc.if_else(sent, dst, none),
+            pc.if_else(alerts, named(("ok", "contaminated"), contaminated.astype(np.int8)), none),
+            pc.if_else(alerts, src, none),
+            pc.if_else(shipments, src, none),
+            pc.if_else(shipments, dst, none),
         ],
         schema=SCHEMA,
     )

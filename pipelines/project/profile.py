@@ -168,11 +168,11 @@ def read_profile(path: Path) -> Profile:
         return profile
     except ValidationError as failure:
         first = failure.errors()[0]
-        told = tuple(str(key) for key in first["loc"])
-        keys = (*told[:2], *told[3:]) if told[:2] == ("lineage", "transport") else told
+        location = tuple(str(key) for key in first["loc"])
+        keys = (*location[:2], *location[3:]) if location[:2] == ("lineage", "transport") else location
         unknown = first["type"] == "extra_forbidden"
         kind = UnknownKeyError if unknown else BadValueError
-        known = FIELDS[told[:-1]].model_fields if unknown else ()
+        known = FIELDS[location[:-1]].model_fields if unknown else ()
         said = "unknown key" if unknown else first["msg"].removeprefix("Value error, ")
         raise ProfileError(
             f"[{kind.code}] {'.'.join(keys)}: {said}",

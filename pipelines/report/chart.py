@@ -60,7 +60,7 @@ def png(picture: Picture, title: str, subtitle: str) -> bytes:
 
 def _plain_exponents(words: str) -> str:
     """`10³⁴` as `10^34`: fonts that draw pictures often lack superscripts; a browser finds one that has."""
-    return _SUPERSCRIPTS.sub(lambda found: "^" + found[0].translate(_DIGITS), words)
+    return _SUPERSCRIPTS.sub(lambda digits: "^" + digits[0].translate(_DIGITS), words)
 
 
 def _spec(picture: Picture, size: Size, *, legend: bool = False) -> dict[str, Any]:

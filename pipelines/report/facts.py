@@ -118,12 +118,12 @@ class SampleFacts:
 class QuarantineFacts:
     """The rows this run set aside. `reasons` holds the most frequent; the rest is counted, not dropped.
 
-    `found`: rows in the quarantine table under the run's id and source version; more than `rows`, what the run's own
+    `stored`: rows in the quarantine table under the run's id and source version; more than `rows`, what the run's own
     record says, when runs of other patterns share both.
     """
 
     rows: int
-    found: int = 0
+    stored: int = 0
     reasons: tuple[ReasonFacts, ...] = ()
     other_reasons: int = 0
     other_rows: int = 0

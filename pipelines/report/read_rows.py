@@ -88,16 +88,16 @@ def _counted(frame: DataFrame, groups: tuple[str, ...], since: datetime, step: t
     """A row for each group and stretch: how many matches; of graphs, how many they hold together."""
     keys = [column(name).cast("string").alias(f"g{i}") for i, name in enumerate(groups)]
     names = [*(f"g{i}" for i in range(len(groups))), "__stretch"]
-    found: dict[tuple[Any, ...], Tally] = {}
+    tallies: dict[tuple[Any, ...], Tally] = {}
     if "matches_log10" in frame.columns:
         for row in frame.select(*keys, "__stretch", "matches", "matches_log10").toLocalIterator():
             amount = Amount.of_count(row["matches"], row["matches_log10"])
-            found.setdefault(tuple(row[name] for name in names), Tally()).add(amount, ())
+            tallies.setdefault(tuple(row[name] for name in names), Tally()).add(amount, ())
     else:
         for row in frame.select(*keys, "__stretch").groupBy(*names).count().collect():
-            tally = found.setdefault(tuple(row[name] for name in names), Tally())
+            tally = tallies.setdefault(tuple(row[name] for name in names), Tally())
             tally.add(Amount.of_count(row["count"]), ())
-    for key, tally in found.items():
+    for key, tally in tallies.items():
         group: GroupKey = key[:-1]
         window = Window(since + key[-1] * step, since + (key[-1] + 1) * step)
         yield ResultRow(group, window, tally.total(), ())

@@ -130,33 +130,33 @@ def read_quarantine(spark: SparkSession, warehouse: Warehouse, source: str, run:
     top = ranked.orderBy(sf.desc("n"), "rule", "reason").limit(REASONS_SHOWN).collect()
     if not top:
         return QuarantineFacts(rows=recorded or 0)
-    found = top[0]["all_rows"]
+    stored = top[0]["all_rows"]
     reasons = tuple(ReasonFacts(_str(row["rule"]), _str(row["reason"]), row["n"]) for row in top)
     return QuarantineFacts(
-        rows=found if recorded is None else recorded,
-        found=found,
+        rows=stored if recorded is None else recorded,
+        stored=stored,
         reasons=reasons,
         other_reasons=top[0]["all_reasons"] - len(reasons),
-        other_rows=found - sum(reason.rows for reason in reasons),
+        other_rows=stored - sum(reason.rows for reason in reasons),
         samples=_samples(mine, [name for name in mine.columns if name not in ADDED]),
     )
 
 
-def _samples(mine: DataFrame, kept: list[str]) -> tuple[SampleFacts, ...]:
+def _samples(mine: DataFrame, names: list[str]) -> tuple[SampleFacts, ...]:
     """A few rows, the rules taking turns: the first of each rule before the second of any."""
     turn = sf.row_number().over(SqlWindow.partitionBy("rule").orderBy("reason", "quarantined_at"))
     shown = mine.select(
         "rule",
         "reason",
         turn.alias("turn"),
-        *[sf.substring(column(name).cast("string"), 1, TEXT_LIMIT + 1).alias(f"v{i}") for i, name in enumerate(kept)],
+        *[sf.substring(column(name).cast("string"), 1, TEXT_LIMIT + 1).alias(f"v{i}") for i, name in enumerate(names)],
     )
     rows = shown.where(sf.col("turn") <= SAMPLES_SHOWN).orderBy("turn", "rule").limit(SAMPLES_SHOWN).collect()
     return tuple(
         SampleFacts(
             rule=_str(row["rule"]),
             reason=_str(row["reason"]),
-            values=tuple((name, _short(row[f"v{i}"])) for i, name in enumerate(kept) if row[f"v{i}"] is not None),
+            values=tuple((name, _short(row[f"v{i}"])) for i, name in enumerate(names) if row[f"v{i}"] is not None),
         )
         for row in rows
     )

@@ -87,11 +87,11 @@ class _Rows:
     def __init__(self, frame: DataFrame, shape: Shape) -> None:
         self._frame, self._shape = frame, shape
         few = frame.limit(ROWS_KEPT + 1).collect()
-        self._kept = [_result(row, shape) for row in few] if len(few) <= ROWS_KEPT else None
+        self._in_memory = [_result(row, shape) for row in few] if len(few) <= ROWS_KEPT else None
 
     def __iter__(self) -> Iterator[ResultRow]:
-        if self._kept is not None:
-            return iter(self._kept)
+        if self._in_memory is not None:
+            return iter(self._in_memory)
         return (_result(row, self._shape) for row in self._frame.toLocalIterator(prefetchPartitions=True))
 
 

@@ -41,7 +41,7 @@ def render(page: Page) -> str:
     )
 
 
-def rendered(template: str, made_at: datetime, automaton: str = "", **told: Any) -> str:
+def rendered(template: str, made_at: datetime, automaton: str = "", **facts: Any) -> str:
     """A page of the template, which has what all pages share. Whatever comes from data is escaped by the template; only
     our own SVG, CSS and script are not."""
     environment = Environment(
@@ -74,7 +74,7 @@ def rendered(template: str, made_at: datetime, automaton: str = "", **told: Any)
         automaton_style=Markup(STYLE if automaton else ""),
         light=Markup(variables(LIGHT)),
         dark=Markup(variables(DARK)),
-        **told,
+        **facts,
     )
 
 

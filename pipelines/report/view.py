@@ -80,7 +80,7 @@ def definition(pattern: PatternFacts) -> tuple[tuple[str, tuple[str, ...]], ...]
 
 def _figures(facts: ReportFacts) -> tuple[Figure, ...]:
     run, results = facts.run, facts.results
-    found: list[Figure] = []
+    figures: list[Figure] = []
     if results is not None:
         what = noun(facts.pattern, results.measure.name)
         if results.additive:
@@ -90,24 +90,24 @@ def _figures(facts: ReportFacts) -> tuple[Figure, ...]:
         else:
             label = f"Largest {what}"
         zero = Amount(0) if results.measure.is_count else Amount(None)
-        found.append(Figure(label, number(results.headline if results.headline.known else zero)))
+        figures.append(Figure(label, number(results.headline if results.headline.known else zero)))
         if results.group_columns:
-            found.append(Figure("Groups", Number(f"{results.groups:,}"), "by " + ", ".join(results.group_columns)))
+            figures.append(Figure("Groups", Number(f"{results.groups:,}"), "by " + ", ".join(results.group_columns)))
         windows = max(results.windows, results.units or run.windows or 0)
         having = f"{'all' if windows == results.windows else f'{results.windows:,}'} with {what}"
-        found.append(Figure(upper_first(results.unit) + "s", Number(f"{windows:,}"), having if windows > 1 else ""))
+        figures.append(Figure(upper_first(results.unit) + "s", Number(f"{windows:,}"), having if windows > 1 else ""))
     read = next(
         (s.rows_in for s in run.stages if s.stage in ("check_source", "compute") and s.rows_in is not None),
         None,
     )
     if read is not None:
-        found.append(Figure("Rows read", Number(f"{read:,}"), f"from {run.source}" if run.source else ""))
+        figures.append(Figure("Rows read", Number(f"{read:,}"), f"from {run.source}" if run.source else ""))
     part = percent(facts.quarantine.rows / read) + " of rows read" if read else ""
-    found.append(
+    figures.append(
         Figure("Quarantined", Number(f"{facts.quarantine.rows:,}"), part if facts.quarantine.rows else "no rows")
     )
     seconds = [stage.seconds for stage in run.stages if stage.seconds is not None and stage.stage != "ingest"]
-    found.append(
+    figures.append(
         Figure("Run time", Number(duration(sum(seconds) if seconds else None)), plural(len(run.stages), "stage"))
     )
-    return tuple(found)
+    return tuple(figures)

@@ -25,8 +25,8 @@ def yaml_lines(content: str) -> tuple[YamlLine, ...]:
 
 
 def _line(line: str) -> YamlLine:
-    found = _COMMENT.search(line)
-    start = len(line) if found is None or "'" in line or '"' in line else found.start()
+    hash_sign = _COMMENT.search(line)
+    start = len(line) if hash_sign is None or "'" in line or '"' in line else hash_sign.start()
     body, comment = line[:start], line[start:]
     match = _LINE.match(body)
     if match is None:

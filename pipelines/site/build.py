@@ -100,11 +100,13 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, sources: dict[str, So
     published = exists(spark, results)
     if pattern.source not in sources:
         sources[pattern.source] = read_source(spark, warehouse, pattern.source, contract)
-    told = DocsFacts(why_not=mistake or NOT_CHECKED)
+    checks_pages = DocsFacts(why_not=mistake or NOT_CHECKED)
     if plan is not None and docs:
-        told = _docs(site, pattern, plan, runs.runs)
+        checks_pages = _docs(site, pattern, plan, runs.runs)
     elif not docs:
-        told = _docs_there(places, pattern, [run.run_id for run in runs.runs], last_checked(runs.runs) is not None)
+        checks_pages = _docs_there(
+            places, pattern, [run.run_id for run in runs.runs], last_checked(runs.runs) is not None
+        )
     return PatternPageFacts(
         pattern=pattern,
         file=_under(site.project, file),
@@ -117,7 +119,7 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, sources: dict[str, So
         overview=read_overview(spark, results, pattern, plan) if published else None,
         changes=read_changes(spark, results, plan) if published else ChangesFacts((), 0),
         fresh=read_freshness(spark, warehouse, pattern.name, plan, sources[pattern.source]),
-        docs=told,
+        docs=checks_pages,
         pages=frozenset(run.run_id for run in runs.runs if places.run(pattern.name, run.run_id).is_file()),
         made_at=datetime.now(UTC),
     )

@@ -84,5 +84,5 @@ def read_cards(places: Places) -> list[Card]:
     """Those of all patterns, by name. One that another version of Trendlake has written is passed over: it is made anew
     with its pattern's next run."""
     names = {item.name for item in fields(Card)}
-    found = (json.loads(path.read_text(encoding="utf-8")) for path in places.cards())
-    return [Card(**told) for told in found if set(told) == names]
+    documents = (json.loads(path.read_text(encoding="utf-8")) for path in places.cards())
+    return [Card(**facts) for facts in documents if set(facts) == names]

@@ -174,7 +174,7 @@ def cost(runs: Sequence[RunFacts]) -> Cost:
     return Cost(
         bars=tuple(
             CostBar(
-                _told(run),
+                _label(run),
                 tuple(
                     (STAGE_ROLES.get(stage.stage, "rest"), round(100 * stage.seconds / dearest, 2))
                     for stage in run.stages
@@ -192,7 +192,7 @@ def _seconds(run: RunFacts) -> float:
     return sum(stage.seconds or 0.0 for stage in run.stages)
 
 
-def _told(run: RunFacts) -> str:
+def _label(run: RunFacts) -> str:
     """The run's label: a fact a line."""
     stages = [f"{stage_name(stage.stage)} {duration(stage.seconds)}" for stage in run.stages if stage.seconds]
     read = next((stage.rows_in for stage in run.stages if stage.rows_in is not None), None)

@@ -56,14 +56,14 @@ def build_data_docs(
         return DocsFacts(run.run_id, why_not=f"the run has staged more than {FEW:,} rows, which are judged on Spark")
     rules = results_contract(project.contract_path(contract_name(plan)), plan, name).rules
     judged, names = renamed(staged, rules, HERE)
-    here = judged.toArrow().to_pandas(types_mapper=pd.ArrowDtype)
+    pandas_rows = judged.toArrow().to_pandas(types_mapper=pd.ArrowDtype)
     # A column of truth values is called what its rule asks: that is what the pages say of it.
     asks = {f"rule {rule.name}": f"{rule.name}: {expected_of(rule)}" for rule in rules}
     said = {held: asks.get(key, key.removeprefix("column ")) for key, held in names.items()}
-    here = here.rename(columns=said)
-    found, suite = _written(here, rules, {key: said[held] for key, held in names.items()}, name, run.run_id)
+    pandas_rows = pandas_rows.rename(columns=said)
+    results, suite = _written(pandas_rows, rules, {key: said[held] for key, held in names.items()}, name, run.run_id)
     pages = (places.checks(name, run.run_id), places.suite(name))
-    for page, content, other in ((pages[1], suite, pages[0]), (pages[0], found, pages[1])):
+    for page, content, other in ((pages[1], suite, pages[0]), (pages[0], results, pages[1])):
         html = rendered(
             "checks.html.j2", datetime.now(UTC), name=name, run_id=run.run_id, found=page is pages[0],
             other=other.name, content=Markup(content_of(content, other.name)),
@@ -124,8 +124,8 @@ def content_of(page: str, other: str) -> str:
 
     Raises RuntimeError where the page is not of the shape that is known.
     """
-    found = _CONTENT.search(page)
-    if found is None:
+    body = _CONTENT.search(page)
+    if body is None:
         raise RuntimeError("Great Expectations writes its pages in a way that is not known here")
-    words = _COLLAPSE.sub("", _UNWANTED.sub("", found[1]))
+    words = _COLLAPSE.sub("", _UNWANTED.sub("", body[1]))
     return _LINK.sub(f'href="{other}"', words)

@@ -56,7 +56,7 @@ class CheckRow:
     cells: tuple[tuple[State, str] | None, ...]
 
     @property
-    def kept(self) -> bool:
+    def unbroken(self) -> bool:
         """Whether no run has found it broken."""
         return all(cell is None or cell[0] in ("good", "none") for cell in self.cells)
 
@@ -94,8 +94,8 @@ def pattern_page(facts: PatternPageFacts) -> str:
         results=_results(facts),
         runs=[_run_row(run, facts) for run in runs],
         cost=cost(runs),
-        broken=[row for row in rows if not row.kept],
-        kept=[row for row in rows if row.kept][:CHECKS_SHOWN],
+        broken=[row for row in rows if not row.unbroken],
+        unbroken=[row for row in rows if row.unbroken][:CHECKS_SHOWN],
         checks=len(rows),
         judged=judged,
         rules=_rules(facts),
@@ -204,14 +204,14 @@ def _heat_note(overview: OverviewFacts, what: str) -> str:
 def _check_rows(runs: Sequence[RunFacts]) -> tuple[list[CheckRow], list[tuple[str, str]]]:
     """The checks of the runs that have made any; and those runs, the oldest first, as (run id, when)."""
     shown = [run for run in reversed(runs) if run.checks]
-    found: dict[tuple[bool, str, str], dict[str, tuple[State, str]]] = {}
+    cells_of: dict[tuple[bool, str, str], dict[str, tuple[State, str]]] = {}
     for run in shown:
         for check in run.checks:
             key = (check.stage in SOURCE_STAGES, check.check, check.column or "")  # a revision makes the results' too
-            found.setdefault(key, {})[run.run_id] = _cell(check, run)
+            cells_of.setdefault(key, {})[run.run_id] = _cell(check, run)
     rows = [
         CheckRow(check, column, tuple(cells.get(run.run_id) for run in shown))
-        for (_, check, column), cells in found.items()
+        for (_, check, column), cells in cells_of.items()
     ]
     return rows, [(run.run_id, _at(run)) for run in shown]
 

@@ -38,7 +38,7 @@ CELL = 60
 
 def read_changes(spark: SparkSession, path: str, plan: AnyPlan | None) -> ChangesFacts:
     """The newest publications of the results at `path`; without `plan` no rows are shown."""
-    told = [
+    publications = [
         ChangeFacts(
             commit.version, commit.at, commit.note.get("stage", ""), str(commit.note.get("run_id", "")),
             commit.note["source_version"], commit.changed,
@@ -46,11 +46,11 @@ def read_changes(spark: SparkSession, path: str, plan: AnyPlan | None) -> Change
         for commit in recent_commits(spark, path)
         if "source_version" in commit.note
     ]  # fmt: skip
-    newest = told[:CHANGES_SHOWN]
+    newest = publications[:CHANGES_SHOWN]
     rewrites = [change for change in newest if any(change.changed) and change.rewrites][:SAMPLED]
     few = [change.version for change in rewrites if sum(change.changed) <= MOST_ROWS]
     if plan is None or not rewrites:
-        return ChangesFacts(tuple(newest), len(told))
+        return ChangesFacts(tuple(newest), len(publications))
     unread = {change.version: f"more than {MOST_ROWS:,} rows" for change in rewrites if change.version not in few}
     samples: Mapping[int, list[RowChange]] = {}
     try:
@@ -66,7 +66,7 @@ def read_changes(spark: SparkSession, path: str, plan: AnyPlan | None) -> Change
             )
             for change in newest
         ),
-        len(told),
+        len(publications),
     )  # fmt: skip
 
 
@@ -89,12 +89,12 @@ def _samples(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[i
     turn = sf.row_number().over(SqlWindow.partitionBy(COMMIT).orderBy(*keys))
     picked = pairs.withColumn("__turn", turn).where(sf.col("__turn") <= ROWS_SHOWN).orderBy(COMMIT, "__turn").collect()
     shown = [name for name in there if name not in (*plan.key, "window_end") and not name.endswith("_log10")]
-    found: dict[int, list[RowChange]] = defaultdict(list)
+    changes: dict[int, list[RowChange]] = defaultdict(list)
     for item in picked:
         before = item["__before"].asDict() if item["__before"] else None
         after = item["__after"].asDict() if item["__after"] else None
-        found[item[COMMIT]].append(_change(plan.key, shown, before, after))
-    return found
+        changes[item[COMMIT]].append(_change(plan.key, shown, before, after))
+    return changes
 
 
 def _change(

@@ -147,11 +147,11 @@ def _groups(counted: _Counted, peaks: DataFrame, heat: int | None) -> tuple[Grou
     same = [sf.col(name).eqNullSafe(sf.col(f"top_{name}")) for name in counted.keys]
     shown = counted.rows.join(sf.broadcast(renamed), reduce(lambda a, b: a & b, same), "left_semi")
     points = _points(shown, counted.keys, heat, counted)
-    found = []
+    groups = []
     for row in ranked:
         key = tuple(row[name] for name in counted.keys)
-        found.append(GroupFacts(key, _amount(row["peak"], counted.measure), points[key]))
-    return tuple(found)
+        groups.append(GroupFacts(key, _amount(row["peak"], counted.measure), points[key]))
+    return tuple(groups)
 
 
 def _points(
@@ -159,13 +159,13 @@ def _points(
 ) -> dict[tuple[str | None, ...], tuple[Point, ...]]:
     """By key, in order of time: the largest window of each stretch of `bucket` seconds, or each."""
     slot = sf.col("ws") if bucket is None else sf.floor(sf.col("ws") / (bucket * SECOND))
-    found: dict[tuple[str | None, ...], list[Point]] = defaultdict(list)
+    points_of: dict[tuple[str | None, ...], list[Point]] = defaultdict(list)
     picked = rows.withColumn("slot", slot).groupBy(*keys, "slot").agg(_largest(counted)).orderBy("slot").collect()
     for row in picked:
         peak = row["peak"]
         window = Window(utc(peak["ws"]), utc(peak["we"]))
-        found[tuple(row[name] for name in keys)].append(Point(window, _amount(peak, counted.measure)))
-    return defaultdict(tuple, {key: tuple(points) for key, points in found.items()})
+        points_of[tuple(row[name] for name in keys)].append(Point(window, _amount(peak, counted.measure)))
+    return defaultdict(tuple, {key: tuple(points) for key, points in points_of.items()})
 
 
 def _amount(peak: Row, measure: Measure) -> Amount:

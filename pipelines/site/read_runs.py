@@ -39,10 +39,10 @@ def read_runs(spark: SparkSession, warehouse: Warehouse, name: str) -> RunsFacts
         .withColumn("checks", sf.when(judged, sf.col("checks")))
         .collect()
     )
-    found = defaultdict(list)
+    stages = defaultdict(list)
     for row in rows:
-        found[row["run_id"]].append(row)
-    return RunsFacts(tuple(run_facts(found[run_id]) for run_id in newest), total, len(newest[:RUNS_JUDGED]))
+        stages[row["run_id"]].append(row)
+    return RunsFacts(tuple(run_facts(stages[run_id]) for run_id in newest), total, len(newest[:RUNS_JUDGED]))
 
 
 def verdict_of(run: RunFacts) -> Verdict:

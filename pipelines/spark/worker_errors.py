@@ -20,20 +20,20 @@ def told_by_workers() -> Iterator[None]:
     try:
         yield
     except (PythonException, Py4JJavaError) as error:
-        told = _told(str(error))
-        if told is None:
+        original = _original_error(str(error))
+        if original is None:
             raise
-        raise told from error
+        raise original from error
 
 
-def _told(traceback: str) -> TrendlakeError | None:
+def _original_error(traceback: str) -> TrendlakeError | None:
     codes = "SHARD_TOO_LARGE|OTHERWISE_WRITTEN|WINDOW_TOO_LARGE|TOO_MANY_MATCHES|NOT_SUPPORTED|BAD_EVENTS"
-    found = re.search(rf"\[({codes})\] (.*)", traceback)
-    if found is None:
+    code = re.search(rf"\[({codes})\] (.*)", traceback)
+    if code is None:
         return None
     for known in (ShardTooLargeError, OtherwiseWrittenError):
-        if found[1] == known.code:
-            return known(found[2])
-    mine = TrendlakeError(found[2])
-    mine.code = found[1]
+        if code[1] == known.code:
+            return known(code[2])
+    mine = TrendlakeError(code[2])
+    mine.code = code[1]
     return mine

@@ -85,11 +85,11 @@ def test_rows_that_broke_the_contract_are_shown_as_they_came(story: Lake) -> Non
     """Of the run's own source version only; by rule and reason, with samples."""
     run = read_run(story.spark, story.warehouse, "test_pattern", "two")
     found = read_quarantine(story.spark, story.warehouse, "flights", run)
-    assert (found.rows, found.found, sum(reason.rows for reason in found.reasons)) == (1, 1, 1)
+    assert (found.rows, found.stored, sum(reason.rows for reason in found.reasons)) == (1, 1, 1)
     assert found.samples[0].rule == found.reasons[0].rule
     assert ("carrier", "<b>&") in found.samples[0].values
     other = read_quarantine(story.spark, story.warehouse, "flights", replace(run, source_version=99))
-    assert (other.rows, other.found) == (1, 0)
+    assert (other.rows, other.stored) == (1, 0)
 
 
 def test_an_unknown_run_is_an_error_of_its_own(lake: Lake, tmp_path: Path) -> None:
