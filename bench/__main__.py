@@ -15,6 +15,7 @@ from bench.matches import matches
 from bench.measured import show
 from bench.memory import memory
 from bench.revisions import revisions
+from bench.small_runs import small_runs
 from bench.spark_job import spark_job
 from bench.time_shards import time_shards
 from bench.warm_start import warm_start
@@ -23,6 +24,7 @@ if __name__ == "__main__":
     folder = Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")).resolve() / "bench"
     rows = [*engine(), *automata(), *matches(), memory(), warm_start()]
     rows += [*spark_job(folder / "lake"), *revisions(folder / "lake"), *time_shards(folder / "lake")]
+    rows += small_runs(folder / "small")
     rows += [flights_backfill(folder / "flights"), *dag_import()]
     if jars(folder / "flink"):
         rows += peers(folder / "flink")

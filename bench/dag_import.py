@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.measured import Measured, show
-from jobs.airflow_home import AirflowHome
+from jobs.airflow.home import AirflowHome
 from pipelines.project.paths import Project, find_project
 from pipelines.project.profile import load_profile
 

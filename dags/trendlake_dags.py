@@ -26,7 +26,7 @@ from trendlake_retries import RetryCrashes
 
 from cep_core import AnyPlan, Pattern, PatternErrors
 from cep_core.errors import BadValueError
-from jobs.new_version import asset_of
+from jobs.airflow.notify import asset_of
 from pipelines.authoring.pattern_page import pattern_page
 from pipelines.authoring.validate import compiled_quietly
 from pipelines.contracts.pattern_source import source_contract

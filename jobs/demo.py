@@ -17,12 +17,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from cep_core import TrendlakeError
-from jobs.airflow_api import AirflowApi, AirflowApiError
-from jobs.airflow_claim import claimed
-from jobs.airflow_home import AirflowHome, AirflowHomeError, Processes, free_port, own_home, stop_on_signals
-from jobs.airflow_login import USER, password_of
-from jobs.running import Place, session
-from jobs.showing import print_results
+from jobs.airflow.api import AirflowApi, AirflowApiError
+from jobs.airflow.home import AirflowHome, AirflowHomeError, Processes, free_port, own_home, stop_on_signals
+from jobs.airflow.lock import claimed
+from jobs.airflow.login import USER, password_of
+from jobs.terminal.printing import print_results
+from jobs.terminal.workspace import Place, session
 from pipelines.redaction import redacted
 
 PATTERNS = ("delay_snowball", "recovery_without_cancellation")
@@ -101,7 +101,7 @@ def step(number: int, text: str) -> None:
 
 def trendlake(home: AirflowHome, *arguments: str) -> None:
     """Runs a `trendlake` command, its output passing through. Raises DemoError when it fails."""
-    command = [sys.executable, "-m", "jobs.cli", *arguments]
+    command = [sys.executable, "-m", "jobs.main", *arguments]
     with subprocess.Popen(
         command, env=home.env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from jobs.cli import app
+from jobs.main import app
 
 FALLING = """\
 name: falling

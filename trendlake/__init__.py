@@ -5,24 +5,27 @@
 
     rows = trendlake.evaluate("falling.yaml", pq.read_table("trades.parquet"))
 
-A pattern is a file's path or a mapping of the same shape.
+A pattern is a file's path or a mapping of the same shape. The engine is imported when one of its names is first used.
 """
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from cep_core import (
-    EventSchema,
-    Pattern,
-    PatternErrors,
-    PatternWarning,
-    TrendlakeError,
-    Windows,
-    compile_query,
-    draw,
-    evaluate,
-    explain,
-    load_pattern,
-)
+if TYPE_CHECKING:
+    from cep_core import (
+        EventSchema,
+        Pattern,
+        PatternErrors,
+        PatternWarning,
+        TrendlakeError,
+        Windows,
+        compile_query,
+        draw,
+        evaluate,
+        explain,
+        load_pattern,
+    )
 
 __version__ = version("trendlake")
 __all__ = [
@@ -39,3 +42,13 @@ __all__ = [
     "explain",
     "load_pattern",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module("cep_core"), name)
+    raise AttributeError(f"module 'trendlake' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

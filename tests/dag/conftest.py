@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jobs.airflow_home import ROOT, AirflowHome, free_port
+from jobs.airflow.home import ROOT, AirflowHome, free_port
 from pipelines.project.paths import Project, find_project
 from pipelines.project.profile import load_profile
 from pipelines.spark.session import jars_folder

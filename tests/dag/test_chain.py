@@ -12,10 +12,10 @@ import pyarrow.csv
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.airflow_api import AirflowApi
-from jobs.airflow_home import ROOT, AirflowHome, free_port
-from jobs.airflow_login import password_of
-from jobs.times import micros_of
+from jobs.airflow.api import AirflowApi
+from jobs.airflow.home import ROOT, AirflowHome, free_port
+from jobs.airflow.login import password_of
+from jobs.terminal.times import micros_of
 from pipelines.project.paths import Project, find_project
 from pipelines.project.profile import load_profile
 from pipelines.runs.run import Run, prepare

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from jobs.airflow_home import AirflowHome
+from jobs.airflow.home import AirflowHome
 from tests.dag.conftest import FOREIGN, AirflowCommand, parse, rows
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.airflow_api import AirflowApi, AirflowApiError
-from jobs.airflow_home import AirflowHome
-from jobs.airflow_login import new_password, password_of, passwords_file
+from jobs.airflow.api import AirflowApi, AirflowApiError
+from jobs.airflow.home import AirflowHome
+from jobs.airflow.login import new_password, password_of, passwords_file
 from pipelines.project.paths import Project
 
 

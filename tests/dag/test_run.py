@@ -19,9 +19,9 @@ import pytest
 from openlineage.client.event_v2 import RunState
 from pyspark.sql import Row, SparkSession
 
-from jobs.airflow_api import AirflowApi
-from jobs.airflow_home import ROOT, AirflowHome
-from jobs.airflow_login import password_of
+from jobs.airflow.api import AirflowApi
+from jobs.airflow.home import ROOT, AirflowHome
+from jobs.airflow.login import password_of
 from pipelines.runs.stage import STAGES
 from tests.conftest import IN_CHAOS, OTHERS_IN_CHAOS
 from tests.dag.conftest import AirflowCommand

@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from jobs.airflow_api import AirflowApi
-from jobs.airflow_home import free_port
-from jobs.airflow_login import password_of
+from jobs.airflow.api import AirflowApi
+from jobs.airflow.home import free_port
+from jobs.airflow.login import password_of
 from pipelines.project.paths import find_project
 from tests.conftest import IN_CHAOS, ROOT
 from tests.dag.test_run import DONE, wait
@@ -74,7 +74,7 @@ class User:
         self.folder, self.port = folder, port
         command = folder.parent / "bin" / "trendlake"
         command.parent.mkdir()
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m jobs.cli "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m jobs.main "$@"\n')
         command.chmod(0o755)
         left_out = ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE")
         self.environment = {name: value for name, value in os.environ.items() if name not in left_out}

@@ -14,12 +14,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import jobs.deleting
-import jobs.ingesting
-import jobs.looking_back
-import jobs.revising
-import jobs.running
-from jobs.running import Place
+from jobs.actions import delete, history, ingest, revise
+from jobs.terminal import workspace
+from jobs.terminal.workspace import Place
 from tests.conftest import IN_CHAOS, ROOT
 from tests.own_source import FALLING, told
 
@@ -84,7 +81,7 @@ def here(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     def shared(_place: Place, _app: str) -> Iterator[SparkSession]:
         yield spark
 
-    for module in (jobs.running, jobs.ingesting, jobs.revising, jobs.deleting, jobs.looking_back):
+    for module in (workspace, ingest, revise, delete, history):
         monkeypatch.setattr(module, "session", shared)
     for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
         monkeypatch.delenv(name, raising=False)

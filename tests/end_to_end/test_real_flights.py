@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cep_core.events.windows import moment
-from jobs.times import micros_of
+from jobs.terminal.times import micros_of
 from pipelines.contracts.contract import load_contract
 from pipelines.delta.tables import Warehouse
 from pipelines.ingest import flights

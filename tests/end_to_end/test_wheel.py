@@ -82,7 +82,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             if place.exists() and not link.exists():
                 link.symlink_to(place)
     program = home / "bin" / "trendlake"
-    program.write_text(f"#!{home}/bin/python\nfrom jobs.cli import app\n\napp()\n")
+    program.write_text(f"#!{home}/bin/python\nfrom trendlake.command import main\n\nmain()\n")
     program.chmod(0o755)
     return home / "bin"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from jobs.times import micros_of
+from jobs.terminal.times import micros_of
 from pipelines.contracts.contract import Contract, load_contract
 from pipelines.delta.tables import Warehouse
 from pipelines.ingest.deliver import ingest

@@ -8,9 +8,9 @@ from dataclasses import asdict
 import pytest
 
 from cep_core.events.windows import Windows
-from jobs.as_json import json_text
-from jobs.backfilling import run_backfill
-from jobs.running import Place
+from jobs.actions.backfill import run_backfill
+from jobs.terminal.json_output import json_text
+from jobs.terminal.workspace import Place
 from pipelines.errors import BadNumberError
 from pipelines.results.row_versions import StaleRows
 from pipelines.runs.run import Run

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from jobs.cli import app
-from jobs.times import manual_run_id, micros_of
+from jobs.main import app
+from jobs.terminal.times import manual_run_id, micros_of
 from pipelines.errors import BadTimeError
 from tests.conftest import ROOT
 
@@ -40,12 +40,12 @@ def project(tmp_path: Path) -> Path:
 
 def test_help_is_quick_and_has_examples() -> None:
     """Nothing heavy is loaded to print it."""
-    code = "import sys, jobs.cli; print(sorted({'pyspark', 'pyarrow', 'numba', 'pandas'} & set(sys.modules)))"
+    code = "import sys, jobs.main; print(sorted({'pyspark', 'pyarrow', 'numba', 'pandas'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     told = runner.invoke(app, ["--help"])
     assert told.exit_code == 0
-    assert "trendlake run delay_snowball --from" in told.output
+    assert "trendlake run rising --from" in told.output
     assert "Exit codes" in told.output
 
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan, EventSchema, compile_plan, load_pattern
-from jobs.running import broken
+from jobs.terminal.workspace import broken
 from pipelines.delta.tables import latest_version
 from pipelines.errors import ChecksFailedError
 from pipelines.history_checks.evaluate import Judged

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cep_core import run_plan
-from jobs.cli import app
+from jobs.main import app
 from pipelines.contracts.contract import load_contract
 from pipelines.execute.shard_plan import Cut
 from pipelines.generate import START_US, STREAMS

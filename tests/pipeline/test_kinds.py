@@ -10,8 +10,8 @@ from pyspark.sql import functions as sf
 
 from cep_core import run_plan
 from cep_core.errors import TrendlakeError
-from jobs.running import Place
-from jobs.showing import print_results
+from jobs.terminal.printing import print_results
+from jobs.terminal.workspace import Place
 from pipelines.errors import ChecksFailedError, ShardTooLargeError
 from pipelines.results.staging import read_staged
 from pipelines.runs.stage import Record

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from jobs.quarantining import _not_judged
+from jobs.actions.quarantine import _not_judged
 from pipelines.delta.commits import read_log_anew
 from pipelines.errors import SourceMissingError, SourceSchemaError, ToleranceError
 from pipelines.runs.record import find, judged_version

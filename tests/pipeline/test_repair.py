@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from jobs.quarantining import _write
+from jobs.actions.quarantine import _write
 from pipelines.delta.commits import read_log_anew
 from pipelines.errors import RepairError
 from pipelines.ingest.replay import ID, Replayed, newest, open_rows, read_repaired, replay

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from jobs import resetting
-from jobs.cli import app
-from jobs.running import Place
+from jobs.actions import reset as resetting
+from jobs.main import app
+from jobs.terminal.workspace import Place
 from pipelines.delta.tables import exists, latest_version
 from pipelines.errors import ResultsTypeError, StepOrderError
 from pipelines.project.profile import Profile

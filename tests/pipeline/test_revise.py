@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from delta.tables import DeltaTable
 
-from jobs.as_json import json_text
-from jobs.looking_back import print_diff, print_history
-from jobs.showing import console
-from jobs.times import micros_of
+from jobs.actions.history import print_diff, print_history
+from jobs.terminal.json_output import json_text
+from jobs.terminal.printing import console
+from jobs.terminal.times import micros_of
 from pipelines.delta.commits import recent_commits
 from pipelines.delta.maintain import clear_staging, maintain, tables
 from pipelines.delta.tables import latest_version, read_at

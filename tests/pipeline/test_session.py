@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.spark_settings import PROPERTIES, write_spark_settings
+from jobs.airflow.spark_settings import PROPERTIES, write_spark_settings
 from pipelines.errors import JavaMissingError
 from pipelines.project.paths import Project
 from pipelines.project.profile import Profile

@@ -16,8 +16,8 @@ from playwright.sync_api import Browser
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from jobs.revising import revise_here
-from jobs.running import Place
+from jobs.actions.revise import revise_here
+from jobs.terminal.workspace import Place
 from pipelines.report import build_report
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import PatternFacts

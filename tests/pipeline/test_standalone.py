@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.airflow_home import AirflowHome
-from jobs.spark_settings import write_spark_settings
+from jobs.airflow.home import AirflowHome
+from jobs.airflow.spark_settings import write_spark_settings
 from pipelines.project.paths import Project
 from pipelines.project.profile import SPARK_PROPERTIES, Profile, load_profile
 from pipelines.spark.session import jars_folder

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pyspark.sql import functions as sf
 
-from jobs.times import micros_of
+from jobs.terminal.times import micros_of
 from pipelines.authoring.trial import Sample, sample
 from pipelines.authoring.trial_table import TableOfEvents
 from pipelines.delta.tables import exists

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cep_core.errors import TrendlakeError
-from jobs.times import micros_of
+from jobs.terminal.times import micros_of
 from pipelines.delta.commits import read_log_anew
 from pipelines.delta.tables import latest_version
 from pipelines.project.paths import Project

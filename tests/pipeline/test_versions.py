@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from cep_core import run_plan
 from cep_core.trends.compile.plan import Plan
-from jobs import backfilling
-from jobs.running import Place
+from jobs.actions import backfill
+from jobs.terminal.workspace import Place
 from pipelines.errors import StepOrderError
 from pipelines.project.profile import Profile
 from pipelines.revision import local
@@ -65,7 +65,7 @@ def named(record: Record) -> list[str]:
 def stale(lake: Signals, *, dry_run: bool = False) -> list[dict[str, Any]]:
     """What `trendlake backfill --stale` says, and does."""
     place = Place(lake.project, Profile(master="local[2]"))
-    return list(backfilling.run_stale(place, lake.spark, [lake.pattern], None, False, dry_run))
+    return list(backfill.run_stale(place, lake.spark, [lake.pattern], None, False, dry_run))
 
 
 def wrong_plan(plan: Any, events: Any, windows: range) -> Any:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from jobs.airflow_claim import address, claimed
-from jobs.airflow_home import free_port
-from jobs.cli import app
-from jobs.new_version import IN_A_TASK, asset_of, tell_of
+from jobs.airflow.home import free_port
+from jobs.airflow.lock import address, claimed
+from jobs.airflow.notify import IN_A_TASK, asset_of, tell_of
+from jobs.main import app
 from pipelines.errors import ProjectError
 from pipelines.project.paths import Project
 from tests.conftest import ROOT
@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 HOLD = """
 import sys, time
 from pathlib import Path
-from jobs.airflow_claim import claimed
+from jobs.airflow.lock import claimed
 from pipelines.project.paths import Project
 with claimed(Project(Path(sys.argv[1]), Path(sys.argv[1]))) as file:
     file.write_text("http://localhost:1")

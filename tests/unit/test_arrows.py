@@ -68,9 +68,14 @@ def test_imports_are_absolute(room: str) -> None:
 
 
 def test_the_public_package_shows_the_engine_only() -> None:
-    """`import trendlake` brings neither Spark nor the command."""
-    found = {name for path in modules("trendlake") for _, name in imports(path)}
-    assert found == {"cep_core", "importlib"}
+    """`import trendlake` brings neither Spark nor the command, nor the engine before it is used."""
+    code = """
+import sys, trendlake
+print(sorted({"pyspark", "typer", "jobs", "pipelines", "cep_core"} & set(sys.modules)))
+print(trendlake.evaluate.__module__, sorted({"pyspark", "typer", "jobs", "pipelines"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "cep_core.engine []"]
 
 
 def test_the_engine_reads_no_clock() -> None:

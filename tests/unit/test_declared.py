@@ -12,7 +12,7 @@ from importlib.metadata import packages_distributions
 
 import pytest
 
-from jobs.outcome import PACKAGES, not_installed
+from jobs.terminal.outcome import PACKAGES, not_installed
 from tests.unit.test_arrows import ROOMS, ROOT, modules
 
 OWN = {*ROOMS, "tests", "bench", "scripts", "dags"}
@@ -30,7 +30,7 @@ ASKED = {
 }
 """What a room may import: the requirements of an installation in which it is used."""
 OTHERWISE = {
-    "jobs/pytest_patterns.py": "pytest",  # a plugin: pytest imports it
+    "jobs/pytest_plugin.py": "pytest",  # a plugin: pytest imports it
     "scripts/lint_contracts.py": "datacontract",  # runs in an environment of its own (scripts/datacontract.lock)
 }
 """Packages that are there whenever the module is."""

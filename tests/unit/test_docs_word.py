@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from jobs.cli import app
+from jobs.main import app
 from tests.conftest import ROOT
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))

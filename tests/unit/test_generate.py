@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cep_core.events.schema import family
-from jobs.cli import app
-from jobs.generating import asked
+from jobs.actions.generate import asked
+from jobs.main import app
 from pipelines.authoring.validate import check_pattern
 from pipelines.contracts.contract import load_contract
 from pipelines.errors import BadNumberError, BadTimeError, ProjectError

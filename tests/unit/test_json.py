@@ -13,9 +13,9 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from cep_core.errors import Place, TrendlakeError
-from jobs.as_json import of_record
-from jobs.cli import app
-from jobs.outcome import Verdict, guarded
+from jobs.main import app
+from jobs.terminal.json_output import of_record
+from jobs.terminal.outcome import Verdict, guarded
 from pipelines import redaction
 from pipelines.runs.record import SCHEMA
 from pipelines.runs.stage import Record

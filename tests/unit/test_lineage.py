@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.airflow_home import AirflowHome
+from jobs.airflow.home import AirflowHome
 from pipelines.errors import ProfileError
 from pipelines.project.paths import Project
 from pipelines.project.profile import Profile, read_profile

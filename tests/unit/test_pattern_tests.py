@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from cep_core.errors import PatternErrors
 from cep_core.events.schema import EventSchema
-from jobs.cli import app
+from jobs.main import app
 from pipelines.authoring.pattern_tests import differences, files_of_tests, run_tests, table_of
 from pipelines.project.paths import Project, find_project
 
@@ -94,7 +94,7 @@ def test_pytest_runs_them_too(mine: Project) -> None:
     file = mine.patterns / "tests" / "delay_snowball.yaml"
     file.write_text(file.read_text().replace("snowballs: 7", "snowballs: 8"))
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "jobs.pytest_patterns", str(file.parent)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "jobs.pytest_plugin", str(file.parent)],
         cwd=mine.root, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
     )  # fmt: skip
     assert done.returncode == 1

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from cep_core.yaml.source import plain, read_yaml
-from jobs.schemas import CUSTOM_VALUES, SCHEMAS, schema_text
+from jobs.actions.schema import CUSTOM_VALUES, SCHEMAS, schema_text
 from pipelines.contracts.properties import PROPERTIES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,7 +103,7 @@ def test_every_property_that_is_read_is_in_the_schema() -> None:
 def test_a_schema_there_is_not_is_told() -> None:
     from typer.testing import CliRunner
 
-    from jobs.cli import app
+    from jobs.main import app
 
     result = CliRunner().invoke(app, ["schema", "patern"])
     assert result.exit_code == 1

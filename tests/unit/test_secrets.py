@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from jobs.outcome import guarded
+from jobs.terminal.outcome import guarded
 from pipelines import redaction
 from pipelines.errors import ProfileError
 from pipelines.project.profile import read_profile

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cep_core.yaml.source import plain, read_yaml
-from jobs.cli import app
+from jobs.main import app
 from tests.conftest import ROOT
 
 HOOKS = ROOT / ".pre-commit-hooks.yaml"

@@ -1,0 +1,155 @@
+"""`trendlake backfill`: chunk by chunk, a line each, with the time left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cep_core.errors import TextError, TrendlakeError
+from cep_core.language.parse import parse_duration
+from jobs.terminal.json_output import of_record
+from jobs.terminal.times import micros_of
+from jobs.terminal.workspace import Place, changed
+from pipelines.error_text import plural
+from pipelines.errors import BadNumberError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipelines.runs.run import Run
+    from pipelines.steps.backfill import Chunk, Size
+
+SHOWN = 20
+"""Stretches of time that are printed; the others are counted."""
+
+
+def length_of(chunk: str | None) -> int | None:
+    """`--chunk` in microseconds. Raises BadNumberError."""
+    try:
+        return None if chunk is None else parse_duration(chunk)
+    except TextError as error:
+        raise BadNumberError(f"--chunk {chunk!r}: {error.message}", hint="such as 30 days") from None
+
+
+def run_backfill(
+    place: Place, spark: SparkSession, pattern: str, since: str, until: str, length: int | None, newest_first: bool,
+    dry_run: bool,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """All chunks of the interval, a document for each as it is done, then one of them all; `dry_run`: one of what they
+    would read."""
+    from pipelines.runs.run import prepare
+    from pipelines.steps.backfill import chunks, size
+
+    start, end = micros_of(since, "--from"), micros_of(until, "--to")
+    whole = prepare(spark, place.project, place.profile, pattern, "backfill", start, end)
+    todo = chunks(whole.plan.windows, start, end, length, newest_first=newest_first)
+    if dry_run:
+        found = size(spark, whole, len(todo))
+        typer.echo(told(whole.name, found))
+        yield {"pattern": whole.name, **asdict(found)}
+        return
+
+    yield from _computed(place, spark, pattern, whole.name, todo, stale=False)
+
+
+def run_stale(
+    place: Place, spark: SparkSession, patterns: Sequence[str], length: int | None, newest_first: bool, dry_run: bool
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """Of each pattern the windows whose rows older versions of the code got wrong, or may have: a document that names
+    them, and unless `dry_run` those of their chunks. A pattern with a mistake does not stop the others; the first such
+    mistake is raised in the end."""
+    from cep_core.events.windows import moment
+    from pipelines.results.ledger import read_ledger
+    from pipelines.revision.scope import older_versions
+    from pipelines.runs.run import prepare
+    from pipelines.steps.backfill import stale_chunks
+
+    first: TrendlakeError | None = None
+    for pattern in patterns:
+        try:
+            run = prepare(spark, place.project, place.profile, pattern, "stale", 0, 1)
+            ledger = read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name)
+            stale = older_versions(run, ledger)
+        except TrendlakeError as error:
+            typer.echo(f"{pattern}: {error}")
+            first = first or error
+            continue
+        if stale is None:
+            typer.echo(f"{run.name}: no window is stale")
+            yield {"pattern": run.name, "windows": 0, "stretches": [], "reason": None, "changed": False}
+            continue
+        typer.echo(f"{run.name}: {stale.sentence(run.name)}")
+        windows = run.plan.windows
+        ends = [(windows.end(a) - windows.slide, windows.end(b)) for a, b in stale.windows]
+        for start, end in ends[:SHOWN]:
+            typer.echo(f"  --from {moment(start):%Y-%m-%dT%H:%M:%S} --to {moment(end):%Y-%m-%dT%H:%M:%S}")
+        if len(ends) > SHOWN:
+            typer.echo(f"  and {len(ends) - SHOWN} more")
+        stretches = [{"from": moment(start), "to": moment(end)} for start, end in ends]
+        yield {"pattern": run.name, "windows": stale.count, "stretches": stretches, "reason": stale.reason}
+        if not dry_run:
+            todo = stale_chunks(windows, stale, length, newest_first=newest_first)
+            yield from _computed(place, spark, pattern, run.name, todo, stale=True)
+    if first is not None:
+        raise first
+
+
+def _computed(
+    place: Place, spark: SparkSession, pattern: str, name: str, todo: list[Chunk], *, stale: bool
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """A document for each chunk as it is done, then one of them all."""
+    from cep_core.events.windows import moment
+    from pipelines.runs.run import prepare
+    from pipelines.steps.backfill import backfill
+
+    def prepared(chunk: Chunk) -> Run:
+        return prepare(spark, place.project, place.profile, pattern, chunk.run_id, chunk.start_us, chunk.end_us)
+
+    began, worked, skipped, new = time.monotonic(), 0, 0, False
+    for number, (chunk, record) in enumerate(backfill(spark, prepared, todo, stale=stale), start=1):
+        new = new or (record is not None and changed(record))
+        worked, skipped = worked + (record is not None), skipped + (record is None)
+        spent = time.monotonic() - began
+        left = spent / worked * (len(todo) - number) if worked else None
+        typer.echo(f"chunk {number:>3}/{len(todo)}  {_days(chunk)}  {_done(record)}{_left(left, number == len(todo))}")
+        yield {
+            "chunk": number, "of": len(todo), "from": moment(chunk.start_us), "to": moment(chunk.end_us),
+            "run_id": chunk.run_id, "publication": record and of_record(record),
+        }  # fmt: skip
+    seconds = time.monotonic() - began
+    typer.echo(f"{name}: {plural(worked, 'chunk')} computed, {skipped} done before, in {seconds:.0f} s")
+    about = {"pattern": name, "chunks": len(todo), "computed": worked, "done_before": skipped}
+    yield {**about, "seconds": seconds, "changed": new}
+
+
+def told(name: str, found: Size) -> str:
+    """What a dry run says."""
+    return (
+        f"{name}: {plural(found.windows, 'window')} in {plural(found.chunks, 'chunk')}, "
+        f"{plural(found.events, 'event')} in their time range, "
+        f"files of {found.bytes / 1e6:,.1f} MB"
+    )
+
+
+def _days(chunk: Chunk) -> str:
+    from cep_core.events.windows import moment
+
+    return f"{moment(chunk.start_us):%Y-%m-%d %H:%M} to {moment(chunk.end_us):%Y-%m-%d %H:%M}"
+
+
+def _done(record: object) -> str:
+    from pipelines.runs.stage import Record
+
+    if not isinstance(record, Record):
+        return "done before"
+    return f"{record.rows_inserted:,} inserted, {record.rows_updated:,} updated, {record.rows_deleted:,} deleted"
+
+
+def _left(seconds: float | None, last: bool) -> str:
+    if seconds is None or last:
+        return ""
+    return f"  (about {seconds / 60:.0f} min left)" if seconds >= 90 else f"  (about {seconds:.0f} s left)"

@@ -1,0 +1,125 @@
+"""Results as they were, for the command line: diff and history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from cep_core import AnyPlan
+from jobs.terminal.printing import console
+from jobs.terminal.times import micros_of
+from jobs.terminal.workspace import Place, find_place, session
+from pipelines.errors import ProjectError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _plan(place: Place, pattern: str) -> tuple[str, AnyPlan]:
+    from pipelines.authoring.validate import compiled
+
+    loaded, plan = compiled(place.project, place.project.pattern_path(pattern))
+    return loaded.name, plan
+
+
+def diff(
+    pattern: str, since: str, until: str, limit: int, as_json: bool, profile: str | None, folder: Path | None
+) -> dict[str, Any] | None:  # fmt: skip
+    """What changed in the results between two versions or times."""
+    place = find_place(folder, profile)
+    name, plan = _plan(place, pattern)
+    with session(place, f"trendlake diff {name}") as spark:
+        return print_diff(spark, place.warehouse.results(name), plan, (since, until), limit, as_json=as_json)
+
+
+def print_diff(
+    spark: SparkSession, path: str, plan: AnyPlan, asked: tuple[str, str], limit: int, *, as_json: bool = False
+) -> dict[str, Any] | None:
+    """Rows that differ, and which versions of the source made it so; `as_json`: as a document, printed nowhere."""
+    from pipelines.results.history import between, reasons, version_of
+
+    first, last = (version_of(spark, path, text) for text in asked)
+    counts, rows = between(spark, path, plan, first, last)
+    if as_json:
+        found = [row.asDict(recursive=True) for row in rows.limit(limit).collect()]
+        commits = [{"version": item.version, **item.note} for item in reasons(spark, path, first, last)]
+        return {"from": first, "to": last, "counts": counts, "rows": found, "commits": commits}
+    told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+    table = Table(title=f"version {first} to {last}: {told}", title_justify="left")
+    for heading in ("", *plan.key, "values"):
+        table.add_column(heading)
+    shown = [item for item in plan.result_schema.names if item not in plan.key and not item.endswith("_log10")]
+    for row in rows.limit(limit).collect():
+        before = row["before"].asDict() if row["before"] else None
+        after = row["after"].asDict() if row["after"] else None
+        keys = [_text((after or before or {})[item]) for item in plan.key]
+        table.add_row(row["kind"], *keys, _change(shown, before, after))
+    console.print(table)
+    for commit in reasons(spark, path, first, last):
+        console.print(_why(commit.version, commit.note), soft_wrap=True)
+    return None
+
+
+def history(
+    pattern: str, groups: list[str], window: str, as_json: bool, profile: str | None, folder: Path | None
+) -> dict[str, Any] | None:  # fmt: skip
+    """Every value that a group's rows have had in a window."""
+    place = find_place(folder, profile)
+    name, plan = _plan(place, pattern)
+    asked = dict(_pair(item) for item in groups)
+    micros = micros_of(window, "--window")
+    with session(place, f"trendlake history {name}") as spark:
+        return print_history(spark, place.warehouse.results(name), plan, asked, micros, as_json=as_json)
+
+
+def print_history(
+    spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, str], time_us: int, *, as_json: bool = False
+) -> dict[str, Any] | None:
+    """A line for each value, with the commit that gave it; `as_json`: as a document, printed nowhere."""
+    from pipelines.delta.tables import exists
+    from pipelines.results.history import values
+
+    if not exists(spark, path):
+        raise ProjectError(f"there are no results yet in {path}")
+    found = values(spark, path, plan, groups, time_us)
+    if as_json:
+        told = [{"version": value.commit.version, **value.commit.note, "row": value.row} for value in found]
+        return {"values": told}
+    if not found:
+        console.print("no such row has been there")
+    shown = [item for item in plan.result_schema.names if not item.endswith("_log10")]
+    for value in found:
+        text = "retracted" if value.row is None else _change(shown, None, value.row)
+        console.print(f"{_why(value.commit.version, value.commit.note)}: {text}", soft_wrap=True)
+    return None
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition("=")
+    if not mark:
+        raise ProjectError(f"--group {text}: expected COLUMN=VALUE", hint="such as --group carrier=UA")
+    return name, value
+
+
+def _why(version: int, note: Mapping[str, Any]) -> str:
+    if "source_version" not in note:
+        return f"version {version}"
+    what = "revision" if note.get("stage") == "revise" else "run"
+    return f"version {version}, {what} {note['run_id']} of the source's version {note['source_version']}"
+
+
+def _change(names: list[str], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    if before is None or after is None:
+        row = after or before or {}
+        return ", ".join(f"{name} {_text(row.get(name))}" for name in names)
+    changed = [name for name in names if before.get(name) != after.get(name)]
+    return ", ".join(f"{name} {_text(before.get(name))} -> {_text(after.get(name))}" for name in changed) or "plan only"
+
+
+def _text(value: Any) -> str:
+    from datetime import UTC, datetime
+
+    return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}" if isinstance(value, datetime) else str(value)

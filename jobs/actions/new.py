@@ -1,0 +1,120 @@
+"""`trendlake init` and `trendlake new`: first files, and what to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from pipelines.contracts.rule_options import refuse_column_names
+from pipelines.errors import ProjectError
+from pipelines.project.paths import TABLE_NAME, find_project
+from pipelines.project.shipped import shipped
+
+if TYPE_CHECKING:
+    from pipelines.authoring.scaffold import Roles
+
+
+def init_here(folder: Path) -> dict[str, Any]:
+    """A project in `folder`. Raises ProjectError where it cannot be written."""
+    from pipelines.authoring.scaffold import init_project
+
+    try:
+        written = init_project(folder, shipped("data_contracts"))
+    except OSError as error:
+        raise ProjectError(f"{folder} cannot be written: {error.strerror or error}") from None
+    for path in written:
+        typer.echo(f"wrote {path}")
+    typer.echo("next: trendlake new source NAME --from FILE --event-id COLUMN --event-time COLUMN --type NAME")
+    typer.echo("or, beside a Delta table that is there, --table PLACE in place of --from FILE")
+    return {"wrote": written}
+
+
+def write_source(name: str, sample: Path, roles: Roles, project_dir: Path | None) -> dict[str, Any]:
+    """The contract of a new source. Raises ProjectError, SourceFileError, ContractErrors."""
+    import pyarrow as pa
+
+    from pipelines.authoring.scaffold import check_roles, new_source
+    from pipelines.contracts.contract import load_contract
+    from pipelines.ingest.readers.inference import columns_of
+
+    project = find_project(project_dir)
+    _named(name)
+    columns = columns_of(sample)
+    refuse_column_names(sample, columns.names)
+    check_roles(columns, roles)
+    note = _check_columns(sample, roles)
+    ident = columns.get_field_index(roles.event_id)
+    if ident >= 0:  # as it is written: an id 007 is not 7
+        columns = columns.set(ident, columns.field(ident).with_type(pa.string()))
+    path = new_source(project, name, columns, roles)
+    load_contract(path)
+    if note is not None:
+        typer.echo(note)
+    typer.echo(f"wrote {path}: read it, say what the columns promise")
+    typer.echo(f"next: trendlake ingest {name} {sample}")
+    return {"wrote": [path]}
+
+
+def _check_columns(sample: Path, roles: Roles) -> str | None:
+    """A note on repeated ids. Raises ProjectError if ingestion would refuse a value of the time column, or if most
+    values of the id column are repeated."""
+    from pipelines.ingest.readers.inference import count_values, first_that_is_no_time
+
+    value = first_that_is_no_time(sample, roles.event_time)
+    if value is not None:
+        raise ProjectError(
+            f"column '{roles.event_time}' cannot be the event time: it holds {value}",
+            hint="write times as 2026-01-05T09:30:00Z (ISO 8601; without a zone they are read as UTC)",
+        )
+    rows, distinct = count_values(sample, roles.event_id)
+    if rows > 2 * distinct:
+        raise ProjectError(
+            f"column '{roles.event_id}' cannot be the id: {rows:,} rows have {distinct:,} distinct values",
+            hint="an id identifies one event; if it takes several columns, combine them into one in the file",
+        )
+    if rows > distinct:
+        return f"note: {rows - distinct:,} of {rows:,} rows repeat an id; of rows with one id, one counts"
+    return None
+
+
+def write_source_of_table(
+    name: str, place: str, roles: Roles, profile: str | None, project_dir: Path | None
+) -> dict[str, Any]:  # fmt: skip
+    """The contract of a source whose table other programs write, and where it lies in the profile. Raises as
+    `pipelines.authoring.existing_table.adopt`, and ProfileError."""
+    from jobs.terminal.workspace import find_place, session
+    from pipelines.authoring.existing_table import adopt
+    from pipelines.authoring.scaffold import note_source
+
+    where = find_place(project_dir, profile)
+    _named(name)
+    place = place if "://" in place else str(Path(place).resolve())
+    with session(where, f"trendlake new source {name}") as spark:
+        path, left_out = adopt(spark, where.project, name, place, roles)
+    noted = note_source(where.project, profile, name, place)
+    typer.echo(f"wrote {path}: read it, say what the columns promise")
+    if left_out:
+        typer.echo(f"left out, of names or types that contracts do not take: {', '.join(left_out)}")
+    typer.echo(f"wrote {noted}: {name} is read at {place}, and never changed")
+    typer.echo(f"next: trendlake new pattern NAME --source {name}")
+    return {"wrote": [path, noted], "left_out": left_out}
+
+
+def write_pattern(name: str, source: str, project_dir: Path | None) -> dict[str, Any]:
+    """A pattern to begin with. Raises ProjectError, ContractErrors."""
+    from pipelines.authoring.scaffold import new_pattern
+    from pipelines.contracts.pattern_source import source_contract
+
+    project = find_project(project_dir)
+    _named(name)
+    path = new_pattern(project, name, source_contract(project, source, (name,)))
+    typer.echo(f"wrote {path}: say in it what to find")
+    typer.echo(f"next: trendlake validate {path}")
+    return {"wrote": [path]}
+
+
+def _named(name: str) -> None:
+    if not TABLE_NAME.fullmatch(name):
+        raise ProjectError(f"'{name}' is no name: lower case letters, digits and _, beginning with a letter")

@@ -1,0 +1,37 @@
+"""`trendlake test`: the tests beside the patterns, a line each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jobs.terminal.outcome import Verdict
+from jobs.terminal.printing import console
+from pipelines.authoring.pattern_tests import files_of_tests, run_tests
+from pipelines.project.paths import Project
+
+
+def print_tests(project: Project, patterns: list[str]) -> Verdict:
+    """Run the tests of the patterns named, else of all. Raises ProjectError where a pattern that is named has none,
+    PatternErrors for mistakes of a file."""
+    found = []
+    for file in _files(project, patterns):
+        for verdict in run_tests(project, file):
+            console.print(f"{'ok    ' if not verdict.differences else 'failed'} {verdict.pattern}: {verdict.test}")
+            for line in verdict.differences:
+                console.print(f"         {line}", soft_wrap=True)
+            found.append(verdict)
+    failed = sum(bool(verdict.differences) for verdict in found)
+    console.print(f"{len(found) - failed} passed, {failed} failed")
+    return Verdict({"passed": len(found) - failed, "failed": failed, "tests": found}, good=failed == 0)
+
+
+def _files(project: Project, patterns: list[str]) -> list[Path]:
+    from pipelines.errors import ProjectError
+
+    files = {file.stem: file for file in files_of_tests(project)}
+    for name in patterns:
+        project.pattern_path(name)
+        if name not in files:
+            where = project.patterns / "tests" / f"{name}.yaml"
+            raise ProjectError(f"{name} has no tests: {where} is not there", hint="a list of {name, events, expect}")
+    return [files[name] for name in patterns] if patterns else list(files.values())

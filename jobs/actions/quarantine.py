@@ -1,0 +1,148 @@
+"""Quarantined rows for the command line: seen, written to a file, put back when they are repaired."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from rich.table import Table
+
+from jobs.airflow.notify import tell_of
+from jobs.terminal.printing import console, frame
+from jobs.terminal.times import manual_run_id
+from jobs.terminal.workspace import Place, find_place, session
+from pipelines.contracts.contract import Contract, load_contract
+from pipelines.error_text import plural
+from pipelines.errors import ProjectError, SourceFileError
+from pipelines.quality.quarantine import ID, RUNS, SINCE
+
+ABOUT = ("rule", "reason", RUNS, SINCE)
+"""What is told of an open row beside its columns."""
+
+
+def show(
+    source: str, rule: str | None, run_id: str | None, limit: int, as_json: bool, out: Path | None,
+    profile: str | None, folder: Path | None,
+) -> dict[str, Any] | None:  # fmt: skip
+    """The open rows of a source: reasons with counts, then rows."""
+    from pyspark.sql import functions as sf
+
+    from pipelines.ingest.replay import newest, open_rows
+    from pipelines.runs.record import judged_version
+
+    place, contract = _source(source, profile, folder)
+    if out is not None:
+        _check_form(out)
+    with session(place, f"trendlake quarantine show {source}") as spark:
+        version = newest(spark, place.warehouse, contract)
+        found = open_rows(spark, place.warehouse, contract, version, run_id)
+        if rule is not None:
+            found = found.where(sf.col("rule") == rule)
+        found.persist()  # it is asked for twice
+        counts = Counter({row["rule"]: row["count"] for row in found.groupBy("rule").count().orderBy("rule").collect()})
+        ordered = found.orderBy("rule", ID)
+        rows = (ordered if as_json or out is not None else ordered.limit(limit)).toArrow()
+        judged = judged_version(spark, place.warehouse, source)
+    if out is not None:
+        _write(rows, out)
+    if as_json:
+        about = {"source": source, "version": version, "judged_version": judged, "open": dict(counts)}
+        return {**about, "rows": rows.to_pylist(), "out": out}
+    _print(contract, version, counts, rows.slice(0, limit).to_pylist(), out)
+    if judged < version:
+        console.print(_not_judged(source, judged, version), soft_wrap=True)
+    return None
+
+
+def _not_judged(source: str, judged: int, version: int) -> str:
+    which = f"version {version} is" if judged + 1 == version else f"versions {judged + 1} to {version} are"
+    return f"{which} not judged yet: the next run or revision of a pattern that reads {source} does that"
+
+
+def _print(
+    contract: Contract, version: int, counts: Counter[str], rows: list[dict[str, Any]], out: Path | None
+) -> None:
+    total = counts.total()
+    console.print(f"{contract.name} at version {version}: {total:,} quarantined rows are open", soft_wrap=True)
+    for name, count in counts.most_common():
+        console.print(f"{count:>9,}  {name}", soft_wrap=True)
+    if not total:
+        return
+    key, when = contract.roles["event_id"], contract.event_time
+    table = Table(title=f"{len(rows):,} of {plural(total, 'row')}", title_justify="left", **frame())
+    for name in (ID, key, when, "reason", RUNS):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(row[ID], *[_text(row[name]) for name in (key, when)], row["reason"], str(row[RUNS]))
+    console.print(table)
+    if out is None:
+        console.print(f"to repair them: trendlake quarantine show {contract.name} --out FILE.csv", soft_wrap=True)
+    else:
+        console.print(
+            f"wrote {out}; mend its rows, then: trendlake quarantine replay {contract.name} {out}", soft_wrap=True
+        )
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).removesuffix("+00:00")
+
+
+def replay(source: str, file: Path, profile: str | None, folder: Path | None) -> dict[str, Any]:
+    """Put the repaired rows of a file back, and say what is to be done then."""
+    from pipelines.ingest import replay as repair
+
+    place, contract = _source(source, profile, folder)
+    table = repair.read_repaired(file, contract)
+    with session(place, f"trendlake quarantine replay {source}") as spark:
+        run_id = manual_run_id("replay")
+        done = repair.replay(spark, place.warehouse, contract, table, run_id)
+        left = repair.open_rows(spark, place.warehouse, contract, done.version).count()
+    console.print(f"{source} at version {done.version}: {plural(done.repaired, 'row')} repaired", soft_wrap=True)
+    for count, words in ((done.there, "were there already"), (done.unchanged, "are as they were: still open")):
+        if count:
+            console.print(f"{count:>9,}  {words}")
+    console.print(f"{left:>9,}  quarantined rows are open")
+    patterns = patterns_of(place, source)
+    if not (done.repaired and tell_of(place.project, source)):
+        for name in patterns:
+            console.print(f"next: trendlake revise {name}", soft_wrap=True)
+    return {"source": source, "run_id": run_id, **dataclasses.asdict(done), "open": left, "to_revise": patterns}
+
+
+def _source(source: str, profile: str | None, folder: Path | None) -> tuple[Place, Contract]:
+    place = find_place(folder, profile)
+    return place, load_contract(place.project.contract_path(source))
+
+
+def patterns_of(place: Place, source: str) -> list[str]:
+    """The patterns that read a source."""
+    from cep_core.load import read_pattern
+
+    read = ((path.stem, read_pattern(path)[0]) for path in place.project.pattern_files())
+    return [name for name, pattern in read if pattern is not None and pattern.source == source]
+
+
+def _check_form(out: Path) -> None:
+    if not out.name.lower().endswith((".csv", ".parquet")):
+        raise SourceFileError(f"{out} is of no form that is written", hint="a file that ends in .csv or .parquet")
+
+
+def _write(rows: pa.Table, out: Path) -> None:
+    """The open rows with `ID`; of what is told about them only the reason, in front, for who mends them."""
+    import pyarrow.parquet
+
+    from pipelines.ingest.readers.repair_cells import write_repair_file
+
+    names = [ID, "reason", *[name for name in rows.column_names if name not in (ID, *ABOUT)]]
+    try:
+        if out.name.lower().endswith(".csv"):
+            write_repair_file(rows.select(names), out)
+        else:
+            pyarrow.parquet.write_table(rows.select(names), out)
+    except pa.ArrowException as error:  # a CSV file holds no lists
+        raise ProjectError(f"{out} cannot be written: {error}", hint="write a .parquet file") from None
+    except OSError as error:
+        raise ProjectError(f"{out} cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,1 @@
+"""The commands' options and help; the work is in `jobs.actions`."""

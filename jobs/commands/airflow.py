@@ -1,0 +1,53 @@
+"""Options of the command that serves Airflow."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Annotated, Optional
+
+import typer
+
+from jobs.terminal.options import ProjectDir
+from jobs.terminal.outcome import FAULT, guarded, tell
+
+OWN_OPTIONS_FIRST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+"""What follows the first word is Airflow's, its `--help` too."""
+
+
+@guarded
+def airflow(
+    arguments: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(help="An airflow command and its options; none: serve the project.", metavar="[COMMAND]..."),
+    ] = None,
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Of the page; where taken, another.")] = 8080,
+    project_dir: ProjectDir = None,
+) -> None:
+    """Serve the project's Airflow, or run an airflow command.
+
+    It is served with its page until Ctrl-C.
+
+    Each pattern is a DAG, switched off at first: switch it on by the page, or as below. The DAGs that ingest files and
+    that revise results are on. While it runs, `ingest`, `quarantine replay`, `run` and so on tell it of new versions.
+
+    Example: trendlake airflow
+
+    Example: trendlake airflow dags unpause my_pattern
+
+    Example: trendlake airflow backfill create --dag-id my_pattern --from-date 2026-01-01 --to-date 2026-01-07
+    """
+    if find_spec("airflow") is None:
+        from pipelines.errors import ProjectError
+
+        raise ProjectError("Airflow is not installed beside this trendlake", hint="install it with the extra 'airflow'")
+    from jobs.airflow import serve
+    from jobs.airflow.home import AirflowHomeError
+
+    try:
+        if not arguments:
+            serve.serve(project_dir, port)
+        elif code := serve.airflow(project_dir, arguments):
+            raise typer.Exit(code)
+    except AirflowHomeError as error:
+        tell(str(error))
+        raise typer.Exit(FAULT) from None

@@ -1,0 +1,86 @@
+"""Options of the commands that check files and explain patterns, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from jobs.terminal.options import Pattern, ProjectDir
+from jobs.terminal.outcome import Verdict, guarded
+
+
+@guarded
+def validate(
+    files: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Argument(help="Pattern files or data contracts; all of the project when none is given."),
+    ] = None,
+    project_dir: ProjectDir = None,
+) -> Verdict:
+    """Check pattern files and data contracts.
+
+    Every error of every file is printed, with its place.
+
+    Example: trendlake validate conf/patterns/my_pattern.yaml
+    """
+    from jobs.terminal.printing import print_validation
+    from pipelines.project.paths import find_project
+
+    return print_validation(find_project(project_dir), files or [])
+
+
+@guarded
+def run_pattern_tests(
+    patterns: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(help="Names of patterns; all that have tests when none is given."),
+    ] = None,
+    project_dir: ProjectDir = None,
+) -> Verdict:
+    """Run the tests of patterns (conf/patterns/tests).
+
+    A test gives events and the rows expected. Spark is not started.
+
+    Example: trendlake test delay_snowball
+    """
+    from jobs.actions.pattern_tests import print_tests
+    from pipelines.project.paths import find_project
+
+    return print_tests(find_project(project_dir), patterns or [])
+
+
+@guarded
+def explain(
+    pattern: Pattern,
+    svg: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--svg", help="A file for a picture of the automaton."),
+    ] = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:
+    """Explain how a pattern is computed, and draw it.
+
+    What is read, how the events are sharded, how predecessors are found.
+
+    Example: trendlake explain delay_snowball --svg delay_snowball.svg
+    """
+    from jobs.terminal.printing import print_plan
+    from pipelines.project.paths import find_project
+
+    return print_plan(find_project(project_dir), pattern, svg)
+
+
+@guarded
+def schema(of: Annotated[str, typer.Argument(help="pattern, contract or tests.", metavar="OF")]) -> dict[str, Any]:
+    """Print the JSON Schema of a kind of file.
+
+    Editors complete and check files by it. Those of this version are in docs/schemas.
+
+    Example: trendlake schema pattern > pattern.json
+    """
+    from jobs.actions.schema import schema_of, schema_text
+
+    typer.echo(schema_text(of), nl=False)
+    return schema_of(of)

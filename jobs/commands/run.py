@@ -1,0 +1,202 @@
+"""Options of the commands that run patterns: each step, all of them, a backfill; and the pages of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from jobs.terminal import completion
+from jobs.terminal.options import AnyRunId, Pattern, ProfileName, ProjectDir, RunId, Since, Until
+from jobs.terminal.outcome import Verdict, guarded
+
+
+def _step(
+    step: str, pattern: str, since: str, until: str, run_id: str, profile: str | None, folder: Path | None
+) -> dict[str, Any]:
+    from jobs.terminal import workspace
+    from jobs.terminal.json_output import of_record
+
+    place = workspace.find_place(folder, profile)
+    name = workspace.check_early(place, pattern, since, until)
+    with workspace.session(place, f"trendlake {step} {name}") as spark:
+        return of_record(workspace.run_step(step, workspace.prepared(place, spark, pattern, since, until, run_id)))
+
+
+@guarded
+def check_source(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Step 1: pin the source's version and check its rows.
+
+    Example: trendlake check-source delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
+    """
+    return _step("check_source", pattern, since, until, run_id, profile, project_dir)
+
+
+@guarded
+def compute(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Step 2: compute the windows and stage the results.
+
+    Example: trendlake compute delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
+    """
+    return _step("compute", pattern, since, until, run_id, profile, project_dir)
+
+
+@guarded
+def check_results(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Step 3: check the staged results.
+
+    Example: trendlake check-results delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
+    """
+    return _step("check_results", pattern, since, until, run_id, profile, project_dir)
+
+
+@guarded
+def publish(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Step 4: publish the staged results in one commit.
+
+    Example: trendlake publish delay_snowball --from 2013-02-01 --to 2013-02-02 --run-id r1
+    """
+    return _step("publish", pattern, since, until, run_id, profile, project_dir)
+
+
+@guarded
+def report(
+    pattern: Pattern, run_id: RunId,
+    since: Annotated[Optional[str], typer.Option("--from", help="Not needed: the run knows it.")] = None,  # noqa: UP045
+    until: Annotated[Optional[str], typer.Option("--to", help="Not needed: the run knows it.")] = None,  # noqa: UP045
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Step 5: write the run's report, a page and a picture.
+
+    Example: trendlake report delay_snowball --run-id r1
+    """
+    from jobs.terminal import workspace
+
+    place = workspace.find_place(project_dir, profile)
+    name = place.project.pattern_path(pattern).stem
+    with workspace.session(place, f"trendlake report {pattern}") as spark:
+        about: dict[str, Any] = {"pattern": name, "run_id": run_id}
+        return about | workspace.report(place, spark, pattern, run_id)
+
+
+@guarded
+def site(
+    patterns: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(help="Names of patterns, or files; all of the project when none is given."),
+    ] = None,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> Verdict:
+    """Write the reports as a static site.
+
+    An index, a page for each pattern, and Great Expectations' pages of its last check.
+
+    Example: trendlake site
+    """
+    from jobs.terminal import workspace
+
+    return workspace.build_site(workspace.find_place(project_dir, profile), patterns or [])
+
+
+@guarded
+def run(
+    pattern: Pattern, since: Since, until: Until, run_id: AnyRunId = None, profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Run all steps of a pattern for an interval.
+
+    Example: trendlake run delay_snowball --from 2013-01-01 --to 2014-01-02
+    """
+    from jobs.airflow.notify import tell_of_results
+    from jobs.terminal import workspace
+    from jobs.terminal.json_output import of_record
+    from jobs.terminal.times import manual_run_id
+
+    place = workspace.find_place(project_dir, profile)
+    name = workspace.check_early(place, pattern, since, until)
+    with workspace.session(place, f"trendlake run {name}") as spark:
+        prepared = workspace.prepared(place, spark, pattern, since, until, run_id or manual_run_id("manual"))
+        typer.echo(f"run {prepared.run_id} of {name}")
+        steps = ("check_source", "compute", "check_results", "publish")
+        records = [workspace.run_step(step, prepared) for step in steps]
+        about: dict[str, Any] = {"pattern": name, "run_id": prepared.run_id, "stages": [*map(of_record, records)]}
+        done = about | workspace.report(place, spark, pattern, prepared.run_id)
+    if workspace.changed(records[-1]):
+        tell_of_results(place.project, name)
+    return done
+
+
+@guarded
+def backfill(
+    pattern: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(
+            help="A name under conf/patterns, or a file's path; with --stale all patterns when not given.",
+            metavar="PATTERN", autocompletion=completion.patterns,
+        ),
+    ] = None,
+    since: Annotated[Optional[str], typer.Option("--from", help="Start of the interval, ISO 8601 (UTC).")] = None,  # noqa: UP045
+    until: Annotated[Optional[str], typer.Option("--to", help="Its end: windows that end in (from, to].")] = None,  # noqa: UP045
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Windows that older versions of Trendlake got wrong, and no others.")
+    ] = False,
+    chunk: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--chunk", help="Length of a chunk, such as 30 days; a twelfth of the interval when not given."),
+    ] = None,
+    newest_first: Annotated[bool, typer.Option("--newest-first", help="From the end to the start.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say how many windows, events and bytes it would be.")
+    ] = False,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """Compute a long interval in chunks.
+
+    All chunks share one Spark session. Started again, it continues where it stopped.
+
+    Example: trendlake backfill delay_snowball --from 2013-01-01 --to 2014-01-02 --chunk "30 days"
+
+    Example: trendlake backfill --stale --dry-run
+    """
+    from jobs.actions import backfill as backfilling
+    from jobs.airflow.notify import tell_of_results
+    from jobs.terminal import workspace
+
+    place = workspace.find_place(project_dir, profile)
+    length = backfilling.length_of(chunk)
+    changed: dict[str, None] = {}
+    if stale:
+        if since is not None or until is not None:
+            raise typer.BadParameter("--stale finds the windows itself: leave --from and --to out")
+        names = [file.stem for file in place.project.pattern_files()] if pattern is None else [pattern]
+        with workspace.session(place, "trendlake backfill --stale") as spark:
+            for document in backfilling.run_stale(place, spark, names, length, newest_first, dry_run):
+                changed |= {document["pattern"]: None} if document.get("changed") else {}
+                yield document
+    else:
+        if pattern is None or since is None or until is None:
+            raise typer.BadParameter("a backfill needs PATTERN, --from and --to; or --stale")
+        name = workspace.check_early(place, pattern, since, until)
+        with workspace.session(place, f"trendlake backfill {name}") as spark:
+            for document in backfilling.run_backfill(
+                place, spark, pattern, since, until, length, newest_first, dry_run
+            ):
+                changed |= {name: None} if document.get("changed") else {}
+                yield document
+    for name in changed:
+        tell_of_results(place.project, name)

@@ -1,0 +1,194 @@
+"""Options of the commands that bring a project its sources: a folder, contracts, events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from jobs.terminal.options import ProfileName, ProjectDir, Source
+from jobs.terminal.outcome import guarded
+
+new = typer.Typer(help="Write a first data contract or pattern.", no_args_is_help=True, rich_markup_mode=None)
+
+
+source_app = typer.Typer(help="Delete rows of a source.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@guarded
+def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path()) -> dict[str, Any]:
+    """Start a project: folders for patterns, contracts and profiles.
+
+    Files that exist already are left alone.
+
+    Example: trendlake init my_project
+    """
+    from jobs.actions.new import init_here
+
+    return init_here(folder)
+
+
+@new.command("source")
+@guarded
+def new_source(
+    name: Annotated[str, typer.Argument(help="The source's name.")],
+    event_id: Annotated[str, typer.Option("--event-id", help="The column that tells events apart.")],
+    event_time: Annotated[str, typer.Option("--event-time", help="The column of the event's time.")],
+    event_type: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--event-type", help="The column that tells an event's type."),
+    ] = None,
+    constant: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--type", help="The type of all events, where no column tells it."),
+    ] = None,
+    sample: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--from", help="A file with its columns: CSV, Parquet or JSON."),
+    ] = None,
+    table: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--table", help="A Delta table of other programs, a path or URI: read where it lies."),
+    ] = None,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Write the data contract of a new source.
+
+    Its columns are those of a file, or of an existing Delta table.
+
+    Example: trendlake new source trades --from trades.csv --event-id id --event-time at --type Trade
+
+    Example: trendlake new source trades --table /lake/trades --event-id id --event-time at --event-type kind
+    """
+    from jobs.actions.new import write_source, write_source_of_table
+    from pipelines.authoring.scaffold import Roles
+
+    roles = Roles(event_id, event_time, event_type, constant)
+    if sample is not None and table is None:
+        return write_source(name, sample, roles, project_dir)
+    if table is not None and sample is None:
+        return write_source_of_table(name, table, roles, profile, project_dir)
+    raise typer.BadParameter("say where its columns are: --from FILE or --table PLACE")
+
+
+@new.command("pattern")
+@guarded
+def new_pattern(
+    name: Annotated[str, typer.Argument(help="The pattern's name, in snake_case.")],
+    source: Annotated[str, typer.Option("--source", help="The source it asks about.")],
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:
+    """Write a first pattern file.
+
+    Example: trendlake new pattern rising_trades --source trades
+    """
+    from jobs.actions.new import write_pattern
+
+    return write_pattern(name, source, project_dir)
+
+
+@guarded
+def ingest(
+    source: Source,
+    files: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Argument(help="CSV, Parquet or JSON files; none for flights: 336,776 departures from New York in 2013."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Compare files that were ingested before like any other.")
+    ] = False,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:
+    """Load files of events into a source's table.
+
+    New rows are added, corrected rows are replaced, rows that have not changed are passed over.
+
+    Rows are compared by the contract's key. A key that is there with other values is a correction: with the contract's
+    `corrections: replace` it replaces the row, without it the file is refused.
+
+    Example: trendlake ingest flights
+
+    Example: trendlake ingest trades january.csv february.parquet
+    """
+    from jobs.actions.ingest import ingest_files, ingest_source
+
+    if files:
+        return ingest_files(source, files, profile, project_dir, again=again)
+    return ingest_source(source, profile, project_dir)
+
+
+@source_app.command("delete")
+@guarded
+def delete_rows(
+    source: Source,
+    ids: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--ids", help="A CSV, Parquet or JSON file with the key's columns: rows of these keys."),
+    ] = None,
+    where: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--where", help="A condition on the columns, as in contracts: rows for which it is true."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many rows it would be.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Delete rows of a source in one commit.
+
+    Asks first. The next revision of each pattern follows.
+
+    Example: trendlake source delete trades --ids withdrawn.csv --dry-run
+
+    Example: trendlake source delete trades --where "company = 'A' AND price > 100" --yes
+    """
+    from jobs.actions.delete import delete
+
+    if (ids is None) == (where is None):
+        raise typer.BadParameter("say which rows: --ids FILE or --where CONDITION")
+    return delete(source, ids, where, profile, project_dir, dry_run=dry_run, yes=yes)
+
+
+@guarded
+def generate(
+    stream: Annotated[str, typer.Argument(help="stock, cluster, linear_road, quotes, retail or shipments.")],
+    events: Annotated[Optional[int], typer.Option("--events", help="How many events.")] = None,  # noqa: UP045
+    seconds: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--seconds", help="Its length; 600 where --events is not given either."),
+    ] = None,
+    rate: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(
+            "--rate",
+            help="Events a second: stock 100, cluster 3000, linear_road 4000 at its end, growing from none; "
+            "quotes and retail 10, shipments 0.1.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal streams.")] = 1,
+    start: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--start", help="Time of the first event; 2026-01-05T09:00:00Z when not given."),
+    ] = None,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="A Parquet file to write, in place of the source's table."),
+    ] = None,
+    profile: ProfileName = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:
+    """Generate a stream of events from a seed.
+
+    It is loaded as the source of its name.
+
+    The patterns under examples ask about these sources.
+
+    Example: trendlake generate stock --events 100000 --seed 7
+    """
+    from jobs.actions import generate as generating
+
+    asked = generating.asked(stream, events, seconds, rate, seed, start)
+    if out is not None:
+        return generating.generate_file(asked, out)
+    return generating.generate_source(asked, profile, project_dir)

@@ -1,0 +1,99 @@
+"""Options of the commands about versions: revise, diff, history, maintain, reset."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from jobs.terminal.options import AnyRunId, Json, Limit, Pattern, ProfileName, ProjectDir
+from jobs.terminal.outcome import guarded
+
+
+@guarded
+def revise(
+    pattern: Pattern, run_id: AnyRunId = None,
+    if_published: Annotated[
+        bool, typer.Option("--if-published", help="Exit successfully if nothing has been published yet.")
+    ] = False,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Bring results up to date with a changed source.
+
+    Late, changed and deleted events are followed, up to the source's newest version.
+
+    Example: trendlake revise delay_snowball
+    """
+    from jobs.actions.revise import revise_pattern
+
+    return revise_pattern(pattern, run_id, profile, project_dir, if_published=if_published)
+
+
+@guarded
+def reset(
+    pattern: Pattern,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Remove everything that a pattern has published.
+
+    Its history goes too, and the next run starts anew. Sources stay.
+
+    Example: trendlake reset delay_snowball
+    """
+    from jobs.actions.reset import reset_pattern
+
+    return reset_pattern(pattern, profile, project_dir, yes=yes)
+
+
+@guarded
+def diff(
+    pattern: Pattern,
+    since: Annotated[str, typer.Option("--from", help="A version of the results, or a time (ISO 8601).")],
+    until: Annotated[str, typer.Option("--to", help="A later version or time.")],
+    limit: Limit = 20, as_json: Json = False, profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> dict[str, Any] | None:  # fmt: skip
+    """Show what changed between two versions of the results.
+
+    Rows that were added, changed or retracted, and why.
+
+    Example: trendlake diff delay_snowball --from 3 --to 5
+    """
+    from jobs.actions import history as looking_back
+
+    return looking_back.diff(pattern, since, until, limit, as_json, profile, project_dir)
+
+
+@guarded
+def history(
+    pattern: Pattern,
+    window: Annotated[str, typer.Option("--window", help="A time of the results' window column (ISO 8601).")],
+    group: Annotated[
+        list[str] | None,
+        typer.Option("--group", help="COLUMN=VALUE, once for each column."),
+    ] = None,
+    as_json: Json = False,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> dict[str, Any] | None:  # fmt: skip
+    """Show every value that a group has had in a window.
+
+    And the version of the source that gave each.
+
+    Example: trendlake history delay_snowball --group carrier=UA --window 2013-02-08T09:00
+    """
+    from jobs.actions import history as looking_back
+
+    return looking_back.history(pattern, group or [], window, as_json, profile, project_dir)
+
+
+@guarded
+def maintain(profile: ProfileName = None, project_dir: ProjectDir = None) -> dict[str, Any]:
+    """Compact tables and remove expired files.
+
+    Files that revisions and past answers may need are kept for a year.
+
+    Example: trendlake maintain
+    """
+    from jobs.actions.maintain import maintain_all
+
+    return maintain_all(profile, project_dir)

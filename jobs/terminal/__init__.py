@@ -1,0 +1,1 @@
+"""What commands share: options, outcome, printed text, JSON, times."""

@@ -1,0 +1,181 @@
+"""Running steps for the command line: one session, the steps in order, a line for each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from cep_core.errors import TrendlakeError
+from jobs.terminal.outcome import Verdict, tell
+from jobs.terminal.times import micros_of
+from pipelines.error_text import plural
+from pipelines.project.paths import Project, find_project
+from pipelines.project.profile import Profile, load_profile
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipelines.delta.tables import Warehouse
+    from pipelines.runs.run import Run
+    from pipelines.runs.stage import Record
+    from pipelines.site.build import Site
+
+
+@dataclass(frozen=True)
+class Place:
+    """A project with its profile: what every command that starts Spark needs."""
+
+    project: Project
+    profile: Profile
+
+    @property
+    def warehouse(self) -> Warehouse:
+        from pipelines.delta.tables import Warehouse
+
+        return Warehouse.of(self.profile, self.project)
+
+
+def find_place(project_dir: Path | None, profile: str | None) -> Place:
+    project = find_project(project_dir)
+    return Place(project, load_profile(project, profile))
+
+
+@contextmanager
+def session(place: Place, app: str) -> Iterator[SparkSession]:
+    """A Spark session that ends with the command."""
+    from pipelines.spark.session import start_session
+
+    spark = start_session(place.project, place.profile, app)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def prepared(place: Place, spark: SparkSession, pattern: str, since: str, until: str, run_id: str) -> Run:
+    from pipelines.runs.run import prepare
+
+    start, end = micros_of(since, "--from"), micros_of(until, "--to")
+    return prepare(spark, place.project, place.profile, pattern, run_id, start, end)
+
+
+def check_early(place: Place, pattern: str, since: str, until: str) -> str:
+    """Mistakes that need no Spark, before it is started; the pattern's name."""
+    from pipelines.authoring.validate import check_pattern
+
+    if micros_of(since, "--from") >= micros_of(until, "--to"):
+        from pipelines.errors import BadTimeError
+
+        raise BadTimeError("the interval is empty: --from must be before --to")
+    return check_pattern(place.project, place.project.pattern_path(pattern)).name
+
+
+def run_step(step: str, run: Run) -> Record:
+    """One step, with a line before it is lost in Spark and one after."""
+    from pipelines.steps.sequence import STEPS
+
+    began = time.monotonic()
+    record = STEPS[step](run)
+    typer.echo(f"{step.replace('_', '-'):<14} {summary(record):<70} {time.monotonic() - began:6.1f} s")
+    if record.stage == "check_results":
+        for line in broken(record):
+            typer.echo(f"{'':<14} {line}")
+    return record
+
+
+def broken(record: Record) -> list[str]:
+    """What was not as it should be, though the stage went on."""
+    return [f"{item['check']}: {item['observed']}" for item in record.checks if item["success"] is False]
+
+
+def set_apart_of(record: Record) -> str:
+    """`5 set apart (id_unique)`; empty where no row was."""
+    checks = (item for item in record.checks if item["check"] == "set_apart")
+    return next((item["observed"] for item in checks if item["success"] is False), "")
+
+
+def changed(record: Record) -> bool:
+    """Whether a publication or a revision has made a new version of the results."""
+    return any((record.rows_inserted, record.rows_updated, record.rows_deleted))
+
+
+def summary(record: Record) -> str:
+    """What a stage did, in a few words."""
+    if record.stage == "check_source":
+        return (
+            f"{record.source} at version {record.source_version}: {plural(record.rows_in or 0, 'row')} in, "
+            f"{set_apart_of(record) or 'none set apart'}"
+        )
+    if record.stage == "compute":
+        return f"{plural(record.windows or 0, 'window')}, {plural(record.rows_out or 0, 'result row')} staged"
+    if record.stage == "check_results":
+        judged = [item["success"] for item in record.checks if item["success"] is not None]
+        left = len(record.checks) - len(judged)
+        return f"{sum(judged)} of {plural(len(judged), 'check')} hold{f', {left} not judged' if left else ''}"
+    return (
+        f"version {record.results_version}: {record.rows_inserted:,} inserted, {record.rows_updated:,} updated, "
+        f"{record.rows_deleted:,} deleted"
+    )
+
+
+def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> dict[str, Path]:
+    """Write the run's report, the pattern's page that links to it, and say where they lie."""
+    try:
+        from pipelines.report import build_report
+        from pipelines.site import plan_of
+    except ImportError as error:
+        raise TrendlakeError(f"the report cannot be built: {error}") from error
+    began = time.monotonic()
+    path = place.project.pattern_path(pattern)
+    root = site_of(place, spark).places.root
+    paths = build_report(spark, place.warehouse, path, run_id, root, plan_of(place.project, path)[0])
+    typer.echo(f"{'report':<14} {paths.html!s:<70} {time.monotonic() - began:6.1f} s")
+    return {"report": paths.html, "picture": paths.png, "site": refresh_site(place, spark, path)}
+
+
+def refresh_site(place: Place, spark: SparkSession, file: Path) -> Path:
+    """Bring the pattern's page and the page of all up to date; the former."""
+    from pipelines.site import refresh_pattern
+
+    began = time.monotonic()
+    page = refresh_pattern(site_of(place, spark), file)
+    typer.echo(f"{'site':<14} {page!s:<70} {time.monotonic() - began:6.1f} s")
+    return page
+
+
+def site_of(place: Place, spark: SparkSession) -> Site:
+    """The static site of the project's reports."""
+    from pipelines.report.places import Places
+    from pipelines.site.build import Site
+
+    return Site(spark, place.project, place.warehouse, Places(place.project.state / "reports"))
+
+
+def build_site(place: Place, patterns: list[str]) -> Verdict:
+    """The pages of `patterns`, of all where none is named, and the page of all; good where each could be made. Raises
+    ProjectError."""
+    from pipelines.site import build_site as build
+
+    project = place.project
+    files = [project.pattern_path(name) for name in patterns] or project.pattern_files()
+    pages, failures, index = [], [], None
+    with session(place, "trendlake site") as spark:
+        for built in build(site_of(place, spark), files):
+            card = built.card
+            if built.failure:
+                failures.append({"pattern": built.name, "failure": built.failure})
+                tell(f"{built.name}: its page was not made: {built.failure}")
+                continue
+            if card is None:
+                index = built.page
+            else:
+                pages.append({"pattern": built.name, "page": built.page, "card": card})
+            said = f"{card.word}; {card.fresh}; {plural(card.rows or 0, 'row')}" if card else "all patterns"
+            typer.echo(f"{built.name:<30} {said:<50} {built.page}")
+    return Verdict({"index": index, "pages": pages, "failures": failures}, good=not failures)

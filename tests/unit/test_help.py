@@ -1,0 +1,60 @@
+"""The first screen of the command's help; and another package in front of ours."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from jobs.main import PANELS, STEPS, app, first_line
+from tests.conftest import ROOT
+
+WIDTH = 80
+
+
+def test_every_command_is_in_one_panel_or_a_step_of_a_run() -> None:
+    named = [name for names in PANELS.values() for name in names]
+    assert len(named) == len(set(named))
+    assert sorted([*named, *STEPS]) == sorted(get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def test_each_line_stands_uncut_on_a_terminal_of_80_columns() -> None:
+    shown = CliRunner().invoke(app, ["--help"], terminal_width=WIDTH, env={"COLUMNS": str(WIDTH)}).output.splitlines()
+    assert max(map(len, shown)) <= WIDTH
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    for names in PANELS.values():
+        for name in names:
+            does = first_line(commands[name].help)
+            assert any(line.split() == [name, *does.split()] for line in shown), name
+
+
+def test_steps_are_not_on_the_first_screen_but_can_be_asked_about() -> None:
+    shown = CliRunner().invoke(app, ["--help"]).output
+    panels = shown[shown.index("Write:") : shown.index("The steps of a run")]
+    assert not [step for step in STEPS if f"\n  {step} " in panels]
+    for step in STEPS:
+        assert "Step" in CliRunner().invoke(app, [step, "--help"]).output
+
+
+@pytest.mark.parametrize("package", ["jobs", "pipelines", "cep_core"])
+def test_another_package_of_the_same_name_is_named_in_one_line(package: str, tmp_path: Path) -> None:
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").touch()
+    path = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, "-m", "trendlake.command", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | path, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert f"'{package}' is imported from {tmp_path / package}" in line
+    assert str(ROOT / package) in line
+
+
+def test_with_its_own_packages_the_command_starts() -> None:
+    command = [sys.executable, "-m", "trendlake.command", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.startswith("trendlake ")
