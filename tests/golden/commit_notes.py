@@ -1,0 +1,74 @@
+"""The notes that our commits carry (`userMetadata`), by stage: the keys and the JSON types of their values.
+
+Tables of users hold them for years, and `revise`, `diff` and `history` read them. `python -m tests.golden.commit_notes`
+writes what the code writes now; a test compares.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pipelines.delta.commits import known_commits
+from pipelines.ingest.delete import delete_rows, rows_where
+from pipelines.ingest.replay import newest, open_rows, replay
+from pipelines.project.paths import find_project
+from pipelines.project.profile import Profile
+from pipelines.spark.session import start_session
+from pipelines.steps.check_source import check_source
+from pipelines.steps.revise import revise
+from tests.conftest import ROOT
+from tests.pipeline.flights import Lake, all_steps, flight, snowball
+
+NOTES = Path(__file__).parent / "commit_notes.json"
+DAY = ("2013-03-01", "2013-03-02")
+
+
+def commit_notes(lake: Lake) -> dict[str, dict[str, str]]:
+    """Of each stage that commits: deliveries, a run, a revision, a deletion and a replay over an empty lake."""
+    broken = flight(500, "2013-03-01T12:00:00", tailnum="D942DN")
+    lake.deliver([*snowball(1, 12), *snowball(1, 12, "EV"), broken])
+    run = lake.run(lake.pattern(), *DAY, "first")
+    all_steps(run)
+    lake.deliver([flight(999, "2013-03-01T20:00:00", tailnum="N1UA", dep_delay=50.0)], feed="late")
+    revise(lake.run(lake.pattern(), *DAY, "revision"))
+    delete_rows(lake.spark, lake.warehouse, lake.contract, rows_where("flight = 999", lake.contract), "deletion")
+    check_source(replace(run, run_id="second"))
+    version = newest(lake.spark, lake.warehouse, lake.contract)
+    rows = open_rows(lake.spark, lake.warehouse, lake.contract, version).toArrow()
+    tail = rows.schema.get_field_index("tailnum")
+    mended = rows.set_column(tail, "tailnum", [["N942DN"]])
+    replay(lake.spark, lake.warehouse, lake.contract, mended, "replay")
+    tables = (lake.warehouse.source("flights"), lake.warehouse.results("test_pattern"))
+    notes = [commit.note for table in tables for commit in known_commits(lake.spark, table) if commit.note]
+    return {stage: shape([n for n in notes if n["stage"] == stage]) for stage in sorted({n["stage"] for n in notes})}
+
+
+def shape(notes: list[dict[str, Any]]) -> dict[str, str]:
+    """The keys of notes, each with the types that its values have."""
+    types: dict[str, set[str]] = {}
+    for note in notes:
+        for key, value in note.items():
+            types.setdefault(key, set()).add(type_of(value))
+    return {key: " | ".join(sorted(names)) for key, names in sorted(types.items())}
+
+
+def type_of(value: Any) -> str:
+    """The JSON type of a value; of an object its keys, of an array what it holds."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {type_of(item)}" for key, item in sorted(value.items())) + "}"
+    if isinstance(value, list):
+        return "[" + " | ".join(sorted({type_of(item) for item in value})) + "]"
+    return "null" if value is None else type(value).__name__
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder:
+        project = replace(find_project(ROOT), state=Path(folder))
+        spark = start_session(find_project(ROOT), Profile(master="local[2]"), "trendlake golden notes")
+        shapes = commit_notes(Lake(spark, project, Profile(master="local[2]")))
+        spark.stop()
+    NOTES.write_text(json.dumps(shapes, indent=1) + "\n")
