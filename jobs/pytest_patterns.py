@@ -1,0 +1,5 @@
+"""The old name of `jobs.pytest_plugin`; it goes with version 0.3."""
+
+import pytest
+
+raise pytest.UsageError("the plugin jobs.pytest_patterns is now called jobs.pytest_plugin: use that name")
