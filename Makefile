@@ -60,6 +60,7 @@ airflow: setup ## start Airflow with its page on localhost; Ctrl-C stops it
 lint: setup ## check style and format, and the contracts with datacontract-cli
 	@$(RUN) ruff check $(PATHS)
 	@$(RUN) ruff format --check $(PATHS)
+	@$(RUN) python -m scripts.prose
 	@"$(TRENDLAKE_STATE)/tools/datacontract/bin/python" scripts/lint_contracts.py data_contracts/*.yaml
 
 types: setup ## check types
