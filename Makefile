@@ -48,7 +48,7 @@ chaos: setup ## SIGKILL of drivers and executors, and random histories, revised 
 	  tests/property/test_bounds.py tests/dag/test_run.py \
 	  tests/dag/test_walk.py tests/dag/test_chain.py
 
-bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, and JSON in the state folder
+bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, JSON in the state folder, docs/benchmarks.md
 	@$(RUN) $(LIKE_A_WORKER) python -m bench
 
 bench-flink: setup ## Flink CEP on the same queries, beside the engine (fetches Flink's jars, 230 MB, at the first time)

@@ -1,4 +1,4 @@
-"""All benchmarks in one table: `make bench`. One file alone: `python -m bench.automata`."""
+"""All benchmarks, as a table, JSON and docs/benchmarks.md: `make bench`. One alone: `python -m bench.automata`."""
 
 from __future__ import annotations
 
@@ -12,20 +12,34 @@ from bench.flights_backfill import flights_backfill
 from bench.flink.java import jars
 from bench.flink.peers import peers
 from bench.matches import matches
-from bench.measured import show
+from bench.measured import Measured, show
 from bench.memory import memory
+from bench.page import PAGE, benchmarks_page, machine
 from bench.revisions import revisions
 from bench.small_runs import small_runs
 from bench.spark_job import spark_job
 from bench.time_shards import time_shards
 from bench.warm_start import warm_start
 
+
+def measured(folder: Path) -> dict[str, list[Measured]]:
+    """The rows of every benchmark, by the title of their section. Tables are made under `folder`."""
+    return {
+        "Kind trends": [*engine(), memory()],
+        "Kind automaton": automata(),
+        "Kind matches": matches(),
+        "Start of a worker": [warm_start()],
+        "The whole Spark job": spark_job(folder / "lake"),
+        "Revisions": revisions(folder / "lake"),
+        "One hot key": time_shards(folder / "lake"),
+        "Small runs": small_runs(folder / "small"),
+        "Airflow": [flights_backfill(folder / "flights"), *dag_import()],
+        "Flink CEP": peers(folder / "flink") if jars(folder / "flink") else [],
+    }
+
+
 if __name__ == "__main__":
-    folder = Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")).resolve() / "bench"
-    rows = [*engine(), *automata(), *matches(), memory(), warm_start()]
-    rows += [*spark_job(folder / "lake"), *revisions(folder / "lake"), *time_shards(folder / "lake")]
-    rows += small_runs(folder / "small")
-    rows += [flights_backfill(folder / "flights"), *dag_import()]
-    if jars(folder / "flink"):
-        rows += peers(folder / "flink")
-    show(rows)
+    sections = measured(Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")).resolve() / "bench")
+    show([row for rows in sections.values() for row in rows])
+    PAGE.write_text(benchmarks_page(sections, machine()))
+    print(f"Page: {PAGE}")

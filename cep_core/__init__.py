@@ -1,4 +1,4 @@
-"""The engine: language -> plan -> kernels. Arrow in, Arrow out; no Spark, Airflow or clock."""
+"""The engine: compiles a pattern to a plan and runs it over Arrow tables. Uses no Spark, no Airflow and no clock."""
 
 from cep_core.engine import compile_plan, compile_query, draw, evaluate, explain, run_plan
 from cep_core.errors import PatternErrors, PatternWarning, TrendlakeError

@@ -1,1 +1,1 @@
-"""The engine on Spark and Delta: read at a version, quarantine, shard, compute, check, publish, record."""
+"""The engine on Spark and Delta: reads pinned versions, quarantines, shards, computes, checks, publishes, revises."""

@@ -1,1 +1,1 @@
-"""Kind automaton (AFA): any graph of states and arcs over a typed register, run over ordered partitions."""
+"""Kind automaton (AFA): any state machine with a typed register, run over partitions in time order."""

@@ -1,4 +1,4 @@
-"""Automata as pictures: a graph of any kind of pattern (`graph`), laid out (`layout`), as SVG (`svg`)."""
+"""Draws automata: the graph of a plan (`graph`), its layout (`layout`) and its SVG document (`svg`)."""
 
 from cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
 from cep_core.drawing.svg import STYLE, svg

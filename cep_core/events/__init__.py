@@ -1,1 +1,1 @@
-"""Events as the engine reads them: schema, windows, arrays and codes."""
+"""Event schema, windows, and the conversion of Arrow columns to arrays and codes."""

@@ -1,1 +1,1 @@
-"""Expressions of the pattern language: types, and evaluators over columns, over one value, and compiled."""
+"""Expressions of the pattern language: type checks, and evaluation on columns, on single values and as bytecode."""

@@ -1,1 +1,1 @@
-"""The pattern language: from text to syntax tree and back."""
+"""The pattern language: parses text to syntax trees and prints them."""

@@ -1,1 +1,1 @@
-"""Kind matches (SASE+): patterns as automata with registers, runs merged, matches in a shared buffer."""
+"""Kind matches (SASE+): returns each match. Equal runs are merged, and matches share one buffer."""

@@ -1,1 +1,1 @@
-"""What patterns of every kind share: their model, their names and types, what is expected of their results."""
+"""The parts that patterns of every kind share: file model, name resolution, schedules and expectations."""

@@ -1,1 +1,1 @@
-"""Kind trends (GRETA): aggregates over all trends, without building them."""
+"""Kind trends (GRETA): counts and aggregates all trends without listing them."""

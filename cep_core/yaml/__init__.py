@@ -1,1 +1,1 @@
-"""Reads YAML safely, with the place of every node."""
+"""Reads YAML safely and keeps the line and column of every node."""

@@ -1,1 +1,1 @@
-"""Before a run: first files, checks of files, tests of patterns, and a pattern tried on a sample."""
+"""Tools for authors: new projects and contracts, validation, tests of patterns, trial runs on a sample."""

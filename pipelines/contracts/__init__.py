@@ -1,1 +1,1 @@
-"""Data contracts: their files, rules, conditions and properties."""
+"""Data contracts: reads their files and turns them into rules, row conditions and properties."""

@@ -1,1 +1,1 @@
-"""Delta tables: where they lie, their versions, commits, and local reading and writing."""
+"""Delta tables: paths, versions and commits; reading and writing them with and without Spark."""

@@ -1,1 +1,1 @@
-"""A plan on Spark: events cut into shards, brought to workers, and run there."""
+"""Runs a plan on Spark: plans shards, sends events to workers, and runs the kernels there."""

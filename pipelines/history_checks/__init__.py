@@ -1,2 +1,5 @@
-"""`expect` of pattern files: `evaluate` says what an expectation means, `read` reads what is judged and what it is
-compared with, `checks` brings both to a step's record."""
+"""Evaluates `expect` of pattern files.
+
+`evaluate` compares a window with earlier ones, `read` reads their rows on Spark, `checks` adds the verdicts to a step's
+record.
+"""

@@ -1,1 +1,1 @@
-"""The way of rows into a source's table: deliveries, corrections, deletions, repaired rows."""
+"""Writes a source's table: deliveries, corrections, deletions and repaired rows."""

@@ -1,1 +1,1 @@
-"""A project's folders, profile and settings."""
+"""A project's folders, profile and lineage settings."""

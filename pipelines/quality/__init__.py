@@ -1,1 +1,1 @@
-"""The judgement of rows by a contract: which are good, which are quarantined, and what Great Expectations says."""
+"""Checks rows against a contract: splits good rows from quarantined ones, and runs Great Expectations."""

@@ -1,7 +1,6 @@
 """The report of a run: one self-contained HTML page and a PNG of its chart.
 
-`read_*` turn Delta tables and YAML into facts, `view` facts into words, `chart` and `render` words into
-files.
+`read_*` read facts from Delta tables and YAML, `view` turns facts into text, `chart` and `render` write the files.
 """
 
 from pipelines.report.build import ReportPaths, build_report

@@ -1,3 +1,5 @@
-"""Keeping published results true to a source that changes: what is published of which version (`coverage`), what has
-changed since (`changes`), whom that touches (`affected`), and the difference, in one commit (`difference`). A small
-revision is computed where it is asked for (`here`, `differing`), which writes its files too (`rewrite`)."""
+"""Revises published results after a change of the source.
+
+`change_feed` reads the changes, `affected` finds the windows to recompute, `difference` gives the inserts, updates and
+retractions. Small revisions run without a Spark job (`local`, `row_diff`, `local_rewrite`).
+"""

@@ -1,1 +1,1 @@
-"""Runs: what a step is given, the run record, watermark and consistency."""
+"""Runs: the input of a step, the run record, watermark, consistency and lineage."""

@@ -1,8 +1,8 @@
 """The reports as a static site: a page of all patterns, a page of each, the pages of their runs.
 
-`read_*` turn Delta tables, the run record and commits into facts (`facts`), `pages` facts into HTML by the templates of
-`pipelines.report`, `data_docs` has Great Expectations write its own pages. Only aggregates leave Spark: a page's size
-goes with what is drawn, not with the data.
+`read_*` read facts from Delta tables, the run record and commits (`facts`). `pages` renders them with the templates of
+`pipelines.report`, and `data_docs` lets Great Expectations write its own pages. Only aggregates leave Spark, so a
+page's size depends on its charts, not on the data.
 """
 
 from pipelines.site.build import Built, Site, build_site, plan_of, refresh_pattern

@@ -1,1 +1,1 @@
-"""Spark: the session, frames and columns, and what its workers raise."""
+"""Spark: the session, data frames and columns, and errors of workers."""

@@ -1,1 +1,1 @@
-"""The steps of a run: check_source, compute, check_results, publish. Between them only `trendlake_runs` speaks."""
+"""The steps of a run: check_source, compute, check_results, publish. They pass facts through `trendlake_runs` only."""

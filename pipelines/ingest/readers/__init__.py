@@ -1,1 +1,1 @@
-"""Where raw events come from: one module a source, each yielding deliveries as Arrow tables."""
+"""Reads files of events (CSV, Parquet, JSON lines) into the types of a contract, in blocks."""
