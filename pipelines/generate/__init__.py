@@ -1,9 +1,8 @@
-"""Streams made by a seed: those of GRETA's evaluation (section 10.1) and those that the examples of other kinds ask
-about, for tests, benchmarks and first steps.
+"""Generates example streams: those of GRETA's evaluation (section 10.1) and those of the examples of other kinds.
 
-Each stream is a pure function of its events, rate, seed and start to an Arrow table in the shape of the contract of its
-name under `data_contracts/`: the same table for the same arguments, on any machine. A table is made whole in
-memory, some 100 bytes an event.
+Each stream is a pure function of its number of events, rate, seed and start. It returns an Arrow table in the shape of
+its contract in `data_contracts/`: the same table for the same arguments, on any machine. A table is made in memory,
+some 100 bytes an event.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pipelines.generate.stock import stock
 __all__ = ["START_US", "STREAMS", "Stream", "cluster", "linear_road", "quotes", "retail", "shipments", "stock"]
 
 START_US = 1_767_603_600_000_000
-"""2026-01-05T09:00:00Z, a Monday morning, in microseconds since the epoch: where a stream begins unless it is told."""
+"""2026-01-05T09:00:00Z, a Monday morning, in microseconds since the epoch: the default start of a stream."""
 
 
 @dataclass(frozen=True)
