@@ -35,3 +35,16 @@ def test_links_lead_somewhere(path: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text())
     broken = [link for link in links if "://" not in link and not (path.parent / link).exists()]
     assert broken == []
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors that a page's headings get on a Git server."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_anchors_of_links_are_headings(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", path.read_text())
+    targets = [(path.parent / file if file else path, anchor) for file, anchor in links]
+    assert [(file.name, anchor) for file, anchor in targets if anchor not in anchors(file)] == []
