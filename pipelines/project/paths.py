@@ -49,6 +49,10 @@ class Project:
         """Every pattern file, in a stable order."""
         return sorted(self.patterns.glob("*.yaml"))
 
+    def source_contracts(self) -> list[Path]:
+        """Every contract of a source, in a stable order; contracts of results are templates and no source's."""
+        return [path for path in sorted(self.contracts.glob("*.yaml")) if not path.stem.startswith("results_")]
+
     def own(self, path: Path) -> Path:
         """`path` as it is. Raises ProjectError for a file of the project that is a link out of it: errors quote the
         lines of a file, which may be one that only the server's own user can read. (A folder may be a link.)"""
@@ -72,7 +76,7 @@ class Project:
         """The contract of the source `source`. Raises ProjectError."""
         path = self.contracts / f"{source}.yaml"
         if not path.is_file():
-            known = [file.stem for file in sorted(self.contracts.glob("*.yaml"))]
+            known = [file.stem for file in self.source_contracts()]
             raise ProjectError(
                 f"the source '{source}' has no contract: {path} is not there",
                 hint=did_you_mean(source, known),

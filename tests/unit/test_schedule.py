@@ -76,6 +76,14 @@ def test_all_errors_come_at_once_where_the_source_is_not_there(tmp_path: Path) -
     assert said.count("] ") == 3
 
 
+def test_known_sources_do_not_list_contracts_of_results(tmp_path: Path) -> None:
+    """Those are templates; no pattern can read them by that name."""
+    said = errors_of(tmp_path, source="qqqqq")
+    assert "known:" in said
+    assert "flights" in said
+    assert "results_" not in said
+
+
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*/*.yaml")), ids=lambda path: path.stem)
 def test_a_right_pattern_of_a_source_that_is_not_there_has_one_error(path: Path, tmp_path: Path) -> None:
     text = re.sub(r"(?m)^source: .*$", "source: not_there", path.read_text())
