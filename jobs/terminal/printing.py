@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 LISTED = 6
 """Items of a list that are shown."""
+ID_WIDTH = 20
+"""Characters of an event id that are shown."""
 NARROW = 150
 """Columns of a line where no terminal says: tables in a log stay whole."""
 
@@ -143,7 +145,9 @@ def table_of(plan: AnyPlan, title: str, rows: Sequence[Mapping[str, Any]]) -> Ta
     table = Table(title=title, title_justify="left", **frame())
     for name in shown:
         kind = plan.result_schema.field(name).type
-        table.add_column(name, justify="left" if pa.types.is_string(kind) or pa.types.is_list(kind) else "right")
+        left = pa.types.is_string(kind) or pa.types.is_list(kind)
+        timed = pa.types.is_timestamp(kind)
+        table.add_column(name, justify="left" if left else "right", no_wrap=timed, overflow="fold")
     for row in rows:
         table.add_row(*[_cell(row[name], row.get(f"{name}_log10")) for name in shown])
     return table
@@ -170,8 +174,14 @@ def _listed(items: list[Any]) -> str:
     """Event ids; of a graph, how many nodes it has. A long list shows where it begins and ends."""
     if items and isinstance(items[0], tuple):
         return f"{len(items):,} nodes"
-    shown = [str(item) for item in items]
+    shown = [_short(str(item)) for item in items]
     return " ".join(shown if len(shown) <= LISTED else [*shown[: LISTED - 2], "…", shown[-1], f"({len(shown):,})"])
+
+
+def _short(item: str) -> str:
+    """An id of at most ID_WIDTH characters, cut in the middle: ids of one source often differ at their end only."""
+    half = (ID_WIDTH - 1) // 2
+    return item if len(item) <= ID_WIDTH else f"{item[: ID_WIDTH - 1 - half]}…{item[-half:]}"
 
 
 def _time(value: datetime | None) -> str:
