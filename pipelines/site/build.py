@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from pipelines.report.build import drawn
 from pipelines.report.facts import PatternFacts, RunFacts
 from pipelines.report.places import Places, alone, write_whole
 from pipelines.report.read_pattern import read_pattern
-from pipelines.site.cards import card_of, read_cards
+from pipelines.site.cards import card_of, card_text, read_cards
 from pipelines.site.data_docs import NOT_CHECKED, build_data_docs, last_checked
 from pipelines.site.facts import Card, ChangesFacts, DocsFacts, PatternPageFacts, SourceFacts
 from pipelines.site.freshness import read_freshness, read_source
@@ -67,8 +66,8 @@ def build_site(site: Site, files: Sequence[Path]) -> list[Built]:
 
 
 def refresh_pattern(site: Site, file: Path) -> Path:
-    """One pattern's page and its place on the page of all, after a run of it. Data Docs are linked where they are
-    there: to make them takes longer than all else."""
+    """Builds the page of one pattern after a run of it, and the index, in which other patterns of the same source are
+    beside the version of it that is newest now. Data Docs are linked where they exist: they take the longest."""
     page = _build(site, file, docs=False, sources={}).page
     _index(site.places)
     return page
@@ -79,7 +78,7 @@ def _build(site: Site, file: Path, *, docs: bool, sources: dict[str, SourceFacts
     name = facts.pattern.name
     page, card = site.places.pattern(name), card_of(facts)
     write_whole(page, pattern_page(facts).encode())
-    write_whole(site.places.card(name), json.dumps(asdict(card), ensure_ascii=False, indent=1).encode())
+    write_whole(site.places.card(name), card_text(card, facts.fresh))
     return Built(name, page, card)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import fields
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
 
 from pipelines.error_text import plural
 from pipelines.report.places import Places
 from pipelines.report.verdict import State
 from pipelines.report.words import duration, interval_label, stamp
-from pipelines.site.facts import Card, FreshFacts, PatternPageFacts
+from pipelines.site.facts import Card, FreshFacts, PatternPageFacts, SourceFacts
 
 
 def card_of(facts: PatternPageFacts) -> Card:
@@ -80,9 +82,40 @@ def freshness_words(fresh: FreshFacts) -> tuple[State | str, str, str]:
     return "good", "Up to date", note
 
 
+@dataclass(frozen=True)
+class StoredCard:
+    """What is kept beside a pattern's page: its row, and what its freshness is told by."""
+
+    card: Card
+    fresh: FreshFacts
+
+
+_FORM = TypeAdapter(StoredCard)
+
+
+def card_text(card: Card, fresh: FreshFacts) -> bytes:
+    """The stored form of a card, JSON."""
+    return _FORM.dump_json(StoredCard(card, fresh), indent=1)
+
+
 def read_cards(places: Places) -> list[Card]:
-    """Those of all patterns, by name. One that another version of Trendlake has written is passed over: it is made anew
-    with its pattern's next run."""
-    names = {item.name for item in fields(Card)}
-    documents = (json.loads(path.read_text(encoding="utf-8")) for path in places.cards())
-    return [Card(**facts) for facts in documents if set(facts) == names]
+    """Those of all patterns, by name. Each pattern's freshness is beside the newest version of its source that any
+    card knows of: a run or revision of one pattern tells about the source of all. A card that another version of
+    Trendlake has written is passed over until its pattern's next run."""
+    stored = [card for path in places.cards() if (card := _read_card(path)) is not None]
+    newest: dict[str, SourceFacts] = {}
+    for item in sorted(stored, key=lambda item: item.card.made_at):
+        newest[item.card.source] = item.fresh.source
+    return [_with_source(item, newest[item.card.source]) for item in stored]
+
+
+def _with_source(stored: StoredCard, source: SourceFacts) -> Card:
+    state, words, note = freshness_words(replace(stored.fresh, source=source))
+    return replace(stored.card, fresh_state=state, fresh=words, fresh_note=note)
+
+
+def _read_card(path: Path) -> StoredCard | None:
+    try:
+        return _FORM.validate_json(path.read_bytes(), strict=False)
+    except ValidationError:
+        return None

@@ -105,8 +105,8 @@ class SourceFacts:
 class FreshFacts:
     """How far what is published has come. `oldest`, `newest`: the versions of the source that published windows show;
     `until`: the end of the last of them, `due`: that of the next; `held_back`: whether windows wait for late events;
-    `other_form`: whether some were computed by another form of the pattern; `other_table`: whether some show another
-    table than the source's present one, or other programs may have changed them."""
+    `other_form`: whether some were computed by another form of the pattern; `source_tables`: the ids of the tables that
+    they were computed from, None where other programs may have changed them."""
 
     source: SourceFacts
     oldest: int | None = None
@@ -115,7 +115,12 @@ class FreshFacts:
     due: datetime | None = None
     held_back: bool = False
     other_form: bool = False
-    other_table: bool = False
+    source_tables: tuple[str | None, ...] = ()
+
+    @property
+    def other_table(self) -> bool:
+        """Whether some windows show another table than the source's present one."""
+        return any(table is None or table != self.source.table_id for table in self.source_tables)
 
 
 @dataclass(frozen=True)

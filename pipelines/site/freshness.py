@@ -47,9 +47,7 @@ def read_freshness(
         until=None if last is None else utc(_end(plan, last)),
         due=None if last is None else utc(_end(plan, last + 1)),
         held_back=len(shown) < len(segments),
-        other_table=any(
-            segment.source_table is None or segment.source_table != source.table_id for segment, _ in shown
-        ),
+        source_tables=tuple(dict.fromkeys(segment.source_table for segment, _ in shown)),
         other_form=any(segment.plan_hash not in _forms(plan, segment.first, segment.last) for segment, _ in shown),
     )
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from pipelines.report.facts import CheckFacts, RunFacts, StageFacts
+from pipelines.report.places import Places
 from pipelines.report.verdict import Verdict
-from pipelines.site.cards import freshness_words
-from pipelines.site.facts import FreshFacts, SourceFacts
+from pipelines.site.cards import card_text, freshness_words, read_cards
+from pipelines.site.facts import Card, FreshFacts, SourceFacts
 from pipelines.site.read_runs import verdict_of
 
 NIGHT = datetime(2013, 3, 3, tzinfo=UTC)
@@ -30,7 +32,7 @@ FRESH = FreshFacts(SOURCE, oldest=7, newest=7, until=NIGHT, due=NIGHT + timedelt
         (replace(FRESH, source=replace(SOURCE, newest_event=NIGHT + timedelta(hours=30))), "warn",
          "30 h of events not published"),
         (replace(FRESH, other_form=True, oldest=5), "warn", "Pattern changed"),
-        (replace(FRESH, other_table=True), "warn", "Source or results replaced"),
+        (replace(FRESH, source_tables=(None,)), "warn", "Source or results replaced"),
         (FreshFacts(SOURCE), "none", "Nothing published"),
         (FreshFacts(SourceFacts("flights")), "none", "No source yet"),
     ],
@@ -61,3 +63,25 @@ def test_a_revision_that_broke_an_expectation() -> None:
     assert verdict_of(run) == Verdict("good", "Revised", "7 rows changed")
     warned = verdict_of(replace(run, checks=(told, broken)))
     assert warned == Verdict("warn", "Revised with warnings", "1 check gave a warning. 7 rows changed")
+
+
+def test_a_run_of_one_pattern_tells_of_the_source_of_all(tmp_path: Path) -> None:
+    """Cards stand beside the newest source that any of them has seen; one of another version is passed over."""
+    places = Places(tmp_path)
+    changed = replace(SOURCE, version=9)
+    for name, hour, fresh in (("a", 1, FRESH), ("b", 2, replace(FRESH, source=changed, oldest=9, newest=9))):
+        path = places.card(name)
+        path.parent.mkdir()
+        path.write_bytes(card_text(card(name, f"2013-03-03T{hour:02d}:00:00"), fresh))
+    (tmp_path / "old").mkdir()
+    places.card("old").write_text('{"name": "old"}')
+    cards = read_cards(places)
+    assert [(item.name, item.fresh) for item in cards] == [("a", "2 versions behind"), ("b", "Up to date")]
+    assert "flights is at version 9" in cards[0].fresh_note
+
+
+def card(name: str, made_at: str) -> Card:
+    """A card as it is before its freshness is told."""
+    texts = {field.name: "" for field in fields(Card)}
+    known = {"name": name, "source": "flights", "made_at": made_at, "rows": None, "run_page": False, "checks": False}
+    return Card(**(texts | known))  # type: ignore[arg-type]
