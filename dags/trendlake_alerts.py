@@ -1,5 +1,5 @@
-"""What Airflow calls when a run fails, tries again or is late: the reason in one line, in the task's log and, where the
-connection `trendlake_alerts` says to which address, sent there."""
+"""Callbacks for runs that fail, are retried or are late. They write one line with the reason to the task's log, and
+post it to the web hook of the connection `trendlake_alerts`, if there is one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from pipelines.redaction import redacted
 
 CONNECTION = "trendlake_alerts"
-"""A web hook that takes `{"text": LINE}` by POST, as Slack's, Mattermost's and others' do."""
+"""A web hook that takes `{"text": LINE}` by POST, such as that of Slack or Mattermost."""
 SECONDS = 10.0
-"""What a web hook may take to answer."""
+"""Timeout of a web hook."""
 LENGTH = 500
 REASON = re.compile(r"(?:.*:\d+:\d+: )?\[(?P<code>[A-Z][A-Z_]+)\] \S.*")
 """How a `trendlake` command reports an error: `[TOLERANCE] ...`, after file, line and column where it has a place."""
@@ -28,19 +28,19 @@ log = logging.getLogger("airflow.task")
 
 
 def tried(context: Mapping[str, Any]) -> None:
-    """An attempt has failed, another follows: its log says why."""
+    """Logs why an attempt failed that another one follows."""
     log.error(failure(context))
 
 
 def failed(context: Mapping[str, Any]) -> None:
-    """The last attempt has failed."""
+    """Logs and sends why the last attempt failed."""
     line = failure(context)
     log.error(line)
     send(line)
 
 
 def late(context: Mapping[str, Any]) -> None:
-    """A run is not done at its deadline."""
+    """Logs and sends that a run is not done at its deadline."""
     run, deadline = context["dag_run"], context["deadline"]
     line = f"{run['dag_id']}: run {run['dag_run_id']} is late: not done by {deadline['deadline_time']}"
     log.error(line)
@@ -56,11 +56,11 @@ def failure(context: Mapping[str, Any]) -> str:
 
 def reason_of(error: object) -> str:
     """One line of an exception of SparkSubmitOperator, which quotes the end of what the application said: the last
-    mistake told there, else how the application ended."""
+    error reported there, else how the application ended."""
     text = str(error or "")
-    told = [line for line in text.splitlines() if REASON.fullmatch(line)]
-    if told:
-        line = told[-1]
+    errors = [line for line in text.splitlines() if REASON.fullmatch(line)]
+    if errors:
+        line = errors[-1]
     elif ended := EXIT_CODE.search(text):
         line = f"the Spark application ended with code {ended[1]} and gave no reason: its log is above"
     elif text:
@@ -71,7 +71,7 @@ def reason_of(error: object) -> str:
 
 
 def send(line: str) -> None:
-    """Where there is no such connection, nowhere; a web hook that does not answer is told of in the log."""
+    """Posts a line to the web hook of the connection, if there is one; a web hook that does not answer is logged."""
     try:
         connection = BaseHook.get_connection(CONNECTION)
     except AirflowNotFoundException:

@@ -1,8 +1,8 @@
-"""Shows Airflow a folder of pattern files as DAG files: one pattern, one file, one DAG.
+"""A DAG bundle that presents a folder of pattern files to Airflow: a Python file for each pattern.
 
-Airflow records one import error for a DAG *file*, and a file that raises gives no DAG at all. So that a
-broken pattern stands alone, every pattern gets a file of its own: this DAG bundle keeps one small Python file
-per YAML file, which calls `trendlake_dags.pattern_dags`. Airflow's DAG processor refreshes the bundle, hence
+Airflow records one import error for a DAG *file*, and a file that raises gives no DAG at all. An error of one
+pattern must not affect the others: this bundle writes a small Python file for each YAML file, which calls
+`trendlake_dags.pattern_dags`. Airflow's DAG processor refreshes the bundle, hence
 a pattern added, changed or removed is seen without a restart; a task parses only its own pattern's file.
 (Airflow 3.4 brings importers for other formats than Python; in 3.3 the DAG processor looks for Python only.)
 """
@@ -31,7 +31,7 @@ globals().update(ingest_dags())
 
 
 class PatternsBundle(BaseDagBundle):
-    """A DAG bundle made of pattern files: `patterns` is their folder."""
+    """A DAG bundle of pattern files; `patterns` is their folder."""
 
     supports_versioning = False
 
@@ -48,7 +48,7 @@ class PatternsBundle(BaseDagBundle):
         super().initialize()
 
     def refresh(self) -> None:
-        """Writes what changed and removes what is gone; safe beside another process that does the same."""
+        """Writes changed files and removes deleted ones. Another process may do the same at the same time."""
         self.path.mkdir(parents=True, exist_ok=True)
         wanted = {f"{path.stem}.py": loader(path) for path in sorted(self.patterns.glob("*.yaml"))}
         wanted[SOURCES] = INGESTION
@@ -67,8 +67,8 @@ class PatternsBundle(BaseDagBundle):
 
 
 def loader(path: Path) -> str:
-    """The Python file of one pattern; it holds the pattern's text, so Airflow sees and shows a change. Of a link out of
-    the folder it holds none: what lies there may not be for Airflow's pages."""
+    """The Python file of one pattern; it holds the pattern's text, so Airflow sees and shows a change. A link out of
+    the folder is not followed, because its target may not be meant for Airflow's pages."""
     inside = path.resolve().is_relative_to(path.parent.resolve())
     lines = path.read_text(errors="replace").splitlines() if inside else []
     text = "\n".join(f"# {line}".rstrip() for line in lines)

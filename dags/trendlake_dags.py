@@ -1,4 +1,4 @@
-"""Turns a pattern file into an Airflow DAG: the pattern says what to run, the `trendlake` command how."""
+"""Airflow DAGs of pattern files: each task is a `trendlake` command in a Spark application."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spar
 STEPS = ("check_source", "compute", "check_results", "publish", "report")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # where the windows start too
 
-# A run covers its data interval, [start, end), unless it was started with a range of its own.
+# A run covers its data interval, [start, end), or the range that it was triggered with.
 FROM = "{{ params['from'] or data_interval_start.isoformat() }}"
 TO = "{{ params['to'] or data_interval_end.isoformat() }}"
 
 
 def pattern_dags(path: str) -> dict[str, DAG]:
-    """The DAGs of a pattern file by their ids: its runs, and its revisions, which a pattern whose consistency is `weak`
-    does not have. Raises TrendlakeError, with file and line, where the file is wrong."""
+    """The DAGs of a pattern file by id: its runs and, unless its consistency is `weak`, its revisions. Raises
+    TrendlakeError with file and line for an error of the file."""
     project = find_project()
     pattern, plan = compiled_quietly(project, Path(path))
-    made = [runs_dag(pattern, path, page(project, pattern, plan, path))]
+    dags = [runs_dag(pattern, path, page(project, pattern, plan, path))]
     if pattern.consistency != "weak":
-        made.append(revise_dag(pattern, path, told=str(pattern.source) not in load_profile(project).sources))
-    return {dag.dag_id: dag for dag in made}
+        dags.append(revise_dag(pattern, path, notified=str(pattern.source) not in load_profile(project).sources))
+    return {dag.dag_id: dag for dag in dags}
 
 
 def page(project: Project, pattern: Pattern, plan: AnyPlan, path: str) -> str:
@@ -84,32 +84,32 @@ def runs_dag(pattern: Pattern, path: str, doc_md: str) -> DAG:
     return dag
 
 
-def revise_dag(pattern: Pattern, path: str, *, told: bool) -> DAG:
-    """Keeps what a pattern has published true to its source: a run for each new version. Of a table that other programs
-    write Airflow may not be `told`: there is a run at each time of the pattern's schedule too."""
+def revise_dag(pattern: Pattern, path: str, *, notified: bool) -> DAG:
+    """Updates published results: a run for each new version of the source. Other programs may write the source without
+    an event for Airflow; such a source is not `notified`, and there is a run at each time of the schedule too."""
     assets = [source_asset(str(pattern.source))]
-    times = None if told or pattern.schedule is None else CronTriggerTimetable(pattern.schedule, timezone="UTC")
+    times = None if notified or pattern.schedule is None else CronTriggerTimetable(pattern.schedule, timezone="UTC")
     with DAG(
         dag_id=f"{pattern.name}_revise",
         description=f"Late, changed and deleted events of {pattern.source} in the results of {pattern.name}",
         schedule=assets if times is None else AssetOrTimeSchedule(timetable=times, assets=assets),
         start_date=EPOCH,
         catchup=False,
-        max_active_runs=1,  # a second would find nothing left to do
-        is_paused_upon_creation=False,  # it touches nothing but what the pattern has published
+        max_active_runs=1,  # a second run would have nothing to do
+        is_paused_upon_creation=False,  # it changes published results only
         tags=["trendlake", "revise", pattern.kind, str(pattern.source), *pattern.tags],
         default_args=defaults(pattern.owner),
     ) as dag:
-        # A run that an asset has started has no data interval, nor a logical date: it needs neither.
-        # A pattern that has not run yet has nothing to revise: a new version of its source is no failure of its.
+        # A run started by an asset has no data interval and no logical date, and needs neither.
+        # A pattern without published results has nothing to revise, which is no failure.
         arguments = ["revise", path, "--if-published", "--run-id", "{{ run_id }}"]
         submitted("revise", f"trendlake {pattern.name} revise", arguments, outlets=[results_asset(pattern.name)])
     return dag
 
 
 def ingest_dags() -> dict[str, DAG]:
-    """For each source, but those whose tables other programs write, a DAG that ingests files into it and tells Airflow
-    that it has a new version."""
+    """A DAG for each source that ingests files and creates an event of the source's asset; none for tables that other
+    programs write."""
     others = load_profile(find_project()).sources
     names = [path.stem for path in source_contracts() if path.stem not in others]
     return {f"ingest_{name}": ingest_dag(name) for name in names}
@@ -123,7 +123,7 @@ def ingest_dag(source: str) -> DAG:
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,
-        is_paused_upon_creation=False,  # runs only when asked to
+        is_paused_upon_creation=False,  # runs only when triggered
         tags=["trendlake", "ingest", source],
         default_args=defaults(""),
         render_template_as_native_obj=True,
@@ -135,14 +135,14 @@ def ingest_dag(source: str) -> DAG:
 
 
 def source_contracts() -> list[Path]:
-    """The contracts of sources, not of results. A file whose name is no table's is passed over: the name becomes part
-    of a task's template."""
-    found = sorted(find_project().contracts.glob("*.yaml"))
-    return [path for path in found if TABLE_NAME.fullmatch(path.stem) and not path.stem.startswith("results_")]
+    """The contracts of sources, not of results. Skips files whose name is no valid table name, because the name becomes
+    part of a task's template."""
+    contracts = sorted(find_project().contracts.glob("*.yaml"))
+    return [path for path in contracts if TABLE_NAME.fullmatch(path.stem) and not path.stem.startswith("results_")]
 
 
 def source_asset(source: str) -> Asset:
-    """A source's table: an event of it says that there is a new version."""
+    """The asset of a source's table; each new version is an event."""
     name, uri = asset_of(source)
     return Asset(name=name, uri=uri)
 
@@ -168,8 +168,8 @@ def defaults(owner: str) -> dict[str, Any]:
 
 
 def deadline(pattern: Pattern) -> DeadlineAlert | None:
-    """Told when a run is not done in time, whatever it waits for. It counts from when the run was queued: a run of an
-    interval long past, or of none, can be late too."""
+    """The alert for a run that is not done in time. Time counts from when the run was queued, so that a run of a past
+    interval, or of none, can be late too."""
     if pattern.deadline is None:
         return None
     allowed = timedelta(microseconds=pattern.deadline)
@@ -177,7 +177,7 @@ def deadline(pattern: Pattern) -> DeadlineAlert | None:
 
 
 def timetable(pattern: Pattern) -> CronDataIntervalTimetable | None:
-    """A run per data interval [start, end) of the pattern's schedule; None: only when asked for."""
+    """A run for each data interval [start, end) of the pattern's schedule; None without a schedule."""
     if pattern.schedule is None:
         return None
     intervals = CronDataIntervalTimetable(pattern.schedule, timezone="UTC")

@@ -1,4 +1,4 @@
-"""Which failures Airflow tries again: crashes and lost machines, but no error that a person has to mend first."""
+"""The retry policy of tasks: retries crashes and lost machines, but no error that a person has to fix."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pipelines.errors import BusyTableError
 USER_ERROR = "1"
 """The exit code of a `trendlake` command that ends with an error of the user's, or of the data."""
 PASSING = (BusyTableError.code,)
-"""Errors that pass by themselves."""
+"""User errors that another attempt may not meet."""
 
 
 class RetryCrashes(RetryPolicy):
     """A task whose command has ended with an error of the user's (`[TOLERANCE]`, `[CHECKS_FAILED]` ...) fails at once;
-    whatever else has happened is tried again as the task says."""
+    every other failure is retried as the task is configured."""
 
     def evaluate(self, exception: BaseException, try_number: int, max_tries: int, context: Any = None) -> RetryDecision:
         """Airflow calls it in the task's own process, with what SparkSubmitOperator has raised."""

@@ -1,7 +1,7 @@
 """The main job on real input: a year of flights, through Airflow, Spark and Delta, to trend tables.
 
-`make demo` runs it. It ingests the flights, starts an Airflow of its own, has it run the DAG of every demo
-pattern over the year, shows each step as it happens, stops that Airflow, and says what came out and where.
+`make demo` runs it. It ingests the flights, starts an Airflow, runs the DAG of each demo pattern over the
+year, prints each step as it happens, stops that Airflow, and prints the results and where they are stored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PATTERNS = ("delay_snowball", "recovery_without_cancellation")
 RANGE = {
     "from": "2013-01-01T00:00:00Z",
     "to": "2014-01-02T00:00:00Z",
-}  # UTC: the last local evening is 2014's
+}  # UTC: the last local evening of 2013 is in 2014
 TROUBLE = {"up_for_retry", "failed", "upstream_failed"}
 RUN_PREFIX = "demo_"
 LOG_LINES = 30
@@ -43,12 +43,12 @@ console = Console(highlight=False)
 
 
 class DemoError(Exception):
-    """The demo cannot go on; the message says why."""
+    """The demo cannot continue; the message says why."""
 
 
 @dataclass
 class Watch:
-    """Follows the runs of a few DAGs and tells each change of a task's state once."""
+    """Follows runs of DAGs and prints each change of a task's state once."""
 
     api: AirflowApi
     run_id: str
@@ -63,7 +63,7 @@ class Watch:
                 if time.monotonic() - self.began > RUN_SECONDS:
                     raise DemoError(f"the runs are not done after {RUN_SECONDS:.0f} s")
                 for dag_id in tuple(open_runs):
-                    self.tell_changes(dag_id)
+                    self.print_changes(dag_id)
                     state = self.api.run_state(dag_id, self.run_id)
                     if state == "failed":
                         raise DemoError(f"Airflow's run of {dag_id} failed")
@@ -73,15 +73,15 @@ class Watch:
                 status.update(f"{self.elapsed()}  {', '.join(running) or 'Airflow schedules'}")
                 time.sleep(POLL_SECONDS)
 
-    def tell_changes(self, dag_id: str) -> None:
+    def print_changes(self, dag_id: str) -> None:
         for task in self.api.tasks(dag_id, self.run_id):
             now = (task["state"] or "", task["try_number"])
             if not task["state"] or self.seen.get((dag_id, task["task_id"])) == now:
                 continue
             self.seen[dag_id, task["task_id"]] = now
-            self.tell(dag_id, task["task_id"], *now, task["duration"])
+            self.print_change(dag_id, task["task_id"], *now, task["duration"])
 
-    def tell(self, dag_id: str, task_id: str, state: str, attempt: int, seconds: float | None) -> None:
+    def print_change(self, dag_id: str, task_id: str, state: str, attempt: int, seconds: float | None) -> None:
         style = {"success": "green", "running": "cyan"}.get(state, "red" if state in TROUBLE else "dim")
         took = f"  {seconds:.0f} s" if state == "success" and seconds is not None else ""
         console.print(f"  {self.elapsed()}  {dag_id:<30} {task_id:<14} [{style}]{state}[/]{took}", soft_wrap=True)
@@ -130,7 +130,7 @@ def run_dags(home: AirflowHome, processes: Processes, run_id: str) -> None:
     console.print(f"  Airflow's page, while this runs: {home.url}  (user {USER}, password {escape(password)})")
     watch = Watch(api, run_id)
     for dag_id in PATTERNS:
-        for run in api.runs(dag_id):  # left behind by a demo that was stopped: it would go on beside this one
+        for run in api.runs(dag_id):  # a run of an interrupted demo would continue beside this one
             if run["state"] in ("queued", "running") and run["dag_run_id"].startswith(RUN_PREFIX):
                 api.give_up(dag_id, run["dag_run_id"])
         api.pause(dag_id, False)
@@ -150,15 +150,15 @@ def show_results(home: AirflowHome, run_id: str) -> None:
             print_results(place, spark, pattern, SHOWN)
     warehouse = home.profile.warehouse_of(home.project)
     reports = home.project.state / "reports"
-    found = [str(path) for path in sorted(reports.glob("*/runs/*.html")) if run_id in str(path)]
+    report_paths = [str(path) for path in sorted(reports.glob("*/runs/*.html")) if run_id in str(path)]
     places = [
         *(("results", f"{warehouse}/results/{pattern}") for pattern in PATTERNS),
         ("run record", f"{warehouse}/trendlake_runs   (this run: {run_id}; see also .venv/bin/trendlake runs)"),
-        *(("report", path) for path in found),
+        *(("report", path) for path in report_paths),
         ("site", f"{reports / 'index.html'}   (all patterns; a browser opens it from the disk)"),
         ("Airflow", "`make airflow` starts it again, with these runs in it, and prints its page's address"),
     ]
-    console.print("\n[bold]Where it lies[/]")
+    console.print("\n[bold]Where the results are[/]")
     for what, where in places:
         console.print(f"  {what:<11} {where}", markup=False, soft_wrap=True)
 

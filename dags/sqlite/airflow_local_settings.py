@@ -2,8 +2,8 @@
 
 Python's sqlite3 opens no transaction for a savepoint, which so begins one that only reads. If another process commits
 between its first SELECT and its first INSERT, SQLite refuses the INSERT at once ("database is locked"), however long
-the connection was told to wait: what was read is no longer so. Airflow makes the runs of a backfill and the events of
-an asset in savepoints. A transaction that begins with one says, therefore, that it will write; then it waits.
+the timeout of the connection is: the values read are out of date. Airflow makes the runs of a backfill and the events
+of an asset in savepoints. A transaction that begins with one says, therefore, that it will write; then it waits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`trendlake backfill`: chunk by chunk, a line each, with the time left."""
+"""`trendlake backfill`: computes an interval in chunks, with a line and the remaining time after each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipelines.steps.backfill import Chunk, Size
 
 SHOWN = 20
-"""Stretches of time that are printed; the others are counted."""
+"""How many intervals are printed; the others are counted."""
 
 
 def length_of(chunk: str | None) -> int | None:
@@ -39,8 +39,8 @@ def run_backfill(
     place: Place, spark: SparkSession, pattern: str, since: str, until: str, length: int | None, newest_first: bool,
     dry_run: bool,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """All chunks of the interval, a document for each as it is done, then one of them all; `dry_run`: one of what they
-    would read."""
+    """Computes the chunks of an interval. Yields a document after each chunk and one for all of them; with `dry_run`
+    only the amount of data they would read."""
     from pipelines.runs.run import prepare
     from pipelines.steps.backfill import chunks, size
 
@@ -48,9 +48,9 @@ def run_backfill(
     whole = prepare(spark, place.project, place.profile, pattern, "backfill", start, end)
     todo = chunks(whole.plan.windows, start, end, length, newest_first=newest_first)
     if dry_run:
-        found = size(spark, whole, len(todo))
-        typer.echo(told(whole.name, found))
-        yield {"pattern": whole.name, **asdict(found)}
+        total = size(spark, whole, len(todo))
+        typer.echo(describe_size(whole.name, total))
+        yield {"pattern": whole.name, **asdict(total)}
         return
 
     yield from _computed(place, spark, pattern, whole.name, todo, stale=False)
@@ -59,9 +59,9 @@ def run_backfill(
 def run_stale(
     place: Place, spark: SparkSession, patterns: Sequence[str], length: int | None, newest_first: bool, dry_run: bool
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Of each pattern the windows whose rows older versions of the code got wrong, or may have: a document that names
-    them, and unless `dry_run` those of their chunks. A pattern with a mistake does not stop the others; the first such
-    mistake is raised in the end."""
+    """Recomputes windows whose rows an older version of the code computed wrongly, or may have. Yields a document with
+    the windows of each pattern and, unless `dry_run`, the documents of their chunks. An error of one pattern does not
+    stop the others; the first error is raised at the end."""
     from cep_core.events.windows import moment
     from pipelines.results.ledger import read_ledger
     from pipelines.revision.scope import older_versions
@@ -101,7 +101,7 @@ def run_stale(
 def _computed(
     place: Place, spark: SparkSession, pattern: str, name: str, todo: list[Chunk], *, stale: bool
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """A document for each chunk as it is done, then one of them all."""
+    """Yields a document after each chunk, then one for all of them."""
     from cep_core.events.windows import moment
     from pipelines.runs.run import prepare
     from pipelines.steps.backfill import backfill
@@ -126,12 +126,12 @@ def _computed(
     yield {**about, "seconds": seconds, "changed": new}
 
 
-def told(name: str, found: Size) -> str:
-    """What a dry run says."""
+def describe_size(name: str, total: Size) -> str:
+    """The line that a dry run prints."""
     return (
-        f"{name}: {plural(found.windows, 'window')} in {plural(found.chunks, 'chunk')}, "
-        f"{plural(found.events, 'event')} in their time range, "
-        f"files of {found.bytes / 1e6:,.1f} MB"
+        f"{name}: {plural(total.windows, 'window')} in {plural(total.chunks, 'chunk')}, "
+        f"{plural(total.events, 'event')} in their time range, "
+        f"files of {total.bytes / 1e6:,.1f} MB"
     )
 
 

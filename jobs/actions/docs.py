@@ -1,4 +1,4 @@
-"""The documentation, read where the command is."""
+"""`trendlake docs`: lists the pages of the documentation and prints them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DOCS = shipped("docs")
 
 
 def pages() -> dict[str, Path]:
-    """The files by the names that people type: those of the files, of how-tos and decisions too."""
+    """The files of all pages by page name, which is the file's name without its suffix."""
     return {path.stem: path for path in sorted(DOCS.rglob("*.md"), key=_place)}
 
 
@@ -27,26 +27,26 @@ def titles() -> dict[str, str]:
 
 
 def print_pages() -> dict[str, Any]:
-    """What there is to read."""
-    found = titles()
-    if not found:
+    """Prints the names and titles of all pages."""
+    listing = titles()
+    if not listing:
         raise _missing()
     table = Table(box=None, show_header=False, pad_edge=False)
-    for name, title in found.items():
+    for name, title in listing.items():
         table.add_row(name, title)
     console.print(table)
-    return {"pages": [{"page": name, "title": title} for name, title in found.items()]}
+    return {"pages": [{"page": name, "title": title} for name, title in listing.items()]}
 
 
 def print_page(name: str) -> dict[str, Any]:
-    """One page: set on a terminal, as it is elsewhere. Raises TrendlakeError for a name there is not."""
-    found = pages()
-    if not found:
+    """Prints one page: formatted on a terminal, as Markdown elsewhere. Raises TrendlakeError for an unknown name."""
+    files = pages()
+    if not files:
         raise _missing()
-    if name not in found:
-        hint = did_you_mean(name, found) or "`trendlake docs` lists them"
+    if name not in files:
+        hint = did_you_mean(name, files) or "`trendlake docs` lists them"
         raise TrendlakeError(f"there is no page '{name}'", hint=hint)
-    text = found[name].read_text(encoding="utf-8")
+    text = files[name].read_text(encoding="utf-8")
     if console.is_terminal:
         console.print(Markdown(text))
     else:

@@ -1,4 +1,4 @@
-"""Streams made by a seed, into their source's table or into a file."""
+"""`trendlake generate`: writes a synthetic stream into its source's table or a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from cep_core.errors import did_you_mean
-from jobs.airflow.notify import tell_of
+from jobs.airflow.notify import notify_of_source
 from jobs.terminal.json_output import of_record
 from jobs.terminal.times import manual_run_id, micros_of
 from jobs.terminal.workspace import find_place, session
@@ -19,15 +19,15 @@ from pipelines.generate import START_US, STREAMS
 from pipelines.generate.load import Asked, deliveries, write_file
 
 SECONDS = 600.0
-"""Length of a stream of which nothing is said."""
+"""Length of a stream by default."""
 LARGEST = 200_000_000
-"""More events than any machine this runs on holds in memory at once: told before an hour is lost."""
+"""Upper limit of events, because a stream is generated in memory."""
 
 
-def asked(
+def stream_of(
     name: str, events: int | None, seconds: float | None, rate: float | None, seed: int, start: str | None
 ) -> Asked:
-    """What the options ask for. Raises ProjectError, BadNumberError, BadTimeError."""
+    """The stream that the options describe. Raises ProjectError, BadNumberError, BadTimeError."""
     if name not in STREAMS:
         raise ProjectError(f"there is no stream '{name}' to generate", hint=did_you_mean(name, list(STREAMS)))
     stream = STREAMS[name]
@@ -35,19 +35,19 @@ def asked(
     if not 0 < pace < 1e9:
         raise BadNumberError(f"--rate is events a second, more than 0, not {pace:g}")
     if events is not None and seconds is not None:
-        raise BadNumberError("--events and --seconds say the same twice", hint="give one, and --rate")
+        raise BadNumberError("--events and --seconds both give the length", hint="give one of them, and --rate")
     if seconds is not None and not 0 < seconds <= 1e9:
         raise BadNumberError(f"--seconds is more than 0 and at most 30 years, not {seconds:g}")
     count = stream.events(SECONDS if seconds is None else seconds, pace) if events is None else events
     if not 1 <= count <= LARGEST:
-        raise BadNumberError(f"{count:,} events: a stream is made in memory, of 1 to {LARGEST:,}")
+        raise BadNumberError(f"{count:,} events: a stream is generated in memory and has 1 to {LARGEST:,}")
     if count / pace > 1e9:
         raise BadNumberError(f"{count:,} events at {pace:g} a second are more than 30 years")
     return Asked(stream, count, pace, seed, START_US if start is None else micros_of(start, "--start"))
 
 
 def generate_file(stream: Asked, out: Path) -> dict[str, Any]:
-    """The stream as a Parquet file; no Spark is started. Raises ProjectError where it cannot be written."""
+    """Writes the stream as a Parquet file, without Spark. Raises ProjectError if it cannot be written."""
     try:
         write_file(stream.table(), out)
     except OSError as error:
@@ -57,8 +57,8 @@ def generate_file(stream: Asked, out: Path) -> dict[str, Any]:
 
 
 def generate_source(stream: Asked, profile: str | None, project_dir: Path | None) -> dict[str, Any]:
-    """The stream in its source's table, by its contract, as `trendlake ingest` brings any source: the same stream again
-    changes nothing. Raises ProjectError when the table holds another stream."""
+    """Ingests the stream into its source's table, as `trendlake ingest` does with files; ingesting it again changes
+    nothing. Raises ProjectError if the table holds another stream."""
     name = stream.stream.name
     place = find_place(project_dir, profile)
 
@@ -83,7 +83,7 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
         f"version {record.source_version}"
     )
     if record.rows_inserted:
-        tell_of(place.project, name)
+        notify_of_source(place.project, name)
     about = {"source": name, "version": record.source_version, "rows": record.rows_out}
     return {**_document(stream), **about, "ingested": [{"file": None, **of_record(record)}]}
 

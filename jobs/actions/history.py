@@ -1,4 +1,4 @@
-"""Results as they were, for the command line: diff and history."""
+"""`trendlake diff` and `trendlake history`: earlier versions of the results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _plan(place: Place, pattern: str) -> tuple[str, AnyPlan]:
 def diff(
     pattern: str, since: str, until: str, limit: int, as_json: bool, profile: str | None, folder: Path | None
 ) -> dict[str, Any] | None:  # fmt: skip
-    """What changed in the results between two versions or times."""
+    """Compares the results of two versions or times."""
     place = find_place(folder, profile)
     name, plan = _plan(place, pattern)
     with session(place, f"trendlake diff {name}") as spark:
@@ -38,17 +38,18 @@ def diff(
 def print_diff(
     spark: SparkSession, path: str, plan: AnyPlan, asked: tuple[str, str], limit: int, *, as_json: bool = False
 ) -> dict[str, Any] | None:
-    """Rows that differ, and which versions of the source made it so; `as_json`: as a document, printed nowhere."""
+    """Prints the rows that differ and the commits between the two versions. With `as_json`, returns them as a document
+    and prints nothing."""
     from pipelines.results.history import between, reasons, version_of
 
     first, last = (version_of(spark, path, text) for text in asked)
     counts, rows = between(spark, path, plan, first, last)
     if as_json:
-        found = [row.asDict(recursive=True) for row in rows.limit(limit).collect()]
+        documents = [row.asDict(recursive=True) for row in rows.limit(limit).collect()]
         commits = [{"version": item.version, **item.note} for item in reasons(spark, path, first, last)]
-        return {"from": first, "to": last, "counts": counts, "rows": found, "commits": commits}
-    told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-    table = Table(title=f"version {first} to {last}: {told}", title_justify="left")
+        return {"from": first, "to": last, "counts": counts, "rows": documents, "commits": commits}
+    summary = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+    table = Table(title=f"version {first} to {last}: {summary}", title_justify="left")
     for heading in ("", *plan.key, "values"):
         table.add_column(heading)
     shown = [item for item in plan.result_schema.names if item not in plan.key and not item.endswith("_log10")]
@@ -66,7 +67,7 @@ def print_diff(
 def history(
     pattern: str, groups: list[str], window: str, as_json: bool, profile: str | None, folder: Path | None
 ) -> dict[str, Any] | None:  # fmt: skip
-    """Every value that a group's rows have had in a window."""
+    """Shows every value that a group's rows have had in a window."""
     place = find_place(folder, profile)
     name, plan = _plan(place, pattern)
     asked = dict(_pair(item) for item in groups)
@@ -78,20 +79,21 @@ def history(
 def print_history(
     spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, str], time_us: int, *, as_json: bool = False
 ) -> dict[str, Any] | None:
-    """A line for each value, with the commit that gave it; `as_json`: as a document, printed nowhere."""
+    """Prints a line for each value with the commit that wrote it. With `as_json`, returns them as a document and prints
+    nothing."""
     from pipelines.delta.tables import exists
     from pipelines.results.history import values
 
     if not exists(spark, path):
         raise ProjectError(f"there are no results yet in {path}")
-    found = values(spark, path, plan, groups, time_us)
+    versions = values(spark, path, plan, groups, time_us)
     if as_json:
-        told = [{"version": value.commit.version, **value.commit.note, "row": value.row} for value in found]
-        return {"values": told}
-    if not found:
-        console.print("no such row has been there")
+        documents = [{"version": value.commit.version, **value.commit.note, "row": value.row} for value in versions]
+        return {"values": documents}
+    if not versions:
+        console.print("no version of the results has such a row")
     shown = [item for item in plan.result_schema.names if not item.endswith("_log10")]
-    for value in found:
+    for value in versions:
         text = "retracted" if value.row is None else _change(shown, None, value.row)
         console.print(f"{_why(value.commit.version, value.commit.note)}: {text}", soft_wrap=True)
     return None

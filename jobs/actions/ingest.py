@@ -1,4 +1,4 @@
-"""The sources that can be ingested, and how each is read."""
+"""`trendlake ingest`: loads files, or the data that a source brings, into the source's table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cep_core.errors import did_you_mean
-from jobs.airflow.notify import tell_of
+from jobs.airflow.notify import notify_of_source
 from jobs.terminal.json_output import of_record
 from jobs.terminal.times import manual_run_id
 from jobs.terminal.workspace import find_place, session
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from pipelines.ingest.deliver import Taken
 
 SOURCES = ("flights",)
-"""Sources that bring their own data."""
+"""Sources whose data comes with a package."""
 
 
 def ingest_files(
     source: str, files: list[Path], profile: str | None, project_dir: Path | None, *, again: bool
 ) -> dict[str, Any]:  # fmt: skip
-    """Bring files into the table of `source`, one delivery each; a file that is there already is passed over, or, with
-    `again`, compared like any other.
+    """Ingests files into the table of `source`, one delivery each. A file that was ingested before is skipped; with
+    `again` its rows are compared like those of any other.
 
-    Raises SourceFileError before anything is written, DeliveryError for a file that may not be taken: those before it
-    are.
+    Raises SourceFileError before anything is written, and DeliveryError for a file that is refused, after the files
+    before it have been written.
     """
     place = find_place(project_dir, profile)
 
@@ -40,24 +40,24 @@ def ingest_files(
     contract = load_contract(place.project.contract_path(source))
     tables = [(path, read_file(path, contract, others=False)) for path in files]
     records: list[dict[str, Any]] = []
-    told: list[Taken] = []
+    outcomes: list[Taken] = []
     with session(place, f"trendlake ingest {source}") as spark:
         for path, table in tables:
             record = ingest(
                 spark, place.warehouse, contract, [table], feed=feed_of(path), run_id=manual_run_id("ingest"),
-                again=again, progress=lambda _, taken: told.append(taken),
+                again=again, progress=lambda _, taken: outcomes.append(taken),
             )  # fmt: skip
-            records.append({"file": path, **of_record(record), **_counts(told[-1])})
-            typer.echo(f"  {path}  {in_words(told[-1])}")
-    _next(source, told)
+            records.append({"file": path, **of_record(record), **_counts(outcomes[-1])})
+            typer.echo(f"  {path}  {describe(outcomes[-1])}")
+    _next(source, outcomes)
     typer.echo(f"{source}: {plural(record.rows_out or 0, 'row')} in the table, version {record.source_version}")
-    if any(taken.new or taken.replaced for taken in told):
-        tell_of(place.project, source)
+    if any(taken.new or taken.replaced for taken in outcomes):
+        notify_of_source(place.project, source)
     return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}
 
 
-def in_words(taken: Taken) -> str:
-    """What became of a delivery: `3,049 rows: 50 new, 2,999 there already`."""
+def describe(taken: Taken) -> str:
+    """The outcome of a delivery: `3,049 rows: 50 new, 2,999 there already`."""
     rows = plural(taken.rows, "row")
     if taken.again:
         return f"{rows}  (there already: this delivery has been ingested before)"
@@ -78,13 +78,13 @@ def _counts(taken: Taken) -> dict[str, Any]:
     }
 
 
-def _next(source: str, told: list[Taken]) -> None:
-    if any(taken.broken.rows for taken in told):
+def _next(source: str, outcomes: list[Taken]) -> None:
+    if any(taken.broken.rows for taken in outcomes):
         typer.echo(f"  rows that break the contract: trendlake quarantine show {source}")
 
 
 def ingest_source(source: str, profile: str | None, project_dir: Path | None) -> dict[str, Any]:
-    """Bring every delivery of `source` into its table, with a line for each."""
+    """Ingests every delivery of `source` and prints a line for each."""
     if source not in SOURCES:
         raise ProjectError(f"there is no source '{source}' to ingest", hint=did_you_mean(source, SOURCES))
     place = find_place(project_dir, profile)
@@ -97,11 +97,11 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
     deliveries = list(flights.deliveries(table))
     typer.echo(f"{source}: {plural(table.num_rows, 'row')} in {len(deliveries)} deliveries")
 
-    told: list[Taken] = []
+    outcomes: list[Taken] = []
 
     def progress(number: int, taken: Taken) -> None:
-        told.append(taken)
-        typer.echo(f"  delivery {number:>2}/{len(deliveries)}  {in_words(taken)}")
+        outcomes.append(taken)
+        typer.echo(f"  delivery {number:>2}/{len(deliveries)}  {describe(taken)}")
 
     from pipelines.ingest.deliver import ingest
 
@@ -110,12 +110,12 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
             spark, place.warehouse, contract, deliveries, feed=flights.FEED, run_id=manual_run_id("ingest"),
             progress=progress,
         )  # fmt: skip
-    _next(source, told)
+    _next(source, outcomes)
     typer.echo(
         f"{source}: {plural(record.rows_out or 0, 'row')} in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"
     )
     if record.rows_inserted:
-        tell_of(place.project, source)
+        notify_of_source(place.project, source)
     records = [{"file": None, **of_record(record)}]
     return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}

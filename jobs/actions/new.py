@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pipelines.authoring.scaffold import Roles
 
 
-def init_here(folder: Path) -> dict[str, Any]:
+def create_project(folder: Path) -> dict[str, Any]:
     """A project in `folder`. Raises ProjectError where it cannot be written."""
     from pipelines.authoring.scaffold import init_project
 

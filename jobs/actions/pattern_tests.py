@@ -1,4 +1,4 @@
-"""`trendlake test`: the tests beside the patterns, a line each."""
+"""`trendlake test`: runs the tests of patterns, with a line for each."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pipelines.project.paths import Project
 
 
 def print_tests(project: Project, patterns: list[str]) -> Verdict:
-    """Run the tests of the patterns named, else of all. Raises ProjectError where a pattern that is named has none,
-    PatternErrors for mistakes of a file."""
-    found = []
+    """Runs the tests of the named patterns (default: all). Raises ProjectError for a named pattern without tests,
+    PatternErrors for errors of a file."""
+    verdicts = []
     for file in _files(project, patterns):
         for verdict in run_tests(project, file):
             console.print(f"{'ok    ' if not verdict.differences else 'failed'} {verdict.pattern}: {verdict.test}")
             for line in verdict.differences:
                 console.print(f"         {line}", soft_wrap=True)
-            found.append(verdict)
-    failed = sum(bool(verdict.differences) for verdict in found)
-    console.print(f"{len(found) - failed} passed, {failed} failed")
-    return Verdict({"passed": len(found) - failed, "failed": failed, "tests": found}, good=failed == 0)
+            verdicts.append(verdict)
+    failed = sum(bool(verdict.differences) for verdict in verdicts)
+    console.print(f"{len(verdicts) - failed} passed, {failed} failed")
+    return Verdict({"passed": len(verdicts) - failed, "failed": failed, "tests": verdicts}, good=failed == 0)
 
 
 def _files(project: Project, patterns: list[str]) -> list[Path]:

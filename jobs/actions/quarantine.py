@@ -1,4 +1,4 @@
-"""Quarantined rows for the command line: seen, written to a file, put back when they are repaired."""
+"""`trendlake quarantine`: shows open rows, writes them to a file, and replays repaired ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from rich.table import Table
 
-from jobs.airflow.notify import tell_of
+from jobs.airflow.notify import notify_of_source
 from jobs.terminal.printing import console, frame
 from jobs.terminal.times import manual_run_id
 from jobs.terminal.workspace import Place, find_place, session
@@ -20,14 +20,14 @@ from pipelines.errors import ProjectError, SourceFileError
 from pipelines.quality.quarantine import ID, RUNS, SINCE
 
 ABOUT = ("rule", "reason", RUNS, SINCE)
-"""What is told of an open row beside its columns."""
+"""Columns of an open row that are not the source's."""
 
 
 def show(
     source: str, rule: str | None, run_id: str | None, limit: int, as_json: bool, out: Path | None,
     profile: str | None, folder: Path | None,
 ) -> dict[str, Any] | None:  # fmt: skip
-    """The open rows of a source: reasons with counts, then rows."""
+    """Shows the open rows of a source: counts by rule, then rows."""
     from pyspark.sql import functions as sf
 
     from pipelines.ingest.replay import newest, open_rows
@@ -38,12 +38,14 @@ def show(
         _check_form(out)
     with session(place, f"trendlake quarantine show {source}") as spark:
         version = newest(spark, place.warehouse, contract)
-        found = open_rows(spark, place.warehouse, contract, version, run_id)
+        still_open = open_rows(spark, place.warehouse, contract, version, run_id)
         if rule is not None:
-            found = found.where(sf.col("rule") == rule)
-        found.persist()  # it is asked for twice
-        counts = Counter({row["rule"]: row["count"] for row in found.groupBy("rule").count().orderBy("rule").collect()})
-        ordered = found.orderBy("rule", ID)
+            still_open = still_open.where(sf.col("rule") == rule)
+        still_open.persist()  # the count and the rows both read it
+        counts = Counter(
+            {row["rule"]: row["count"] for row in still_open.groupBy("rule").count().orderBy("rule").collect()}
+        )
+        ordered = still_open.orderBy("rule", ID)
         rows = (ordered if as_json or out is not None else ordered.limit(limit)).toArrow()
         judged = judged_version(spark, place.warehouse, source)
     if out is not None:
@@ -82,7 +84,7 @@ def _print(
         console.print(f"to repair them: trendlake quarantine show {contract.name} --out FILE.csv", soft_wrap=True)
     else:
         console.print(
-            f"wrote {out}; mend its rows, then: trendlake quarantine replay {contract.name} {out}", soft_wrap=True
+            f"wrote {out}; repair its rows, then: trendlake quarantine replay {contract.name} {out}", soft_wrap=True
         )
 
 
@@ -91,7 +93,7 @@ def _text(value: Any) -> str:
 
 
 def replay(source: str, file: Path, profile: str | None, folder: Path | None) -> dict[str, Any]:
-    """Put the repaired rows of a file back, and say what is to be done then."""
+    """Writes the repaired rows of a file into the source and prints the patterns to revise."""
     from pipelines.ingest import replay as repair
 
     place, contract = _source(source, profile, folder)
@@ -106,7 +108,7 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
             console.print(f"{count:>9,}  {words}")
     console.print(f"{left:>9,}  quarantined rows are open")
     patterns = patterns_of(place, source)
-    if not (done.repaired and tell_of(place.project, source)):
+    if not (done.repaired and notify_of_source(place.project, source)):
         for name in patterns:
             console.print(f"next: trendlake revise {name}", soft_wrap=True)
     return {"source": source, "run_id": run_id, **dataclasses.asdict(done), "open": left, "to_revise": patterns}
@@ -127,11 +129,11 @@ def patterns_of(place: Place, source: str) -> list[str]:
 
 def _check_form(out: Path) -> None:
     if not out.name.lower().endswith((".csv", ".parquet")):
-        raise SourceFileError(f"{out} is of no form that is written", hint="a file that ends in .csv or .parquet")
+        raise SourceFileError(f"{out} cannot be written: unknown file type", hint="files end in .csv or .parquet")
 
 
 def _write(rows: pa.Table, out: Path) -> None:
-    """The open rows with `ID`; of what is told about them only the reason, in front, for who mends them."""
+    """Writes the open rows with `ID` and the reason in front, without the other columns of `ABOUT`."""
     import pyarrow.parquet
 
     from pipelines.ingest.readers.repair_cells import write_repair_file

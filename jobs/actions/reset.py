@@ -7,28 +7,28 @@ from typing import Any
 
 import typer
 
-from jobs.airflow.notify import tell_of_results
+from jobs.airflow.notify import notify_of_results
 from jobs.terminal.workspace import find_place, session
 
 
 def reset_pattern(pattern: str, profile: str | None, folder: Path | None, *, yes: bool) -> dict[str, Any]:
-    """Says how many rows and versions there are, asks unless `yes`, and removes the results table of the pattern."""
+    """Prints the number of rows and versions, asks unless `yes`, and removes the results table of the pattern."""
     from cep_core import load_pattern
     from pipelines.results import reset
 
     place = find_place(folder, profile)
     name = load_pattern(place.project.pattern_path(pattern)).name
     with session(place, f"trendlake reset {name}") as spark:
-        found = reset.published(spark, place.warehouse, name)
-        if found is None:
+        published = reset.published(spark, place.warehouse, name)
+        if published is None:
             typer.echo(f"{name}: nothing is published")
             return {"pattern": name, "rows": 0, "versions": 0, "removed": False}
-        rows = f"{found.rows:,} row{'' if found.rows == 1 else 's'}"
-        versions = f"{found.versions:,} version{'' if found.versions == 1 else 's'}"
+        rows = f"{published.rows:,} row{'' if published.rows == 1 else 's'}"
+        versions = f"{published.versions:,} version{'' if published.versions == 1 else 's'}"
         typer.echo(f"{name}: {rows} and {versions} of the results are lost; sources and run records stay")
         if not yes:
             typer.confirm("Remove the results?", abort=True)
         reset.reset(spark, place.warehouse, name)
-    typer.echo(f"{name}: results removed; `trendlake run {name}` or `trendlake backfill {name}` makes them anew")
-    tell_of_results(place.project, name)
-    return {"pattern": name, "rows": found.rows, "versions": found.versions, "removed": True}
+    typer.echo(f"{name}: results removed; `trendlake run {name}` or `trendlake backfill {name}` computes them again")
+    notify_of_results(place.project, name)
+    return {"pattern": name, "rows": published.rows, "versions": published.versions, "removed": True}

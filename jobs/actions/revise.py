@@ -1,4 +1,4 @@
-"""Revising for the command line."""
+"""`trendlake revise`: updates published results to the newest version of their source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobs.airflow.notify import tell_of_results
+from jobs.airflow.notify import notify_of_results
 from jobs.terminal.json_output import of_record
 from jobs.terminal.times import manual_run_id
 from jobs.terminal.workspace import Place, changed, find_place, refresh_site, session
@@ -20,23 +20,25 @@ if TYPE_CHECKING:
 def revise_pattern(
     pattern: str, run_id: str | None, profile: str | None, folder: Path | None, *, if_published: bool
 ) -> dict[str, Any]:  # fmt: skip
-    """`revise_here` in a session of its own."""
+    """Revises a pattern in a Spark session of its own."""
     from pipelines.authoring.validate import check_pattern
 
     place = find_place(folder, profile)
     name = check_pattern(place.project, place.project.pattern_path(pattern)).name
     with session(place, f"trendlake revise {name}") as spark:
-        told = revise_here(place, spark, pattern, run_id or manual_run_id("revise"), if_published=if_published)
-    if told["changed"]:
-        tell_of_results(place.project, name)
-    return told
+        document = revise_in_session(
+            place, spark, pattern, run_id or manual_run_id("revise"), if_published=if_published
+        )
+    if document["changed"]:
+        notify_of_results(place.project, name)
+    return document
 
 
-def revise_here(
+def revise_in_session(
     place: Place, spark: SparkSession, pattern: str, run_id: str, *, if_published: bool
 ) -> dict[str, Any]:  # fmt: skip
-    """Bring a pattern's published windows to its source's newest version, say what that changed, and have the site show
-    it. With `if_published`, none published is no mistake."""
+    """Updates a pattern's published windows to its source's newest version, prints the changes and updates the site.
+    With `if_published`, a pattern without published results is no error."""
     from pipelines.results.ledger import read_ledger
     from pipelines.runs.run import prepare
     from pipelines.steps.revise import revise

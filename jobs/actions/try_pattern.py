@@ -1,4 +1,4 @@
-"""`trendlake try`: a pattern over a slice of its source, in this process, written nowhere."""
+"""`trendlake try`: runs a pattern on a sample of its source, in this process, and writes nothing."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the command was told. `since`, `until`: both or none; `events`: a file in place of the source's table."""
+class TryOptions:
+    """Options of the command. `since`, `until`: both or none; `events`: a file instead of the source's table."""
 
     pattern: str
     since: str | None
@@ -34,7 +34,7 @@ class Asked:
 
     @property
     def interval(self) -> tuple[int, int] | None:
-        """Microseconds. Raises BadTimeError."""
+        """Start and end in microseconds since the epoch; None without --from and --to. Raises BadTimeError."""
         from pipelines.errors import BadTimeError
 
         if self.since is None or self.until is None:
@@ -47,25 +47,26 @@ class Asked:
         return start, end
 
 
-def try_pattern(asked: Asked, profile: str | None, folder: Path | None) -> dict[str, Any] | None:
-    """Raises what a run raises for mistakes of pattern, contract and source; SampleTooLargeError."""
+def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -> dict[str, Any] | None:
+    """Runs the pattern and prints its rows, or returns them as a document. Raises SampleTooLargeError, and what a run
+    raises for errors of the pattern, the contract and the source."""
     from cep_core import PatternWarning
     from pipelines.authoring.validate import compiled
     from pipelines.contracts.pattern_source import source_contract
 
-    place, interval = find_place(folder, profile), asked.interval
+    place, interval = find_place(folder, profile), options.interval
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
-        pattern, plan = compiled(place.project, place.project.pattern_path(asked.pattern))
+        pattern, plan = compiled(place.project, place.project.pattern_path(options.pattern))
     contract = source_contract(place.project, str(pattern.source), (pattern.name,))
     began = time.monotonic()
-    if asked.events is not None:
-        found, where = _of_file(asked.events, asked.most, pattern, plan, contract, interval), f"{asked.events}"
+    if options.events is not None:
+        trial, where = _of_file(options.events, options.most, pattern, plan, contract, interval), f"{options.events}"
     else:
-        found, where = _of_table(asked, place, interval)
-    if asked.as_json:
-        return _document(pattern, plan, found, where)
-    _print(asked, pattern, plan, found, where, time.monotonic() - began)
+        trial, where = _of_table(options, place, interval)
+    if options.as_json:
+        return _document(pattern, plan, trial, where)
+    _print(options, pattern, plan, trial, where, time.monotonic() - began)
     return None
 
 
@@ -79,22 +80,22 @@ def _of_file(
     return sample(plan, FileOfEvents(file, contract, plan, late), most, interval)
 
 
-def _of_table(asked: Asked, place: Place, interval: tuple[int, int] | None) -> tuple[Sample, str]:
+def _of_table(options: TryOptions, place: Place, interval: tuple[int, int] | None) -> tuple[Sample, str]:
     from pipelines.authoring.trial import sample
     from pipelines.authoring.trial_table import QUICK, TableOfEvents
     from pipelines.runs.run import prepare
 
     quick = place.profile.model_copy(update={"spark": QUICK | place.profile.spark})
-    with session(Place(place.project, quick), f"trendlake try {asked.pattern}") as spark:
-        run = prepare(spark, place.project, quick, asked.pattern, "try", *(interval or (0, 1)))
+    with session(Place(place.project, quick), f"trendlake try {options.pattern}") as spark:
+        run = prepare(spark, place.project, quick, options.pattern, "try", *(interval or (0, 1)))
         source = TableOfEvents(run)
-        return sample(run.plan, source, asked.most, interval), f"{run.contract.name} at version {source.version}"
+        return sample(run.plan, source, options.most, interval), f"{run.contract.name} at version {source.version}"
 
 
-def _print(asked: Asked, pattern: Pattern, plan: AnyPlan, found: Sample, where: str, seconds: float) -> None:
-    rows = _ranked(plan, found)
-    console.print(f"{pattern.name} on {where}: tried here, written nowhere", soft_wrap=True)
-    for head, words in _words(plan, found):
+def _print(options: TryOptions, pattern: Pattern, plan: AnyPlan, trial: Sample, where: str, seconds: float) -> None:
+    rows = _ranked(plan, trial)
+    console.print(f"{pattern.name} on {where}: tried, nothing written", soft_wrap=True)
+    for head, words in _coverage_lines(plan, trial):
         console.print(f"{head:<10}{words}", soft_wrap=True)
     for warning in plan.warnings:
         console.print(f"{'note':<10}{warning}", soft_wrap=True)
@@ -102,7 +103,7 @@ def _print(asked: Asked, pattern: Pattern, plan: AnyPlan, found: Sample, where: 
     if not rows:
         console.print("no rows: the pattern finds nothing in these events")
         return
-    shown = rows[: asked.limit]
+    shown = rows[: options.limit]
     which = (
         plural(len(rows), "row")
         if len(shown) == len(rows)
@@ -111,10 +112,10 @@ def _print(asked: Asked, pattern: Pattern, plan: AnyPlan, found: Sample, where: 
     console.print(table_of(plan, f"{pattern.name}: {which}", shown))
 
 
-def _ranked(plan: AnyPlan, found: Sample) -> list[dict[str, Any]]:
-    """As `trendlake show` orders them."""
+def _ranked(plan: AnyPlan, trial: Sample) -> list[dict[str, Any]]:
+    """The rows in the order of `trendlake show`."""
     order = [(rank_of(plan), "descending"), *((name, "ascending") for name in plan.key if _sortable(plan, name))]
-    rows: list[dict[str, Any]] = found.rows.sort_by(order).to_pylist()
+    rows: list[dict[str, Any]] = trial.rows.sort_by(order).to_pylist()
     return rows
 
 
@@ -124,40 +125,40 @@ def _sortable(plan: AnyPlan, name: str) -> bool:
     return not pa.types.is_nested(plan.result_schema.field(name).type)
 
 
-def _words(plan: AnyPlan, found: Sample) -> list[tuple[str, str]]:
-    """What was taken and what was left out, a line each."""
-    if not found.windows:
-        return [("took", "nothing: " + ("no event has a time" if not found.there else "no window ends there"))]
-    start, end = plan.windows.span(found.windows)
+def _coverage_lines(plan: AnyPlan, trial: Sample) -> list[tuple[str, str]]:
+    """Lines about the rows and windows in the sample and those left out: heading and text."""
+    if not trial.windows:
+        return [("took", "nothing: " + ("no event has a time" if not trial.there else "no window ends there"))]
+    start, end = plan.windows.span(trial.windows)
     span = f"up to {_at(end)}" if plan.windows.endless else f"{_at(start)} to {_at(end)}"
-    windows = plural(len(found.windows), "window")
-    told = [("took", f"{found.taken:,} of {plural(found.there, 'row')}, all of {windows}: {span} (UTC)")]
-    older = max(0, min(found.windows.start, found.every.stop) - found.every.start)
-    newer = max(0, found.every.stop - max(found.windows.stop, found.every.start))
+    windows = plural(len(trial.windows), "window")
+    lines = [("took", f"{trial.taken:,} of {plural(trial.there, 'row')}, all of {windows}: {span} (UTC)")]
+    older = max(0, min(trial.windows.start, trial.every.stop) - trial.every.start)
+    newer = max(0, trial.every.stop - max(trial.windows.stop, trial.every.start))
     if older or newer:
         sides = [plural(count, f"{which} window") for count, which in ((older, "older"), (newer, "newer")) if count]
-        told.append(("left out", f"{' and '.join(sides)}: --from and --to, or --max-events, take them in"))
-    if found.broken:
-        reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(found.broken.items()))
-        told.append(
-            ("broken", f"{plural(sum(found.broken.values()), 'row')} that broke the contract did not count: {reasons}")
+        lines.append(("left out", f"{' and '.join(sides)}: --from and --to, or --max-events, take them in"))
+    if trial.broken:
+        reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(trial.broken.items()))
+        lines.append(
+            ("broken", f"{plural(sum(trial.broken.values()), 'row')} that broke the contract did not count: {reasons}")
         )
-    if found.unjudged:
-        told.append(("unjudged", f"rules that only a run judges: {', '.join(found.unjudged)}"))
-    if found.open and found.newest is not None:
-        told.append(("open", f"{plural(found.open, 'window')} not yet over at the newest event, {_at(found.newest)}"))
-    return told
+    if trial.unjudged:
+        lines.append(("unjudged", f"rules that only a run judges: {', '.join(trial.unjudged)}"))
+    if trial.open and trial.newest is not None:
+        lines.append(("open", f"{plural(trial.open, 'window')} not yet over at the newest event, {_at(trial.newest)}"))
+    return lines
 
 
-def _document(pattern: Pattern, plan: AnyPlan, found: Sample, where: str) -> dict[str, Any]:
-    start, end = plan.windows.span(found.windows) if found.windows else (None, None)
+def _document(pattern: Pattern, plan: AnyPlan, trial: Sample, where: str) -> dict[str, Any]:
+    start, end = plan.windows.span(trial.windows) if trial.windows else (None, None)
     return {
-        "pattern": pattern.name, "source": where, "windows": len(found.windows),
+        "pattern": pattern.name, "source": where, "windows": len(trial.windows),
         "from": None if start is None or plan.windows.endless else _moment(start),
         "to": None if end is None else _moment(end),
-        "windows_of_source": len(found.every), "open_windows": found.open, "rows_taken": found.taken,
-        "rows_of_source": found.there, "events": found.good, "broken": dict(found.broken),
-        "unjudged": list(found.unjudged), "rows": _ranked(plan, found),
+        "windows_of_source": len(trial.every), "open_windows": trial.open, "rows_taken": trial.taken,
+        "rows_of_source": trial.there, "events": trial.good, "broken": dict(trial.broken),
+        "unjudged": list(trial.unjudged), "rows": _ranked(plan, trial),
     }  # fmt: skip
 
 

@@ -18,15 +18,15 @@ ANSWER_SECONDS = 180
 
 
 class AirflowApiError(Exception):
-    """Airflow refused a request; the message holds its answer."""
+    """Airflow refused a request; the message has its answer."""
 
 
 class DatabaseBusyError(AirflowApiError):
-    """Airflow's database refused, which is its answer to two writers at once."""
+    """Airflow's database had a concurrent writer."""
 
 
 class AirflowApi:
-    """Talks to an Airflow whose login is that of `airflow_login`. Raises AirflowApiError where it is refused."""
+    """A client of an Airflow with the login of `jobs.airflow.login`. Raises AirflowApiError for refused requests."""
 
     def __init__(self, url: str, password: str) -> None:
         self.url = url
@@ -35,8 +35,8 @@ class AirflowApi:
 
     def import_errors(self) -> list[Json]:
         """Each with `filename` and `stack_trace`."""
-        found: list[Json] = self._call("GET", "/api/v2/importErrors")["import_errors"]
-        return found
+        errors: list[Json] = self._call("GET", "/api/v2/importErrors")["import_errors"]
+        return errors
 
     def dag_ids(self) -> set[str]:
         return {dag["dag_id"] for dag in self._call("GET", "/api/v2/dags")["dags"]}
@@ -49,25 +49,25 @@ class AirflowApi:
         self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)
 
     def clear(self, dag_id: str, run_id: str, task_id: str) -> None:
-        """Has a run's task done again, and all that follow it, whatever became of them."""
+        """Runs a task of a run again, with all tasks downstream, whatever their state."""
         body = {"dag_run_id": run_id, "task_ids": [task_id], "include_downstream": True, "only_failed": False,
                 "dry_run": False}  # fmt: skip
         self._call("POST", f"/api/v2/dags/{dag_id}/clearTaskInstances", body)
 
     def new_version(self, uri: str) -> bool:
-        """An event of the asset, which starts what is scheduled on it; whether there is such an asset."""
+        """Creates an event of the asset, which starts the DAGs scheduled on it; returns whether the asset exists."""
         path = f"/api/v2/assets?uri_prefix_pattern={quote(uri, safe='')}&limit=1000"
-        found = [asset["id"] for asset in self._call("GET", path)["assets"] if asset["uri"] == uri]
-        for asset in found:
-            self._call("POST", "/api/v2/assets/events", {"asset_id": asset, "extra": {}})
-        return bool(found)
+        asset_ids = [asset["id"] for asset in self._call("GET", path)["assets"] if asset["uri"] == uri]
+        for asset_id in asset_ids:
+            self._call("POST", "/api/v2/assets/events", {"asset_id": asset_id, "extra": {}})
+        return bool(asset_ids)
 
     def give_up(self, dag_id: str, run_id: str) -> None:
-        """Marks a run as failed, with the tasks that are not done."""
+        """Marks a run and its unfinished tasks as failed."""
         self._call("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}", {"state": "failed"})
 
     def waiting(self, dag_id: str) -> int:
-        """How many assets have had an event from which the DAG has no run yet."""
+        """The number of queued asset events for which the DAG has no run yet."""
         try:
             return len(self._call("GET", f"/api/v2/dags/{dag_id}/assets/queuedEvents")["queued_events"])
         except AirflowApiError as error:
@@ -80,14 +80,14 @@ class AirflowApi:
 
     def runs(self, dag_id: str) -> list[Json]:
         """The newest runs, each with `dag_run_id`, `state`, `data_interval_start`, `data_interval_end`."""
-        found: list[Json] = self._call("GET", f"/api/v2/dags/{dag_id}/dagRuns?order_by=-id")["dag_runs"]
-        return found
+        runs: list[Json] = self._call("GET", f"/api/v2/dags/{dag_id}/dagRuns?order_by=-id")["dag_runs"]
+        return runs
 
     def tasks(self, dag_id: str, run_id: str) -> list[Json]:
         """Each with `task_id`, `state` (None: not yet), `try_number`, `start_date`, `duration`."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances"
-        found: list[Json] = self._call("GET", path)["task_instances"]
-        return found
+        tasks: list[Json] = self._call("GET", path)["task_instances"]
+        return tasks
 
     def log(self, dag_id: str, run_id: str, task_id: str, attempt: int) -> list[str]:
         """The log of one attempt of a task, line by line."""
@@ -96,15 +96,15 @@ class AirflowApi:
         return [entry["event"] if isinstance(entry, dict) else str(entry) for entry in entries]
 
     def _call(self, method: str, path: str, body: Json | None = None) -> Json:
-        """Again where SQLite had another writer at the same time: what was begun has been rolled back."""
+        """Calls the API; tries again if SQLite had a concurrent writer, because that request was rolled back."""
         for _ in range(TRIES - 1):
             try:
-                return self._called(method, path, body)
+                return self._call_once(method, path, body)
             except DatabaseBusyError:
                 time.sleep(1.0)
-        return self._called(method, path, body)
+        return self._call_once(method, path, body)
 
-    def _called(self, method: str, path: str, body: Json | None = None) -> Json:
+    def _call_once(self, method: str, path: str, body: Json | None = None) -> Json:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
@@ -112,10 +112,10 @@ class AirflowApi:
         request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
-                found: Json = json.load(answer)
-                return found
+                document: Json = json.load(answer)
+                return document
         except urllib.error.HTTPError as error:
             with error:
-                said = error.read().decode(errors="replace")
-            kind = DatabaseBusyError if error.code == 500 and "Database error" in said else AirflowApiError
-            raise kind(f"{method} {path}: {error.code} {said}") from error
+                reply = error.read().decode(errors="replace")
+            kind = DatabaseBusyError if error.code == 500 and "Database error" in reply else AirflowApiError
+            raise kind(f"{method} {path}: {error.code} {reply}") from error

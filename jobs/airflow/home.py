@@ -40,11 +40,11 @@ Processes = dict[str, subprocess.Popen[bytes]]
 
 
 class AirflowHomeError(Exception):
-    """Airflow did not do what it was asked to; the message says what and shows the end of the log."""
+    """An Airflow process or command failed; the message has the end of its log."""
 
 
 def free_port(preferred: int = 0) -> int:
-    """`preferred` if nobody listens there, else a port that is free now."""
+    """`preferred` if that port is free, else another free port."""
     for port in (preferred, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -62,10 +62,10 @@ def tail(path: Path, lines: int = 25) -> str:
 
 @dataclass(frozen=True)
 class AirflowHome:
-    """Where an Airflow lives and what it serves.
+    """A project's Airflow: its folder, settings and processes.
 
-    `patterns` None: the project's own. `scheduled` False keeps the schedules from starting runs: only what is
-    asked for runs.
+    `patterns` is the folder of pattern files, by default the project's. With `scheduled` False, schedules start no
+    runs; only triggered runs start.
     """
 
     project: Project
@@ -100,10 +100,10 @@ class AirflowHome:
         }
         settings = {
             "CORE__EXECUTOR": "LocalExecutor",
-            # the pool holds back the steps: there is always room to tell that a run is late
+            # the pool limits the steps; one slot more is always free for alerts about late runs
             "CORE__PARALLELISM": str(self.profile.limits.steps + 1),
             "CORE__LOAD_EXAMPLES": "False",
-            "CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "False",  # an analyst's mistake needs its place only
+            "CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "False",  # an error of a pattern file needs its place only
             "CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
             "CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords_file(self.project)),
             "CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
@@ -112,7 +112,7 @@ class AirflowHome:
             "API__BASE_URL": self.url,
             "API__WORKERS": "1",
             "API_AUTH__JWT_SECRET": secrets.token_urlsafe(64),  # shared by the processes of one start
-            # who finds SQLite locked waits: the usual 5 s are not enough while Spark has the processors
+            # how long to wait for SQLite's lock: 5 s, the default, are too few while Spark has the processors
             "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.database}?timeout={LOCKED_SECONDS}",
             "DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps([bundle]),
             "DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH": str(self.home / "bundles"),
@@ -155,7 +155,7 @@ class AirflowHome:
         return self.home / "logs" / f"{component}.log"
 
     def prepare(self, env: dict[str, str]) -> None:
-        """Makes or brings up to date the database, Spark's settings and the pool of the steps."""
+        """Creates or migrates the database, Spark's settings and the pool of the steps."""
         self.project.make_state()
         self.log("x").parent.mkdir(parents=True, exist_ok=True)
         write_spark_settings(Path(env[SPARK_PROPERTIES]).parent, self.project, self.profile)
@@ -163,7 +163,7 @@ class AirflowHome:
             lineage.make_folder()
         self._set_up(env, "migrate", "db", "migrate")
         with closing(sqlite3.connect(self.database, timeout=LOCKED_SECONDS)) as database:
-            # the file keeps the mode: who reads does not hold up who writes, and a commit waits for the disk once
+            # stored in the file: readers do not block writers, and a commit waits for the disk once
             database.execute("PRAGMA journal_mode=WAL")
             slots = database.execute("SELECT slots FROM slot_pool WHERE pool = ?", (SPARK_POOL,)).fetchone()
         if slots != (self.profile.limits.steps,):
@@ -171,7 +171,7 @@ class AirflowHome:
             self._set_up(env, "pool", "pools", "set", SPARK_POOL, steps, "Spark applications at a time")
 
     def _set_up(self, env: dict[str, str], name: str, *arguments: str) -> None:
-        """An airflow command that has to succeed; its output is the log `name`."""
+        """Runs an airflow command with its output in the log `name`. Raises AirflowHomeError if it fails."""
         with self.log(name).open("w") as log:
             done = subprocess.run(
                 self.airflow(*arguments), env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False
@@ -181,8 +181,7 @@ class AirflowHome:
 
     @contextmanager
     def running(self) -> Iterator[Processes]:
-        """Airflow's processes: started on entry (they come up later), gone on exit, however it is left. The login's
-        password is a new one each time."""
+        """Starts Airflow's processes with a new login password, without waiting for them; stops them on exit."""
         env = self.env()
         self.prepare(env)
         new_password(self.project)
@@ -203,7 +202,7 @@ class AirflowHome:
             yield processes
 
     def wait_until_up(self, processes: Processes) -> None:
-        """Waits until the page answers and scheduler and DAG processor report that they live."""
+        """Waits until the page answers and the scheduler and the DAG processor are healthy. Raises AirflowHomeError."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             for component, process in processes.items():
@@ -222,7 +221,7 @@ class AirflowHome:
 
 
 def lineage_settings(lineage: Lineage) -> dict[str, str]:
-    """Airflow's own events go where the steps' go; each step is told of which task's run it is a part."""
+    """Settings that send Airflow's lineage events to the steps' transport, and pass the task run to each step."""
     return {
         "OPENLINEAGE__TRANSPORT": json.dumps(lineage.transport.client()),
         "OPENLINEAGE__NAMESPACE": lineage.airflow_namespace,
@@ -231,7 +230,7 @@ def lineage_settings(lineage: Lineage) -> dict[str, str]:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process that we started and all that it started: asked first, then made to."""
+    """Stops a process of ours and its children: terminates them, and kills those that do not end."""
     family: list[psutil.Process] = []
     with suppress(psutil.NoSuchProcess):
         parent = psutil.Process(process.pid)
@@ -250,12 +249,12 @@ def quietly(act: Callable[[], object]) -> None:
 
 
 def stop_on_signals() -> None:
-    """Has Ctrl-C, a termination and a closed terminal unwind this process, so that what it started is stopped."""
+    """Turns SIGINT, SIGTERM and SIGHUP into KeyboardInterrupt, so that context managers stop child processes."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, interrupt)  # who is started in the background inherits that it is ignored
+    signal.signal(signal.SIGINT, interrupt)  # a background process inherits that SIGINT is ignored
     signal.signal(signal.SIGTERM, interrupt)
     signal.signal(signal.SIGHUP, interrupt)
 

@@ -1,4 +1,4 @@
-"""Airflow is told of a table's new version: by the outlets of its own tasks, or by the command that wrote it."""
+"""Notifies Airflow of a table's new version after a command has written it; Airflow's own tasks do so by outlets."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ from jobs.airflow.login import password_of
 from pipelines.project.paths import PUBLISHED, Project, upstream
 
 IN_A_TASK = "AIRFLOW_CTX_DAG_ID"
-"""Set by Airflow in its tasks, whose outlets tell of the version."""
+"""Set by Airflow in its tasks, whose outlets create the event."""
 
 
 def asset_of(source: str) -> tuple[str, str]:
-    """Name and URI of a source's asset in Airflow, also where the source is a pattern's results."""
+    """Name and URI of a source's asset in Airflow; `source` may also be the results of a pattern."""
     name = upstream(source)
     return (f"source_{source}", f"trendlake://sources/{source}") if name is None else (
         f"results_{name}", f"trendlake://results/{name}",
     )  # fmt: skip
 
 
-def tell_of_results(project: Project, pattern: str) -> None:
-    """As `tell_of`, of what a pattern has published."""
-    tell_of(project, f"{PUBLISHED}{pattern}")
+def notify_of_results(project: Project, pattern: str) -> None:
+    """As `notify_of_source`, for the results of a pattern."""
+    notify_of_source(project, f"{PUBLISHED}{pattern}")
 
 
-def tell_of(project: Project, source: str) -> bool:
-    """Has the project's Airflow, where `trendlake airflow` serves it now, revise what reads the source; whether it was
-    told. That it cannot be is no failure of what was done: the next event catches up with it."""
+def notify_of_source(project: Project, source: str) -> bool:
+    """Creates an event of the source's asset in the Airflow started by `trendlake airflow`, if it is running, which
+    starts the revisions of patterns that read the source. Returns whether Airflow has taken the event. An Airflow that
+    does not answer is a warning, because the next event leads to the same revision."""
     url = None if IN_A_TASK in os.environ else address(project)
     if url is None:
         return False
     name, uri = asset_of(source)
     try:
-        told = AirflowApi(url, password_of(project)).new_version(uri)
+        notified = AirflowApi(url, password_of(project)).new_version(uri)
     except (AirflowApiError, OSError) as error:
-        typer.echo(f"{url} could not be told that {source} has a new version: {error}", err=True)
+        typer.echo(f"{url} could not be notified of the new version of {source}: {error}", err=True)
         return False
-    if told:
-        typer.echo(f"told Airflow: {name} has a new version")
-    return told
+    if notified:
+        typer.echo(f"notified Airflow: {name} has a new version")
+    return notified

@@ -8,10 +8,10 @@ from typing import Annotated, Optional
 import typer
 
 from jobs.terminal.options import ProjectDir
-from jobs.terminal.outcome import FAULT, guarded, tell
+from jobs.terminal.outcome import INTERNAL_ERROR, guarded, print_error
 
 OWN_OPTIONS_FIRST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-"""What follows the first word is Airflow's, its `--help` too."""
+"""Arguments after the first one are Airflow's, `--help` too."""
 
 
 @guarded
@@ -20,15 +20,15 @@ def airflow(
         Optional[list[str]],  # noqa: UP045
         typer.Argument(help="An airflow command and its options; none: serve the project.", metavar="[COMMAND]..."),
     ] = None,
-    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Of the page; where taken, another.")] = 8080,
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port of the page, if it is free.")] = 8080,
     project_dir: ProjectDir = None,
 ) -> None:
     """Serve the project's Airflow, or run an airflow command.
 
-    It is served with its page until Ctrl-C.
+    Serves it with its page until Ctrl-C.
 
-    Each pattern is a DAG, switched off at first: switch it on by the page, or as below. The DAGs that ingest files and
-    that revise results are on. While it runs, `ingest`, `quarantine replay`, `run` and so on tell it of new versions.
+    Each pattern is a DAG, paused at first: unpause it on the page, or as below. The DAGs that ingest files and that
+    revise results are not paused. Commands that write a new version, such as `ingest` and `run`, notify it.
 
     Example: trendlake airflow
 
@@ -49,5 +49,5 @@ def airflow(
         elif code := serve.airflow(project_dir, arguments):
             raise typer.Exit(code)
     except AirflowHomeError as error:
-        tell(str(error))
-        raise typer.Exit(FAULT) from None
+        print_error(str(error))
+        raise typer.Exit(INTERNAL_ERROR) from None

@@ -15,13 +15,13 @@ from jobs.terminal.outcome import Verdict, guarded
 def validate(
     files: Annotated[
         Optional[list[Path]],  # noqa: UP045
-        typer.Argument(help="Pattern files or data contracts; all of the project when none is given."),
+        typer.Argument(help="Pattern files or data contracts; default: all of the project."),
     ] = None,
     project_dir: ProjectDir = None,
 ) -> Verdict:
     """Check pattern files and data contracts.
 
-    Every error of every file is printed, with its place.
+    Prints every error of every file with its line and column.
 
     Example: trendlake validate conf/patterns/my_pattern.yaml
     """
@@ -35,7 +35,7 @@ def validate(
 def run_pattern_tests(
     patterns: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Argument(help="Names of patterns; all that have tests when none is given."),
+        typer.Argument(help="Names of patterns; default: all patterns with tests."),
     ] = None,
     project_dir: ProjectDir = None,
 ) -> Verdict:
@@ -56,13 +56,13 @@ def explain(
     pattern: Pattern,
     svg: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--svg", help="A file for a picture of the automaton."),
+        typer.Option("--svg", help="Also draw the automaton into this SVG file."),
     ] = None,
     project_dir: ProjectDir = None,
 ) -> dict[str, Any]:
     """Explain how a pattern is computed, and draw it.
 
-    What is read, how the events are sharded, how predecessors are found.
+    Prints the columns read, the shards, and the method that finds predecessors.
 
     Example: trendlake explain delay_snowball --svg delay_snowball.svg
     """
@@ -76,7 +76,7 @@ def explain(
 def schema(of: Annotated[str, typer.Argument(help="pattern, contract or tests.", metavar="OF")]) -> dict[str, Any]:
     """Print the JSON Schema of a kind of file.
 
-    Editors complete and check files by it. Those of this version are in docs/schemas.
+    Editors use it to complete and check files. The schemas of this version are in docs/schemas.
 
     Example: trendlake schema pattern > pattern.json
     """

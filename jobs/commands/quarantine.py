@@ -22,17 +22,17 @@ quarantine = typer.Typer(
 def show_quarantine(
     source: Source,
     rule: Annotated[Optional[str], typer.Option("--rule", help="Only rows that break this rule first.")] = None,  # noqa: UP045
-    run: Annotated[Optional[str], typer.Option("--run", help="Only rows that this run has set apart.")] = None,  # noqa: UP045
+    run: Annotated[Optional[str], typer.Option("--run", help="Only rows that this run has quarantined.")] = None,  # noqa: UP045
     limit: Limit = 20, as_json: Json = False,
     out: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--out", help="A CSV or Parquet file for all of them, to be mended and replayed."),
+        typer.Option("--out", help="Write all of them to this CSV or Parquet file, for repair and replay."),
     ] = None,
     profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> dict[str, Any] | None:  # fmt: skip
     """Show quarantined rows that still break the contract.
 
-    Why, how many, and which.
+    Shows counts by rule, then rows with the reason.
 
     Example: trendlake quarantine show flights --rule flight_has_landed
 
@@ -52,10 +52,10 @@ def replay_quarantine(
 ) -> dict[str, Any]:  # fmt: skip
     """Put repaired rows into the source, in one commit.
 
-    Each takes the place of its broken row. Replaying the same file again is safe.
+    Each replaces its broken row. Replaying the same file again changes nothing.
 
-    A row replaces the one that its quarantine_id names, else the one with its event id. Rows of the file that are as
-    they were stay open. If one is still broken, nothing is written.
+    A row replaces the row of its quarantine_id, else the row with its event id. Rows that were not changed stay open.
+    If a row still breaks the contract, nothing is written.
 
     Example: trendlake quarantine replay trades broken.csv
     """

@@ -76,8 +76,8 @@ def publish(
 @guarded
 def report(
     pattern: Pattern, run_id: RunId,
-    since: Annotated[Optional[str], typer.Option("--from", help="Not needed: the run knows it.")] = None,  # noqa: UP045
-    until: Annotated[Optional[str], typer.Option("--to", help="Not needed: the run knows it.")] = None,  # noqa: UP045
+    since: Annotated[Optional[str], typer.Option("--from", help="Ignored: the run record has the interval.")] = None,  # noqa: UP045
+    until: Annotated[Optional[str], typer.Option("--to", help="Ignored: the run record has the interval.")] = None,  # noqa: UP045
     profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Step 5: write the run's report, a page and a picture.
@@ -97,14 +97,14 @@ def report(
 def site(
     patterns: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Argument(help="Names of patterns, or files; all of the project when none is given."),
+        typer.Argument(help="Names of patterns, or files; default: all of the project."),
     ] = None,
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
 ) -> Verdict:
     """Write the reports as a static site.
 
-    An index, a page for each pattern, and Great Expectations' pages of its last check.
+    Writes an index, a page for each pattern, and the Great Expectations pages of its last check.
 
     Example: trendlake site
     """
@@ -122,7 +122,7 @@ def run(
 
     Example: trendlake run delay_snowball --from 2013-01-01 --to 2014-01-02
     """
-    from jobs.airflow.notify import tell_of_results
+    from jobs.airflow.notify import notify_of_results
     from jobs.terminal import workspace
     from jobs.terminal.json_output import of_record
     from jobs.terminal.times import manual_run_id
@@ -137,7 +137,7 @@ def run(
         about: dict[str, Any] = {"pattern": name, "run_id": prepared.run_id, "stages": [*map(of_record, records)]}
         done = about | workspace.report(place, spark, pattern, prepared.run_id)
     if workspace.changed(records[-1]):
-        tell_of_results(place.project, name)
+        notify_of_results(place.project, name)
     return done
 
 
@@ -146,22 +146,22 @@ def backfill(
     pattern: Annotated[
         Optional[str],  # noqa: UP045
         typer.Argument(
-            help="A name under conf/patterns, or a file's path; with --stale all patterns when not given.",
+            help="A name under conf/patterns, or a file's path; default with --stale: all patterns.",
             metavar="PATTERN", autocompletion=completion.patterns,
         ),
     ] = None,
     since: Annotated[Optional[str], typer.Option("--from", help="Start of the interval, ISO 8601 (UTC).")] = None,  # noqa: UP045
     until: Annotated[Optional[str], typer.Option("--to", help="Its end: windows that end in (from, to].")] = None,  # noqa: UP045
     stale: Annotated[
-        bool, typer.Option("--stale", help="Windows that older versions of Trendlake got wrong, and no others.")
+        bool, typer.Option("--stale", help="Only windows that an older version of Trendlake computed wrongly.")
     ] = False,
     chunk: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--chunk", help="Length of a chunk, such as 30 days; a twelfth of the interval when not given."),
+        typer.Option("--chunk", help="Length of a chunk, such as 30 days; default: a twelfth of the interval."),
     ] = None,
-    newest_first: Annotated[bool, typer.Option("--newest-first", help="From the end to the start.")] = False,
+    newest_first: Annotated[bool, typer.Option("--newest-first", help="Compute the newest chunk first.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say how many windows, events and bytes it would be.")
+        bool, typer.Option("--dry-run", help="Only print the number of windows, events and bytes.")
     ] = False,
     profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
@@ -174,7 +174,7 @@ def backfill(
     Example: trendlake backfill --stale --dry-run
     """
     from jobs.actions import backfill as backfilling
-    from jobs.airflow.notify import tell_of_results
+    from jobs.airflow.notify import notify_of_results
     from jobs.terminal import workspace
 
     place = workspace.find_place(project_dir, profile)
@@ -182,7 +182,7 @@ def backfill(
     changed: dict[str, None] = {}
     if stale:
         if since is not None or until is not None:
-            raise typer.BadParameter("--stale finds the windows itself: leave --from and --to out")
+            raise typer.BadParameter("--stale selects the windows itself: leave out --from and --to")
         names = [file.stem for file in place.project.pattern_files()] if pattern is None else [pattern]
         with workspace.session(place, "trendlake backfill --stale") as spark:
             for document in backfilling.run_stale(place, spark, names, length, newest_first, dry_run):
@@ -199,4 +199,4 @@ def backfill(
                 changed |= {name: None} if document.get("changed") else {}
                 yield document
     for name in changed:
-        tell_of_results(place.project, name)
+        notify_of_results(place.project, name)

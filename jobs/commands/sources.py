@@ -20,28 +20,28 @@ source_app = typer.Typer(help="Delete rows of a source.", no_args_is_help=True, 
 def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path()) -> dict[str, Any]:
     """Start a project: folders for patterns, contracts and profiles.
 
-    Files that exist already are left alone.
+    Does not change files that already exist.
 
     Example: trendlake init my_project
     """
-    from jobs.actions.new import init_here
+    from jobs.actions.new import create_project
 
-    return init_here(folder)
+    return create_project(folder)
 
 
 @new.command("source")
 @guarded
 def new_source(
     name: Annotated[str, typer.Argument(help="The source's name.")],
-    event_id: Annotated[str, typer.Option("--event-id", help="The column that tells events apart.")],
-    event_time: Annotated[str, typer.Option("--event-time", help="The column of the event's time.")],
+    event_id: Annotated[str, typer.Option("--event-id", help="The column with the unique id of an event.")],
+    event_time: Annotated[str, typer.Option("--event-time", help="The column with the time of an event.")],
     event_type: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--event-type", help="The column that tells an event's type."),
+        typer.Option("--event-type", help="The column with the type of an event."),
     ] = None,
     constant: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--type", help="The type of all events, where no column tells it."),
+        typer.Option("--type", help="The type of all events, if no column has it."),
     ] = None,
     sample: Annotated[
         Optional[Path],  # noqa: UP045
@@ -49,7 +49,7 @@ def new_source(
     ] = None,
     table: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--table", help="A Delta table of other programs, a path or URI: read where it lies."),
+        typer.Option("--table", help="Path or URI of an existing Delta table, which is read in place."),
     ] = None,
     profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> dict[str, Any]:  # fmt: skip
@@ -69,14 +69,14 @@ def new_source(
         return write_source(name, sample, roles, project_dir)
     if table is not None and sample is None:
         return write_source_of_table(name, table, roles, profile, project_dir)
-    raise typer.BadParameter("say where its columns are: --from FILE or --table PLACE")
+    raise typer.BadParameter("the columns come from a file or a table: give --from FILE or --table PLACE")
 
 
 @new.command("pattern")
 @guarded
 def new_pattern(
     name: Annotated[str, typer.Argument(help="The pattern's name, in snake_case.")],
-    source: Annotated[str, typer.Option("--source", help="The source it asks about.")],
+    source: Annotated[str, typer.Option("--source", help="The source whose events it reads.")],
     project_dir: ProjectDir = None,
 ) -> dict[str, Any]:
     """Write a first pattern file.
@@ -96,17 +96,17 @@ def ingest(
         typer.Argument(help="CSV, Parquet or JSON files; none for flights: 336,776 departures from New York in 2013."),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Compare files that were ingested before like any other.")
+        bool, typer.Option("--again", help="Also compare the rows of files that were ingested before.")
     ] = False,
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
 ) -> dict[str, Any]:
     """Load files of events into a source's table.
 
-    New rows are added, corrected rows are replaced, rows that have not changed are passed over.
+    Adds new rows, replaces corrected rows and skips unchanged rows.
 
-    Rows are compared by the contract's key. A key that is there with other values is a correction: with the contract's
-    `corrections: replace` it replaces the row, without it the file is refused.
+    Rows are compared by the contract's key. A row with a known key and other values is a correction: it replaces the
+    row if the contract has `corrections: replace`; otherwise the file is refused.
 
     Example: trendlake ingest flights
 
@@ -125,19 +125,19 @@ def delete_rows(
     source: Source,
     ids: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--ids", help="A CSV, Parquet or JSON file with the key's columns: rows of these keys."),
+        typer.Option("--ids", help="A CSV, Parquet or JSON file with the keys of the rows to delete."),
     ] = None,
     where: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--where", help="A condition on the columns, as in contracts: rows for which it is true."),
+        typer.Option("--where", help="A condition on the columns, as in contracts; rows that meet it are deleted."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many rows it would be.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the number of rows.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Delete rows of a source in one commit.
 
-    Asks first. The next revision of each pattern follows.
+    Asks for confirmation. The next revision of each pattern applies the deletion.
 
     Example: trendlake source delete trades --ids withdrawn.csv --dry-run
 
@@ -146,7 +146,7 @@ def delete_rows(
     from jobs.actions.delete import delete
 
     if (ids is None) == (where is None):
-        raise typer.BadParameter("say which rows: --ids FILE or --where CONDITION")
+        raise typer.BadParameter("no rows are selected: give --ids FILE or --where CONDITION")
     return delete(source, ids, where, profile, project_dir, dry_run=dry_run, yes=yes)
 
 
@@ -156,7 +156,7 @@ def generate(
     events: Annotated[Optional[int], typer.Option("--events", help="How many events.")] = None,  # noqa: UP045
     seconds: Annotated[
         Optional[float],  # noqa: UP045
-        typer.Option("--seconds", help="Its length; 600 where --events is not given either."),
+        typer.Option("--seconds", help="Length of the stream; default without --events: 600."),
     ] = None,
     rate: Annotated[
         Optional[float],  # noqa: UP045
@@ -169,26 +169,24 @@ def generate(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal streams.")] = 1,
     start: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--start", help="Time of the first event; 2026-01-05T09:00:00Z when not given."),
+        typer.Option("--start", help="Time of the first event; default: 2026-01-05T09:00:00Z."),
     ] = None,
     out: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--out", help="A Parquet file to write, in place of the source's table."),
+        typer.Option("--out", help="A Parquet file to write instead of the source's table."),
     ] = None,
     profile: ProfileName = None,
     project_dir: ProjectDir = None,
 ) -> dict[str, Any]:
     """Generate a stream of events from a seed.
 
-    It is loaded as the source of its name.
-
-    The patterns under examples ask about these sources.
+    Loads the stream as the source of the same name. The patterns under examples read these sources.
 
     Example: trendlake generate stock --events 100000 --seed 7
     """
     from jobs.actions import generate as generating
 
-    asked = generating.asked(stream, events, seconds, rate, seed, start)
+    synthetic = generating.stream_of(stream, events, seconds, rate, seed, start)
     if out is not None:
-        return generating.generate_file(asked, out)
-    return generating.generate_source(asked, profile, project_dir)
+        return generating.generate_file(synthetic, out)
+    return generating.generate_source(synthetic, profile, project_dir)

@@ -15,19 +15,19 @@ from jobs.terminal.outcome import guarded
 def try_(
     pattern: Pattern,
     sample: Annotated[
-        bool, typer.Option("--sample", help="The newest windows of the source's table: so it is where nothing is said.")
+        bool, typer.Option("--sample", help="The newest windows of the source's table (the default).")
     ] = False,
     since: Annotated[
         Optional[str],  # noqa: UP045 - typer reads it
-        typer.Option("--from", help="With --to: the windows that end in (from, to], in place of the newest."),
+        typer.Option("--from", help="With --to: windows that end in (from, to], instead of the newest."),
     ] = None,
     until: Annotated[Optional[str], typer.Option("--to", help="See --from.")] = None,  # noqa: UP045
     events: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--events", help="A file of events (CSV, Parquet, JSON) in place of the table; needs no Spark."),
+        typer.Option("--events", help="A file of events (CSV, Parquet, JSON) instead of the table; needs no Spark."),
     ] = None,
     most: Annotated[
-        int, typer.Option("--max-events", min=1, help="As many of the newest windows as hold no more events.")
+        int, typer.Option("--max-events", min=1, help="Upper limit of events in the sample.")
     ] = 50_000,
     limit: Limit = 20, as_json: Json = False, profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> dict[str, Any] | None:  # fmt: skip
@@ -35,7 +35,7 @@ def try_(
 
     It runs in this process, without Airflow.
 
-    A slice is whole windows, never a part of one, so each row is what a run would publish of the same events.
+    The sample has whole windows only, so that each row is what a run would publish for the same events.
 
     Example: trendlake try delay_snowball --sample
 
@@ -43,8 +43,8 @@ def try_(
 
     Example: trendlake try my_pattern --events trades.csv --json
     """
-    from jobs.actions.try_pattern import Asked, try_pattern
+    from jobs.actions.try_pattern import TryOptions, try_pattern
 
     if sample and (since or until or events):
-        raise typer.BadParameter("--sample is the newest windows of the table: leave out --from, --to and --events")
-    return try_pattern(Asked(pattern, since, until, events, most, limit, as_json), profile, project_dir)
+        raise typer.BadParameter("--sample selects the newest windows: leave out --from, --to and --events")
+    return try_pattern(TryOptions(pattern, since, until, events, most, limit, as_json), profile, project_dir)

@@ -20,7 +20,7 @@ def revise(
 ) -> dict[str, Any]:  # fmt: skip
     """Bring results up to date with a changed source.
 
-    Late, changed and deleted events are followed, up to the source's newest version.
+    Applies late, changed and deleted events of the source's newest version.
 
     Example: trendlake revise delay_snowball
     """
@@ -32,12 +32,12 @@ def revise(
 @guarded
 def reset(
     pattern: Pattern,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Remove everything that a pattern has published.
 
-    Its history goes too, and the next run starts anew. Sources stay.
+    Also removes the history of the results. Sources and run records stay.
 
     Example: trendlake reset delay_snowball
     """
@@ -55,7 +55,7 @@ def diff(
 ) -> dict[str, Any] | None:  # fmt: skip
     """Show what changed between two versions of the results.
 
-    Rows that were added, changed or retracted, and why.
+    Lists rows that were added, changed or retracted, and the commits that did so.
 
     Example: trendlake diff delay_snowball --from 3 --to 5
     """
@@ -70,14 +70,14 @@ def history(
     window: Annotated[str, typer.Option("--window", help="A time of the results' window column (ISO 8601).")],
     group: Annotated[
         list[str] | None,
-        typer.Option("--group", help="COLUMN=VALUE, once for each column."),
+        typer.Option("--group", help="COLUMN=VALUE; repeat it for each grouping column."),
     ] = None,
     as_json: Json = False,
     profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> dict[str, Any] | None:  # fmt: skip
     """Show every value that a group has had in a window.
 
-    And the version of the source that gave each.
+    Also shows the version of the source that each value was computed from.
 
     Example: trendlake history delay_snowball --group carrier=UA --window 2013-02-08T09:00
     """
@@ -90,7 +90,7 @@ def history(
 def maintain(profile: ProfileName = None, project_dir: ProjectDir = None) -> dict[str, Any]:
     """Compact tables and remove expired files.
 
-    Files that revisions and past answers may need are kept for a year.
+    Files that revisions and `--as-of` may need expire after a year.
 
     Example: trendlake maintain
     """

@@ -1,15 +1,15 @@
-"""What a shell offers after TAB: names of the project's patterns and sources, by their files alone."""
+"""Shell completion of pattern and source names, from the names of their files."""
 
 from __future__ import annotations
 
 
 def patterns(incomplete: str) -> list[str]:
-    """Names under conf/patterns that begin so; none where there is no project."""
+    """Names of patterns that begin with `incomplete`; none outside a project."""
     return [name for name in _stems("conf/patterns") if name.startswith(incomplete)]
 
 
 def sources(incomplete: str) -> list[str]:
-    """Names of sources that begin so."""
+    """Names of sources that begin with `incomplete`; none outside a project."""
     names = _stems("data_contracts")
     return [name for name in names if name.startswith(incomplete) and not name.startswith("results_")]
 

@@ -1,4 +1,4 @@
-"""What `--json` prints: documents for programs."""
+"""The JSON documents that `--json` prints."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 
 def json_text(document: Any, indent: int | None) -> str:
-    """Whole numbers with all their digits, times as ISO 8601 in UTC; a number that JSON has not is null."""
+    """JSON text: integers with all digits, times as ISO 8601 in UTC, NaN and infinity as null."""
     return json.dumps(_plain(document), ensure_ascii=False, indent=indent)
 
 
 def of_error(error: TrendlakeError) -> dict[str, Any]:
-    """Code, message, place and hint; of several mistakes of a file each, under `errors`."""
+    """Code, message, place and hint of an error; for an error with several parts, each part under `errors`."""
     from pipelines.redaction import redacted
 
     place = error.place and {"file": error.place.file, "line": error.place.line, "column": error.place.column}
     hint = error.hint and redacted(error.hint)
-    told: dict[str, Any] = {"code": error.code, "message": redacted(error.message), "place": place, "hint": hint}
+    document: dict[str, Any] = {"code": error.code, "message": redacted(error.message), "place": place, "hint": hint}
     several: tuple[TrendlakeError, ...] = getattr(error, "errors", ())
-    return told | ({"errors": [of_error(one) for one in several]} if several else {})
+    return document | ({"errors": [of_error(one) for one in several]} if several else {})
 
 
 def of_record(record: Record) -> dict[str, Any]:
-    """What a stage has written down, under the names that `trendlake runs --json` has for it."""
+    """The run record of a stage, with the keys of `trendlake runs --json`."""
     from cep_core.events.windows import moment
 
-    told = dataclasses.asdict(record)
-    told["status"] = "succeeded" if told.pop("succeeded") else "failed"
+    document = dataclasses.asdict(record)
+    document["status"] = "succeeded" if document.pop("succeeded") else "failed"
     for name in ("interval_from", "interval_to"):
-        told[name] = None if told[name] is None else moment(told[name])
-    return told
+        document[name] = None if document[name] is None else moment(document[name])
+    return document
 
 
 def _plain(value: Any) -> Any:

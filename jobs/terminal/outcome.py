@@ -1,8 +1,8 @@
-"""How a command ends: its document for `--json`, exit codes, and a mistake told without a traceback.
+"""How a command ends: exit codes, the document of `--json`, and errors without a traceback.
 
-A word of the command prints what a person reads and returns what it did. With `--json` the return value is printed on
-stdout as one JSON document, and what the word prints goes to stderr; a word that is a generator tells its parts as they
-come, a line of JSON each. An error is a document too: `{"error": {"code", "message", "place", "hint"}}`.
+A command prints text for people and returns what it did. With `--json` the return value is printed on stdout as one
+JSON document, and the text goes to stderr. A command that is a generator yields several documents, each printed as a
+line of JSON when it is ready. An error is a document too: `{"error": {"code", "message", "place", "hint"}}`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jobs.terminal.options import Json
 if TYPE_CHECKING:
     from cep_core.errors import TrendlakeError
 
-MISTAKE, FAULT = 1, 3
+USER_ERROR, INTERNAL_ERROR = 1, 3
 EXIT_CODES = (
     "Exit codes: 0 success; 1 an error in your input or data; 2 wrong usage; 3 an internal error. "
     'With --json, stdout is one JSON document (of backfill: one a line), or {"error": ...}; all other output goes to '
@@ -37,36 +37,37 @@ PACKAGES = {
     },
     "airflow": {"airflow", "psutil", "sqlalchemy"},
 }  # fmt: skip
-"""What the extras of the installation bring, as it is imported."""
+"""The packages that each extra of the installation brings, by the name that is imported."""
 
-Word = Callable[..., Any]
+Command = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The document of a word that judges; where it is not `good`, the command ends as with a mistake."""
+    """The document of a command that checks something; unless it is `good`, the exit code is that of a user error."""
 
     document: Any
     good: bool
 
 
-def tell(message: str) -> None:
+def print_error(message: str) -> None:
+    """Prints a line on stderr."""
     typer.echo(message, err=True)
 
 
-def guarded(word: Word) -> Word:
-    """Gives a word the option `--json` (it takes `as_json` itself where it must know), and turns its errors into
-    messages and exit codes; only a fault of Trendlake's shows a traceback."""
-    knows = "as_json" in inspect.signature(word).parameters
+def guarded(command: Command) -> Command:
+    """Adds the option `--json` to a command and turns its errors into messages and exit codes. A command that has a
+    parameter `as_json` receives the option's value. Only an internal error shows a traceback."""
+    receives_json = "as_json" in inspect.signature(command).parameters
 
-    @functools.wraps(word)
+    @functools.wraps(command)
     def run(*args: Any, as_json: bool = False, **named: Any) -> None:
         from cep_core.errors import TrendlakeError
         from jobs.terminal.json_output import json_text, of_error
         from pipelines.error_text import in_words
         from pipelines.redaction import redacted
 
-        out, indent = sys.stdout, None if inspect.isgeneratorfunction(word) else 2
+        out, indent = sys.stdout, None if inspect.isgeneratorfunction(command) else 2
 
         def show(document: Any) -> None:
             if as_json:
@@ -74,29 +75,29 @@ def guarded(word: Word) -> Word:
 
         with redirect_stdout(sys.stderr) if as_json else nullcontext():
             try:
-                for told in _told(word, args, named | ({"as_json": as_json} if knows else {})):
-                    verdict = told if isinstance(told, Verdict) else Verdict(told, good=True)
+                for result in _results(command, args, named | ({"as_json": as_json} if receives_json else {})):
+                    verdict = result if isinstance(result, Verdict) else Verdict(result, good=True)
                     show(verdict.document)
                     if not verdict.good:
-                        raise typer.Exit(MISTAKE)
+                        raise typer.Exit(USER_ERROR)
             except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
                 raise
             except Exception as error:
-                mistake = error if isinstance(error, TrendlakeError) else not_installed(error)
-                if mistake is not None:
-                    tell(redacted(str(mistake)))
-                    show({"error": of_error(mistake)})
-                    raise typer.Exit(MISTAKE) from None
-                tell(redacted(traceback.format_exc().rstrip()))
-                tell(f"[FAULT] {in_words(error)}")
+                user_error = error if isinstance(error, TrendlakeError) else not_installed(error)
+                if user_error is not None:
+                    print_error(redacted(str(user_error)))
+                    show({"error": of_error(user_error)})
+                    raise typer.Exit(USER_ERROR) from None
+                print_error(redacted(traceback.format_exc().rstrip()))
+                print_error(f"[FAULT] {in_words(error)}")
                 show({"error": {"code": "FAULT", "message": in_words(error), "place": None, "hint": None}})
-                raise typer.Exit(FAULT) from None
+                raise typer.Exit(INTERNAL_ERROR) from None
 
-    return run if knows else _with_option(run)
+    return run if receives_json else _with_option(run)
 
 
 def not_installed(error: Exception) -> TrendlakeError | None:
-    """The mistake, where `error` is that a package of an extra of this one is missing."""
+    """The user error for a ModuleNotFoundError of a package that an extra brings; None for other errors."""
     from pipelines.errors import NotInstalledError
 
     name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
@@ -109,16 +110,16 @@ def not_installed(error: Exception) -> TrendlakeError | None:
     return None
 
 
-def _told(word: Word, args: tuple[Any, ...], named: dict[str, Any]) -> Iterator[Any]:
-    told = word(*args, **named)
-    if inspect.isgeneratorfunction(word):
-        yield from told
+def _results(command: Command, args: tuple[Any, ...], named: dict[str, Any]) -> Iterator[Any]:
+    result = command(*args, **named)
+    if inspect.isgeneratorfunction(command):
+        yield from result
     else:
-        yield told
+        yield result
 
 
-def _with_option(run: Word) -> Word:
-    """Typer reads a word's options from its signature and annotations."""
+def _with_option(run: Command) -> Command:
+    """Adds `--json` to the signature and annotations, from which Typer reads options."""
     own = inspect.signature(run, eval_str=True)
     option = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
     run.__signature__ = own.replace(parameters=[*own.parameters.values(), option])  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What the command prints to be read: results, runs, plans, the verdict on files."""
+"""Prints results, run records, plans and the outcome of validation."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 LISTED = 6
-"""Items of a list that are shown."""
+"""How many items of a list are shown."""
 ID_WIDTH = 20
-"""Characters of an event id that are shown."""
+"""How many characters of an event id are shown."""
 NARROW = 150
-"""Columns of a line where no terminal says: tables in a log stay whole."""
+"""Characters of a line where stdout is no terminal, so that tables in a log are not wrapped."""
 
 console = Console(highlight=False, markup=False)
 if not console.is_terminal:
@@ -39,10 +39,10 @@ if not console.is_terminal:
 
 
 def print_validation(project: Project, files: list[Path]) -> Verdict:
-    """One line for each good file, every mistake of the others."""
+    """Prints one line for each valid file, and every error of the others."""
     from pipelines.authoring.validate import check_files
 
-    told = []
+    documents = []
     for path, error, warnings in check_files(project, files):
         if error is None:
             console.print(f"ok    {path}")
@@ -52,31 +52,31 @@ def print_validation(project: Project, files: list[Path]) -> Verdict:
         for warning in warnings:
             console.print(f"note  {warning}", soft_wrap=True)
         mistake = error and str(error)
-        told.append(
+        documents.append(
             {"file": path, "good": error is None, "error": mistake, "mistakes": _each(error), "notes": warnings}
         )
-    return Verdict({"files": told}, good=all(item["good"] for item in told))
+    return Verdict({"files": documents}, good=all(document["good"] for document in documents))
 
 
 def _each(error: TrendlakeError | None) -> list[dict[str, Any]]:
     if error is None:
         return []
-    found = of_error(error)
-    several: list[dict[str, Any]] = found.get("errors", [found])
+    document = of_error(error)
+    several: list[dict[str, Any]] = document.get("errors", [document])
     return several
 
 
 def print_plan(project: Project, name: str, picture: Path | None = None) -> dict[str, Any]:
-    """The compiled plan, and how the pipelines cut its events; its automaton as SVG in `picture`.
+    """Prints the compiled plan and how the pipelines shard its events. Draws its automaton as SVG into `picture`.
 
-    Raises ProjectError where that cannot be written.
+    Raises ProjectError if `picture` cannot be written.
     """
     from cep_core import draw, explain
     from pipelines.authoring.validate import compiled
 
     pattern, plan = compiled(project, project.pattern_path(name))
-    told = explain(plan)
-    console.print(told, soft_wrap=True)
+    text = explain(plan)
+    console.print(text, soft_wrap=True)
     console.print(f"on Spark  cut by {', '.join(plan.unit_key) or 'nothing'} and by time, from {pattern.source}")
     if picture is not None:
         drawn = draw(plan, pattern.name)
@@ -89,15 +89,15 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
         "pattern": pattern.name, "kind": plan.kind, "source": pattern.source, "plan_hash": plan.hash,
         "columns": plan.columns, "cut_by": plan.unit_key, "key": plan.key,
         "result_columns": {field.name: str(field.type) for field in plan.result_schema},
-        "warnings": plan.warnings, "explained": told.splitlines(), "picture": picture,
+        "warnings": plan.warnings, "explained": text.splitlines(), "picture": picture,
     }  # fmt: skip
 
 
 def print_results(
     place: Place, spark: SparkSession, pattern: str, limit: int, as_of: str | None = None, *, as_json: bool = False
 ) -> dict[str, Any] | None:  # fmt: skip
-    """The rows with the most trends; of other kinds, the latest. Of the version or time `as_of`, where one is given.
-    `as_json`: as a document, printed nowhere."""
+    """Prints the rows with the largest counts, or the latest rows of a pattern that counts nothing; of the version or
+    time `as_of`, if given. With `as_json`, returns them as a document and prints nothing."""
     from pyspark.sql.functions import lit
 
     from pipelines.contracts.pattern_source import source_contract
@@ -126,8 +126,8 @@ def print_results(
         return {**about, "stale_rows": stale, "rows": rows}
     console.print(table_of(plan, f"{loaded.name}: the {which} of {plural(results.count(), 'row')}", rows))
     if stale:
-        told = f"{plural(stale, 'row')} of an earlier form of the pattern; `trendlake revise {loaded.name}` says which"
-        console.print(told, soft_wrap=True)
+        note = f"{plural(stale, 'row')} of an earlier form of the pattern; `trendlake revise {loaded.name}` says which"
+        console.print(note, soft_wrap=True)
     console.print(path, soft_wrap=True)
     return None
 
@@ -138,7 +138,7 @@ def rank_of(plan: AnyPlan) -> str:
 
 
 def table_of(plan: AnyPlan, title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Result rows (all columns of `plan.result_schema`) to be read; framed on a terminal, plain in a pipe."""
+    """A table of result rows (all columns of `plan.result_schema`): with a frame on a terminal, plain in a pipe."""
     names = plan.result_schema.names
     hidden = {"window_end", "lifetime_end", *(f"{name}_log10" for name in names)}
     shown = [name for name in names if name not in hidden]
@@ -154,7 +154,7 @@ def table_of(plan: AnyPlan, title: str, rows: Sequence[Mapping[str, Any]]) -> Ta
 
 
 def frame() -> dict[str, Any]:
-    """How rich draws a table: with lines on a terminal, without them in a pipe."""
+    """Settings of a rich table: lines on a terminal, none in a pipe."""
     return {} if console.is_terminal else {"box": None, "pad_edge": False}
 
 
@@ -171,7 +171,7 @@ def _cell(value: Any, log10: float | None) -> str:
 
 
 def _listed(items: list[Any]) -> str:
-    """Event ids; of a graph, how many nodes it has. A long list shows where it begins and ends."""
+    """The event ids of a list, or the number of nodes of a graph. Of a long list the middle is left out."""
     if items and isinstance(items[0], tuple):
         return f"{len(items):,} nodes"
     shown = [_short(str(item)) for item in items]
@@ -185,14 +185,14 @@ def _short(item: str) -> str:
 
 
 def _time(value: datetime | None) -> str:
-    """Spark gives times in the machine's zone; people get UTC."""
+    """A time in UTC; Spark returns times in the machine's zone."""
     return "" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def print_runs(
     place: Place, spark: SparkSession, pattern: str | None, limit: int, *, as_json: bool = False
 ) -> dict[str, Any] | None:  # fmt: skip
-    """The newest records of `trendlake_runs`; `as_json`: as a document, printed nowhere."""
+    """Prints the newest records of `trendlake_runs`. With `as_json`, returns them as a document and prints nothing."""
     from pipelines.runs.record import listed
 
     newest = listed(spark, place.warehouse, pattern, limit)
@@ -219,6 +219,6 @@ def print_runs(
 
 
 def _record(row: dict[str, Any]) -> dict[str, Any]:
-    """A run record; what it holds as JSON is not told as text."""
+    """A run record as a document: its columns of JSON text are parsed."""
     held = {name: json.loads(row[name]) for name in ("checks", "note", "basis") if row.get(name)}
     return row | held

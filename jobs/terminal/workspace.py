@@ -1,4 +1,4 @@
-"""Running steps for the command line: one session, the steps in order, a line for each."""
+"""The project of a command, its Spark session, and the steps of a run with a line for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cep_core.errors import TrendlakeError
-from jobs.terminal.outcome import Verdict, tell
+from jobs.terminal.outcome import Verdict, print_error
 from jobs.terminal.times import micros_of
 from pipelines.error_text import plural
 from pipelines.project.paths import Project, find_project
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """A project with its profile: what every command that starts Spark needs."""
+    """A project with its profile; every command that starts Spark needs one."""
 
     project: Project
     profile: Profile
@@ -66,7 +66,7 @@ def prepared(place: Place, spark: SparkSession, pattern: str, since: str, until:
 
 
 def check_early(place: Place, pattern: str, since: str, until: str) -> str:
-    """Mistakes that need no Spark, before it is started; the pattern's name."""
+    """Checks interval and pattern before Spark is started. Returns the pattern's name."""
     from pipelines.authoring.validate import check_pattern
 
     if micros_of(since, "--from") >= micros_of(until, "--to"):
@@ -77,7 +77,7 @@ def check_early(place: Place, pattern: str, since: str, until: str) -> str:
 
 
 def run_step(step: str, run: Run) -> Record:
-    """One step, with a line before it is lost in Spark and one after."""
+    """Runs one step and prints its summary and time."""
     from pipelines.steps.sequence import STEPS
 
     began = time.monotonic()
@@ -90,23 +90,23 @@ def run_step(step: str, run: Run) -> Record:
 
 
 def broken(record: Record) -> list[str]:
-    """What was not as it should be, though the stage went on."""
+    """A line for each check that failed without ending the stage."""
     return [f"{item['check']}: {item['observed']}" for item in record.checks if item["success"] is False]
 
 
 def set_apart_of(record: Record) -> str:
-    """`5 set apart (id_unique)`; empty where no row was."""
+    """`5 set apart (id_unique)`; empty if no row was quarantined."""
     checks = (item for item in record.checks if item["check"] == "set_apart")
     return next((item["observed"] for item in checks if item["success"] is False), "")
 
 
 def changed(record: Record) -> bool:
-    """Whether a publication or a revision has made a new version of the results."""
+    """Whether a publication or a revision has written a new version of the results."""
     return any((record.rows_inserted, record.rows_updated, record.rows_deleted))
 
 
 def summary(record: Record) -> str:
-    """What a stage did, in a few words."""
+    """One line about what a stage did."""
     if record.stage == "check_source":
         return (
             f"{record.source} at version {record.source_version}: {plural(record.rows_in or 0, 'row')} in, "
@@ -125,7 +125,7 @@ def summary(record: Record) -> str:
 
 
 def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> dict[str, Path]:
-    """Write the run's report, the pattern's page that links to it, and say where they lie."""
+    """Writes the run's report and the pattern's page that links to it; prints and returns their paths."""
     try:
         from pipelines.report import build_report
         from pipelines.site import plan_of
@@ -140,7 +140,7 @@ def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> dict
 
 
 def refresh_site(place: Place, spark: SparkSession, file: Path) -> Path:
-    """Bring the pattern's page and the page of all up to date; the former."""
+    """Updates the pattern's page and the index. Returns the path of the page."""
     from pipelines.site import refresh_pattern
 
     began = time.monotonic()
@@ -158,7 +158,7 @@ def site_of(place: Place, spark: SparkSession) -> Site:
 
 
 def build_site(place: Place, patterns: list[str]) -> Verdict:
-    """The pages of `patterns`, of all where none is named, and the page of all; good where each could be made. Raises
+    """Writes the pages of `patterns` (default: all) and the index; good if every page was written. Raises
     ProjectError."""
     from pipelines.site import build_site as build
 
@@ -170,7 +170,7 @@ def build_site(place: Place, patterns: list[str]) -> Verdict:
             card = built.card
             if built.failure:
                 failures.append({"pattern": built.name, "failure": built.failure})
-                tell(f"{built.name}: its page was not made: {built.failure}")
+                print_error(f"{built.name}: its page could not be written: {built.failure}")
                 continue
             if card is None:
                 index = built.page

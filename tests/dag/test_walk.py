@@ -262,7 +262,7 @@ def test_the_walk(tmp_path: Path) -> None:
         late = days[20]
         noon = datetime(late.year, late.month, late.day, 12, 30, tzinfo=UTC)
         write({(late, "m2"): [(noon, HOT)]}, user.folder / "late.csv")
-        assert "told Airflow: source_readings" in user.types(commands("trendlake ingest"))
+        assert "notified Airflow: source_readings" in user.types(commands("trendlake ingest"))
         every[late, "m2"].append((noon, HOT))
         wait_for_runs(user, api, "rising_revise", 1)
         revised = shown(user)
@@ -272,7 +272,7 @@ def test_the_walk(tmp_path: Path) -> None:
         (task,) = api.tasks("rising_revise", run["dag_run_id"])
         log = "\n".join(api.log("rising_revise", run["dag_run_id"], "revise", task["try_number"]))
         assert "1 updated" in log
-        assert "told Airflow" not in log  # its outlet has
+        assert "notified Airflow" not in log  # its outlet has
 
         # the broken one: shown, mended, put back, revised by itself
         user.types(commands("trendlake quarantine show"))
@@ -281,7 +281,7 @@ def test_the_walk(tmp_path: Path) -> None:
         broken.write_text(broken.read_text().replace(str(BROKEN), str(MENDED)))
         told = user.types(commands("trendlake quarantine replay"))
         assert "1 row repaired" in told
-        assert "told Airflow: source_readings" in told
+        assert "notified Airflow: source_readings" in told
         assert "next: trendlake revise" not in told
         mended = every[days[-3], "m2"]
         mended[12] = (mended[12][0], MENDED)

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from jobs.actions.revise import revise_here
+from jobs.actions.revise import revise_in_session
 from jobs.terminal.workspace import Place
 from pipelines.report import build_report
 from pipelines.report.amounts import Amount
@@ -91,7 +91,7 @@ def site(story: Lake, tmp_path_factory: pytest.TempPathFactory) -> Site:
     root = tmp_path_factory.mktemp("reports")
     late = flight(998, "2013-03-01T20:00:00", tailnum="N1UA", dep_delay=90.0)
     story.deliver([late, *snowball(1, 2, "YV")], feed="later")
-    revise_here(Place(story.project, story.profile), story.spark, story.pattern(), "mended", if_published=True)
+    revise_in_session(Place(story.project, story.profile), story.spark, story.pattern(), "mended", if_published=True)
     pattern = Path(story.pattern())
     for name, text in (("never_run", NEVER_RUN), ("wrong_file", WRONG)):
         (pattern.parent / f"{name}.yaml").write_text(text)

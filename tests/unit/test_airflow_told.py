@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from jobs.airflow.home import free_port
 from jobs.airflow.lock import address, claimed
-from jobs.airflow.notify import IN_A_TASK, asset_of, tell_of
+from jobs.airflow.notify import IN_A_TASK, asset_of, notify_of_source
 from jobs.main import app
 from pipelines.errors import ProjectError
 from pipelines.project.paths import Project
@@ -63,15 +63,15 @@ def test_an_airflow_that_does_not_answer(
 ) -> None:
     """It is told of, and is no failure of the command. In a task the outlet tells."""
     monkeypatch.delenv(IN_A_TASK, raising=False)
-    assert not tell_of(project, "readings")
+    assert not notify_of_source(project, "readings")
     assert capsys.readouterr() == ("", "")
     with claimed(project) as file:
         url = f"http://localhost:{free_port()}"
         file.write_text(url)
-        assert not tell_of(project, "readings")
-        assert f"{url} could not be told that readings has a new version" in capsys.readouterr().err
+        assert not notify_of_source(project, "readings")
+        assert f"{url} could not be notified of the new version of readings" in capsys.readouterr().err
         monkeypatch.setenv(IN_A_TASK, "ingest_readings")
-        assert not tell_of(project, "readings")
+        assert not notify_of_source(project, "readings")
         assert capsys.readouterr() == ("", "")
 
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cep_core.events.schema import family
-from jobs.actions.generate import asked
+from jobs.actions.generate import stream_of
 from jobs.main import app
 from pipelines.authoring.validate import check_pattern
 from pipelines.contracts.contract import load_contract
@@ -70,7 +70,7 @@ def test_columns_are_the_contract_s(stream: Stream) -> None:
 
 @each
 def test_values_are_the_contract_s(stream: Stream) -> None:
-    """Every rule on the values of one column holds; Spark is asked about the others, in tests/pipeline."""
+    """Every rule on the values of one column holds; Spark is stream_of about the others, in tests/pipeline."""
     contract = load_contract(find_project(ROOT).contract_path(stream.name))
     table = stream.build(20_000, stream.rate, 1, START_US)
     asked_of = 0
@@ -144,7 +144,7 @@ def test_a_job_on_a_mapper_starts_before_it_ends() -> None:
 
 
 def test_linear_road_is_a_road() -> None:
-    """The rate grows to what was asked; a vehicle reports each 30 seconds, goes as far as its speed says."""
+    """The rate grows to what was stream_of; a vehicle reports each 30 seconds, goes as far as its speed says."""
     table = STREAMS["linear_road"].build(300_000, 1_000.0, 1, START_US)
     passed = seconds(table)
     assert passed[-1] == pytest.approx(600, rel=0.01)
@@ -196,10 +196,10 @@ def test_a_file(tmp_path: Path) -> None:
 
 def test_what_is_asked_for() -> None:
     """Ten minutes at the paper's rate, unless told; half of it where the rate grows from nothing."""
-    events = [asked(name, None, None, None, 1, None).events for name in STREAMS]
+    events = [stream_of(name, None, None, None, 1, None).events for name in STREAMS]
     assert events == [60_000, 1_800_000, 1_200_000, 6_000, 6_000, 60]
-    assert asked("stock", None, 60, 2.5, 1, None).events == 150
-    assert asked("stock", 7, None, None, 1, None).feed != asked("stock", 7, None, None, 2, None).feed
+    assert stream_of("stock", None, 60, 2.5, 1, None).events == 150
+    assert stream_of("stock", 7, None, None, 1, None).feed != stream_of("stock", 7, None, None, 2, None).feed
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_what_is_asked_for() -> None:
     [
         (("stok", None, None, None, 1, None), ProjectError, "did you mean 'stock'"),
         (("stock", 0, None, None, 1, None), BadNumberError, "0 events"),
-        (("stock", 5, 5.0, None, 1, None), BadNumberError, "say the same twice"),
+        (("stock", 5, 5.0, None, 1, None), BadNumberError, "both give the length"),
         (("stock", None, -1.0, None, 1, None), BadNumberError, "--seconds"),
         (("stock", None, float("nan"), None, 1, None), BadNumberError, "--seconds"),
         (("stock", None, None, 0.0, 1, None), BadNumberError, "--rate"),
@@ -219,7 +219,7 @@ def test_what_is_asked_for() -> None:
 def test_what_cannot_be(options: tuple, error: type[Exception], says: str) -> None:
     """Told before anything is made."""
     with pytest.raises(error) as told:
-        asked(*options)
+        stream_of(*options)
     assert says in str(told.value)
 
 
