@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from jobs.actions.quarantine import patterns_of
+from jobs.actions.revise import next_revision, patterns_of
 from jobs.airflow.notify import notify_of_source
 from jobs.terminal.times import manual_run_id
 from jobs.terminal.workspace import find_place, session
@@ -43,8 +43,8 @@ def delete(
         done = delete_rows(spark, place.warehouse, contract, selection, run_id)
     typer.echo(f"{source} at version {done.version}: {_rows(done.rows)} deleted")
     if not (done.rows and notify_of_source(place.project, source)):
-        for name in patterns if done.rows else ():
-            typer.echo(f"next: trendlake revise {name}")
+        for line in next_revision(source, patterns) if done.rows else ():
+            typer.echo(line)
     return about | dataclasses.asdict(done) | {"selected": affected.rows}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from rich.table import Table
 
+from jobs.actions.revise import next_revision, patterns_of
 from jobs.airflow.notify import notify_of_source
 from jobs.terminal.printing import console, frame
 from jobs.terminal.times import manual_run_id
@@ -109,22 +110,14 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
     console.print(f"{left:>9,}  quarantined rows are open")
     patterns = patterns_of(place, source)
     if not (done.repaired and notify_of_source(place.project, source)):
-        for name in patterns:
-            console.print(f"next: trendlake revise {name}", soft_wrap=True)
+        for line in next_revision(source, patterns):
+            console.print(line, soft_wrap=True)
     return {"source": source, "run_id": run_id, **dataclasses.asdict(done), "open": left, "to_revise": patterns}
 
 
 def _source(source: str, profile: str | None, folder: Path | None) -> tuple[Place, Contract]:
     place = find_place(folder, profile)
     return place, load_contract(place.project.contract_path(source))
-
-
-def patterns_of(place: Place, source: str) -> list[str]:
-    """The patterns that read a source."""
-    from cep_core.load import read_pattern
-
-    read = ((path.stem, read_pattern(path)[0]) for path in place.project.pattern_files())
-    return [name for name, pattern in read if pattern is not None and pattern.source == source]
 
 
 def _check_form(out: Path) -> None:

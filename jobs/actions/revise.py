@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from jobs.airflow.notify import notify_of_results
-from jobs.terminal.json_output import of_record
+from jobs.terminal.json_output import of_error, of_record
+from jobs.terminal.outcome import Verdict, print_error
 from jobs.terminal.times import manual_run_id
 from jobs.terminal.workspace import Place, changed, find_place, refresh_site, session
 
@@ -32,6 +33,65 @@ def revise_pattern(
     if document["changed"]:
         notify_of_results(place.project, name)
     return document
+
+
+def revise_source(source: str, run_id: str | None, profile: str | None, folder: Path | None) -> Verdict:
+    """Revises all published patterns that read a source, then those that read their results, in one Spark session. An
+    error in one pattern is printed, and the others go on; the verdict is then not good. Raises ProjectError where no
+    pattern reads the source."""
+    from cep_core.errors import TrendlakeError, did_you_mean
+    from pipelines.errors import ProjectError
+    from pipelines.redaction import redacted
+
+    place = find_place(folder, profile)
+    names = patterns_below(place, source)
+    if not names:
+        hint = did_you_mean(source, sorted(set(_sources(place).values())))
+        raise ProjectError(f"no pattern reads the source '{source}'", hint=hint)
+    documents: list[dict[str, Any]] = []
+    with session(place, f"trendlake revise --source {source}") as spark:
+        for name in names:
+            typer.echo(f"{'pattern':<14} {name}")
+            try:
+                document = revise_in_session(place, spark, name, run_id or manual_run_id("revise"), if_published=True)
+            except TrendlakeError as error:
+                print_error(redacted(str(error)))
+                document = {"pattern": name, "error": of_error(error)}
+            documents.append(document)
+    for document in documents:
+        if document.get("changed"):
+            notify_of_results(place.project, document["pattern"])
+    return Verdict({"source": source, "patterns": documents}, good=all("error" not in item for item in documents))
+
+
+def patterns_of(place: Place, source: str) -> list[str]:
+    """The patterns that read a source."""
+    return [name for name, read in _sources(place).items() if read == source]
+
+
+def patterns_below(place: Place, source: str) -> list[str]:
+    """The patterns that read a source, or results of such patterns: each after those whose results it reads."""
+    from pipelines.project.paths import PUBLISHED
+
+    names = patterns_of(place, source)
+    for name in names:  # it grows: a pattern reads one source, so none comes twice
+        names += patterns_of(place, f"{PUBLISHED}{name}")
+    return names
+
+
+def next_revision(source: str, patterns: list[str]) -> list[str]:
+    """What to type after rows of a source have changed; nothing where no pattern reads it."""
+    if not patterns:
+        return []
+    return [f"next: trendlake revise {patterns[0] if len(patterns) == 1 else f'--source {source}'}"]
+
+
+def _sources(place: Place) -> dict[str, str]:
+    """The source of each pattern of the project that can be read, by the pattern's name."""
+    from cep_core.load import read_pattern
+
+    read = ((path.stem, read_pattern(path)[0]) for path in place.project.pattern_files())
+    return {name: pattern.source for name, pattern in read if pattern is not None and pattern.source is not None}
 
 
 def revise_in_session(

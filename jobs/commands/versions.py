@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Optional
 
 import typer
 
+from jobs.terminal import completion
 from jobs.terminal.options import AnyRunId, Json, Limit, Pattern, ProfileName, ProjectDir
-from jobs.terminal.outcome import guarded
+from jobs.terminal.outcome import Verdict, guarded
 
 
 @guarded
 def revise(
-    pattern: Pattern, run_id: AnyRunId = None,
+    pattern: Annotated[
+        Optional[str],  # noqa: UP045 - typer reads it
+        typer.Argument(
+            help="A name under conf/patterns, or a file's path; or --source.", metavar="PATTERN",
+            autocompletion=completion.patterns,
+        ),
+    ] = None,
+    source: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--source", help="All published patterns that read this source, and patterns on their results.",
+            autocompletion=completion.sources,
+        ),
+    ] = None,
+    run_id: AnyRunId = None,
     if_published: Annotated[
         bool, typer.Option("--if-published", help="Exit successfully if nothing has been published yet.")
     ] = False,
     profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any] | Verdict:  # fmt: skip
     """Bring results up to date with a changed source.
 
     Applies late, changed and deleted events of the source's newest version.
 
     Example: trendlake revise delay_snowball
-    """
-    from jobs.actions.revise import revise_pattern
 
-    return revise_pattern(pattern, run_id, profile, project_dir, if_published=if_published)
+    Example: trendlake revise --source flights
+    """
+    from jobs.actions.revise import revise_pattern, revise_source
+
+    if (pattern is None) == (source is None):
+        raise typer.BadParameter("give a PATTERN, or --source SOURCE")
+    if pattern is not None:
+        return revise_pattern(pattern, run_id, profile, project_dir, if_published=if_published)
+    return revise_source(str(source), run_id, profile, project_dir)
 
 
 @guarded
