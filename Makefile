@@ -74,8 +74,9 @@ lock: setup ## resolve requirements.lock anew (needs uv on PATH)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --all-extras pyproject.toml -o requirements.lock
 	echo datacontract-cli==1.2.8 | uv pip compile --universal --python-version 3.11 --generate-hashes --no-header - -o scripts/datacontract.lock
 
-jars-lock: setup ## resolve scripts/jars.lock anew from scripts/ivy.xml
-	@scripts/setup.sh --write-lock
+
+jars-lock: setup ## resolve pipelines/spark/jars.lock anew from scripts/ivy.xml
+	@$(RUN) python scripts/lock_jars.py
 
 clean: ## remove what set-up and the tests leave; tables, reports and Airflow's home stay
 	rm -rf $(addprefix "$(TRENDLAKE_STATE)"/,jars tools classes.jsa classes.stamp java_home apt.log log4j2.properties spark-warehouse)

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.measured import Measured, show
 from bench.trades import timed
 from pipelines.project.paths import find_project
-from pipelines.spark.session import jars_folder
+from pipelines.spark.jars import jars_folder
 
 PATTERN = "delay_snowball"
 FROM, TO = "2013-01-01T09:00:00", "2014-01-01T09:00:00"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from jobs.commands import airflow, check, look, quarantine, run, sources, try_pattern, versions
+from jobs.commands import airflow, check, look, quarantine, run, setup, sources, try_pattern, versions
 from jobs.terminal.outcome import EXIT_CODES
 
 EXAMPLES = """
@@ -28,7 +28,7 @@ PANELS = {
     "Check": ("validate", "explain", "try", "test", "schema"),
     "Run": ("run", "backfill", "revise", "airflow"),
     "Look": ("show", "diff", "history", "runs", "quarantine", "site", "docs"),
-    "Operate": ("maintain", "reset"),
+    "Operate": ("setup", "maintain", "reset"),
 }
 """The first screen of help. Commands that stand in no panel are the single steps of a run, which Airflow starts."""
 STEPS = ("check-source", "compute", "check-results", "publish", "report")
@@ -84,7 +84,7 @@ for command in (
     check.validate, check.explain, check.schema,
     run.run, run.backfill, run.site, run.check_source, run.compute, run.check_results, run.publish, run.report,
     look.show, look.runs, look.docs,
-    versions.revise, versions.diff, versions.history, versions.maintain, versions.reset,
+    versions.revise, versions.diff, versions.history, versions.maintain, versions.reset, setup.setup,
 ):  # fmt: skip
     app.command()(command)
 app.command("test")(check.run_pattern_tests)

@@ -106,14 +106,9 @@ setup_java() {
     say "$home" >"$STATE/java_home"
 }
 
-# --- Delta's jars ----------------------------------------------------------------------------------------------
-setup_jars() {
-    JAVA_HOME=$(cat "$STATE/java_home") .venv/bin/python scripts/jars.py --to "$STATE/jars" "$@"
-}
-
-# --- the log store for tables on a local disk, compiled ------------------------------------------------------------
-setup_log_store() {
-    JAVA_HOME=$(cat "$STATE/java_home") .venv/bin/python -m pipelines.spark.log_store "$STATE"
+# --- Delta's jars, and the log store for tables on a local disk, compiled ------------------------------------------
+setup_spark() {
+    JAVA_HOME=$(cat "$STATE/java_home") .venv/bin/python -m jobs.main setup --to "$STATE" >/dev/null
 }
 
 # --- an archive of Java's classes: Spark starts in half the time -------------------------------------------------
@@ -141,6 +136,5 @@ if [ "${1:-}" = --browser ]; then setup_browser; exit; fi
 setup_python
 setup_datacontract
 setup_java
-setup_jars "$@"
-setup_log_store
+setup_spark
 setup_classes

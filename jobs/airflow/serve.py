@@ -13,7 +13,7 @@ from jobs.airflow.lock import address, claimed
 from jobs.airflow.login import USER, password_of
 from pipelines.project.paths import find_project
 from pipelines.project.profile import load_profile
-from pipelines.spark.session import choose_java
+from pipelines.spark.java_home import choose_java
 
 LOOK_SECONDS = 1.0
 """How often it is looked whether Airflow's processes live."""

@@ -42,7 +42,8 @@ IMAGE = "spark.kubernetes.container.image"
 class Profile(BaseModel):
     """`master`: Spark's, None to take what spark-submit gave; `warehouse`: URI, absolute path or path under the state
     folder, which a cluster's machines do not share; `sources`: where the tables of sources lie that other programs
-    write, by the sources' names: URIs, absolute paths or paths under the project's folder; `spark`: settings as Spark
+    write, by the sources' names: URIs, absolute paths or paths under the project's folder; `jars`: the folder of
+    Delta's jars, absolute or under the project's folder, None for that of `trendlake setup`; `spark`: settings as Spark
     names them; `lineage`: who is told of runs, None for nobody."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
@@ -50,6 +51,7 @@ class Profile(BaseModel):
     master: str | None = None
     warehouse: str = Field(default="warehouse", min_length=1)
     sources: dict[str, str] = Field(default_factory=dict)
+    jars: str | None = Field(default=None, min_length=1)
     spark: dict[str, str] = Field(default_factory=dict)
     limits: Limits = Limits()
     lineage: Lineage | None = None

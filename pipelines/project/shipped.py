@@ -9,9 +9,14 @@ from importlib.resources import files
 from pathlib import Path
 
 CLONE = Path(__file__).resolve().parents[2]
+INSTALLED = Path(str(files("pipelines"))) / "shipped_files"
+
+
+def is_installed() -> bool:
+    """Whether this code is an installed package; False in a clone."""
+    return INSTALLED.is_dir()
 
 
 def shipped(name: str) -> Path:
     """The file or folder `name`, such as `docs`."""
-    installed = Path(str(files("pipelines"))) / "shipped_files"
-    return (installed if installed.is_dir() else CLONE) / name
+    return (INSTALLED if is_installed() else CLONE) / name

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from pipelines.errors import JarsMissingError
+from pipelines.spark.java_home import java_program
 
 SOURCE = Path(__file__).with_name("LinkLogStore.java")
 SETTING = "spark.delta.logStore.file.impl"
@@ -31,7 +31,7 @@ def jar_name() -> str:
 
 def compile_log_store(folder: Path, delta: Sequence[Path]) -> Path:
     """Makes `jar_name()` in `folder`, if it is not there; returns its path. `delta`: Delta's jars. Several processes
-    may do so at once. Raises JarsMissingError where the compiler fails."""
+    may do so at once. Raises as `compile_java`."""
     jar = folder / jar_name()
     if not jar.is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -46,17 +46,16 @@ def compile_log_store(folder: Path, delta: Sequence[Path]) -> Path:
 
 
 def compile_java(source: Path, to: Path, delta: Sequence[Path]) -> None:
-    """Compiles a Java file against Spark's and Delta's jars. Raises JarsMissingError where the compiler fails."""
+    """Compiles a Java file against Spark's and Delta's jars. Raises JarsMissingError where the compiler fails,
+    JavaMissingError."""
     path = class_path(delta)
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else "java"
-    command = [java, "-cp", path, COMPILER, "-d", str(to), "-classpath", path, str(source)]
+    command = [java_program(), "-cp", path, COMPILER, "-d", str(to), "-classpath", path, str(source)]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     # Janino's exit status is 0 whatever became of it.
     if done.returncode or not any(to.rglob("*.class")):
         raise JarsMissingError(
             f"{source.name} cannot be compiled: {(done.stderr or done.stdout).strip()[:500]}",
-            hint="are the jars those of `make setup`, and is JAVA_HOME a Java 17 or newer?",
+            hint="are the jars those of `trendlake setup`, and is JAVA_HOME a Java 17 or newer?",
         )
 
 
@@ -65,8 +64,3 @@ def class_path(delta: Sequence[Path]) -> str:
     import pyspark
 
     return os.pathsep.join(map(str, (*sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar")), *delta)))
-
-
-if __name__ == "__main__":  # set-up: python -m pipelines.spark.log_store STATE
-    state = Path(sys.argv[1]).resolve()
-    compile_log_store(state, sorted((state / "jars").glob("*.jar")))

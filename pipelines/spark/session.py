@@ -1,26 +1,26 @@
-"""One Spark session with Delta, offline: the jars come from a folder that set-up has filled."""
+"""One Spark session with Delta."""
 
 from __future__ import annotations
 
-import locale
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from py4j.java_gateway import java_import
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from pipelines.errors import JarsMissingError, JavaMissingError
+from pipelines.errors import JavaMissingError
 from pipelines.project.paths import Project
 from pipelines.project.profile import PYTHON, Profile
 from pipelines.redaction import JAVA_PATTERN
 from pipelines.spark import log_store
+from pipelines.spark.jars import find_jars
+from pipelines.spark.java_home import JAVA_HINT, choose_java
 from pipelines.spark.java_process import start_java
+from pipelines.spark.setup_files import setup_file
 
 FIXED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -58,8 +58,7 @@ WHOLE_STAGE = "spark.sql.codegen.wholeStage"
 ARCHIVE = "classes.jsa"
 """What `scripts/class_archive.py` has left: Spark's Java classes, read and verified (class data sharing), so that it is
 up in half the time. Java sees whether they are of the jars at hand, and does without where not."""
-CLONE = Path(__file__).resolve().parents[2] / ".trendlake"
-"""The state folder of the clone, which `make setup` fills: projects that `trendlake init` made elsewhere use it."""
+JARS = "spark.jars"
 LOG4J = f"""\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -74,45 +73,17 @@ appender.console.layout.pattern = {JAVA_PATTERN}
 """Errors only: Spark's greeting and its notes on the machine are no news to whoever typed a command."""
 
 
-JAVA_HINT = "install Java 17 or 21 (such as openjdk-17-jre-headless), or set JAVA_HOME to where it is"
-ASCII = ("ansi_x3.4-1968", "us-ascii", "ascii", "646")
-"""What the encoding of the locale C is called."""
-
-
-def jars_folder(project: Project) -> Path:
-    """The folder of Delta's jars: `TRENDLAKE_JARS`, else `jars` in the project's state folder, else in that of this
-    code's clone."""
-    named = os.environ.get("TRENDLAKE_JARS")
-    return Path(named).resolve() if named else _set_up(project, "jars")
-
-
-def _set_up(project: Project, name: str) -> Path:
-    """What set-up has left under `name`: in the project's own state folder, else in the clone's."""
-    mine = project.state / name
-    return mine if mine.exists() or not (CLONE / name).exists() else CLONE / name
-
-
-def find_jars(project: Project) -> list[Path]:
-    """Delta's jars. Raises JarsMissingError when Delta itself is not among them."""
-    folder = jars_folder(project)
-    jars = sorted(folder.glob("*.jar"))
-    if not any(jar.name.startswith("delta-spark_") for jar in jars):
-        raise JarsMissingError(
-            f"Delta's jars are not in {folder}",
-            hint="run `make setup`, or set TRENDLAKE_JARS to a folder that holds them",
-        )
-    return jars
-
-
 def jar_settings(project: Project, profile: Profile) -> dict[str, str]:
-    """Delta's jars and the log store for local tables, unless the profile names another. Raises JarsMissingError."""
-    jars = find_jars(project)
+    """Delta's jars beside the profile's own, and the log store for local tables unless the profile names another.
+    Raises JarsMissingError, JavaMissingError."""
+    delta = find_jars(project, profile)
+    jars = [*map(str, delta), *filter(None, [profile.spark.get(JARS)])]
     if log_store.SETTING in profile.spark:
-        return {"spark.jars": ",".join(map(str, jars))}
-    compiled = _set_up(project, log_store.jar_name())
+        return {JARS: ",".join(jars)}
+    compiled = setup_file(project, log_store.jar_name())
     if not compiled.is_file():
-        compiled = log_store.compile_log_store(project.state, jars)
-    return {"spark.jars": ",".join(map(str, (*jars, compiled))), log_store.SETTING: log_store.CLASS}
+        compiled = log_store.compile_log_store(project.state, delta)
+    return {JARS: ",".join([*jars, str(compiled)]), log_store.SETTING: log_store.CLASS}
 
 
 def start_session(project: Project, profile: Profile, app: str = "trendlake") -> SparkSession:
@@ -159,7 +130,7 @@ def settings_of(profile: Profile) -> dict[str, str]:
 
 def archived(project: Project) -> str:
     """Options by which the driver's Java finds the archive of classes, where there is one; before the profile's."""
-    archive = _set_up(project, ARCHIVE).resolve()
+    archive = setup_file(project, ARCHIVE).resolve()
     if not archive.is_file() or "ArchiveClassesAtExit" in os.environ.get("SPARK_SUBMIT_OPTS", ""):
         return ""
     # Java would say on stdout, where a command's document for programs goes, that an archive is of other jars.
@@ -195,19 +166,3 @@ def _logging(project: Project) -> str:
     if not path.is_file() or path.read_text() != LOG4J:
         path.write_text(LOG4J)
     return path.resolve().as_uri()
-
-
-def choose_java(project: Project) -> None:
-    """Sets the environment for the Java that is to be started: the one that set-up noted where `JAVA_HOME` names none,
-    and a locale in which it can name files. Raises JavaMissingError."""
-    noted = _set_up(project, "java_home")
-    if "JAVA_HOME" not in os.environ and noted.is_file():
-        os.environ["JAVA_HOME"] = noted.read_text().strip()
-    home = os.environ.get("JAVA_HOME")
-    if home is None and shutil.which("java") is None:
-        raise JavaMissingError("there is no Java: JAVA_HOME is not set, and no java is on the PATH", hint=JAVA_HINT)
-    if home is not None and shutil.which("java", path=f"{home}/bin") is None:
-        raise JavaMissingError(f"there is no Java in {home}, which JAVA_HOME names", hint=JAVA_HINT)
-    if locale.getencoding().lower() in ASCII and sys.platform != "darwin":
-        # of the locale C, or one that is not installed: Java could not name a folder `é`, not even its working folder
-        os.environ["LC_ALL"] = "C.UTF-8"

@@ -14,7 +14,7 @@ import pytest
 from jobs.airflow.home import ROOT, AirflowHome, free_port
 from pipelines.project.paths import Project, find_project
 from pipelines.project.profile import load_profile
-from pipelines.spark.session import jars_folder
+from pipelines.spark.jars import jars_folder
 from tests.lineage_events import LINEAGE
 
 AirflowCommand = Callable[..., str]

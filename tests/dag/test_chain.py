@@ -19,7 +19,7 @@ from jobs.terminal.times import micros_of
 from pipelines.project.paths import Project, find_project
 from pipelines.project.profile import load_profile
 from pipelines.runs.run import Run, prepare
-from pipelines.spark.session import jars_folder
+from pipelines.spark.jars import jars_folder
 from tests.conftest import IN_CHAOS
 from tests.dag.test_run import DONE, STEPS, wait
 from tests.pipeline.flights import Lake, all_steps, table

@@ -24,8 +24,9 @@ from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import DeltaError
 
 from pipelines.project.paths import find_project
+from pipelines.spark.jars import find_jars
+from pipelines.spark.java_home import choose_java
 from pipelines.spark.log_store import CLASS, class_path, compile_java, compile_log_store
-from pipelines.spark.session import choose_java, find_jars
 from tests.conftest import ROOT
 
 RACE = Path(__file__).with_name("CommitRace.java")

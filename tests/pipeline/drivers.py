@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from pipelines.project.paths import find_project
-from pipelines.spark.session import jars_folder
+from pipelines.spark.jars import jars_folder
 from pipelines.steps.sequence import STEPS
 from tests.conftest import ROOT
 from tests.pipeline.victim import Order

@@ -132,7 +132,7 @@ def test_jars_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     told = runner.invoke(app, ["runs", "--project-dir", str(ROOT)])
     assert told.exit_code == 1
     assert "Delta's jars are not in" in told.output
-    assert "make setup" in told.output
+    assert "trendlake setup" in told.output
 
 
 def test_wrong_usage_is_exit_code_2() -> None:

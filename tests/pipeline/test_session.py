@@ -15,7 +15,9 @@ from jobs.airflow.spark_settings import PROPERTIES, write_spark_settings
 from pipelines.errors import JavaMissingError
 from pipelines.project.paths import Project
 from pipelines.project.profile import Profile
-from pipelines.spark.session import ARCHIVE, CLONE, DRIVER, choose_java
+from pipelines.spark.java_home import choose_java
+from pipelines.spark.session import ARCHIVE, DRIVER
+from pipelines.spark.setup_files import shared_folder
 from tests.conftest import ROOT, SETTINGS
 
 
@@ -30,7 +32,7 @@ def test_no_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, java_home: str | None, message: str
 ) -> None:  # fmt: skip
     """One error with what to do, before Spark's scripts can fail."""
-    monkeypatch.setattr("pipelines.spark.session.CLONE", tmp_path / "no clone")
+    monkeypatch.setattr("pipelines.project.shipped.CLONE", tmp_path / "no clone")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     if java_home:
@@ -84,7 +86,7 @@ start_session(Project(Path("."), Path(sys.argv[1])), Profile(master="local[1]", 
 
 
 @pytest.mark.spark
-@pytest.mark.skipif(not (CLONE / ARCHIVE).is_file(), reason="set-up could make no archive of classes")
+@pytest.mark.skipif(not (shared_folder() / ARCHIVE).is_file(), reason="set-up could make no archive of classes")
 @pytest.mark.parametrize("way", ["a command", "a step of Airflow's"])
 def test_java_has_its_classes_from_the_archive_that_set_up_made(tmp_path: Path, way: str) -> None:
     log, program, state = tmp_path / "classes.log", tmp_path / "program.py", tmp_path / "state"

@@ -15,7 +15,7 @@ from jobs.airflow.home import AirflowHome
 from jobs.airflow.spark_settings import write_spark_settings
 from pipelines.project.paths import Project
 from pipelines.project.profile import SPARK_PROPERTIES, Profile, load_profile
-from pipelines.spark.session import jars_folder
+from pipelines.spark.jars import jars_folder
 from tests.conftest import IN_CHAOS, ROOT
 from tests.pipeline.cluster import standalone
 from tests.pipeline.flights import Lake, all_steps, answers, flight
