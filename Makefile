@@ -70,10 +70,8 @@ fmt: setup ## format, and mend what can be mended
 	@$(RUN) ruff check --fix $(PATHS)
 	@$(RUN) ruff format $(PATHS)
 
-lock: setup ## resolve requirements.lock anew (needs uv on PATH)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --all-extras pyproject.toml -o requirements.lock
-	echo datacontract-cli==1.2.8 | uv pip compile --universal --python-version 3.11 --generate-hashes --no-header - -o scripts/datacontract.lock
-
+lock: setup ## resolve the files in locks/ anew; UPGRADE=1 takes newer versions
+	@scripts/lock.sh $(if $(UPGRADE),--upgrade)
 
 jars-lock: setup ## resolve pipelines/spark/jars.lock anew from scripts/ivy.xml
 	@$(RUN) python scripts/lock_jars.py

@@ -1,6 +1,6 @@
 """Lints data contracts with datacontract-cli, the standard's own reader: `make lint`.
 
-It runs in an environment of its own (scripts/setup.sh, from scripts/datacontract.lock): beside Airflow and Great
+It runs in an environment of its own (scripts/setup.sh, from locks/datacontract.lock): beside Airflow and Great
 Expectations it would hold back what they need.
 """
 

@@ -42,29 +42,29 @@ find_uv() {
     if ! "$own/bin/uv" --version >/dev/null 2>&1; then
         mkdir -p "$own"
         if "$1" -m pip --version >/dev/null 2>&1; then
-            "$1" -m pip install --quiet --require-hashes --upgrade --target "$own" -r scripts/uv.lock >&2
+            "$1" -m pip install --quiet --require-hashes --upgrade --target "$own" -r locks/uv.lock >&2
         else
             if ! "$1" -c 'import ensurepip' 2>/dev/null; then
                 may_apt || stop "$1 has neither pip nor ensurepip: install one of them (Debian: apt install python3-venv), or uv."
                 apt_install python3-venv >&2
             fi
             "$1" -m venv "$own" >&2
-            "$own/bin/python" -m pip install --quiet --require-hashes -r scripts/uv.lock >&2
+            "$own/bin/python" -m pip install --quiet --require-hashes -r locks/uv.lock >&2
         fi
     fi
     say "$own/bin/uv"
 }
 
 setup_python() {
-    want=$(cat requirements.lock pyproject.toml scripts/setup.sh | cksum)
+    want=$(cat locks/dev.lock pyproject.toml scripts/setup.sh | cksum)
     if [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$want" ] && right_python .venv/bin/python; then return; fi
     python=$(find_python)
     uv=$(find_uv "$python")
     if ! right_python .venv/bin/python; then
         "$uv" venv --quiet --clear --no-project --python "$("$python" -c 'import sys; print(sys.executable)')" .venv
     fi
-    say "set-up: Python packages from requirements.lock into .venv ($(.venv/bin/python -V))"
-    "$uv" pip sync --python .venv/bin/python --require-hashes --compile-bytecode --quiet requirements.lock
+    say "set-up: Python packages from locks/dev.lock into .venv ($(.venv/bin/python -V))"
+    "$uv" pip sync --python .venv/bin/python --require-hashes --compile-bytecode --quiet locks/dev.lock
     "$uv" pip install --python .venv/bin/python --quiet --offline --no-deps --no-build-isolation -e .
     say "$want" >"$STAMP"
 }
@@ -72,11 +72,11 @@ setup_python() {
 # --- datacontract-cli, which lints the contracts, in an environment of its own ---------------------------------
 setup_datacontract() {
     own="$STATE/tools/datacontract"
-    want=$(cksum <scripts/datacontract.lock)
+    want=$(cksum <locks/datacontract.lock)
     if [ -f "$own/.lock" ] && [ "$(cat "$own/.lock")" = "$want" ] && "$own/bin/python" -c '' 2>/dev/null; then return; fi
     uv=$(find_uv .venv/bin/python)
     "$uv" venv --quiet --clear --no-project --python .venv/bin/python "$own"
-    "$uv" pip sync --python "$own/bin/python" --require-hashes --quiet scripts/datacontract.lock
+    "$uv" pip sync --python "$own/bin/python" --require-hashes --quiet locks/datacontract.lock
     say "$want" >"$own/.lock"
 }
 

@@ -32,7 +32,7 @@ ASKED = {
 OTHERWISE = {
     "jobs/pytest_plugin.py": "pytest",  # a plugin: pytest imports it
     "jobs/pytest_patterns.py": "pytest",  # its old name
-    "scripts/lint_contracts.py": "datacontract",  # runs in an environment of its own (scripts/datacontract.lock)
+    "scripts/lint_contracts.py": "datacontract",  # runs in an environment of its own (locks/datacontract.lock)
 }
 """Packages that are there whenever the module is."""
 
