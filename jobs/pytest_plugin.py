@@ -1,19 +1,19 @@
 """A pytest plugin: the tests beside a project's patterns, each as a test of pytest.
 
-Name it where pytest looks: `pytest -p jobs.pytest_plugin conf/patterns/tests`, or `pytest_plugins =
-["jobs.pytest_plugin"]` in the outermost conftest.py.
+pytest loads it wherever this package is installed: `pytest conf/patterns/tests`. As every run of pytest in that
+environment imports this module, it imports the engine only for such a file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from cep_core.errors import TrendlakeError
-from pipelines.authoring.pattern_tests import Verdict, run_tests
-from pipelines.project.paths import find_project
+if TYPE_CHECKING:
+    from pipelines.authoring.pattern_tests import Verdict
 
 
 def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.Collector | None:
@@ -27,6 +27,10 @@ class PatternTestFile(pytest.File):
     """The tests of one pattern."""
 
     def collect(self) -> Iterator[pytest.Item]:
+        from cep_core.errors import TrendlakeError
+        from pipelines.authoring.pattern_tests import run_tests
+        from pipelines.project.paths import find_project
+
         try:
             verdicts = list(run_tests(find_project(self.path.parents[3]), self.path))
         except TrendlakeError as error:

@@ -9,7 +9,6 @@ brings along: from Maven Central, or from its mirror in `~/.m2/settings.xml`.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -21,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pipelines.errors import JarsMissingError, NotInstalledError
+from pipelines.errors import JarsMissingError
 from pipelines.project.paths import Project
 from pipelines.project.profile import Profile
 from pipelines.spark.java_home import java_program
-from pipelines.spark.setup_files import JARS, LOCK, setup_file, shared_folder
+from pipelines.spark.setup_files import JARS, LOCK, setup_file, shared_folder, spark_jars
 
 DELTA = "delta-spark_"
 """How the name of the jar begins without which there is no Delta."""
@@ -152,12 +151,13 @@ def _replace(folder: Path, fresh: Path, locked: Sequence[Jar]) -> None:
 def resolve(module: str, into: Path) -> None:
     """Has Ivy download the dependencies of an Ivy `module` (XML) to `into`, in `LAYOUT`. Raises JarsMissingError,
     JavaMissingError, NotInstalledError."""
+    (ivy,) = (jar for jar in spark_jars() if jar.name.startswith("ivy-"))
     mirror = mirror_of_central(Path.home() / ".m2" / "settings.xml")
     settings, wanted = into / "ivysettings.xml", into / "ivy.xml"
     settings.write_text(_ivy_settings(mirror))
     wanted.write_text(module)
     command = [java_program(), f"-Duser.home={Path.home()}", *TIMEOUTS, *_proxy_flags(os.environ)]
-    command += ["-jar", str(_ivy_jar()), "-warn", "-settings", str(settings), "-ivy", str(wanted)]
+    command += ["-jar", str(ivy), "-warn", "-settings", str(settings), "-ivy", str(wanted)]
     command += ["-confs", "default", "-retrieve", f"{into}/{LAYOUT}"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode:
@@ -214,13 +214,3 @@ def _proxy_flags(env: Mapping[str, str]) -> list[str]:
         if proxy and (address := urlsplit(proxy if "//" in proxy else f"//{proxy}")).hostname:
             flags += [f"-D{scheme}.proxyHost={address.hostname}", f"-D{scheme}.proxyPort={address.port or 80}"]
     return flags
-
-
-def _ivy_jar() -> Path:
-    """The Ivy that PySpark ships. Raises NotInstalledError."""
-    spec = importlib.util.find_spec("pyspark")
-    jars = sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar")) if spec and spec.origin else []
-    if not jars:
-        message = "this needs packages that are not installed: there is no pyspark with its jars"
-        raise NotInstalledError(message, hint="pip install 'trendlake[spark]'")
-    return jars[-1]

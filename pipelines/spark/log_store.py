@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pipelines.errors import JarsMissingError
 from pipelines.spark.java_home import java_program
+from pipelines.spark.setup_files import spark_jars
 
 SOURCE = Path(__file__).with_name("LinkLogStore.java")
 SETTING = "spark.delta.logStore.file.impl"
@@ -61,6 +62,4 @@ def compile_java(source: Path, to: Path, delta: Sequence[Path]) -> None:
 
 def class_path(delta: Sequence[Path]) -> str:
     """Spark's jars and Delta's."""
-    import pyspark
-
-    return os.pathsep.join(map(str, (*sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar")), *delta)))
+    return os.pathsep.join(map(str, (*spark_jars(), *delta)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
+from pipelines.errors import NotInstalledError
 from pipelines.project import shipped
 from pipelines.project.paths import Project
 
@@ -27,3 +29,12 @@ def setup_file(project: Project, name: str) -> Path:
     """The file or folder `name` of the project's state folder, if it is there, else of the shared folder."""
     own = project.state / name
     return own if own.exists() else shared_folder() / name
+
+
+def spark_jars() -> list[Path]:
+    """The jars of Spark itself, which PySpark ships. Raises NotInstalledError."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        message = "this needs packages that are not installed: there is no pyspark"
+        raise NotInstalledError(message, hint="pip install 'trendlake[spark]'")
+    return sorted((Path(spec.origin).parent / "jars").glob("*.jar"))
