@@ -58,7 +58,7 @@ def differences(recorded: Basis, present: Basis) -> list[str]:
 
 
 def _versions(versions: Mapping[str, int] | None) -> str:
-    return ", ".join(f"{name} {number}" for name, number in (versions or {}).items()) or "not recorded"
+    return ", ".join(f"{name} {number}" for name, number in sorted((versions or {}).items())) or "not recorded"
 
 
 def _duration(microseconds: int) -> str:
