@@ -156,6 +156,6 @@ def test_steps_of_two_versions_do_not_meet(lake: Signals, monkeypatch: pytest.Mo
         step(run)
     correct(monkeypatch, "trends")
     with pytest.raises(
-        StepOrderError, match="the version of Trendlake's code was engine 1, contract 1 and is engine 2"
+        StepOrderError, match="the version of Trendlake's code was contract 1, engine 1 and is contract 1, engine 2"
     ):
         publish(run)
