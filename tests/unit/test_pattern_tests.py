@@ -94,7 +94,7 @@ def test_pytest_runs_them_too(mine: Project) -> None:
     file = mine.patterns / "tests" / "delay_snowball.yaml"
     file.write_text(file.read_text().replace("snowballs: 7", "snowballs: 8"))
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "jobs.pytest_plugin", str(file.parent)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "trendlake.pytest_plugin", str(file.parent)],
         cwd=mine.root, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
     )  # fmt: skip
     assert done.returncode == 1
@@ -120,4 +120,4 @@ def test_the_plugins_old_name_says_the_new_one(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "jobs.pytest_patterns", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode != 0
-    assert "now called jobs.pytest_plugin" in done.stdout + done.stderr
+    assert "now called trendlake.pytest_plugin" in done.stdout + done.stderr
