@@ -44,7 +44,7 @@ chaos: setup ## SIGKILL of drivers and executors, and random histories, revised 
 	  tests/pipeline/test_repair.py tests/pipeline/test_kill_replay.py tests/pipeline/test_kill_ingest.py tests/pipeline/test_kinds.py \
 	  tests/pipeline/test_expectations.py tests/pipeline/test_upstream.py tests/pipeline/test_standalone.py tests/pipeline/test_commit_race.py \
 	  tests/pipeline/test_delta_here.py tests/pipeline/test_tables_made_anew.py tests/pipeline/test_local_check.py \
-	  tests/end_to_end/test_tutorial.py tests/end_to_end/test_json.py tests/end_to_end/test_late_correction.py \
+	  tests/end_to_end/test_tutorial.py tests/end_to_end/test_json.py tests/end_to_end/test_late_correction.py tests/end_to_end/test_wheel.py \
 	  tests/property/test_bounds.py tests/dag/test_run.py \
 	  tests/dag/test_walk.py tests/dag/test_chain.py
 

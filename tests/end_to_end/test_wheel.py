@@ -1,24 +1,26 @@
-"""The wheel, installed outside of any clone beside nothing but what it asks for: a project is begun, a pattern written,
-checked, tried on a file, tested, explained and drawn, without Spark's or Airflow's packages.
+"""The wheel, installed outside of any clone: for each role, a project is begun and used as far as the role goes.
 
-Those it asks for are linked from this environment, so that nothing is fetched.
+Without extras the packages that it requires are linked from this environment: nothing is fetched. The environments for
+Spark and for Airflow are installed from their locks, by uv, whose cache has the packages since set-up.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
-from tests.conftest import ROOT
+from tests.conftest import IN_CHAOS, ROOT, SET_UP
 
 pytestmark = pytest.mark.slow
 
@@ -46,6 +48,7 @@ TESTS = """\
   expect:
     - {machine: m1, rises: 1, hottest: 62}
 """
+DAY = ("--from", "2026-01-01", "--to", "2026-01-02")
 ENGINE = """\
 from datetime import datetime
 import pyarrow, trendlake
@@ -108,6 +111,7 @@ def test_what_the_wheel_holds(wheel: Path) -> None:
     for name in (
         "cep_core/language/grammar.lark",
         "pipelines/spark/LinkLogStore.java",
+        "pipelines/spark/jars.lock",
         "pipelines/shipped_files/conf/profiles/local.yaml",
         "pipelines/shipped_files/dags/trendlake_dags.py",
         "pipelines/shipped_files/data_contracts/results_trends.yaml",
@@ -121,24 +125,42 @@ def test_what_the_wheel_holds(wheel: Path) -> None:
     assert not any(name.endswith("flights.yaml") or "__pycache__" in name for name in names)
 
 
-def test_a_project_without_spark(installed: Path, tmp_path: Path) -> None:
-    environment = {"PATH": f"{installed}{os.pathsep}/usr/bin:/bin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
+Command = Callable[..., str]
+
+
+def commands(programs: Path, home: Path) -> Command:
+    """Runs `trendlake` of the environment whose programs are in `programs`, in the project `plant` below `home` when it
+    is there; returns what it printed. Nothing of this clone is in its environment variables."""
+    environment = {"PATH": f"{programs}{os.pathsep}/usr/bin:/bin", "HOME": str(home), "LC_ALL": "C.UTF-8"}
+    environment |= {name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ}
 
     def run(*words: str, code: int = 0) -> str:
-        command = [str(installed / "trendlake"), *words]
+        folder = home / "plant" if (home / "plant").is_dir() else home
+        command = [str(programs / "trendlake"), *words]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout + done.stderr
 
-    folder = tmp_path
+    return run
+
+
+def begin(run: Command, home: Path) -> Path:
+    """A project with a source and a pattern, as a new user makes it; its folder."""
     run("init", "plant")
-    folder = tmp_path / "plant"
+    folder = home / "plant"
     (folder / "january.csv").write_text(READINGS)
     roles = ("--event-id", "id", "--event-time", "at", "--type", "Reading")
     run("new", "source", "readings", "--from", "january.csv", *roles)
     run("new", "pattern", "rising", "--source", "readings")
     (folder / "conf" / "patterns" / "rising.yaml").write_text(PATTERN)
     (folder / "conf" / "patterns" / "tests" / "rising.yaml").write_text(TESTS)
+    return folder
+
+
+def test_a_project_without_spark(installed: Path, tmp_path: Path) -> None:
+    run = commands(installed, tmp_path)
+    assert run("--version").startswith("trendlake ")
+    folder = begin(run, tmp_path)
     assert run("validate").count("ok ") == 6
     assert "rising: 2 rows" in run("try", "rising", "--events", "january.csv")
     assert "1 passed, 0 failed" in run("test")
@@ -146,9 +168,64 @@ def test_a_project_without_spark(installed: Path, tmp_path: Path) -> None:
     assert "<svg" in (folder / "rising.svg").read_text()
     assert run("docs", "tutorial").startswith("# Tutorial")
     assert '"properties"' in run("schema", "pattern")
-    said = run("run", "rising", "--from", "2026-01-01", "--to", "2026-01-02", code=1)
-    assert "[NOT_INSTALLED]" in said
-    assert "pip install 'trendlake[spark]'" in said
+    for words in (("setup",), ("run", "rising", *DAY)):
+        printed = run(*words, code=1)
+        assert "[NOT_INSTALLED]" in printed
+        assert "pip install 'trendlake[spark]'" in printed
+
+
+@pytest.fixture
+def machine(wheel: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Makes an environment from the lock of a role, with the wheel; returns the folder of its programs."""
+    uv = shutil.which("uv", path=f"{SET_UP}/tools/uv/bin{os.pathsep}{os.environ['PATH']}")
+    assert uv is not None, "set-up leaves uv in the state folder"
+
+    def make(role: str) -> Path:
+        home = tmp_path / "environment"
+        into = ["--python", str(home / "bin" / "python")]
+        for words in (
+            ["venv", "--no-project", "--python", sys.executable, str(home)],
+            ["pip", "sync", *into, "--require-hashes", str(ROOT / "locks" / f"{role}.lock")],
+            ["pip", "install", *into, "--no-deps", "--offline", str(wheel)],
+        ):
+            subprocess.run([uv, "--quiet", *words], check=True, env=os.environ | {"UV_SYSTEM_CERTS": "1"})
+        return home / "bin"
+
+    return make
+
+
+@IN_CHAOS
+@pytest.mark.spark
+def test_a_project_with_spark(machine: Callable[[str], Path], tmp_path: Path) -> None:
+    """From the lock of a Spark worker: Delta's jars are set up in the user's cache, then a run publishes rows."""
+    run = commands(machine("spark"), tmp_path)
+    begin(run, tmp_path)
+    assert "[JARS_MISSING]" in run("setup", "--offline", code=1)
+    assert f"ready for Spark: {tmp_path}/.cache/trendlake/spark-" in run("setup", "--from", str(SET_UP / "jars"))
+    run("setup", "--offline")
+    assert "48 rows" in run("ingest", "readings", "january.csv")
+    run("run", "rising", *DAY)
+    rows = json.loads(run("show", "rising", "--json"))["rows"]
+    assert [row["machine"] for row in rows] == ["m1", "m2"]
+    assert "Airflow is not installed" in run("airflow", code=1)
+
+
+@IN_CHAOS
+@pytest.mark.airflow
+def test_a_project_with_airflow(machine: Callable[[str], Path], tmp_path: Path) -> None:
+    """From the lock of an Airflow machine: the installed DAGs are parsed without errors, and the provider is listed."""
+    run = commands(machine("airflow"), tmp_path)
+    begin(run, tmp_path)
+    run("setup", "--from", str(SET_UP / "jars"))
+    run("airflow", "dag-processor", "--num-runs", "1")
+
+    def table(*words: str) -> list[dict[str, str]]:
+        printed = run("airflow", *words, "-o", "json")
+        return json.loads(printed[printed.index("[") : printed.rindex("]") + 1])
+
+    assert table("dags", "list-import-errors") == []
+    assert {row["dag_id"] for row in table("dags", "list")} == {"rising", "rising_revise", "ingest_readings"}
+    assert "trendlake" in {row["package_name"] for row in table("providers", "list")}
 
 
 def test_the_engine_from_python(installed: Path, tmp_path: Path) -> None:
