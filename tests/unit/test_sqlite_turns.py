@@ -64,8 +64,10 @@ def read_then_write(engine: Engine, path: Path) -> None:
 
 def test_a_savepoint_is_refused_without_them(database: Path) -> None:
     """What the settings are for: if this passes one day without them, they can go."""
+    engine = create_engine(f"sqlite:///{database}?timeout={SECONDS}")
     with pytest.raises(OperationalError, match="database is locked"):
-        read_then_write(create_engine(f"sqlite:///{database}?timeout={SECONDS}"), database)
+        read_then_write(engine, database)
+    engine.dispose()
 
 
 def test_a_savepoint_waits_with_them(database: Path, settings: object) -> None:
