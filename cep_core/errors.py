@@ -198,12 +198,12 @@ class PatternErrors(TrendlakeError):  # noqa: N818 - it is several
     code = "PATTERN"
 
     def __init__(self, errors: Iterable[TrendlakeError]) -> None:
-        found = tuple(errors)
-        if len(found) > MAX_ERRORS + 1:
-            more = MoreErrors("and more: mend these first", place=found[MAX_ERRORS].place)
-            found = (*found[:MAX_ERRORS], more)
-        self.errors: tuple[TrendlakeError, ...] = found
-        count = len(found)
+        parts = tuple(errors)
+        if len(parts) > MAX_ERRORS + 1:
+            more = MoreErrors("and more: mend these first", place=parts[MAX_ERRORS].place)
+            parts = (*parts[:MAX_ERRORS], more)
+        self.errors: tuple[TrendlakeError, ...] = parts
+        count = len(parts)
         super().__init__(f"{count} error{'s' if count != 1 else ''}")
 
     def __str__(self) -> str:

@@ -151,12 +151,12 @@ class _Layout:
             self.chains[k] = []
             for rank in range(first + 1, last):
                 box = label_box(self.graph.edges[k]) if rank == middle else Box(0.0, 4.0, 4.0)
-                here = self._place(Place(rank, box, edge=k, side=side))
+                place = self._place(Place(rank, box, edge=k, side=side))
                 if rank == middle:
-                    self.labels[k] = here
-                self._join(before, here)
-                self.chains[k].append(here)
-                before = here
+                    self.labels[k] = place
+                self._join(before, place)
+                self.chains[k].append(place)
+                before = place
             self._join(before, self.of_node[target])
 
     def _place(self, place: Place) -> int:
@@ -195,24 +195,24 @@ class _Layout:
 
     def _crossings(self, ranks: Sequence[Sequence[int]]) -> int:
         position = {index: k for rank in ranks for k, index in enumerate(rank)}
-        found = 0
+        crossings = 0
         for rank in ranks:
             lines = [(position[a], position[b]) for a in rank for b in self.places[a].after]
-            found += sum((a - c) * (b - d) < 0 for k, (a, b) in enumerate(lines) for c, d in lines[:k])
-        return found
+            crossings += sum((a - c) * (b - d) < 0 for k, (a, b) in enumerate(lines) for c, d in lines[:k])
+        return crossings
 
     def _ports(self, ranks: Sequence[Sequence[int]]) -> dict[tuple[int, int], float]:
         """(edge, 0 at its left end or 1 at its right) -> height from the middle of the node: the ends on one side of a
         node lie in the order in which they come."""
         position = {index: k for rank in ranks for k, index in enumerate(rank)}
-        found: dict[tuple[int, int], float] = {}
+        heights: dict[tuple[int, int], float] = {}
         for node in self.of_node:
             for end in (0, 1):
                 mine = [(position[self.chains[k][-end]], k) for k, *ends in self.forward if ends[end] == node]
                 step = 0.0 if node == -1 else PORT
                 for place, (_, k) in enumerate(sorted(mine)):
-                    found[k, end] = (place - (len(mine) - 1) / 2) * step
-        return found
+                    heights[k, end] = (place - (len(mine) - 1) / 2) * step
+        return heights
 
     def _level(self, ranks: Sequence[Sequence[int]], ports: Mapping[tuple[int, int], float]) -> None:
         """Heights: each place as near to the mean of its neighbours as the order and the room in its rank allow."""

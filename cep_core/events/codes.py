@@ -34,15 +34,15 @@ def group_codes(columns: Sequence[Array], length: int) -> Array:
     """int64 codes 0..: rows agree on every column exactly when their codes do. NULL agrees with NULL, as in GROUP
     BY. `columns`: normalised (see `cep_core.events.normalise`), or dictionaries of values that are not."""
     codes = np.zeros(length, dtype=np.int32)
-    told = False
+    several = False
     for column in columns:
         if pa.types.is_null(column.type):
             continue
         indices, size = _indices(column)
-        if told:
+        if several:
             codes = dense_ranks(codes.astype(np.int64) * max(1, size) + indices)[0]
         else:
-            codes, told = indices, True
+            codes, several = indices, True
     return codes
 
 
@@ -76,15 +76,15 @@ def ordered_codes(*parts: Array) -> tuple[list[Array], int]:
     if len({part.type for part in parts}) > 1:
         parts = tuple(part.cast(pa.float64(), safe=False) for part in parts)
     both = parts[0] if len(parts) == 1 else pa.concat_arrays(list(parts))
-    found = both.drop_null() if both.null_count else both
+    values = both.drop_null() if both.null_count else both
     size = 0
-    if not len(found):
+    if not len(values):
         ranks = np.zeros(0, np.int32)
     elif pa.types.is_string(both.type) or pa.types.is_decimal(both.type):
-        ranks = numbers(pc.rank(found, "ascending", tiebreaker="dense")).astype(np.int32) - 1
+        ranks = numbers(pc.rank(values, "ascending", tiebreaker="dense")).astype(np.int32) - 1
         size = int(ranks.max()) + 1
     else:
-        ranks, size = dense_ranks(numbers(found))
+        ranks, size = dense_ranks(numbers(values))
     codes = ranks
     if both.null_count:
         codes = np.full(len(both), -1, dtype=np.int32)

@@ -47,11 +47,11 @@ def true_where(asked: Array, node: s.Expr, column: Callable[[s.Attribute], Array
     rows = np.flatnonzero(asked)
     if len(rows) == len(asked):
         return true_rows(evaluate(node, column, len(rows)))
-    found = np.zeros(len(asked), bool)
+    holds = np.zeros(len(asked), bool)
     if len(rows):
         index = arrow(rows)
-        found[rows] = true_rows(evaluate(node, lambda attribute: column(attribute).take(index), len(rows)))
-    return found
+        holds[rows] = true_rows(evaluate(node, lambda attribute: column(attribute).take(index), len(rows)))
+    return holds
 
 
 def true_rows(condition: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -86,11 +86,11 @@ def _evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int)
         case s.Binary(op=op, left=left, right=right):
             return _arithmetic(op, value(left), value(right))
         case s.In(operand=operand, choices=choices):
-            found: Array = arrow(np.zeros(length, np.bool_))
+            equal: Array = arrow(np.zeros(length, np.bool_))
             left = value(operand)
             for choice in choices:
-                found = pc.or_kleene(found, compare("=", left, value(choice)))
-            return found
+                equal = pc.or_kleene(equal, compare("=", left, value(choice)))
+            return equal
         case s.Call(function=function, arguments=arguments):
             return _call(function, [value(a) for a in arguments])
 
@@ -189,5 +189,5 @@ def _call(function: str, arguments: list[Array]) -> Array:
 def _calendar(function: str, array: Array) -> Array:
     """`hour` (0-23) and `dayofweek` (1 = Sunday) of int64 microseconds, in UTC."""
     us = numbers(array, 0)
-    found = (us // _HOUR) % 24 if function == "hour" else ((us // _DAY) + 4) % 7 + 1
-    return arrow(found.astype(np.int64), ~valid(array))
+    parts = (us // _HOUR) % 24 if function == "hour" else ((us // _DAY) + 4) % 7 + 1
+    return arrow(parts.astype(np.int64), ~valid(array))

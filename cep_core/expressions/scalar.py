@@ -76,14 +76,14 @@ def _logic(decisive: bool, sides: list[Reader]) -> Reader:
     """Kleene's OR (`decisive` is True) or AND (False) of conditions."""
 
     def run(register: Any, event: int, at: Any) -> Value:
-        found: Value = not decisive
+        result: Value = not decisive
         for side in sides:
             value = side(register, event, at)
             if value is decisive:
                 return decisive
             if value is None:
-                found = None
-        return found
+                result = None
+        return result
 
     return run
 
@@ -157,9 +157,9 @@ def _call(function: str, arguments: list[Reader]) -> Reader:
         return run_one
 
     def run(register: Any, event: int, at: Any) -> Value:
-        found = [value for a in arguments if (value := a(register, event, at)) is not None]
-        if not found:
+        values = [value for a in arguments if (value := a(register, event, at)) is not None]
+        if not values:
             return None
-        return found[0] if function == "coalesce" else min(found) if function == "least" else max(found)
+        return values[0] if function == "coalesce" else min(values) if function == "least" else max(values)
 
     return run

@@ -153,10 +153,10 @@ def execute(code: Array, low: int, high: int, values: Array, reals: Array, null:
             if null[a] or null[b]:
                 null[to], values[to] = True, 0
                 continue
-            found, known, nothing = whole(op, values[a], values[b])
+            result, known, nothing = whole(op, values[a], values[b])
             if not known:
                 return False
-            null[to], values[to] = nothing, found
+            null[to], values[to] = nothing, result
         elif ADD_F <= op <= REMAINDER_F:
             number = np.nan if null[a] or null[b] else real(op, reals[a], reals[b])
             null[to] = np.isnan(number)
@@ -170,8 +170,8 @@ def execute(code: Array, low: int, high: int, values: Array, reals: Array, null:
             null[to] = not sure and (null[a] or null[b])
             values[to] = 0 if null[to] else decisive if sure else 1 - decisive
         elif op == IS_NULL:
-            found = int(null[a])
-            null[to], values[to] = False, found
+            result = int(null[a])
+            null[to], values[to] = False, result
         elif op == COALESCE:
             chosen = b if null[a] else a
             null[to], values[to] = null[chosen], values[chosen]

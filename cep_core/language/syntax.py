@@ -180,7 +180,7 @@ def attributes(node: Expr) -> list[Attribute]:
     """Every attribute an expression reads, left to right."""
     if isinstance(node, Attribute):
         return [node]
-    return [found for child in children(node) for found in attributes(child)]
+    return [attribute for child in children(node) for attribute in attributes(child)]
 
 
 def conjuncts(node: Expr) -> list[Expr]:
@@ -202,7 +202,7 @@ def atoms(node: PatternNode, *, negated: bool | None = None) -> list[Atom]:
             case Repeat(body=body):
                 return walk(body, under_not)
             case Seq(parts=parts) | And(parts=parts) | Or(options=parts):
-                return [found for child in parts for found in walk(child, under_not)]
+                return [attribute for child in parts for attribute in walk(child, under_not)]
 
     return walk(node, False)
 

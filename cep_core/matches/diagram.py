@@ -31,8 +31,8 @@ def draw(plan: MatchesPlan, title: str) -> Drawing:
 
 
 def _asked(plan: MatchesPlan, number: int, *moments: str) -> list[Line]:
-    found = [one for one in plan.conditions if one.part == number and one.when in moments]
-    return [Line(expression(one.expression)) for one in found]
+    conditions = [one for one in plan.conditions if one.part == number and one.when in moments]
+    return [Line(expression(one.expression)) for one in conditions]
 
 
 def _nots(plan: MatchesPlan, after: int, where: str) -> list[Line]:

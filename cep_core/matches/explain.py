@@ -44,9 +44,9 @@ def _lines(plan: MatchesPlan) -> Iterator[str]:
         yield from _state(plan, number)
     for negation in plan.negations:
         where = _gap(plan, negation.after)
-        found = " AND ".join(expression(one) for one in negation.conditions)
+        conditions = " AND ".join(expression(one) for one in negation.conditions)
         how = "known beforehand" if is_fence(plan, negation) else "checked on each match"
-        yield f"NOT {negation.type_name} {negation.variable} {where}{f': {found}' if found else ''}; {how}"
+        yield f"NOT {negation.type_name} {negation.variable} {where}{f': {conditions}' if conditions else ''}; {how}"
     yield f"output    {_output(plan)}"
     yield f"steps     {_steps(plan)}"
     yield f"cost      {_cost(plan)}"

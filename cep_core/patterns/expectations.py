@@ -47,12 +47,12 @@ def _number(value: object) -> Fraction | None:
 
 
 def _windows(value: object) -> int:
-    found = re.fullmatch(r"\s*([0-9]{1,9})\s+windows?\s*", value) if isinstance(value, str) else None
-    if found is None:
+    match = re.fullmatch(r"\s*([0-9]{1,9})\s+windows?\s*", value) if isinstance(value, str) else None
+    if match is None:
         raise ValueError("expected a number of windows such as 7 windows")
-    if not 1 <= int(found[1]) <= MOST_WINDOWS:
+    if not 1 <= int(match[1]) <= MOST_WINDOWS:
         raise ValueError(f"expected 1 to {MOST_WINDOWS:,} windows")
-    return int(found[1])
+    return int(match[1])
 
 
 class ExpectationModel(BaseModel):
@@ -90,8 +90,10 @@ class ExpectationModel(BaseModel):
         if self.between is None:
             return f"none_vanish_{last}"
         low, high = (None if bound is None else shown(bound) for bound in self.between)
-        told = f"at_most_{high}" if low is None else f"at_least_{low}" if high is None else f"between_{low}_and_{high}"
-        return f"{self.measure}_{told}_{last}"
+        range_ = (
+            f"at_most_{high}" if low is None else f"at_least_{low}" if high is None else f"between_{low}_and_{high}"
+        )
+        return f"{self.measure}_{range_}_{last}"
 
 
 def shown(number: Fraction) -> str:

@@ -48,15 +48,15 @@ class _Checker:
 
     # --- the register
     def register(self) -> tuple[Field, ...]:
-        found = []
+        fields = []
         for name, field in self.pattern.register_.items():
             try:
                 init = _init(field)
             except (ValueError, OverflowError) as error:
                 self.report(BadValueError(str(error)), ("register", name, "init"))
                 init = None
-            found.append(Field(name, family(field.type), BITS.get(field.type, 0), init))
-        return tuple(found)
+            fields.append(Field(name, family(field.type), BITS.get(field.type, 0), init))
+        return tuple(fields)
 
     # --- expressions
     def expression(self, raw: Any, path: Path_, *, event: bool) -> tuple[s.Expr, str] | None:
@@ -111,8 +111,8 @@ class _Checker:
         event = how in (EVENT, IGNORE)
         local: list[s.Expr] = []
         rest: s.Expr | None = None
-        if found := self.expression(arc.when, ("arcs", i, "when"), event=event):
-            node, kind = found
+        if condition := self.expression(arc.when, ("arcs", i, "when"), event=event):
+            node, kind = condition
             if kind not in ("boolean", "null"):
                 message = f"a condition is true or false, this is {_a(kind)}"
                 self.report(TypeMismatchError(message), ("arcs", i, "when"), node.span)
@@ -133,9 +133,11 @@ class _Checker:
             node, kind = value
             wanted = self.fields[name]
             if kind not in (wanted, "null") and (wanted, kind) != ("double", "int"):
-                told = self.pattern.register_[name].type
+                field_type = self.pattern.register_[name].type
                 self.report(
-                    TypeMismatchError(f"the field '{name}' is of type {told}, this is {_a(kind)}"), path, node.span
+                    TypeMismatchError(f"the field '{name}' is of type {field_type}, this is {_a(kind)}"),
+                    path,
+                    node.span,
                 )
             sets.append((order.index(name), node))
         return Arc(
@@ -175,11 +177,11 @@ def _reached(states: set[int], arcs: list[Arc]) -> set[int]:
     outgoing: dict[int, set[int]] = {}
     for arc in arcs:
         outgoing.setdefault(arc.source, set()).add(arc.target)
-    found, new = set(states), set(states)
+    reached, new = set(states), set(states)
     while new:
-        new = {target for state in new for target in outgoing.get(state, ())} - found
-        found |= new
-    return found
+        new = {target for state in new for target in outgoing.get(state, ())} - reached
+        reached |= new
+    return reached
 
 
 def _as_text(raw: Any) -> str:

@@ -144,10 +144,10 @@ class AutomatonPattern(Pattern):
     def _arc(self, i: int, arc: ArcModel) -> list[TrendlakeError]:
         path: Path_ = ("arcs", i)
         errors: list[TrendlakeError] = []
-        told = [word for word, is_so in (("epsilon", arc.epsilon), ("ignore", arc.ignore), ("at", arc.at)) if is_so]
-        if len(told) > 1:
-            message = f"an arc is one of epsilon, ignore and at, not {' and '.join(told)}"
-            errors.append(self._bad(message, (*path, told[1]), key=True))
+        roles = [word for word, is_so in (("epsilon", arc.epsilon), ("ignore", arc.ignore), ("at", arc.at)) if is_so]
+        if len(roles) > 1:
+            message = f"an arc is one of epsilon, ignore and at, not {' and '.join(roles)}"
+            errors.append(self._bad(message, (*path, roles[1]), key=True))
         if arc.ignore and arc.source != arc.target:
             errors.append(self._bad("an arc that ignores its event stays in its state", (*path, "to")))
         if arc.ignore and arc.set_:

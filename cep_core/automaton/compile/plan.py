@@ -118,13 +118,13 @@ class AutomatonPlan:
             return ((windows, self.hash),)
         touched = {j for t in moments for j in self.windows.holding(t) if j in windows}
         borders = sorted({windows[0], windows[-1] + 1, *touched, *(j + 1 for j in touched)})
-        found: list[tuple[range, str]] = []
+        intervals: list[tuple[range, str]] = []
         for first, end in pairwise(borders):
             known = self._hash_in(*self.windows.span(range(first, end)))
-            if found and found[-1][1] == known:
-                first = found.pop()[0][0]
-            found.append((range(first, end), known))
-        return tuple(found)
+            if intervals and intervals[-1][1] == known:
+                first = intervals.pop()[0][0]
+            intervals.append((range(first, end), known))
+        return tuple(intervals)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

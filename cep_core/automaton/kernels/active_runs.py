@@ -55,7 +55,7 @@ def _advance(
     rests: bool, keep: bool,
     memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, verdicts: Array, judged: Array,
     nodes: Array, stack: Array, rows: Array, log: Array, goal: Array, goals: Array, begun: Array, begun_at: Array,
-    marks: Array, found: Array, alarm: Array,
+    marks: Array, first_events: Array, alarm: Array,
 ) -> int:  # fmt: skip
     """`advance`, over arrays that are not counted."""
     arcs, moves, code, at, listed = tables[0], tables[1], tables[2], tables[3], tables[4]
@@ -107,9 +107,9 @@ def _advance(
                     g = lists[0, q] if q < states else -1
                     continue
                 stamp += 1
-                count = members(nodes, meta[g, FIRSTS], before, low, stamp, marks, stack, found)
+                count = members(nodes, meta[g, FIRSTS], before, low, stamp, marks, stack, first_events)
                 many = ended(
-                    tables, machine, time, within, found, count, e - 1, q, registers, g, rows, used, watermark,
+                    tables, machine, time, within, first_events, count, e - 1, q, registers, g, rows, used, watermark,
                     goal, goals, alarm,
                 )  # fmt: skip
                 if many < 0:
@@ -265,12 +265,12 @@ def _advance(
                 phase, q, g = LEAVE, 0, lists[0, 0]
                 break
             stamp += 1
-            count = members(nodes, meta[g, FIRSTS], low, e + 1, stamp, marks, stack, found)
+            count = members(nodes, meta[g, FIRSTS], low, e + 1, stamp, marks, stack, first_events)
             if used + count > rows.shape[0]:
                 reason = MORE_ROWS
                 break
             for x in range(count):
-                rows[used + x, 0], rows[used + x, 1], rows[used + x, 2] = found[x], e, finals[q]
+                rows[used + x, 0], rows[used + x, 1], rows[used + x, 2] = first_events[x], e, finals[q]
                 for k in range(width):
                     rows[used + x, 3 + k] = registers[g, k]
             used += count
@@ -288,9 +288,9 @@ def _advance(
                 break
             if ends[q]:
                 stamp += 1
-                count = members(nodes, meta[g, FIRSTS], low, e + 1, stamp, marks, stack, found)
+                count = members(nodes, meta[g, FIRSTS], low, e + 1, stamp, marks, stack, first_events)
                 many = ended(
-                    tables, machine, time, within, found, count, e, q, registers, g, rows, used, watermark,
+                    tables, machine, time, within, first_events, count, e, q, registers, g, rows, used, watermark,
                     goal, goals, alarm,
                 )  # fmt: skip
                 if many < 0:
@@ -318,7 +318,7 @@ def advance(
     rests: bool, keep: bool,
     memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, verdicts: Array, judged: Array,
     nodes: Array, stack: Array, rows: Array, log: Array, goal: Array, goals: Array, begun: Array, begun_at: Array,
-    marks: Array, found: Array, alarm: Array,
+    marks: Array, first_events: Array, alarm: Array,
 ) -> int:  # fmt: skip
     """All runs over events in order of (partition, time, tie), until the end or until an array is too small.
 
@@ -334,5 +334,5 @@ def advance(
         borrowed(memory), borrowed(meta), borrowed(registers), borrowed(buckets), borrowed(lists),
         borrowed(verdicts), borrowed(judged), borrowed(nodes), borrowed(stack), borrowed(rows), borrowed(log),
         borrowed(goal),
-        borrowed(goals), borrowed(begun), borrowed(begun_at), borrowed(marks), borrowed(found), borrowed(alarm),
+        borrowed(goals), borrowed(begun), borrowed(begun_at), borrowed(marks), borrowed(first_events), borrowed(alarm),
     )  # fmt: skip

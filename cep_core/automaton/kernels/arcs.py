@@ -38,13 +38,13 @@ def judge(
     if known and judged[row]:
         return int(row)
     for q in range(verdicts.shape[1]):
-        found = DIES
+        verdict = DIES
         for i in range(at[live, q], at[live, q + 1]):
             arc = listed[i]
             c = arcs[arc, CONDITION]
             if (bits[e, c >> 6] >> np.uint64(c & 63)) & np.uint64(1):
-                found = max(found, RESTS if rests and arcs[arc, RESTING] else STEPS)
-        verdicts[row, q] = found
+                verdict = max(verdict, RESTS if rests and arcs[arc, RESTING] else STEPS)
+        verdicts[row, q] = verdict
     judged[row] = True
     return int(row)
 
@@ -81,10 +81,10 @@ def settle(
 
 @njit(cache=True, nogil=True)
 def ended(
-    tables: Any, machine: Any, time: Array, within: int, found: Array, count: int, last: int, state: int,
+    tables: Any, machine: Any, time: Array, within: int, first_events: Array, count: int, last: int, state: int,
     registers: Array, g: int, rows: Array, used: int, watermark: int, goal: Array, goals: Array, alarm: Array,
 ) -> int:  # fmt: skip
-    """The windows of found[:count] (first events of group g, whose last event is `last`) have ended: take the
+    """The windows of first_events[:count] (first events of group g, whose last event is `last`) have ended: take the
     `window_end` arcs of its state, and epsilon arcs from there; each once a run.
 
     Appends (first, last, state, register) for final states; how many rows there are then, FULL, or ALARM with the arc
@@ -94,12 +94,12 @@ def ended(
     at, listed, final, bounds, sets = tables[7], tables[8], tables[9], tables[12], tables[13]
     values, reals, null, cases = machine
     for x in range(count):
-        moment = time[found[x]] + within
+        moment = time[first_events[x]] + within
         if moment > watermark:
             continue
         live = sets[np.searchsorted(bounds, moment, side="right")]
         for i in range(at[live, state], at[live, state + 1]):
-            alarm[1] = found[x]
+            alarm[1] = first_events[x]
             fired = fire(arcs, moves, code, values, reals, null, cases, listed[i], registers, g, goal, 0)
             if fired == OVERFLOW:
                 alarm[0] = listed[i]
@@ -114,7 +114,7 @@ def ended(
                 if final[goals[j]]:
                     if used == rows.shape[0]:
                         return FULL
-                    rows[used, 0], rows[used, 1], rows[used, 2] = found[x], last, goals[j]
+                    rows[used, 0], rows[used, 1], rows[used, 2] = first_events[x], last, goals[j]
                     for k in range(goal.shape[1]):
                         rows[used, 3 + k] = goal[j, k]
                     used += 1

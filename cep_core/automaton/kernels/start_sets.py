@@ -96,7 +96,7 @@ def compact(nodes: Array, used: int, roots: Array, low: int) -> int:
             for child in (nodes[row, LEFT], nodes[row, RIGHT]):
                 if child < EMPTY and nodes[-2 - child, GREATEST] >= low:
                     place[-2 - child] = 0
-    kept = 0
+    rows = 0
     for row in range(used):
         if place[row] == EMPTY:
             continue
@@ -104,13 +104,13 @@ def compact(nodes: Array, used: int, roots: Array, low: int) -> int:
         if left == EMPTY or right == EMPTY:
             place[row] = right if left == EMPTY else left
             continue
-        nodes[kept, LEFT], nodes[kept, RIGHT], nodes[kept, STAMP] = left, right, nodes[row, STAMP]
-        nodes[kept, LEAST], nodes[kept, GREATEST] = nodes[row, LEAST], nodes[row, GREATEST]
-        place[row] = -2 - kept
-        kept += 1
+        nodes[rows, LEFT], nodes[rows, RIGHT], nodes[rows, STAMP] = left, right, nodes[row, STAMP]
+        nodes[rows, LEAST], nodes[rows, GREATEST] = nodes[row, LEAST], nodes[row, GREATEST]
+        place[row] = -2 - rows
+        rows += 1
     for i in range(roots.shape[0]):
         roots[i] = renamed(place, roots[i], low)
-    return kept
+    return rows
 
 
 @njit(cache=True, nogil=True)
@@ -123,11 +123,11 @@ def tidy(nodes: Array, unions: int, meta: Array, lists: Array, groups: int, low:
             while g >= 0:
                 roots[g] = meta[g, FIRSTS]
                 g = meta[g, NEXT]
-    kept = compact(nodes, unions, roots, low)
+    nodes_left = compact(nodes, unions, roots, low)
     for row in range(lists.shape[0]):
         for q in range(lists.shape[1]):
             g = lists[row, q]
             while g >= 0:
                 meta[g, FIRSTS] = roots[g]
                 g = meta[g, NEXT]
-    return kept
+    return nodes_left

@@ -58,9 +58,10 @@ class Stream:
             equal &= key[rows[1:]] == key[rows[:-1]]
         if equal.any():
             at = int(rows[1:][equal][0])
-            told = self.table.column(schema.event_id)[at].as_py()
+            event_id = self.table.column(schema.event_id)[at].as_py()
             raise BadEventsError(
-                f"two events of one partition have the same time and {schema.event_id} ({told!r}): they have no order"
+                f"two events of one partition have the same time and {schema.event_id} ({event_id!r}): "
+                "they have no order"
             )
         return rows
 
@@ -118,10 +119,10 @@ class Values(Words):
             return pa.array(np.ascontiguousarray(words).view(np.float64), mask=null)
         if field.family == "boolean":
             return pa.array(words.astype(bool), mask=null)
-        found = pa.array(words, mask=null)
+        values = pa.array(words, mask=null)
         if field.family == "date":
-            return pc.divide(found, 86_400_000_000).cast(pa.int32()).cast(pa.date32())
-        return found.cast(field.arrow)
+            return pc.divide(values, 86_400_000_000).cast(pa.int32()).cast(pa.date32())
+        return values.cast(field.arrow)
 
 
 def _ascending(partition: Array, time: Array) -> bool:

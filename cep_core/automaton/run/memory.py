@@ -52,7 +52,7 @@ def drive(
         assembly.tables, values.machine, values.init, plan.start, plan.within, stream.time, stream.partition,
         stream.bits(assembly), values.leaves, values.leaf_null, values.leaf_slots, starts, watermark, intervals, keep,
     )  # fmt: skip
-    marks, found = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    marks, first_events = np.zeros(n, np.int64), np.zeros(n, np.int64)
     # a row for each set of arcs and combination of conditions, where they are few
     combinations = len(assembly.tables[3]) << max(2, len(assembly.conditions))
     judged = np.zeros(combinations if combinations * states <= MOST_VERDICTS else 2, np.bool_)
@@ -60,28 +60,28 @@ def drive(
     while True:
         reason = f.advance(
             *fixed, memory, meta, registers, buckets, lists, verdicts, judged, nodes, stack, rows, log,
-            goal, goals, begun, begun_at, marks, found, alarm,
+            goal, goals, begun, begun_at, marks, first_events, alarm,
         )  # fmt: skip
         if reason == f.DONE:
             return rows[: memory[f.USED]], log[: memory[f.LOGGED]], nodes[: memory[f.UNIONS] if keep else 0]
         if reason == f.OVERFLOWED:
             raise OverflowedAt(int(alarm[0]), int(alarm[1]))
         if reason == f.MORE_GROUPS:
-            meta, registers = _twice(meta), _twice(registers)
+            meta, registers = _doubled(meta), _doubled(registers)
             buckets = np.full(2 * len(meta), -1, np.int64)
             rehash(meta, buckets, lists[:2])
         elif reason == f.MORE_NODES:
             if not keep:
                 memory[f.UNIONS] = tidy(nodes, memory[f.UNIONS], meta, lists[:2], memory[f.GROUPS], memory[f.LOW])
             if 2 * memory[f.UNIONS] > len(nodes):
-                nodes = _twice(nodes)
+                nodes = _doubled(nodes)
                 stack = np.zeros(len(nodes) + 2, np.int64)
         elif reason == f.MORE_LOG:
-            log = _twice(log)
+            log = _doubled(log)
         else:  # rows may want for goals, and goals for those that begin
-            rows = _twice(rows) if reason == f.MORE_ROWS else rows
-            goal, goals, begun, begun_at = _twice(goal), _twice(goals), _twice(begun), _twice(begun_at)
+            rows = _doubled(rows) if reason == f.MORE_ROWS else rows
+            goal, goals, begun, begun_at = _doubled(goal), _doubled(goals), _doubled(begun), _doubled(begun_at)
 
 
-def _twice(array: Array) -> Array:
+def _doubled(array: Array) -> Array:
     return np.concatenate((array, np.zeros_like(array)))

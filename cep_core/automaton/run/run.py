@@ -81,10 +81,10 @@ def run_stream(
 
 def assembled(plan: AutomatonPlan) -> Assembly:
     """The plan's tables, made once for a plan object."""
-    found: Assembly | None = plan.__dict__.get("_assembly")
-    if found is None:
-        found = plan.__dict__["_assembly"] = Assembly(plan)
-    return found
+    assembly: Assembly | None = plan.__dict__.get("_assembly")
+    if assembly is None:
+        assembly = plan.__dict__["_assembly"] = Assembly(plan)
+    return assembly
 
 
 def _overflowed(assembly: Assembly, stream: Stream, overflow: OverflowedAt) -> BadEventsError:

@@ -53,12 +53,12 @@ def stored(plan: AutomatonPlan, events: pa.Table, *, intervals: bool = True) -> 
 
 
 def _members(ran: Ran, node: int) -> list[int]:
-    found, stack, seen = set(), [node], set()
+    events, stack, seen = set(), [node], set()
     while stack:
         one = stack.pop()
         if one >= 0:
-            found.add(one)
+            events.add(one)
         elif one < -1 and one not in seen:
             seen.add(one)
             stack += [int(ran.nodes[-2 - one, 0]), int(ran.nodes[-2 - one, 1])]
-    return sorted(found)
+    return sorted(events)

@@ -37,9 +37,9 @@ def counted_ranks(values: Array, low: Any, size: int, ranks: Array) -> int:
         seen[np.int64(values[i] - low)] = 1
     rank = 0
     for x in range(size):
-        here = seen[x]
+        occurs = seen[x]
         seen[x] = rank
-        rank += here
+        rank += occurs
     for i in range(values.shape[0]):
         ranks[i] = seen[np.int64(values[i] - low)]
     return rank

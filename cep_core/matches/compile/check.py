@@ -30,7 +30,7 @@ class _Checker(MeasureChecker):
         if self.read_pattern():
             for index, text in enumerate(self.query.where):
                 self.read_condition(text, ("where", index))
-        measures = [found for name, text in self.query.returns.items() if (found := self.read_measure(name, text))]
+        measures = [measure for name, text in self.query.returns.items() if (measure := self.read_measure(name, text))]
         self._names()
         if len(self.types) > 63:
             self.report(NotSupportedError("more than 63 variables"), PATTERN)

@@ -69,12 +69,12 @@ def extreme(plan: MatchesPlan, slot: Slot) -> Extreme:
 def _sets(plan: MatchesPlan, slot: Slot, other: s.Expr) -> bool:
     """Whether the rest of the slot's condition reads a set of values too."""
     index = slot.condition
-    found = (
+    slots = (
         slot_of(plan, index, read, moment)
         for moment in moments(plan, plan.conditions[index])
         for read in s.attributes(other)
     )
-    return any(one is not None and one.what == "seen" for one in found)
+    return any(one is not None and one.what == "seen" for one in slots)
 
 
 def _size(slot: Slot) -> int:
@@ -159,20 +159,20 @@ class Assembly(Instructions):
 
     def _conditions(self, moment: str, part: int) -> list[int]:
         """The slots of what must hold at a moment of a part, beside what the event alone tells."""
-        found = []
+        programs = []
         self.moment = moment
         for index, condition in enumerate(self.plan.conditions):
             self.index = index
-            here = condition.part == part and moment in moments(self.plan, condition)
-            if here and not is_local(self.plan, index, moment):
-                found.append(self._condition(condition.expression))
+            binds = condition.part == part and moment in moments(self.plan, condition)
+            if binds and not is_local(self.plan, index, moment):
+                programs.append(self._condition(condition.expression))
         for index in range(len(self.plan.scoped)):
             parts = scope_parts(self.plan, index)
             goes_on = moment == "take" and part in parts and self.plan.parts[part].kleene
             if goes_on or (moment == "begin" and part in parts[1:]):
                 slot = scope_slot(self.plan, index)
-                found.append(self.op(m.EQ, self.fields[slot], self.leaf(Agreement(slot.name), "int")))
-        return found
+                programs.append(self.op(m.EQ, self.fields[slot], self.leaf(Agreement(slot.name), "int")))
+        return programs
 
     def _condition(self, expression: s.Expr) -> int:
         asked = self.extremes.get(self.index)
@@ -246,7 +246,7 @@ class Assembly(Instructions):
 
 def assembled(plan: MatchesPlan) -> Assembly:
     """The plan's tables, made once for a plan object. Raises NotCompiledError."""
-    found: Assembly | None = plan.__dict__.get("_assembly")
-    if found is None:
-        found = plan.__dict__["_assembly"] = Assembly(plan)
-    return found
+    assembly: Assembly | None = plan.__dict__.get("_assembly")
+    if assembly is None:
+        assembly = plan.__dict__["_assembly"] = Assembly(plan)
+    return assembly

@@ -166,8 +166,8 @@ class MatchesPlan:
         what lies up to `within` before (twice that where a NOT looks back from a match that another decides late;
         everything, where matches must not overlap). A match is decided by its last event, or, where a NOT trails, when
         `within` has passed since its first; a compressed row with such a NOT, when it has passed since the last."""
-        twice = self.trails and (self.leads or self.output == "compressed")
-        reach = 2 * self.within if twice else self.within
+        looks_back = self.trails and (self.leads or self.output == "compressed")
+        reach = 2 * self.within if looks_back else self.within
         if self.output == "non_overlap":
             reach = AGES
         return Windows(reach + self.pane, self.pane, -reach)

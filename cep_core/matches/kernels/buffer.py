@@ -137,16 +137,16 @@ def read(
 
 @njit(cache=True, nogil=True)
 def compact(
-    event: Array, part: Array, left: Array, right: Array, newest: Array, kept: Array, horizon: int
+    event: Array, part: Array, left: Array, right: Array, newest: Array, links: Array, horizon: int
 ) -> tuple[Any, Any]:  # fmt: skip
-    """The columns (one row each) of what is behind the links `kept` and started after `horizon`, and the new number of
+    """The columns (one row each) of what is behind `links` and started after `horizon`, and the new number of
     each link (-1: gone). Links point to smaller numbers only; a fork may lose a side (-1), a node never what came
     before it, which started when its newest run did."""
     size = event.shape[0]
     numbers = np.full(size, -1, np.int64)
-    for i in range(kept.shape[0]):
-        if newest[kept[i]] > horizon:
-            numbers[kept[i]] = 0
+    for i in range(links.shape[0]):
+        if newest[links[i]] > horizon:
+            numbers[links[i]] = 0
     for link in range(size - 1, -1, -1):
         if numbers[link] < 0:
             continue

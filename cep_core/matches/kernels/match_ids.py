@@ -61,24 +61,24 @@ def of_texts(offsets: Array, data: Array, digests: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def names(digests: Array, events: Array, lengths: Array, found: Array) -> None:
-    """found[m] (LANES uint64) of each match, from its events, part by part."""
+def names(digests: Array, events: Array, lengths: Array, ids: Array) -> None:
+    """ids[m] (LANES uint64) of each match, from its events, part by part."""
     step = 0
     for m in range(lengths.shape[0]):
-        found[m, 0], found[m, 1] = np.uint64(0), np.uint64(0)
+        ids[m, 0], ids[m, 1] = np.uint64(0), np.uint64(0)
         for k in range(lengths.shape[1]):
             for _ in range(lengths[m, k]):
                 for lane in range(LANES):
-                    found[m, lane] += salted(digests[events[step], lane], k)
+                    ids[m, lane] += salted(digests[events[step], lane], k)
                 step += 1
 
 
 @njit(cache=True, nogil=True)
-def written(found: Array, digits: Array) -> None:
+def written(ids: Array, digits: Array) -> None:
     """digits[m] (HEX bytes): the name in hexadecimal."""
-    for m in range(found.shape[0]):
+    for m in range(ids.shape[0]):
         for lane in range(LANES):
-            word = found[m, lane]
+            word = ids[m, lane]
             for x in range(15, -1, -1):
                 digit = word & np.uint64(15)
                 digits[m, 16 * lane + x] = digit + np.uint64(48 if digit < np.uint64(10) else 87)

@@ -29,7 +29,7 @@ DONE, FULL, MORE_GROUPS, OVERFLOWED = range(4)
 """Why `advance` returns: at the end; for room in `columns` or `ends`, or because an event has ended matches; for more
 groups; or for good, as a whole number overflows."""
 
-AT, FREE, FREES, GROUPS, ALIVE, MADE, FOUND = range(7)
+AT, FREE, FREES, GROUPS, ALIVE, LINKS, ENDINGS = range(7)
 """What `advance` remembers: the next event, free groups and how many, groups in use or free, groups under way; and what
 it has written: links, ends."""
 
@@ -60,18 +60,18 @@ def _clear(memory: Array, meta: Array, buckets: Array, lists: Array, k: int, mer
 @njit(cache=True, nogil=True)
 def _fork(columns: Array, base: int, memory: Array, a: int, b: int, newest: int) -> int:
     """A link to the runs behind both."""
-    at = memory[MADE]
+    at = memory[LINKS]
     columns[0, at], columns[1, at], columns[2, at], columns[3, at], columns[4, at] = -1, -1, a, b, newest
-    memory[MADE] += 1
+    memory[LINKS] += 1
     return base + int(at)
 
 
 @njit(cache=True, nogil=True)
 def _node(columns: Array, base: int, memory: Array, event: int, part: int, before: int, newest: int) -> int:
     """A link to the runs behind `before`, and the event after them."""
-    at = memory[MADE]
+    at = memory[LINKS]
     columns[0, at], columns[1, at], columns[2, at], columns[3, at], columns[4, at] = event, part, before, -1, newest
-    memory[MADE] += 1
+    memory[LINKS] += 1
     return base + int(at)
 
 
@@ -122,15 +122,15 @@ def _advance(
     values, reals, null, cases = machine
     parts = kleene.shape[0]
     last = parts - 1
-    memory[MADE] = memory[FOUND] = 0
+    memory[LINKS] = memory[ENDINGS] = 0
     while memory[AT] < events.shape[0]:
-        if each and memory[FOUND] > 0:
+        if each and memory[ENDINGS] > 0:
             return FULL
         # every group may move twice and one may begin: each a node, joined twice
         most = 2 * memory[ALIVE] + 2
         if memory[GROUPS] - memory[FREES] + most > meta.shape[0]:
             return MORE_GROUPS
-        if memory[MADE] + 3 * most > columns.shape[1] or memory[FOUND] + most > ends.shape[0]:
+        if memory[LINKS] + 3 * most > columns.shape[1] or memory[ENDINGS] + most > ends.shape[0]:
             return FULL
         e = events[memory[AT]]
         horizon = time[e] - within
@@ -210,8 +210,8 @@ def _advance(
                         if left == OVERFLOW:
                             return OVERFLOWED
                     if left != NO:
-                        ends[memory[FOUND]], horizons[memory[FOUND]] = node, horizon
-                        memory[FOUND] += 1
+                        ends[memory[ENDINGS]], horizons[memory[ENDINGS]] = node, horizon
+                        memory[ENDINGS] += 1
         if begins[e] & 1 == 1:
             if not loaded:
                 for x in range(leaf_slots.shape[0]):
@@ -229,8 +229,8 @@ def _advance(
                 if left == OVERFLOW:
                     return OVERFLOWED
                 if left != NO:
-                    ends[memory[FOUND]], horizons[memory[FOUND]] = node, horizon
-                    memory[FOUND] += 1
+                    ends[memory[ENDINGS]], horizons[memory[ENDINGS]] = node, horizon
+                    memory[ENDINGS] += 1
         memory[AT] += 1
     return DONE
 

@@ -48,10 +48,10 @@ class Chunk:
     def bounds(self) -> Array:
         """(M, parts + 1): where in `events` each part of each match begins, and where the match ends."""
         ends = np.cumsum(self.lengths.sum(axis=1))
-        found = np.zeros((len(self.lengths), self.lengths.shape[1] + 1), np.int64)
-        found[1:, 0] = ends[:-1]
-        found[:, 1:] = found[:, :1] + np.cumsum(self.lengths, axis=1)
-        return found
+        starts = np.zeros((len(self.lengths), self.lengths.shape[1] + 1), np.int64)
+        starts[1:, 0] = ends[:-1]
+        starts[:, 1:] = starts[:, :1] + np.cumsum(self.lengths, axis=1)
+        return starts
 
     @property
     def first(self) -> Array:
@@ -63,11 +63,11 @@ class Chunk:
         """The last one."""
         return self.events[self.bounds[:, -1] - 1]
 
-    def subset(self, kept: Array) -> Chunk:
-        """The matches where the mask `kept` holds."""
-        if kept.all():
+    def subset(self, mask: Array) -> Chunk:
+        """The matches where `mask` holds."""
+        if mask.all():
             return self
-        return Chunk(self.events[np.repeat(kept, self.lengths.sum(axis=1))], self.lengths[kept], self.names[kept])
+        return Chunk(self.events[np.repeat(mask, self.lengths.sum(axis=1))], self.lengths[mask], self.names[mask])
 
     def matches(self) -> Iterator[Match]:
         """One by one, as lists."""
@@ -133,7 +133,7 @@ class Buffer:
 
     def predecessors(self, node: int, horizon: int) -> list[int]:
         """The nodes that a node may come directly after, on paths that start after `horizon`."""
-        found: list[int] = []
+        predecessors: list[int] = []
         todo = [self.left[node]] if self.left[node] != NOTHING else []
         while todo:
             link = todo.pop()
@@ -142,8 +142,8 @@ class Buffer:
             if self.part[link] == NOTHING:
                 todo += [self.left[link], self.right[link]]
             else:
-                found.append(link)
-        return found
+                predecessors.append(link)
+        return predecessors
 
     def _columns(self) -> tuple[Array, ...]:
         """Views, to be dropped before the next node is added."""
@@ -161,20 +161,20 @@ class Buffer:
         sums = np.zeros((size + 1, LANES), np.uint64)
         lay(*columns[:3], r.digests, head, at, line, sums)
         state, stack, path = np.zeros(4, np.int64), np.empty((size + 2, 2), np.int64), np.empty((size + 2, 6), np.int64)
-        found = np.array(ends, np.int64), np.array(horizons, np.int64)
+        endings = np.array(ends, np.int64), np.array(horizons, np.int64)
         events = np.empty(max(CHUNK_STEPS, size), np.int32)
         lengths, named = np.empty((CHUNK_MATCHES, r.parts), np.int64), np.empty((CHUNK_MATCHES, LANES), np.uint64)
         while state[0] < len(ends) or state[1] > 0:
             kernel(
-                *columns, head, at, line, sums, *found, r.time, r.after, r.lead, r.latest,
+                *columns, head, at, line, sums, *endings, r.time, r.after, r.lead, r.latest,
                 state, stack, path, events, lengths, named,
             )  # fmt: skip
             yield Chunk(events[: state[3]], lengths[: state[2]], named[: state[2]])
 
     def compacted(self, links: Iterable[int], horizon: int) -> dict[int, int]:
         """Keeps only what is behind `links` and started after `horizon`; old numbers of those links -> new ones."""
-        kept = np.array(sorted(set(links)), np.int64)
+        live = np.array(sorted(set(links)), np.int64)
         kernel: Any = compact
-        columns, numbers = kernel(*self._columns(), kept, horizon)
+        columns, numbers = kernel(*self._columns(), live, horizon)
         self.event, self.part, self.left, self.right, self.newest = (array("q", bytes(column)) for column in columns)
-        return dict(zip(kept.tolist(), numbers[kept].tolist(), strict=True))
+        return dict(zip(live.tolist(), numbers[live].tolist(), strict=True))

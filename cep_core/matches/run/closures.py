@@ -83,9 +83,9 @@ class Program:
         run = compiled(condition.expression, leaf)
         if not seen:
             return lambda register, event: run(register, event, None) is True
-        kept = [layout.index(slot) for slot in seen]
+        places = [layout.index(slot) for slot in seen]
         return lambda register, event: all(
-            run(register, event, at) is True for at in product(*(register[place] for place in kept))
+            run(register, event, at) is True for at in product(*(register[place] for place in places))
         )
 
     def _agreements(self, index: int) -> None:

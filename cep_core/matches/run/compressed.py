@@ -49,19 +49,19 @@ def graphs(plan: MatchesPlan, stream: Stream, windows: range | None) -> pa.Table
 def _graph(buffer: Buffer, fences: Fences, ends: list[int], horizon: int) -> Graph:
     """The nodes on paths that start after `horizon` and that no fence rules out."""
     end = buffer.event[ends[0]]
-    found: dict[int, list[int]] = {}
+    edges: dict[int, list[int]] = {}
     todo = list(ends)
     while todo:
         node = todo.pop()
-        if node not in found:
-            found[node] = fences.predecessors(buffer, node, horizon)
-            todo += found[node]
+        if node not in edges:
+            edges[node] = fences.predecessors(buffer, node, horizon)
+            todo += edges[node]
     number: dict[int, int] = {}
-    for node in sorted(found, key=lambda node: (buffer.event[node], buffer.part[node], node)):
-        if fences.starts(buffer, node, horizon, end) or any(before in number for before in found[node]):
+    for node in sorted(edges, key=lambda node: (buffer.event[node], buffer.part[node], node)):
+        if fences.starts(buffer, node, horizon, end) or any(before in number for before in edges[node]):
             number[node] = len(number)
     return [
-        (buffer.event[node], buffer.part[node], sorted(number[one] for one in found[node] if one in number))
+        (buffer.event[node], buffer.part[node], sorted(number[one] for one in edges[node] if one in number))
         for node in number
     ]
 

@@ -56,8 +56,8 @@ class Stream:
 
     def raw(self, name: str) -> list[Any]:
         """The column as it came."""
-        found: list[Any] = self.table.column(name).to_pylist()
-        return found
+        values: list[Any] = self.table.column(name).to_pylist()
+        return values
 
     # --- what an event may be
     def _masks(self) -> None:
@@ -96,11 +96,11 @@ class Stream:
         if self.plan.select == "partition_contiguous":
             position = np.empty(self.length, np.int64)
             position[order] = everything
-        kept = order[((self.begins | self.takes) != 0)[order]]
-        broken = np.diff(self.codes[kept], prepend=-1) != 0
+        rows = order[((self.begins | self.takes) != 0)[order]]
+        broken = np.diff(self.codes[rows], prepend=-1) != 0
         if self.plan.contiguous:
-            broken |= np.diff(position[kept], prepend=-1) != 1
-        return kept, broken
+            broken |= np.diff(position[rows], prepend=-1) != 1
+        return rows, broken
 
 
 def _order(plan: MatchesPlan, table: pa.Table) -> Array:
@@ -117,7 +117,7 @@ def _order(plan: MatchesPlan, table: pa.Table) -> Array:
 
 
 def _bits(masks: list[Array]) -> Array:
-    found = np.zeros(len(masks[0]) if masks else 0, np.uint64)
+    bits = np.zeros(len(masks[0]) if masks else 0, np.uint64)
     for k, mask in enumerate(masks):
-        found |= mask.astype(np.uint64) << np.uint64(k)
-    return found
+        bits |= mask.astype(np.uint64) << np.uint64(k)
+    return bits

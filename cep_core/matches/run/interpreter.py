@@ -81,7 +81,7 @@ class Interpreter:
         kleene = self.plan.parts[k].kleene
         program, newest = self.program, self.buffer.newest
         take, leave, extend = program.take[k], program.leave[k], program.extend[k]
-        kept: Runs = {}
+        live: Runs = {}
         for register, link in self.runs[k].items():
             if newest[link] <= horizon:
                 continue
@@ -92,8 +92,8 @@ class Interpreter:
             if begun:
                 self._add(moved.setdefault(k + 1, {}), program.enter[k + 1](register, event), link)
             if any_match or (not contiguous and not (taken if kleene else begun)):
-                kept[register] = link
-        self.runs[k] = kept
+                live[register] = link
+        self.runs[k] = live
 
     def _settle(self, event: int, moved: dict[int, Runs], starts: bool) -> list[int]:
         """What bound the event becomes nodes of the buffer, and goes on; those returned end matches."""

@@ -21,17 +21,17 @@ def digests_of(ids: pa.ChunkedArray) -> Array:
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], kind)
     if pa.types.is_dictionary(kind):
         array, kind = array.dictionary_decode(), kind.value_type
-    found = np.empty((len(array), k.LANES), np.uint64)
+    digests = np.empty((len(array), k.LANES), np.uint64)
     if pa.types.is_integer(kind) and kind != pa.uint64():
-        k.of_numbers(numbers(array.cast(pa.int64())), found)
-        return found
+        k.of_numbers(numbers(array.cast(pa.int64())), digests)
+        return digests
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
         array = pa.array([str(one) for one in array.to_pylist()], pa.large_string())
     texts = array.cast(pa.large_string())
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else [0]
-    k.of_texts(np.array(bounds, np.int64), np.frombuffer(data or b"", np.uint8), found)
-    return found
+    k.of_texts(np.array(bounds, np.int64), np.frombuffer(data or b"", np.uint8), digests)
+    return digests
 
 
 def as_text(names: Array) -> pa.Array:

@@ -131,17 +131,17 @@ class Automaton:
 
     def _groups(self) -> Array:
         """Those under way."""
-        found: list[int] = []
+        groups: list[int] = []
         for g in self.lists[k.WAITING].tolist():
             while g >= 0:
-                found.append(g)
+                groups.append(g)
                 g = int(self.meta[g, NEXT])
-        return np.array(found, np.int64)
+        return np.array(groups, np.int64)
 
     def _steps(self, each: bool) -> Iterator[tuple[list[int], list[int], int]]:
-        told = -1
+        reported = -1
         if not self.fast:
-            yield from self._slowly(each, told)
+            yield from self._slowly(each, reported)
             return
         stream, memory, mode = self.stream, self.memory, MODES.get(self.plan.select, k.CONTIGUOUS)
         kernel: Any = k.advance
@@ -154,35 +154,35 @@ class Automaton:
                 memory, self.meta, self.registers, self.buckets, self.lists, self.goal,
                 columns, len(self.buffer), ends, horizons,
             )  # fmt: skip
-            at, made, found = int(memory[k.AT]), int(memory[k.MADE]), int(memory[k.FOUND])
+            at, links, count = int(memory[k.AT]), int(memory[k.LINKS]), int(memory[k.ENDINGS])
             if reason == k.OVERFLOWED:
                 # the event that did not fit has left links and ends behind: nothing of this go is told
                 cuts = np.flatnonzero(stream.broken[: at + 1])
                 self.begun = max(self.begun, int(cuts[-1]) if len(cuts) else 0)
-                yield from self._slowly(each, told)
+                yield from self._slowly(each, reported)
                 return
-            self.buffer.extend(columns[:, :made])
-            if found or reason == k.DONE or len(self.buffer) > MANY_LINKS:
+            self.buffer.extend(columns[:, :links])
+            if count or reason == k.DONE or len(self.buffer) > MANY_LINKS:
                 horizon = int(self.masks[0][stream.events[at - 1]]) - self.plan.within if at else 0
-                told = at - 1
-                yield ends[:found].tolist(), horizons[:found].tolist(), horizon
+                reported = at - 1
+                yield ends[:count].tolist(), horizons[:count].tolist(), horizon
             if reason == k.DONE:
                 return
             if reason == k.MORE_GROUPS:
                 self._grow(2 * len(self.meta))
-            elif not made and not found:
+            elif not links and not count:
                 room = 2 * len(ends)
                 columns, ends, horizons = (np.empty(shape, np.int64) for shape in ((5, room), room, room))
 
     # --- in Python
-    def _slowly(self, each: bool, told: int) -> Iterator[tuple[list[int], list[int], int]]:
-        """From where no run was under way; what ends up to position `told` is not told again."""
+    def _slowly(self, each: bool, reported: int) -> Iterator[tuple[list[int], list[int], int]]:
+        """From where no run was under way; endings up to position `reported` are not given again."""
         self.slow = Interpreter(self.plan, self.stream, self.buffer, merging=self.merging)
         ends: list[int] = []
         horizons: list[int] = []
         horizon = 0
         for position, nodes, horizon in self.slow.endings(self.begun):
-            if position <= told:
+            if position <= reported:
                 continue
             ends += nodes
             horizons += [horizon] * len(nodes)

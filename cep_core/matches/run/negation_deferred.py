@@ -23,10 +23,10 @@ Array = Any
 
 def match_of(plan: MatchesPlan, steps: Sequence[Step]) -> Match:
     """The match of a run's steps, given from first to last."""
-    found: Match = [[] for _ in plan.parts]
+    match: Match = [[] for _ in plan.parts]
     for event, part in steps:
-        found[part].append(event)
-    return found
+        match[part].append(event)
+    return match
 
 
 class Finish:
@@ -50,7 +50,7 @@ class Finish:
         """Whether an event of a NOT stands where it must not."""
         return any(rules_out(match) for rules_out in self.nots)
 
-    def kept(self, chunk: Chunk) -> Chunk:
+    def surviving(self, chunk: Chunk) -> Chunk:
         """The matches that no NOT rules out."""
         if not self.nots:
             return chunk

@@ -42,18 +42,18 @@ class Fences:
         self.lead, self.latest = np.full(count, NEVER, np.int64), np.full(count, EVER, np.int64)
         keys = stream.codes.astype(np.int64) * count + np.arange(count)
         for k, negation in fences:
-            found = np.flatnonzero((stream.negated >> np.uint64(k)) & np.uint64(1))
-            if not len(found):
+            negated = np.flatnonzero((stream.negated >> np.uint64(k)) & np.uint64(1))
+            if not len(negated):
                 continue
-            found = found[np.argsort(keys[found])]
+            negated = negated[np.argsort(keys[negated])]
             if negation.after == len(plan.parts):
-                at = np.searchsorted(keys[found], keys, side="right")
-                near = found[np.minimum(at, len(found) - 1)]
-                there = (at < len(found)) & (stream.codes[near] == stream.codes)
+                at = np.searchsorted(keys[negated], keys, side="right")
+                near = negated[np.minimum(at, len(negated) - 1)]
+                there = (at < len(negated)) & (stream.codes[near] == stream.codes)
                 self.latest = np.where(there, np.minimum(self.latest, stream.time[near] - plan.within), self.latest)
                 continue
-            at = np.searchsorted(keys[found], keys, side="left") - 1
-            near = found[np.maximum(at, 0)]
+            at = np.searchsorted(keys[negated], keys, side="left") - 1
+            near = negated[np.maximum(at, 0)]
             there = (at >= 0) & (stream.codes[near] == stream.codes)
             if negation.after == 0:
                 self.lead = np.where(there, np.maximum(self.lead, stream.time[near]), self.lead)
@@ -63,12 +63,12 @@ class Fences:
 
     def predecessors(self, buffer: Buffer, node: int, horizon: int) -> list[int]:
         """`Buffer.predecessors` that no fence parts from `node`."""
-        found = buffer.predecessors(node, horizon)
+        links = buffer.predecessors(node, horizon)
         if not len(self.after):
-            return found
+            return links
         part, row = buffer.part[node], self.after[buffer.part[node]]
         limit = row[buffer.event[node]]
-        return [one for one in found if buffer.part[one] == part or buffer.event[one] >= limit]
+        return [one for one in links if buffer.part[one] == part or buffer.event[one] >= limit]
 
     def starts(self, buffer: Buffer, node: int, horizon: int, end: int) -> bool:
         """Whether a match that ends with event `end`, and began after `horizon`, may begin with the node."""

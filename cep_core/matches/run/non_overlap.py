@@ -17,7 +17,7 @@ def preferred(buffer: Buffer, ends: Sequence[int], horizon: int, fences: Fences)
     its paths.
     """
     after: dict[int, list[int]] = {}
-    here: list[int] = []
+    level: list[int] = []
     known: set[int] = set()
     todo = list(ends)
     end = buffer.event[ends[0]]
@@ -27,12 +27,12 @@ def preferred(buffer: Buffer, ends: Sequence[int], horizon: int, fences: Fences)
             continue
         known.add(node)
         if fences.starts(buffer, node, horizon, end):
-            here.append(node)
+            level.append(node)
         for before in fences.predecessors(buffer, node, horizon):
             after.setdefault(before, []).append(node)
             todo.append(before)
     path: list[Step] = []
-    choices = [_by_step(buffer, here)]
+    choices = [_by_step(buffer, level)]
     while choices:
         step, nodes = next(choices[-1], (None, []))
         if step is None:

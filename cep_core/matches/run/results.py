@@ -39,31 +39,31 @@ class _Rows:
         if pa.types.is_int64(kind):
             self.words = numbers(self.ids)
 
-    def table(self, found: Chunk) -> pa.Table:
+    def table(self, chunk: Chunk) -> pa.Table:
         time = self.stream.time
         columns: list[Any] = [
-            as_text(found.names),
-            _times(time[found.first], self.schema.field("start").type),
-            _times(time[found.last], self.schema.field("end").type),
-            *(self._lists(found, k) for k in range(len(self.plan.parts))),
-            *self.measures.columns(found),
+            as_text(chunk.names),
+            _times(time[chunk.first], self.schema.field("start").type),
+            _times(time[chunk.last], self.schema.field("end").type),
+            *(self._lists(chunk, k) for k in range(len(self.plan.parts))),
+            *self.measures.columns(chunk),
         ]
         return pa.table(columns, schema=self.schema)
 
-    def _lists(self, found: Chunk, part: int) -> pa.Array:
+    def _lists(self, chunk: Chunk, part: int) -> pa.Array:
         """The ids of the events of one part, a list for each match."""
-        offsets = np.zeros(len(found.lengths) + 1, np.int64)
-        np.cumsum(found.lengths[:, part], out=offsets[1:])
+        offsets = np.zeros(len(chunk.lengths) + 1, np.int64)
+        np.cumsum(chunk.lengths[:, part], out=offsets[1:])
         size = int(offsets[-1])
         if size >= 2**31:
             raise NotSupportedError(f"more than 2^31 events in one match or a few: {size:,}")
         if self.words is not None:
             values = np.frombuffer(pa.allocate_buffer(8 * size), np.int64)
-            listed(found.events, found.bounds, part, self.words, values)
+            listed(chunk.events, chunk.bounds, part, self.words, values)
             ids = arrow(values)
         else:
             rows = np.empty(size, np.int64)
-            listed(found.events, found.bounds, part, np.arange(len(self.ids)), rows)
+            listed(chunk.events, chunk.bounds, part, np.arange(len(self.ids)), rows)
             ids = self.ids.take(arrow(rows))
         return pa.ListArray.from_arrays(arrow(offsets.astype(np.int32)), ids)
 

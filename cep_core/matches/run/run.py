@@ -65,7 +65,7 @@ class Matches:
 
     def chunks(self) -> Iterator[Chunk]:
         """Some at a time. Raises TooManyMatchesError."""
-        found: Counter[tuple[int, int]] = Counter()
+        counts: Counter[tuple[int, int]] = Counter()
         chunks = self._one_by_one() if self.plan.output == "non_overlap" else self._each()
         for chunk in chunks:
             panes, first = self._panes(chunk)
@@ -73,7 +73,7 @@ class Matches:
                 mine = (panes >= self.windows[0]) & (panes <= self.windows[-1])
                 chunk, panes, first = chunk.subset(mine), panes[mine], first[mine]
             if self.plan.limit is not None:
-                self._count(found, panes, first)
+                self._count(counts, panes, first)
             yield chunk
 
     def _panes(self, chunk: Chunk) -> tuple[Array, Array]:
@@ -81,11 +81,11 @@ class Matches:
         time, first = self.stream.time, chunk.first
         return self.plan.decided(time[first], time[chunk.last]) // self.plan.pane, first
 
-    def _count(self, found: Counter[tuple[int, int]], panes: Array, first: Array) -> None:
+    def _count(self, counts: Counter[tuple[int, int]], panes: Array, first: Array) -> None:
         keys = np.stack([self.stream.codes[first], panes], axis=1)
         for (code, pane), event, count in zip(*_distinct(keys, first), strict=True):
-            found[code, pane] += count
-            if found[code, pane] >= (self.plan.limit or 0):
+            counts[code, pane] += count
+            if counts[code, pane] >= (self.plan.limit or 0):
                 raise self._too_many(event, pane)
 
     def _each(self) -> Iterator[Chunk]:
@@ -106,7 +106,7 @@ class Matches:
         if self.windows is not None and not self.plan.trails:
             ends, horizons = self._wanted(ends, horizons, self.windows)
         for chunk in self.automaton.buffer.chunks(ends, horizons, self.reading):
-            yield self.finish.kept(chunk)
+            yield self.finish.surviving(chunk)
 
     def _wanted(self, ends: list[int], horizons: list[int], windows: range) -> tuple[list[int], list[int]]:
         """Those ends that may belong to the windows: the others are not read."""
@@ -116,20 +116,20 @@ class Matches:
 
     def _one_by_one(self) -> Iterator[Chunk]:
         """The match that ends first, of several the one `preferred` names first; then the next that starts after it."""
-        found: list[Match] = []
+        matches: list[Match] = []
         for ends, horizon in self.automaton.endings():
             match = self._preferred(ends, horizon)
             if match is not None:
-                found.append(match)
+                matches.append(match)
                 self.automaton.forget()
             if len(self.automaton.buffer) > matcher.MANY_LINKS:
                 self.automaton.compact(horizon)
-        yield chunk_of(found, len(self.plan.parts), self.reading.digests)
+        yield chunk_of(matches, len(self.plan.parts), self.reading.digests)
 
     def _preferred(self, ends: list[int], horizon: int) -> Match | None:
         runs = preferred(self.automaton.buffer, ends, horizon, self.fences)
-        found = (match_of(self.plan, steps) for steps in runs)
-        return next((match for match in found if not self.finish.ruled_out(match)), None)
+        matches = (match_of(self.plan, steps) for steps in runs)
+        return next((match for match in matches if not self.finish.ruled_out(match)), None)
 
     def _too_many(self, event: int, pane: int) -> TooManyMatchesError:
         values = ((name, self.stream.raw(name)[event]) for name in self.plan.partition)

@@ -158,10 +158,10 @@ class _Checker(Checking):
             if kind is not None and kind not in ("boolean", "null"):
                 self.report(TypeMismatchError(f"a condition is true or false, this is {kind}"), path, condition.span)
             for part in s.conjuncts(condition):
-                found = s.attributes(part)
-                now = {a.variable for a in found if not a.next}
-                then = {a.variable for a in found if a.next}
-                if not found:
+                attributes = s.attributes(part)
+                now = {a.variable for a in attributes if not a.next}
+                then = {a.variable for a in attributes if a.next}
+                if not attributes:
                     never = never or (kind is not None and not self._constant_true(part, path))
                 elif len(now) == 1 and not then:
                     local.append((now.pop(), part))

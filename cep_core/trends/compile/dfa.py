@@ -89,9 +89,9 @@ class Automaton:
     @property
     def guards(self) -> tuple[int, ...]:
         """The NOTs on its own gaps and endings, ascending."""
-        found = {g for t in self.transitions for g in (*t.gap.holds, *t.gap.fails)}
-        found |= {g for state in self.states for option in state.accepts for g in option}
-        return tuple(sorted(found))
+        guards = {g for t in self.transitions for g in (*t.gap.holds, *t.gap.fails)}
+        guards |= {g for state in self.states for option in state.accepts for g in option}
+        return tuple(sorted(guards))
 
     @property
     def follows(self) -> frozenset[tuple[str, str]]:
@@ -104,11 +104,11 @@ class Automaton:
 
 def least(sets: Iterable[Guards]) -> Alternatives:
     """Drop a set that contains another: whenever it holds, the smaller one does."""
-    kept: list[Guards] = []
+    smallest: list[Guards] = []
     for candidate in sorted(set(sets), key=len):
-        if not any(smaller <= candidate for smaller in kept):
-            kept.append(candidate)
-    return frozenset(kept)
+        if not any(smaller <= candidate for smaller in smallest):
+            smallest.append(candidate)
+    return frozenset(smallest)
 
 
 def merge_equivalent(automaton: Automaton) -> Automaton:
@@ -160,14 +160,14 @@ def _useful(automaton: Automaton) -> list[int]:
 
 def without(automaton: Automaton, variables: frozenset[str]) -> Automaton:
     """The trends that have no event under `variables`."""
-    kept = [q for q, state in enumerate(automaton.states) if state.variable not in variables]
-    index = {q: i for i, q in enumerate(kept)}
+    states = [q for q, state in enumerate(automaton.states) if state.variable not in variables]
+    index = {q: i for i, q in enumerate(states)}
     transitions = tuple(
         Transition(None if t.source is None else index[t.source], index[t.target], t.gap)
         for t in automaton.transitions
         if t.target in index and (t.source is None or t.source in index)
     )
-    return merge_equivalent(Automaton(tuple(automaton.states[q] for q in kept), transitions))
+    return merge_equivalent(Automaton(tuple(automaton.states[q] for q in states), transitions))
 
 
 def requiring(automaton: Automaton, variables: frozenset[str]) -> Automaton:

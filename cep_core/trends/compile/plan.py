@@ -276,7 +276,7 @@ def _pairs(
                 ),
             )
             warnings.append(str(error))
-    pairs = tuple(pair_predicate(v, w, tuple(found)) for (v, w), found in conditions.items())
+    pairs = tuple(pair_predicate(v, w, tuple(predicates)) for (v, w), predicates in conditions.items())
     return pairs, tuple(warnings)
 
 

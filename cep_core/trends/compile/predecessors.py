@@ -109,22 +109,22 @@ class PairPredicate:
 
     def reason(self, equalities: int = 0, inequalities: int = 0) -> str:
         """Why this method, for `explain`."""
-        made = " (with those that NOTs make)" if equalities or inequalities else ""
+        origin = " (with those that NOTs make)" if equalities or inequalities else ""
         match self.method_with(equalities, inequalities):
             case Method.RUNNING:
                 return "no adjacent condition"
             case Method.HASH:
-                return f"equalities only{made}"
+                return f"equalities only{origin}"
             case Method.ORDERED:
-                return f"one inequality{made}"
+                return f"one inequality{origin}"
             case Method.HASH_ORDERED:
-                return f"equalities and one inequality{made}"
+                return f"equalities and one inequality{origin}"
             case Method.DIVIDE:
-                return f"two inequalities{made}"
+                return f"two inequalities{origin}"
         if self.mixed:
             return "a condition mixes both events"
         if self.splits_only:
-            return f"{len(self.inequalities) + inequalities} inequalities{made}"
+            return f"{len(self.inequalities) + inequalities} inequalities{origin}"
         return "a != does not order"
 
 

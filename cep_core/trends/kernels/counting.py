@@ -94,17 +94,17 @@ def plain(
     )
     for task in range(lo.shape[0]):
         total[:] = 0.0
-        found = 0.0
+        trends = 0.0
         x: Any = lo[task]
         if kleene:
             layer, first = store[0, 0], store[0, 1]
-            here = slice(lo[task], hi[task])
-            found = chain(
-                rank[layer, here], limit[layer, here], seg_v[layer, here], seg_w[layer, here], roots, height, width,
+            rows = slice(lo[task], hi[task])
+            trends = chain(
+                rank[layer, rows], limit[layer, rows], seg_v[layer, rows], seg_w[layer, rows], roots, height, width,
                 tree[first:],
             )  # fmt: skip
             x = hi[task]
-        while x < hi[task] and found <= LARGEST:
+        while x < hi[task] and trends <= LARGEST:
             if tree.shape[0] > CACHED and x + AHEAD < hi[task]:
                 fetch(store, x + AHEAD, rank, limit, seg_v, seg_w, roots, tree)
             left = ok[x]
@@ -137,9 +137,9 @@ def plain(
                     if value == 0.0:
                         continue
                     if ends[q]:
-                        found += value
+                        trends += value
                     elif value > LARGEST:
-                        found = np.inf
+                        trends = np.inf
                     for s in range(store_of[q], store_of[q + 1]):
                         layer, first = store[s, 0], store[s, 1]
                         if layer < 0:
@@ -159,9 +159,9 @@ def plain(
                                 block[z] += value if z > index else 0.0
                             place >>= SHIFT
             x += 1
-        out[task, 0] = found
-        hit[task] = found > 0.0
-        large[task] = found > LARGEST
+        out[task, 0] = trends
+        hit[task] = trends > 0.0
+        large[task] = trends > LARGEST
         if task + 1 < lo.shape[0] and partition[lo[task + 1]] == partition[lo[task]]:
             for s in range(store.shape[0]):
                 if store[s, 0] >= 0:
@@ -174,7 +174,7 @@ def chain(
 ) -> float:
     """`plain` for a task of `S+` with ordered conditions, every event an S: the same steps without the tables. Ends
     early, with what it has, once that is too large."""
-    found = 0.0
+    total = 0.0
     for x in range(rank.shape[0]):
         value = 1.0
         segment = seg_w[x]
@@ -183,8 +183,8 @@ def chain(
             for level in range(height[segment]):
                 value += tree[roots[segment, level] + place]
                 place >>= SHIFT
-        found += value
-        if found > LARGEST:
+        total += value
+        if total > LARGEST:
             break
         segment = seg_v[x]
         if segment < 0:
@@ -199,7 +199,7 @@ def chain(
             for z in range(wide):
                 block[z] += value if z > index else 0.0
             place >>= SHIFT
-    return found
+    return total
 
 
 @njit(cache=True, nogil=True)

@@ -36,10 +36,10 @@ before."""
 @njit(cache=True)
 def bound_of(guards: Array, first: int, last: int, bounds: Array, w: int) -> Any:
     """The largest bound of guards[first:last] at w; NEVER when there is none."""
-    found: Any = np.int64(NEVER)
+    latest: Any = np.int64(NEVER)
     for g in range(first, last):
-        found = max(found, bounds[guards[g], w])
-    return found
+        latest = max(latest, bounds[guards[g], w])
+    return latest
 
 
 @njit(cache=True, nogil=True)
@@ -140,8 +140,8 @@ def run(
                         low = bound_of(guards, into_t[t, 6], into_t[t, 7], bounds, e)
                         store = into_t[t, 1]
                         if linking != ANY:
-                            here = e if linking == CONTIGUOUS else i
-                            entry = head[here - first]
+                            target = e if linking == CONTIGUOUS else i
+                            entry = head[target - first]
                             while entry >= 0:
                                 h = entry // slots
                                 v, source = h // states + first, h % states
@@ -149,9 +149,9 @@ def run(
                                 if source == p and time[v] >= low and link_t[link_of[p] + entry % slots, 0] == lead:
                                     may = True
                                     for g in range(into_t[t, 11] + 1, into_t[t, 12]):
-                                        may = may and following[next_t[g], v] == here
+                                        may = may and following[next_t[g], v] == target
                                     for g in range(into_t[t, 13], into_t[t, 14]):
-                                        may = may and following[next_t[g], v] != here
+                                        may = may and following[next_t[g], v] != target
                                     for g in range(into_t[t, 8], into_t[t, 9]):
                                         may = may and time[v] < bounds[guards[g], e]
                                     if may and pair_true(predicates, into_t[t, 2:6], v, e):

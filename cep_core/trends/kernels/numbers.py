@@ -99,10 +99,10 @@ def _some(a: Rows, i: int) -> Callable[..., bool]:
         return scaled
 
     def wide(a: Rows, i: int) -> bool:
-        found = False
+        any_set = False
         for k in range(a.shape[1]):
-            found = found or a[i, k, 0] != 0 or a[i, k, 1] != 0
-        return found
+            any_set = any_set or a[i, k, 0] != 0 or a[i, k, 1] != 0
+        return any_set
 
     return wide
 

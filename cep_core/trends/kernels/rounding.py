@@ -111,11 +111,11 @@ def nearest(parts: Array, place: Array, bit: int, mantissa: Array, exponent: Arr
         below = (third & ((np.uint64(1) << np.uint64(bits)) - np.uint64(1))) != 0
         for d in range(top - 2):
             below = below or digits[d] != 0
-        kept = np.int64(window >> np.uint64(11))
+        significand = np.int64(window >> np.uint64(11))
         half = np.uint64(0x400)
-        if rest > half or (rest == half and (below or kept & 1)):
-            kept += 1
-        m, e = math.frexp(float(kept))
+        if rest > half or (rest == half and (below or significand & 1)):
+            significand += 1
+        m, e = math.frexp(float(significand))
         mantissa[c] = sign * m
         exponent[c] = e + DIGIT * top + bits - 53 + bit
 

@@ -24,7 +24,7 @@ def nearest_later(
     larger than a nearer one's never is. So limits rise with distance, and the nearest that is large enough is found by
     halving."""
     held = np.zeros(base.shape[0], np.int64)
-    kept = np.empty(base[-1], np.int64)
+    candidates = np.empty(base[-1], np.int64)
     x = time.shape[0]
     while x > 0:
         i = x - 1
@@ -43,14 +43,14 @@ def nearest_later(
             bottom = 0
             while bottom <= high:
                 middle = (bottom + high) // 2
-                if limit[kept[first + middle]] > rank[v]:
+                if limit[candidates[first + middle]] > rank[v]:
                     low = middle
                     bottom = middle + 1
                 else:
                     high = middle - 1
             if low < 0:
                 continue
-            w = kept[first + low]
+            w = candidates[first + low]
             if time[w] - time[v] < within and (out[v] < 0 or time[w] < time[out[v]]):
                 out[v] = w
         for w in range(x - 1, i - 1, -1):
@@ -58,9 +58,9 @@ def nearest_later(
             if segment < 0:
                 continue
             first = base[segment]
-            while held[segment] > 0 and limit[kept[first + held[segment] - 1]] <= limit[w]:
+            while held[segment] > 0 and limit[candidates[first + held[segment] - 1]] <= limit[w]:
                 held[segment] -= 1
-            kept[first + held[segment]] = w
+            candidates[first + held[segment]] = w
             held[segment] += 1
         x = i
     for v in range(time.shape[0]):

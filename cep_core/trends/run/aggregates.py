@@ -104,9 +104,9 @@ class Contributions:
             distinct = distinct.take(pc.sort_indices(distinct))
             self.shown.append(distinct)
             if len(distinct):
-                found = pc.index_in(column, distinct)
+                places = pc.index_in(column, distinct)
                 known = valid(column)
-                ranks = numbers(found, 0).astype(np.float64)
+                ranks = numbers(places, 0).astype(np.float64)
                 codes[m, known] = ranks[known] if function == "max" else -ranks[known]
         self.weights = Weights(variables, np.stack(table), extreme, codes)
 

@@ -115,7 +115,7 @@ class Events:
             keys.append(partition)
         order = np.lexsort(keys)
         after = np.full(self.length, -1, dtype=np.int64)
-        here, there = order[:-1], order[1:]
-        linked = (partition[here] == partition[there]) & (self.time[here] < self.time[there])
-        after[here[linked]] = there[linked]
+        earlier, later = order[:-1], order[1:]
+        linked = (partition[earlier] == partition[later]) & (self.time[earlier] < self.time[later])
+        after[earlier[linked]] = later[linked]
         return after

@@ -93,11 +93,11 @@ def count_log10(count: Number) -> float | None:
     m, e = count.rounded()
     if count.count() is not None:
         return math.log10(math.ldexp(m, e))
-    found = math.log10(m) + e * _LOG10_2
-    places = DIGITS - len(str(int(found)))
-    scaled = found * 10.0**places
+    logarithm = math.log10(m) + e * _LOG10_2
+    places = DIGITS - len(str(int(logarithm)))
+    scaled = logarithm * 10.0**places
     near = math.floor(scaled + 0.5)
-    doubt = 10.0**places * (count.error + 4.0 * math.ulp(found))
+    doubt = 10.0**places * (count.error + 4.0 * math.ulp(logarithm))
     if abs(scaled - near) + doubt < 0.5:
         return near / 10.0**places
     if count.error > KNOWN:

@@ -27,7 +27,7 @@ WIDE = 3e38
 FEW = 2**94
 """Values that are added fewer times than this are added exactly: their parts, of 24 bits, do not leave 128."""
 
-Found = dict[tuple[int, int], tuple[tuple[Number, ...], tuple[Any, ...]]]
+Numbers = dict[tuple[int, int], tuple[tuple[Number, ...], tuple[Any, ...]]]
 """(group code, window) -> (sums, extreme values)."""
 
 
@@ -88,18 +88,18 @@ class RunSums:
         beyond = [int(c) for c in np.flatnonzero(~cells.plain) if cells.missing(int(c))]
         if beyond and whole and not contributions.values_of:
             some, at, owner = _of_cells(beyond, tasks, cell)
-            told = known[at]
-            if not np.isfinite(told).all():
-                told = kernel.run(some, contributions.weights.without_extremes(), "E").sums
-            unit = 2.0**-53 if told.shape[-1] == 2 else 2.0**-103
+            sums = known[at]
+            if not np.isfinite(sums).all():
+                sums = kernel.run(some, contributions.weights.without_extremes(), "E").sums
+            unit = 2.0**-53 if sums.shape[-1] == 2 else 2.0**-103
             error = unit * (kernel.roundings(some) + len(at))
-            _put(cells, owner, told, error, contributions.row_of)
+            _put(cells, owner, sums, error, contributions.row_of)
             beyond = [c for c in beyond if not cells.sure(c)]
         if beyond:
             some, at, owner = _of_cells(beyond, tasks, cell)
-            told = kernel.run(some, contributions.reals, "D").sums
+            sums = kernel.run(some, contributions.reals, "D").sums
             error = 2.0**-103 * (kernel.roundings(some) + len(at))
-            _put(cells, owner, told, error, {k: k for k in range(len(contributions.wanted.sums))})
+            _put(cells, owner, sums, error, {k: k for k in range(len(contributions.wanted.sums))})
 
 
 def _of_cells(cells: list[int], tasks: Tasks, cell: Array) -> tuple[Tasks, Array, Array]:
@@ -115,14 +115,14 @@ def _put(cells: Cells, owner: Array, sums: Array, error: Array, rows: dict[int, 
     each that is of values."""
     wanted = cells.contributions.wanted
     sizes = {k: len(wanted.sums) + i for i, k in enumerate(wanted.values)}
-    found: dict[tuple[int, int], Number] = {}
+    numbers: dict[tuple[int, int], Number] = {}
     for c, row, off in zip(owner.tolist(), sums.tolist(), error.tolist(), strict=True):
         for k, r in rows.items():
             number = _scaled(row[r], off)
             if k in sizes:
                 number = Number(number.whole, number.power, off, _scaled(row[sizes[k]], off))
-            found[c, k] = found[c, k] + number if (c, k) in found else number
-    cells.beyond.update(found)
+            numbers[c, k] = numbers[c, k] + number if (c, k) in numbers else number
+    cells.beyond.update(numbers)
 
 
 def _scaled(number: list[float], error: float) -> Number:
@@ -167,14 +167,14 @@ class Cells:
         shown = [self.contributions.extreme_values(m, self.extremes[chosen, m]) for m in range(self.extremes.shape[1])]
         return self.keys[chosen, 1], counts, sums, shown
 
-    def found(self, chosen: Array) -> Found:
+    def numbers(self, chosen: Array) -> Numbers:
         """Some cells as numbers of any size."""
-        found: Found = {}
+        numbers: Numbers = {}
         for c in chosen.tolist():
             row = tuple(self._number(c, k) for k in range(len(self.contributions.wanted.sums)))
             values = tuple(self.contributions.extreme_value(m, x) for m, x in enumerate(self.extremes[c]))
-            found[int(self.keys[c, 0]), int(self.keys[c, 1])] = (row, values)
-        return found
+            numbers[int(self.keys[c, 0]), int(self.keys[c, 1])] = (row, values)
+        return numbers
 
     def missing(self, c: int) -> bool:
         """Whether 128 bits do not hold all of a cell."""

@@ -55,11 +55,11 @@ def trees(layers: Layers) -> Trees:
     roots, width = np.zeros((segments, LEVELS), np.int64), np.zeros((segments, LEVELS), np.int64)
     size = np.zeros(segments, np.int64)
     for level in range(LEVELS):
-        above, here = top >= WIDTH, height == level + 1
+        above, filled = top >= WIDTH, height == level + 1
         roots[:, level] = size
-        width[here, level] = np.where(above, WIDTH, top + 1)[here]
-        size[here] += np.where(above, ((top >> SHIFT) + 1) * WIDTH, top + 1)[here]
-        height[here & above] += 1
+        width[filled, level] = np.where(above, WIDTH, top + 1)[filled]
+        size[filled] += np.where(above, ((top >> SHIFT) + 1) * WIDTH, top + 1)[filled]
+        height[filled & above] += 1
         top = top >> SHIFT
     room = np.where(height > 1, -(-size // ALIGNMENT) * ALIGNMENT, size)
     nodes, base, first = [], np.zeros(segments, np.int64), 0

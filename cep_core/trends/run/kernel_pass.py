@@ -64,14 +64,16 @@ class Pass:
         tier = "D" if tier == "E" else tier
         states = len(self.layout.variable)
         longest = int((tasks.hi - tasks.lo).max(initial=0))
-        kept = longest if self.layout.keep else self.widest
+        events = longest if self.layout.keep else self.widest
         numbers, extrema = len(weights.variable), len(weights.extreme)
         width = 8 * (WIDTH[tier] * numbers + extrema)
         parts, branch = len(self.layout.halves), int(self.divides.size.max(initial=0))
         waiting = longest * parts
         links = self.layout.slots
-        self._fits(tasks, (kept * states + self.nodes + waiting + branch) * width + longest * states * 8 * (1 + links))
-        rows = kept * states + 1
+        self._fits(
+            tasks, (events * states + self.nodes + waiting + branch) * width + longest * states * 8 * (1 + links)
+        )
+        rows = events * states + 1
         keep_events = longest if self.layout.keep else 0
         sums = number_rows(tier, len(tasks.lo), numbers)
         extremes = np.full((len(tasks.lo), extrema), -np.inf)
@@ -130,8 +132,8 @@ class Pass:
         elif len(self.layout.halves):
             halvings = 1.0 + np.ceil(np.log2(n / BLOCK + 2))
             reads += BLOCK + self.widest + halvings * int(self.divides.size.max(initial=0)).bit_length()
-        found: Array = (n + 1) * (4 + 2 * states + into * reads) + 8 * (states + 1) ** 2
-        return found
+        size: Array = (n + 1) * (4 + 2 * states + into * reads) + 8 * (states + 1) ** 2
+        return size
 
     def _lanes(self, weights: Weights) -> int:
         if self.direct is None or len(weights.extreme):

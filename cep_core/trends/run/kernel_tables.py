@@ -117,7 +117,7 @@ def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
         attempt(names)
     for transition in automaton.starts:
         start[transition.target].append((*guards.add(transition.gap.holds), *guards.add(transition.gap.fails)))
-    found: list[tuple[Transition, str, tuple[int, int], tuple[int, ...]]] = []
+    scans: list[tuple[Transition, str, tuple[int, int], tuple[int, ...]]] = []
     for transition in automaton.inner:
         source = transition.source
         if source is None:
@@ -125,20 +125,20 @@ def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
         names = (automaton.states[source].variable, automaton.states[transition.target].variable)
         layer = layer_of(plan, *names, transition.gap)
         method = layer.method(plan)
-        kept = (*guards.add(transition.gap.holds), *guards.add(transition.gap.fails))
+        bounds = (*guards.add(transition.gap.holds), *guards.add(transition.gap.fails))
         if linked or transition.gap.fails or method is Method.SCAN:
-            found.append((transition, "scan", (source, -1), (*attempt(names), *kept)))
+            scans.append((transition, "scan", (source, -1), (*attempt(names), *bounds)))
         elif method is Method.DIVIDE:
             place = (source, divides.setdefault(layer, len(divides)))
-            found.append((transition, "divide", place, (0, 0, 0, 0, *kept)))
+            scans.append((transition, "divide", place, (0, 0, 0, 0, *bounds)))
         else:
             number = -1 if method is Method.RUNNING else layers.setdefault(layer, len(layers))
-            found.append((transition, "store", (source, number), (0, 0, 0, 0, *kept)))
+            scans.append((transition, "store", (source, number), (0, 0, 0, 0, *bounds)))
     # transitions from one state under the same conditions share a store
-    stores = sorted({place for _, way, place, _ in found if way == "store"})
-    halves = sorted({place for _, way, place, _ in found if way == "divide"})
+    stores = sorted({place for _, way, place, _ in scans if way == "store"})
+    halves = sorted({place for _, way, place, _ in scans if way == "divide"})
     into: list[list[tuple[int, ...]]] = [[] for _ in range(states)]
-    for transition, way, place, rest in found:
+    for transition, way, place, rest in scans:
         store = stores.index(place) if way == "store" else -1
         half = halves.index(place) if way == "divide" else -1
         into[transition.target].append((place[0], store, *rest, half, *(links.of(transition) if links else (0,) * 4)))
@@ -166,7 +166,7 @@ def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
         link_t=link_t,
         next_t=np.array((links.flat if links else []) or [0], dtype=np.int64),
         slots=max([1, *(len(rows) for rows in links.leading)]) if links else 1,
-        keep=linked or any(way != "store" for _, way, _, _ in found),
+        keep=linked or any(way != "store" for _, way, _, _ in scans),
     )
 
 

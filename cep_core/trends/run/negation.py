@@ -33,13 +33,13 @@ class Guards:
         self.events = events
         self.partition = events.codes(events.plan.shared)
         self.moments = np.unique(events.time) if automaton.guards else np.zeros(0, np.int64)
-        self.found: dict[int, tuple[Array, Array]] = {}
+        self.latest: dict[int, tuple[Array, Array]] = {}
         for g in automaton.guards:
             keys = [self._trends(run) for run in runs(events, events.plan.guards[g], scopes)]
-            key = np.concatenate([found[0] for found in keys] or [np.zeros(0, np.int64)])
-            latest = np.concatenate([found[1] for found in keys] or [np.zeros(0, np.int64)])
+            key = np.concatenate([one[0] for one in keys] or [np.zeros(0, np.int64)])
+            latest = np.concatenate([one[1] for one in keys] or [np.zeros(0, np.int64)])
             order = np.argsort(key, kind="stable")
-            self.found[g] = (key[order], np.maximum.accumulate(latest[order]) if len(key) else latest)
+            self.latest[g] = (key[order], np.maximum.accumulate(latest[order]) if len(key) else latest)
 
     def _trends(self, run: Run) -> tuple[Array, Array]:
         """For each event that ends a trend of `run`: its key, and the key of the latest start of such a trend."""
@@ -68,28 +68,28 @@ class Guards:
 
     def _key(self, partition: Array, moment: Array) -> Array:
         """One number that orders by (partition, moment)."""
-        found: Array = partition.astype(np.int64) * (len(self.moments) + 1) + moment
-        return found
+        keys: Array = partition.astype(np.int64) * (len(self.moments) + 1) + moment
+        return keys
 
     def at(self, slice_: Slice) -> tuple[Array, Array, Array]:
         """(G, n) microseconds each: the latest start of an N-trend that ended before the event, and of one that ended
         before it or at its time (NEVER: none); the earliest end of one that starts after it (ALWAYS: none)."""
-        count = len(self.events.plan.guards) if self.found else 0
+        count = len(self.events.plan.guards) if self.latest else 0
         before, upto = np.full((2, count, slice_.length), NEVER, dtype=np.int64)
         after = np.full((count, slice_.length), ALWAYS, dtype=np.int64)
         if not count:
             return before, upto, after
         partition = self.partition[slice_.rows]
-        here = self._key(partition, np.searchsorted(self.moments, slice_.time))
+        keys = self._key(partition, np.searchsorted(self.moments, slice_.time))
         width = len(self.moments) + 1
-        for g, (key, latest) in self.found.items():
+        for g, (key, latest) in self.latest.items():
             if not len(key):
                 continue
-            for bounds, found in ((before, np.searchsorted(key, here)), (upto, np.searchsorted(key, here, "right"))):
-                last: Array = found - 1
+            for bounds, places in ((before, np.searchsorted(key, keys)), (upto, np.searchsorted(key, keys, "right"))):
+                last: Array = places - 1
                 seen: Array = (last >= 0) & (key[last] // width == partition)
                 bounds[g, seen] = self.moments[latest[last[seen]] % width]
-            later: Array = np.searchsorted(latest, here, "right")
+            later: Array = np.searchsorted(latest, keys, "right")
             known: Array = np.minimum(later, len(key) - 1)
             seen = (later < len(key)) & (key[known] // width == partition)
             after[g, seen] = self.moments[key[known[seen]] % width]

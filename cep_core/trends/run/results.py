@@ -106,9 +106,9 @@ def _moments(plan: Plan, windows: Array) -> list[Array]:
 def _log10(mantissa: Array, exponent: Array) -> Array:
     """NULL of zero."""
     none = mantissa == 0.0
-    found = np.zeros(len(mantissa))
-    log10(np.where(none, 0.5, mantissa), exponent, found)
-    return arrow(found, none)
+    logarithms = np.zeros(len(mantissa))
+    log10(np.where(none, 0.5, mantissa), exponent, logarithms)
+    return arrow(logarithms, none)
 
 
 def _doubles(values: list[float | None]) -> Array:

@@ -26,7 +26,7 @@ from cep_core.trends.compile.plan import Plan
 from cep_core.trends.run.aggregates import Carried, carried
 from cep_core.trends.run.events import Events
 from cep_core.trends.run.exact_arithmetic import Number
-from cep_core.trends.run.exact_sums import Cells, Found, RunSums
+from cep_core.trends.run.exact_sums import Cells, Numbers, RunSums
 from cep_core.trends.run.results import Row, plain_table, result_table
 from cep_core.trends.run.scoped_equivalence import runs
 
@@ -57,14 +57,14 @@ class _Answer:
     def table(self) -> pa.Table:
         plan = self.plan
         alone = len(plan.automata) == 1 and not plan.scoped
-        found = [self._cells(automaton, alone) for automaton in plan.automata]
-        if len(found) == 1 and len(found[0]) == 1 and not plan.empty_windows:
-            (cells,) = found[0]
-            told = plain_table(plan, self._group_columns(cells.keys[cells.plain, 0]), *cells.columns(cells.plain))
+        cells_of = [self._cells(automaton, alone) for automaton in plan.automata]
+        if len(cells_of) == 1 and len(cells_of[0]) == 1 and not plan.empty_windows:
+            (cells,) = cells_of[0]
+            table = plain_table(plan, self._group_columns(cells.keys[cells.plain, 0]), *cells.columns(cells.plain))
             if cells.plain.all():
-                return told
-            return pa.concat_tables([told, self._rows(cells.found(np.flatnonzero(~cells.plain)))])
-        totals = [self._total(runs) for runs in found]
+                return table
+            return pa.concat_tables([table, self._rows(cells.numbers(np.flatnonzero(~cells.plain)))])
+        totals = [self._total(runs) for runs in cells_of]
         rows = totals[0] if len(totals) == 1 else _pairs_of_trends(*totals)
         if plan.empty_windows:
             rows = _with_empty(plan, self.events, self.groups, rows, self.wanted, self.windows)
@@ -72,18 +72,18 @@ class _Answer:
 
     def _cells(self, automaton: Automaton, alone: bool) -> list[Cells]:
         """Of each of the runs that make up an automaton's trends and have any. `alone`: one run is all there is."""
-        found = []
+        sums = []
         for run in runs(self.events, automaton, self.plan.scoped):
             cells = RunSums(run, self.groups, self.wanted, self.windows).cells(alone)
             if cells is not None:
-                found.append(cells)
-        return found
+                sums.append(cells)
+        return sums
 
-    def _total(self, parts: list[Cells]) -> Found:
+    def _total(self, parts: list[Cells]) -> Numbers:
         """Sums of several runs, by (group, window)."""
-        total: Found = {}
+        total: Numbers = {}
         for cells in parts:
-            for key, (sums, extremes) in cells.found(np.arange(len(cells.keys))).items():
+            for key, (sums, extremes) in cells.numbers(np.arange(len(cells.keys))).items():
                 if key in total:
                     before, best = total[key]
                     extremes = tuple(
@@ -107,10 +107,10 @@ class _Answer:
         rows = arrow(self._first[codes])
         return [_one_chunk(self.events.group_value(name).take(rows)) for name in self.plan.group_by]
 
-    def _rows(self, found: Found) -> pa.Table:
-        keys = sorted(found)
+    def _rows(self, numbers: Numbers) -> pa.Table:
+        keys = sorted(numbers)
         groups = self._group_columns(np.array([g for g, _ in keys], np.int64))
-        return result_table(self.plan, groups, [Row(j, *found[g, j]) for g, j in keys])
+        return result_table(self.plan, groups, [Row(j, *numbers[g, j]) for g, j in keys])
 
 
 def _within(plan: Plan, table: pa.Table, windows: range) -> pa.Table:
@@ -138,19 +138,19 @@ def _extreme(function: str, a: Any, b: Any) -> Any:
     return min(a, b) if function == "min" else max(a, b)
 
 
-def _pairs_of_trends(left: Found, right: Found, both: Found) -> Found:
+def _pairs_of_trends(left: Numbers, right: Numbers, both: Numbers) -> Numbers:
     """`P AND Q`: |P||Q| pairs, less those of a trend with itself, less one of each two-way pair of trends of both."""
-    found: Found = {}
+    numbers: Numbers = {}
     for key in left.keys() & right.keys():
         p, q = left[key][0][0], right[key][0][0]
         i = both[key][0][0] if key in both else Number(0)
         # twice the count: no more than half of it is taken off again, so that its error is little more than theirs
-        twice = _product(p, q, 2) + _product(i, i, -1) + Number(-i.whole, i.power)
-        if twice.whole > 0:
+        doubled = _product(p, q, 2) + _product(i, i, -1) + Number(-i.whole, i.power)
+        if doubled.whole > 0:
             error = 8.0 * max(p.error, q.error, i.error)
-            count = Number(twice.whole, twice.power - 1, error) if error else Number(twice.whole // 2)
-            found[key] = ((count,), ())
-    return found
+            count = Number(doubled.whole, doubled.power - 1, error) if error else Number(doubled.whole // 2)
+            numbers[key] = ((count,), ())
+    return numbers
 
 
 def _product(a: Number, b: Number, times: int) -> Number:
@@ -158,8 +158,8 @@ def _product(a: Number, b: Number, times: int) -> Number:
 
 
 def _with_empty(
-    plan: Plan, events: Events, groups: Array, rows: Found, wanted: Carried, windows: range | None
-) -> Found:
+    plan: Plan, events: Events, groups: Array, rows: Numbers, wanted: Carried, windows: range | None
+) -> Numbers:
     """Rows of nothing for the groups that have an event in a window and no trend."""
     zero = Number(0)
     filled = dict(rows)

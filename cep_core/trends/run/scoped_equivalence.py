@@ -69,7 +69,7 @@ def _runs(
 
 def _negated(events: Events, automaton: Automaton) -> set[str]:
     """Variables under the NOTs that this automaton meets, inner ones included."""
-    found: set[str] = set()
+    variables: set[str] = set()
     for g in automaton.guards:
-        found |= set(events.plan.guards[g].variables) | _negated(events, events.plan.guards[g])
-    return found
+        variables |= set(events.plan.guards[g].variables) | _negated(events, events.plan.guards[g])
+    return variables

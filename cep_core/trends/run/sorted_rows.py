@@ -124,17 +124,17 @@ def check_alarm(predicates: tuple[Array, ...]) -> None:
 
 def _leaves(slice_: Slice, program: Program, v: Array, w: Array) -> list[Array]:
     """float64 (n) of each leaf, NaN where NULL; strings as codes of one order."""
-    found = []
+    values = []
     for node, later in program.leaves:
-        found.append(slice_.value(node, w if later else v))
-    found = distinct_reals(found, "an adjacent condition")
-    strings = [i for i, array in enumerate(found) if pa.types.is_string(array.type)]
+        values.append(slice_.value(node, w if later else v))
+    values = distinct_reals(values, "an adjacent condition")
+    strings = [i for i, array in enumerate(values) if pa.types.is_string(array.type)]
     if strings:
-        coded, _ = ordered_codes(*(found[i] for i in strings))
+        coded, _ = ordered_codes(*(values[i] for i in strings))
         for i, codes in zip(strings, coded, strict=True):
-            found[i] = arrow(codes, codes < 0)
+            values[i] = arrow(codes, codes < 0)
     leaves = []
-    for (_, later), array in zip(program.leaves, found, strict=True):
+    for (_, later), array in zip(program.leaves, values, strict=True):
         if pa.types.is_integer(array.type) and pc.any(pc.greater_equal(pc.abs(array), 2**53)).as_py():
             raise BadEventsError("an adjacent condition reads whole numbers past 2^53: they would not be exact")
         leaf = np.full(slice_.length, np.nan)

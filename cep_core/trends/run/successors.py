@@ -27,8 +27,8 @@ def make_links(slice_: Slice, layout: Layout, predicates: tuple[Array, ...]) -> 
         position = np.full(slice_.events.length, -1, dtype=np.int64)
         position[slice_.rows] = np.arange(n)
         after = slice_.events.successors()[slice_.rows]
-        found = np.where(after >= 0, position[after], -1)
-        return np.where((found >= 0) & (slice_.partition[found] == slice_.partition), found, -1).reshape(1, n)
+        next_row = np.where(after >= 0, position[after], -1)
+        return np.where((next_row >= 0) & (slice_.partition[next_row] == slice_.partition), next_row, -1).reshape(1, n)
     following = np.full((len(layout.links), n), -1, dtype=np.int64)
     ends = partition_ends(slice_.partition)
     comparisons = programs = 0

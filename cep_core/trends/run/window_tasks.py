@@ -78,8 +78,8 @@ def pairs(sums: Array) -> Array:
 def doubles(sums: Array) -> Array:
     """Sums of tier E or D as float64, infinite beyond; whole ones below 2^53 exactly."""
     with np.errstate(over="ignore"):
-        found: Array = np.ldexp(sums[..., 0], (np.minimum(sums[..., -1], 4) * RADIX).astype(np.int64))
-    return found
+        values: Array = np.ldexp(sums[..., 0], (np.minimum(sums[..., -1], 4) * RADIX).astype(np.int64))
+    return values
 
 
 WIDTH = {"F": 1, "U": 2, "E": 2, "D": 3}
