@@ -26,27 +26,19 @@ demo: setup ## the main job: a year of real flights through Airflow, Spark and D
 
 test: setup ## every test, in two processes
 	@scripts/setup.sh --browser
-	@$(RUN) python -m pytest -n 2
+	@$(RUN) python -m pytest -n 2 --dist loadgroup
 
 test-fast: setup ## the tests that need neither Spark nor Airflow, in two processes
-	@$(RUN) python -m pytest -n 2 -m "not spark and not airflow and not slow"
+	@$(RUN) python -m pytest -n 2 --dist loadgroup -m "not spark and not airflow and not slow"
 
-test-unit: setup ## the quickest tests, in one process
-	@$(RUN) python -m pytest -q tests/unit -m "not spark and not airflow and not slow"
+test-unit: setup ## the quickest tests, without random queries, in one process
+	@$(RUN) python -m pytest -q -m "not spark and not airflow and not slow and not random"
 
 fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends; KIND=files: a file that crashes)
-	@$(RUN) python -m tests.property.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)
+	@$(RUN) python -m tests.random.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)
 
 chaos: setup ## SIGKILL of drivers and executors, and random histories, revised (KILLS=200 HISTORIES=20 a pattern; other ones with PART=2, 3 ...)
-	@TRENDLAKE_KILLS=$(or $(KILLS),200) TRENDLAKE_CHAOS=$(or $(HISTORIES),20) TRENDLAKE_CHAOS_PART=$(PART) $(RUN) python -m pytest \
-	  tests/pipeline/test_kill.py tests/pipeline/test_revisions_agree.py tests/pipeline/test_edited_patterns.py \
-	  tests/pipeline/test_unique_rows.py tests/pipeline/test_faults.py tests/pipeline/test_revise.py \
-	  tests/pipeline/test_repair.py tests/pipeline/test_kill_replay.py tests/pipeline/test_kill_ingest.py tests/pipeline/test_kinds.py \
-	  tests/pipeline/test_expectations.py tests/pipeline/test_upstream.py tests/pipeline/test_standalone.py tests/pipeline/test_commit_race.py \
-	  tests/pipeline/test_delta_here.py tests/pipeline/test_tables_made_anew.py tests/pipeline/test_local_check.py \
-	  tests/end_to_end/test_tutorial.py tests/end_to_end/test_json.py tests/end_to_end/test_late_correction.py tests/end_to_end/test_wheel.py \
-	  tests/property/test_bounds.py tests/dag/test_run.py \
-	  tests/dag/test_walk.py tests/dag/test_chain.py
+	@TRENDLAKE_KILLS=$(or $(KILLS),200) TRENDLAKE_CHAOS=$(or $(HISTORIES),20) TRENDLAKE_CHAOS_PART=$(PART) $(RUN) python -m pytest -m "chaos or more_in_chaos"
 
 bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, JSON in the state folder, docs/benchmarks.md
 	@$(RUN) $(LIKE_A_WORKER) python -m bench

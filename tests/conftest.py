@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
 
-IN_CHAOS = pytest.mark.skipif("TRENDLAKE_CHAOS" not in os.environ, reason="`make chaos` runs it")
-"""Of tests that take a minute or more, beside others of their sort that run always."""
-OTHERS_IN_CHAOS = "TRENDLAKE_CHAOS" in os.environ
-"""Whether each of several alike cases is tried, or one or two."""
+pytest_plugins = ["tests.support.lakes", "tests.support.summary"]
+CHAOS = "TRENDLAKE_CHAOS" in os.environ
+"""Whether `make chaos` runs the tests: those marked `chaos` too, and more draws of those marked `more_in_chaos`."""
+DRAWS = int(os.environ.get("TRENDLAKE_CHAOS", "1"))
+"""How many histories a test draws for each of its cases."""
 PART = os.environ.get("TRENDLAKE_CHAOS_PART", "")
 """Of `make chaos` done in parts: another one draws other histories and other kills."""
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,22 +38,19 @@ FEW_ROWS = {
     "spark.sql.adaptive.enabled": "false",
 }
 """For the many small runs of the pipeline's tests: on some dozen rows to compile a plan takes longer than to run it."""
-SPARK_FILES = ("tests/pipeline/", "tests/end_to_end/")
 
 
-class FilesWithSpark(LoadScopeScheduling):  # type: ignore[misc]
-    """The tests of a file with Spark run in one process, one after another, as some share what they have made; those
-    with Airflow share one home; each other test runs where there is room, at the end."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith("tests/dag/"):
-            return "airflow"
-        return nodeid.split("::")[0] if nodeid.startswith(SPARK_FILES) else nodeid
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """How tests are shared out by `-n 2`."""
-    return FilesWithSpark(config, log)
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With `-n`, the tests of a file with Spark run in one process, one after another, as some share what they have
+    made; those with Airflow share one home; each other test runs where there is room. Those of `make chaos` wait."""
+    for item in items:
+        if not CHAOS and item.get_closest_marker("chaos"):
+            item.add_marker(pytest.mark.skip(reason="`make chaos` runs it"))
+        if item.get_closest_marker("airflow"):
+            item.add_marker(pytest.mark.xdist_group("airflow"))
+        elif item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import IN_CHAOS, ROOT
+from tests.conftest import ROOT
 from tests.golden.documents import keys, stored, write
-from tests.own_source import FALLING, start
+from tests.support.own_source import FALLING, start
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, IN_CHAOS]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 
 TRADES = "id,at,company,price\n" + "".join(
     f"{number},2026-01-05T09:{number // 6:02d}:{number % 6 * 10:02d},A,{60 - number}\n" for number in range(60)

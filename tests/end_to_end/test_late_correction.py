@@ -17,15 +17,15 @@ from pyspark.sql import SparkSession
 from jobs.actions import delete, history, ingest, revise
 from jobs.terminal import workspace
 from jobs.terminal.workspace import Place
-from tests.conftest import IN_CHAOS, ROOT
-from tests.own_source import FALLING, told
+from tests.conftest import ROOT
+from tests.support.own_source import FALLING, told
 
 PAGE = ROOT / "docs" / "how-to" / "late-correction.md"
 HEADER = "id,at,company,price"
 Rows = dict[str, tuple[str, str, float]]
 """By id: time, company, price."""
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, IN_CHAOS]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 
 
 def trades() -> Rows:

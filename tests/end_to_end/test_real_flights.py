@@ -19,8 +19,8 @@ from pipelines.runs.run import Run, prepare
 from pipelines.runs.stage import Record
 from pipelines.steps.sequence import STEPS
 from tests.conftest import ROOT
-from tests.end_to_end import enumeration
-from tests.end_to_end.enumeration import Answer, Key, Leg
+from tests.support import flights_by_enumeration
+from tests.support.flights_by_enumeration import Answer, Key, Leg
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -42,7 +42,7 @@ def lake(spark: SparkSession, many_rows: None, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture(scope="module")
 def legs() -> list[Leg]:
-    return list(enumeration.read_legs(flights.data_file()))
+    return list(flights_by_enumeration.read_legs(flights.data_file()))
 
 
 def published(spark: SparkSession, lake: Warehouse, pattern: str) -> tuple[Run, list[Record], dict[Key, Answer]]:
@@ -80,7 +80,7 @@ def test_every_group_and_day_of_the_year(
     spark: SparkSession, lake: Warehouse, legs: list[Leg], pattern: str, groups: int
 ) -> None:
     """Every (carrier, day) and (airport, day) of 2013, published by Spark, is what enumeration finds."""
-    wanted = getattr(enumeration, pattern)(legs)
+    wanted = getattr(flights_by_enumeration, pattern)(legs)
     run, records, found = published(spark, lake, pattern)
     assert differences(found, wanted) == []
     assert len(found) == groups
@@ -98,7 +98,7 @@ def test_every_group_and_day_of_the_year(
 
 def test_every_match_of_the_year(spark: SparkSession, lake: Warehouse, legs: list[Leg]) -> None:
     """Kind matches: every three departures, with their flights in order; made again, nothing changes."""
-    wanted = enumeration.three_legs_later(legs)
+    wanted = flights_by_enumeration.three_legs_later(legs)
     run, records = done(spark, lake, "examples/flights/three_legs_later.yaml")
     table = spark.read.format("delta").load(lake.results(run.name)).toArrow()
     found = {(*row["a"], *row["b"], *row["c"]) for row in table.to_pylist()}
@@ -110,7 +110,7 @@ def test_every_match_of_the_year(spark: SparkSession, lake: Warehouse, legs: lis
 
 def test_every_absence_of_the_year(spark: SparkSession, lake: Warehouse, legs: list[Leg]) -> None:
     """Kind automaton: what was late and not seen again, as far as the flights of the year can tell."""
-    wanted = enumeration.late_and_gone(legs)
+    wanted = flights_by_enumeration.late_and_gone(legs)
     run, records = done(spark, lake, "examples/flights/late_and_gone.yaml")
     table = spark.read.format("delta").load(lake.results(run.name)).toArrow()
     assert {(row["first"], int(row["delay"])) for row in table.to_pylist()} == wanted

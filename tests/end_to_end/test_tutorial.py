@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import IN_CHAOS, ROOT
+from tests.conftest import ROOT
 
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 ANYTHING = "…"
@@ -52,7 +52,7 @@ def test_every_promise_is_kept_by_a_command() -> None:
     assert all(promised for block, promised in steps(TUTORIAL.read_text()) if "trendlake run" in block)
 
 
-@IN_CHAOS
+@pytest.mark.chaos
 @pytest.mark.spark
 @pytest.mark.slow
 def test_the_tutorial(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.conftest import IN_CHAOS, ROOT, SET_UP
+from tests.conftest import ROOT, SET_UP
 
 pytestmark = pytest.mark.slow
 
@@ -194,7 +194,7 @@ def machine(wheel: Path, tmp_path: Path) -> Callable[[str], Path]:
     return make
 
 
-@IN_CHAOS
+@pytest.mark.chaos
 @pytest.mark.spark
 def test_a_project_with_spark(machine: Callable[[str], Path], tmp_path: Path) -> None:
     """From the lock of a Spark worker: Delta's jars are set up in the user's cache, then a run publishes rows."""
@@ -210,7 +210,7 @@ def test_a_project_with_spark(machine: Callable[[str], Path], tmp_path: Path) ->
     assert "Airflow is not installed" in run("airflow", code=1)
 
 
-@IN_CHAOS
+@pytest.mark.chaos
 @pytest.mark.airflow
 def test_a_project_with_airflow(machine: Callable[[str], Path], tmp_path: Path) -> None:
     """From the lock of an Airflow machine: the installed DAGs are parsed without errors, and the provider is listed."""

@@ -21,7 +21,7 @@ from pipelines.spark.session import start_session
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
 from tests.conftest import ROOT
-from tests.pipeline.flights import Lake, all_steps, flight, snowball
+from tests.support.flights import Lake, all_steps, flight, snowball
 
 NOTES = Path(__file__).parent / "commit_notes.json"
 DAY = ("2013-03-01", "2013-03-02")

@@ -23,8 +23,8 @@ import pyarrow as pa
 from cep_core import PatternWarning, TrendlakeError, compile_query, run_plan
 from cep_core.errors import PatternErrors
 from cep_core.events.schema import schema_of
-from tests.cases_loader import load
-from tests.engines import TIME, to_table
+from tests.support.cases import load
+from tests.support.engines import TIME, to_table
 
 FOLDER = Path(__file__).parent
 DIGESTS = FOLDER / "digests.json"

@@ -16,10 +16,10 @@ from typing import Any
 from hypothesis import given, seed, settings
 
 from tests.golden.corpus import FOLDER, KINDS, TYPES, Entry, answer
-from tests.property import automata, matches
-from tests.property.automata import EPOCH
-from tests.property.profile import OPEN_ENDED
-from tests.property.strategies import COLUMNS, long_questions, questions
+from tests.random import automata, matches
+from tests.random.automata import EPOCH
+from tests.random.profile import OPEN_ENDED
+from tests.random.strategies import COLUMNS, long_questions, questions
 
 CASES = 300
 """Drawn queries of a kind that give rows, beside `KEYS` of each key type."""

@@ -24,8 +24,8 @@ from pipelines.results.staging import ORIGIN
 from pipelines.runs.basis import Basis
 from pipelines.runs.record import SCHEMA
 from pipelines.runs.stage import STAGES
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 FORMATS = Path(__file__).parent / "formats.json"
 
 

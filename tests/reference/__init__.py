@@ -1,6 +1,1 @@
-"""The slow, obvious version of kind trends: every trend is built. It shares only the parser."""
-
-from tests.reference.query import OutsideLanguageError
-from tests.reference.trends import TooManyTrendsError, reference
-
-__all__ = ["OutsideLanguageError", "TooManyTrendsError", "reference"]
+"""The slow, obvious version of each kind."""

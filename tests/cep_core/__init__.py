@@ -1,0 +1,1 @@
+"""The engine, in the rooms of cep_core."""

@@ -1,0 +1,30 @@
+"""Random automata over random streams: the kernels give what the enumeration of runs gives, and hold what it holds."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+
+from cep_core.automaton.run import memory
+from tests.random.agreement import TALLIES
+from tests.random.automata import AfaTally, Case, cases, disagreement
+from tests.random.profile import CI
+
+pytestmark = pytest.mark.random
+
+
+@settings(CI, max_examples=700)
+@given(cases())
+def test_automata(case: Case) -> None:
+    """The rows are the same set, and so are the partial runs, kept as intervals or event by event."""
+    assert disagreement(case, TALLIES.setdefault("automata", AfaTally())) == []
+
+
+@settings(CI, max_examples=100)
+@given(cases())
+def test_automata_judged_event_by_event(case: Case) -> None:
+    """As where conditions are too many for a row for each combination of them."""
+    with patch.object(memory, "MOST_VERDICTS", 0):
+        assert disagreement(case, TALLIES.setdefault("automata, judged event by event", AfaTally())) == []

@@ -1,0 +1,1 @@
+"""Columns and values of events."""

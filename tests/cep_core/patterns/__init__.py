@@ -1,0 +1,1 @@
+"""What all pattern files have in common."""

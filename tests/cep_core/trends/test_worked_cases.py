@@ -1,0 +1,45 @@
+"""The worked cases of kind trends, over every engine: where prose and a case disagree, the case wins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.reference.trends.measures import counted
+from tests.support.cases import CASES, Case, load, unexpected
+from tests.support.engines import ENGINES, Engine
+
+SHARED = CASES.parents[2] / "shared" / "cases"
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return ENGINES[request.param]
+
+
+@pytest.mark.parametrize("case", [case for case in load() if not case.generated], ids=lambda case: case.name)
+def test_enumerable_case(engine: Engine, case: Case) -> None:
+    """The engine's rows are the expected ones."""
+    assert unexpected(case, engine(case.query, case.events)) == []
+
+
+@pytest.mark.parametrize("case", [case for case in load() if case.generated], ids=lambda case: case.name)
+def test_generated_case(case: Case) -> None:
+    """Too many trends to build: the kernels' rows are the expected ones, and so is the closed form."""
+    assert unexpected(case, ENGINES["kernels"](case.query, case.events)) == []
+    assert (case.query["pattern"], case.query["return"]) == ("S+", {"trends": "COUNT(*)"})
+    assert unexpected(case, [counted("trends", 2 ** len(case.events) - 1)]) == []
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared cases are not beside this checkout")
+@pytest.mark.parametrize("file", sorted(path.name for path in CASES.iterdir()))
+def test_cases_are_the_shared_ones(file: str) -> None:
+    """tests/cases is a copy, byte for byte."""
+    assert (CASES / file).read_bytes() == (SHARED / file).read_bytes()
+
+
+def test_no_case_of_our_own() -> None:
+    """No case stands in tests/cases that the shared folder does not have."""
+    if SHARED.is_dir():
+        assert {path.name for path in Path(CASES).iterdir()} == {path.name for path in SHARED.iterdir()}

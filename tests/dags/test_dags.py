@@ -1,0 +1,244 @@
+"""The DAG of a pattern: what Airflow itself says of it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.airflow.home import AirflowHome
+from tests.dags.conftest import FOREIGN, AirflowCommand, parse, rows
+
+pytestmark = [pytest.mark.airflow, pytest.mark.slow]
+
+IN_TIME = "in_time"
+READER = "snowballs_that_grow"
+"""A pattern over the results of another."""
+READS = f"""\
+name: {READER}
+source: results/delay_snowball
+pattern: delay_snowball S+
+where: ["[carrier]", S.snowballs < NEXT(S).snowballs]
+return: {{n: COUNT(*)}}
+within: 7 days
+schedule: "@daily"
+"""
+BESIDE = "falling_stock"
+"""A pattern over a table that other programs write."""
+OVER_OTHERS = f"""\
+name: {BESIDE}
+source: {FOREIGN}
+pattern: Stock S+
+where: ["[company]", S.price > NEXT(S).price]
+return: {{n: COUNT(*)}}
+within: 1 day
+schedule: "30 6 * * *"
+"""
+DESCRIBE = """
+import json, sys
+import airflow_local_settings
+from airflow import settings
+from sqlalchemy import event
+from airflow.dag_processing.dagbag import BundleDagBag
+from pathlib import Path
+folder = Path(sys.argv[1])
+bag = BundleDagBag(dag_folder=folder, bundle_path=folder, bundle_name="patterns")
+print("DAGS" + json.dumps({
+    "errors": bag.import_errors,
+    "takes_turns": event.contains(settings.engine, "savepoint", airflow_local_settings.will_write),
+    "dags": {
+        dag.dag_id: {
+            "edges": [[task.task_id, sorted(task.downstream_task_ids)] for task in dag.topological_sort()],
+            "operators": sorted({task.task_type for task in dag.tasks}),
+            "retries": sorted({task.retries for task in dag.tasks}),
+            "policies": sorted({type(task.retry_policy).__name__ for task in dag.tasks}),
+            "backoff": all(task.retry_exponential_backoff for task in dag.tasks),
+            "owner": dag.owner, "tags": sorted(dag.tags), "catchup": dag.catchup,
+            "schedule": [asset.name for asset in getattr(dag.timetable, "asset_condition", None).objects]
+            if getattr(dag.timetable, "asset_condition", None) else None,
+            "times": getattr(getattr(dag.timetable, "timetable", None), "expression", None),
+            "outlets": [outlet.name for task in dag.tasks for outlet in task.outlets],
+            "paused": dag.is_paused_upon_creation,
+            "max_active_runs": dag.max_active_runs, "doc_md": dag.doc_md, "params": sorted(dag.params),
+            "pools": sorted({task.pool for task in dag.tasks}),
+            "callbacks": sorted({
+                callback.__name__
+                for task in dag.tasks for callback in [*task.on_failure_callback, *task.on_retry_callback]
+            }),
+            "deadlines": [[alert.interval.total_seconds(), alert.callback.path] for alert in dag.deadline or []],
+        }
+        for dag in bag.dags.values()
+    },
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, Any]]:
+    """Every DAG, as Airflow's own DagBag holds it; of patterns more, one has a deadline, one reads results."""
+    assert home.patterns is not None
+    added = home.patterns / f"{IN_TIME}.yaml"
+    text = (home.patterns / "delay_snowball.yaml").read_text().replace("name: delay_snowball", f"name: {IN_TIME}")
+    added.write_text(f"{text}deadline: 2 hours\n")
+    reader = home.patterns / f"{READER}.yaml"
+    reader.write_text(READS)
+    others = home.patterns / f"{BESIDE}.yaml"
+    others.write_text(OVER_OTHERS)
+    parse(airflow)
+    folder = home.home / "bundles" / "patterns" / "dags"
+    done = subprocess.run(
+        [sys.executable, "-c", DESCRIBE, str(folder)],
+        env=home.env(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.split("DAGS", 1)[1])
+    yield found
+    for path in (added, reader, others):
+        path.unlink()
+
+
+def names(home: AirflowHome) -> set[str]:
+    """The patterns over flights."""
+    assert home.patterns is not None
+    return {path.stem for path in home.patterns.glob("*.yaml")} - {READER, BESIDE}
+
+
+@pytest.fixture
+def scheduled(home: AirflowHome, described: dict[str, Any]) -> dict[str, Any]:
+    """The DAGs that run patterns, by name."""
+    return {name: described["dags"][name] for name in names(home)}
+
+
+def test_every_pattern_is_a_dag(home: AirflowHome, described: dict[str, Any]) -> None:
+    """One DAG a pattern file, one for its revisions, one for each source that is ingested, and no import error."""
+    sources = {path.stem for path in home.project.contracts.glob("*.yaml") if not path.stem.startswith("results_")}
+    sources.remove(FOREIGN)
+    assert described["errors"] == {}
+    wanted = names(home) | {f"{name}_revise" for name in names(home)} | {f"ingest_{source}" for source in sources}
+    assert set(described["dags"]) == wanted | {READER, f"{READER}_revise", BESIDE, f"{BESIDE}_revise"}
+
+
+def test_its_savepoints_wait_for_their_turn(described: dict[str, Any]) -> None:
+    """Airflow has taken the local settings (tests/dags/test_sqlite.py says what they are for)."""
+    assert described["takes_turns"] is True
+
+
+def test_a_new_version_starts_the_revisions(home: AirflowHome, described: dict[str, Any]) -> None:
+    """Ingestion says that its source has a new version; every pattern that reads the source is revised then. Both are
+    switched on from the start, a pattern's own schedule is not."""
+    assert described["dags"]["ingest_flights"]["outlets"] == ["source_flights"]
+    assert described["dags"]["ingest_flights"]["paused"] is False
+    for name in names(home):
+        revision = described["dags"][f"{name}_revise"]
+        assert revision["schedule"] == ["source_flights"]
+        assert revision["edges"] == [["revise", []]]
+        assert revision["max_active_runs"] == 1
+        assert revision["paused"] is False
+        assert described["dags"][name]["paused"] is None  # as this Airflow has it: paused
+
+
+def test_a_table_of_others_is_looked_at_by_time_too(described: dict[str, Any]) -> None:
+    """Nobody may tell Airflow that it has a new version."""
+    assert described["dags"]["delay_snowball_revise"]["times"] is None
+    revision = described["dags"][f"{BESIDE}_revise"]
+    assert (revision["schedule"], revision["times"]) == ([f"source_{FOREIGN}"], "30 6 * * *")
+
+
+def test_results_start_the_revisions_of_who_reads_them(described: dict[str, Any]) -> None:
+    """A run's publication and a revision each make a new version of them."""
+    for dag in ("delay_snowball", "delay_snowball_revise"):
+        assert described["dags"][dag]["outlets"] == ["results_delay_snowball"]
+    assert described["dags"][f"{READER}_revise"]["schedule"] == ["results_delay_snowball"]
+    assert "Each row of the results of the pattern `delay_snowball` is an event" in described["dags"][READER]["doc_md"]
+
+
+def test_what_is_ingested_reaches_the_command(airflow: AirflowCommand, described: dict[str, Any]) -> None:
+    """Without files a source brings its own data."""
+    assert "['ingest', 'flights']" in airflow("tasks", "render", "ingest_flights", "ingest", "2013-01-05")
+
+
+def test_the_steps_are_visible(scheduled: dict[str, Any]) -> None:
+    """check source >> compute >> check results >> publish >> report, each a Spark application."""
+    steps = ["check_source", "compute", "check_results", "publish", "report"]
+    chained = [[step, follower] for step, follower in zip(steps, [*([s] for s in steps[1:]), []], strict=True)]
+    for dag in scheduled.values():
+        assert dag["edges"] == chained
+        assert dag["operators"] == ["SparkSubmitOperator"]
+
+
+def test_a_dag_says_what_its_pattern_says(home: AirflowHome, scheduled: dict[str, Any]) -> None:
+    """Owner, source and text come from the YAML; retries back off; nothing is caught up by itself."""
+    assert home.patterns is not None
+    for name, dag in scheduled.items():
+        text = (home.patterns / f"{name}.yaml").read_text()
+        for part in (text, "  F#0 -> F#0: ", "| `tailnum` | string | matches ^N[0-9A-Z]{2,5}$ |"):
+            assert part in dag["doc_md"]  # the pattern, its automaton, its source's contract
+        assert f"owner: {dag['owner']}" in text
+        assert {"trendlake", "flights"} <= set(dag["tags"])
+        assert dag["retries"] == [2]
+        assert dag["backoff"]
+        assert dag["catchup"] is False
+        assert dag["max_active_runs"] >= 1
+        assert dag["params"] == ["from", "to"]
+        assert bool(dag["deadlines"]) == (name == IN_TIME)
+
+
+def test_every_task_waits_for_spark_and_tells_why_it_failed(
+    home: AirflowHome, airflow: AirflowCommand, described: dict[str, Any]
+) -> None:
+    """The pool of Spark applications has as many slots as the profile says."""
+    for dag in described["dags"].values():
+        assert dag["pools"] == ["spark"]
+        assert dag["callbacks"] == ["failed", "tried"]
+    (pool,) = (row for row in rows(airflow("pools", "list", "-o", "json")) if row["pool"] == "spark")
+    assert int(pool["slots"]) == home.profile.limits.steps
+
+
+def test_a_deadline_is_a_deadline_of_the_runs(described: dict[str, Any]) -> None:
+    """It counts from when a run is queued; revisions have none."""
+    assert described["dags"][IN_TIME]["deadlines"] == [[7200.0, "trendlake_alerts.late"]]
+    assert described["dags"][f"{IN_TIME}_revise"]["deadlines"] == []
+
+
+def test_a_daily_run_covers_its_day(airflow: AirflowCommand, described: dict[str, Any]) -> None:
+    """The data interval is half open, [D, D+1), and the logical date is its start, not the time of firing."""
+    columns = "dag_id,next_dagrun_logical_date,next_dagrun_data_interval_start,next_dagrun_data_interval_end"
+    details = rows(airflow("dags", "list", "-o", "json", "--columns", columns))[0]
+    start = datetime.fromisoformat(details["next_dagrun_data_interval_start"])
+    assert datetime.fromisoformat(details["next_dagrun_logical_date"]) == start
+    assert datetime.fromisoformat(details["next_dagrun_data_interval_end"]) - start == timedelta(days=1)
+
+
+def test_a_backfill_has_a_run_for_each_day(airflow: AirflowCommand, described: dict[str, Any]) -> None:
+    """From the 5th to the 7th are three daily runs."""
+    printed = airflow(
+        "backfill", "create", "--dry-run", "--dag-id", "delay_snowball",
+        "--from-date", "2013-01-05", "--to-date", "2013-01-07",
+    )  # fmt: skip
+    assert [day for day in range(1, 31) if f"| 2013-01-{day:02d} 00:00:00+00:00" in printed] == [5, 6, 7]
+
+
+def test_the_interval_reaches_the_command(airflow: AirflowCommand, described: dict[str, Any]) -> None:
+    """A step starts `trendlake compute PATTERN --from D --to D+1 --run-id ID`."""
+    printed = airflow("tasks", "render", "delay_snowball", "compute", "2013-01-05")
+    (line,) = (line for line in printed.splitlines() if line.startswith("['compute'"))
+    step, pattern, *options = ast.literal_eval(line)
+    assert step == "compute"
+    assert Path(pattern).name == "delay_snowball.yaml"
+    assert options[:5] == [
+        "--from",
+        "2013-01-04T00:00:00+00:00",
+        "--to",
+        "2013-01-05T00:00:00+00:00",
+        "--run-id",
+    ]

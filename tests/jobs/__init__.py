@@ -1,0 +1,1 @@
+"""The command, and what Airflow calls."""

@@ -1,1 +1,0 @@
-"""The pipelines on a real Spark with real Delta tables."""

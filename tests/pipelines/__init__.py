@@ -1,0 +1,1 @@
+"""The pipeline, in the rooms of pipelines."""

@@ -1,0 +1,1 @@
+"""What an analyst does before the first run."""

@@ -1,0 +1,103 @@
+"""`trendlake try` on a source's table: what it shows of a slice is what a run publishes of the same windows."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as sf
+
+from jobs.terminal.times import micros_of
+from pipelines.authoring.trial import Sample, sample
+from pipelines.authoring.trial_table import TableOfEvents
+from pipelines.delta.tables import exists
+from pipelines.errors import SampleTooLargeError, SourceMissingError
+from pipelines.ingest.deliver import typed
+from pipelines.quality import quarantine as q
+from pipelines.quality.arrow_split import split
+from pipelines.quality.uniqueness import BROKEN
+from tests.support.flights import Lake, all_steps, answers, flight, table
+
+pytestmark = pytest.mark.spark
+
+GOOD = [
+    flight(
+        number, f"2013-03-{day:02d}T{hour:02d}:10:00", dep_delay=float(hour), carrier=carrier, tailnum=f"N1{carrier}"
+    )
+    for number, (day, hour, carrier) in enumerate(
+        ((day, hour, carrier) for day in range(1, 7) for hour in range(24) for carrier in ("UA", "AA")), start=1
+    )
+]
+BAD = [
+    flight(201, "2013-03-06T06:00:00", arr_time=None),
+    flight(202, "2013-03-06T06:00:00", tailnum="D942DN", dep_delay=-43.0),
+    flight(203, "2013-03-05T06:00:00", event_type=None),
+    flight(7, "2013-03-06T09:00:00"),  # its id is one of 1 March
+    flight(205, "2013-03-06T06:00:00", event_time=None),
+    flight(206, "2013-03-06T06:00:00", dep_delay=1440.0),
+    flight(207, "2013-03-06T06:00:00", carrier="Delta", distance=-4.0),
+    flight(208, "2013-03-06T06:00:00", event_type="Cancellation"),
+]
+
+
+@pytest.fixture(scope="module")
+def source(shared_lake: Lake) -> Lake:
+    shared_lake.append(GOOD + BAD)
+    return shared_lake
+
+
+def tried(lake: Lake, most: int, interval: tuple[str, str] | None = None, within: str = "1 day") -> Sample:
+    run = lake.run(lake.pattern(within=within), "2013-03-01", "2013-03-02", "try")
+    asked = None if interval is None else (micros_of(interval[0], "--from"), micros_of(interval[1], "--to"))
+    return sample(run.plan, TableOfEvents(run), most, asked)
+
+
+def test_it_shows_what_a_run_publishes(source: Lake) -> None:
+    """The same rows for the same windows; nothing but the run has written."""
+    found = tried(source, 1000, ("2013-03-01", "2013-03-07"))
+    assert not exists(source.spark, source.warehouse.results("test_pattern"))
+    run = source.run(source.pattern(), "2013-03-01", "2013-03-07", "published")
+    all_steps(run)
+    mine = sorted(found.rows.to_pylist(), key=lambda row: (row["carrier"], str(row["window_start"])))
+    theirs = [row | {name: row[name].astimezone(mine[0][name].tzinfo) for name in ("window_start", "window_end")}
+              for row in answers(source.results(run), run)]  # fmt: skip
+    assert mine == theirs
+    assert len(mine) == 12
+    assert found.broken == Counter(row["rule"] for row in source.quarantined().collect())
+
+
+def test_the_newest_windows_are_whole(source: Lake) -> None:
+    """As many days as hold no more events than asked for, and never a part of one."""
+    days = {most: (len(found.windows), found.taken) for most in (102, 103) if (found := tried(source, most))}
+    # 54 rows of the sixth day, and the one without a time, which belongs to every range; 49 of the fifth
+    assert days == {102: (1, 55), 103: (2, 104)}
+    whole = tried(source, 1000)
+    assert whole.windows == whole.every
+    assert (len(whole.windows), whole.open, whole.taken) == (6, 1, len(GOOD) + len(BAD))
+
+
+def test_no_part_of_a_window(source: Lake) -> None:
+    with pytest.raises(SampleTooLargeError, match="the newest window alone holds 54 events, more than 53"):
+        tried(source, 53)
+    with pytest.raises(SampleTooLargeError, match="the windows of the interval hold"):
+        tried(source, 20, ("2013-03-01", "2013-03-07"))
+
+
+def test_no_table(lake: Lake) -> None:
+    run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "try")
+    with pytest.raises(SourceMissingError, match="is not in the warehouse"):
+        TableOfEvents(run)
+
+
+def test_the_split_without_spark_is_the_split(source: Lake) -> None:
+    """Row by row: the same rows are set apart, for the same first rule."""
+    contract, rows = source.contract, [*GOOD, *BAD, *BAD, flight(3, "2013-03-01T00:00:00", tailnum=None)]
+    frame = typed(source.spark.createDataFrame(table(rows)), contract)
+    judged = q.annotate(frame, contract.rules).select("event_id", sf.get(BROKEN, sf.lit(0))["rule"].alias("rule"))
+    theirs = Counter((row["event_id"], row["rule"]) for row in judged.collect())
+    here = split(table(rows).select([item.name for item in contract.columns]), contract)
+    names = [None if number < 0 else contract.rules[number].name for number in here.broken.tolist()]
+    assert here.unjudged == ()
+    assert Counter(zip((row["event_id"] for row in rows), names, strict=True)) == theirs
+    assert np.count_nonzero(here.broken >= 0) > len(BAD)

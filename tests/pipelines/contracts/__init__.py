@@ -1,0 +1,1 @@
+"""Contracts of sources and of results."""

@@ -1,0 +1,1 @@
+"""Delta tables, read and committed."""

@@ -1,0 +1,283 @@
+"""What is read of a Delta table without Spark is what Spark reads; what is not sure to be is refused."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from pipelines.delta import local_reader
+from pipelines.delta.local_reader import CHANGE, NotHereError, append_here, commit_infos, table_here
+from pipelines.delta.table_versions import TableVersion, newest, table_id
+from pipelines.delta.tables import FED, latest_version, read_at
+from pipelines.spark.frames import frame_of
+from tests.conftest import CHAOS
+
+pytestmark = pytest.mark.spark
+
+MANY = 1_000
+SCHEMA = pa.schema(
+    {
+        "id": pa.string(), "at": pa.timestamp("us", "UTC"), "real": pa.float64(), "large": pa.decimal128(38, 0),
+        "whole": pa.int32(), "yes": pa.bool_(), "words": pa.list_(pa.string()),
+    }
+)  # fmt: skip
+NAMES = SCHEMA.names
+MOMENTS = [datetime(year, 6, 1, 12, 0, 0, 700, UTC) for year in (1500, 1900, 2024, 2261, 2600, 3000, 9999)]
+WAYS = ("TIMESTAMP_MICROS", "INT96", "TIMESTAMP_MILLIS")
+
+
+def rows(first: int, count: int, moment: datetime | None = MOMENTS[2]) -> list[dict[str, Any]]:
+    found = []
+    for number in range(first, first + count):
+        odd = number % 3 == 0
+        values = (None if odd else [1.5, -0.0, float("inf")][number % 3], 10**37 + number, number, not odd)
+        words = None if odd else ["a", None, "\U0001f600"][: number % 4]
+        found.append(dict(zip(NAMES, (f"e{number}", moment, *values, words), strict=True)))
+    return found
+
+
+def write(spark: SparkSession, path: str, made: list[dict[str, Any]], mode: str = "append", **options: Any) -> None:
+    frame = spark.createDataFrame(pa.Table.from_pylist(made, SCHEMA)).coalesce(1)
+    frame.write.format("delta").mode(mode).options(**options).save(path)
+
+
+def made(spark: SparkSession, path: Path, **properties: str) -> str:
+    builder = DeltaTable.create(spark).location(str(path))
+    builder = builder.addColumns(spark.createDataFrame(SCHEMA.empty_table()).schema)
+    for key, value in (FED | {f"delta.{name}": value for name, value in properties.items()}).items():
+        builder = builder.property(key, value)
+    builder.execute()
+    return str(path)
+
+
+def bag(table: pa.Table | DataFrame) -> Counter[str]:
+    told = table if isinstance(table, pa.Table) else table.toArrow()
+    return Counter(str(row) for row in told.to_pylist())
+
+
+def history(spark: SparkSession, path: str) -> list[Callable[[], Any]]:
+    """Commits of many sorts."""
+    table = DeltaTable.forPath(spark, path)
+    more = spark.createDataFrame(pa.Table.from_pylist(rows(6, 6), SCHEMA))
+    values: Any = {name: sf.col(f"m.{name}") for name in NAMES}
+    return [
+        lambda: write(spark, path, rows(0, 6)),
+        lambda: table.update(sf.col("whole") > 2, {"real": sf.lit(7.0)}),
+        lambda: table.delete(sf.col("id") == "e1"),
+        lambda: write(spark, path, [*rows(20, 2), *rows(20, 2)]),
+        lambda: table.optimize().executeCompaction(),
+        lambda: (
+            table.alias("t").merge(more.alias("m"), "t.id = m.id").whenMatchedDelete()
+            .whenNotMatchedInsert(values=values).execute()
+        ),
+        lambda: table.vacuum(),
+        lambda: write(spark, path, rows(30, 3), "overwrite", replaceWhere="whole >= 20"),
+        lambda: write(spark, path, rows(40, 3, None), "overwrite"),
+        lambda: table.delete(),
+        lambda: write(spark, path, rows(50, 1)),
+    ]  # fmt: skip
+
+
+@pytest.mark.more_in_chaos
+@pytest.mark.parametrize("way", WAYS[: 2 if CHAOS else 1])
+def test_the_feed_and_the_rows(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    """From every version to every later one, as Spark tells it; and what the log says of each commit."""
+    spark.conf.set("spark.sql.parquet.outputTimestampType", way)
+    try:
+        path = made(spark, tmp_path / "a table")
+        for step in history(spark, path):
+            step()
+    finally:
+        spark.conf.set("spark.sql.parquet.outputTimestampType", WAYS[0])
+    last = latest_version(spark, path)
+    reader = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
+    told = reader.load(path).toArrow()
+    versions = told["_commit_version"].to_pylist()
+    for upto in range(last + 1):
+        table = table_here(spark, path, upto)
+        assert (table.version, table.row_count) == (upto, read_at(spark, path, upto).count())
+        assert bag(table.rows_with(NAMES, pa.array([f"e{n}" for n in range(60)]), MANY)) == bag(
+            read_at(spark, path, upto)
+        )
+        for after in range(upto):
+            mine = pa.array([after < version <= upto for version in versions])
+            assert bag(table.feed(NAMES, after, MANY)) == bag(told.filter(mine).select([*NAMES, CHANGE]))
+    theirs = DeltaTable.forPath(spark, path).history().select("version", "operation", "operationMetrics").collect()
+    found = [(n, info["operation"], info.get("operationMetrics", {})) for n, info in commit_infos(spark, path)]
+    assert found == [tuple(row) for row in theirs]
+    assert len(commit_infos(spark, path, 3)) == 3
+    assert newest(spark, path) == TableVersion(last, read_at(spark, path, last).schema, table_id(spark, path))
+    with pytest.raises(NotHereError, match="more than 5 rows"):
+        table_here(spark, path).feed(NAMES, 0, 5)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_moments_of_all_ages(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    """One file for each of them and one for all; a checkpoint, whose statistics wrap round; slices that begin and end
+    within a millisecond of a row."""
+    spark.conf.set("spark.sql.parquet.outputTimestampType", way)
+    try:
+        path = made(spark, tmp_path / "t", checkpointInterval="3")
+        for number, moment in enumerate(MOMENTS):
+            write(spark, path, rows(number, 1, moment))
+        write(spark, path, [row for n, moment in enumerate([*MOMENTS, None]) for row in rows(10 + n, 1, moment)])
+    finally:
+        spark.conf.set("spark.sql.parquet.outputTimestampType", WAYS[0])
+    table = table_here(spark, path)
+    time = sf.unix_micros("at")
+    whole = spark.read.format("delta").load(path)
+    kept = [row[0] for row in whole.select(time).where("at IS NOT NULL").distinct().collect()]
+    assert len(kept) == len(MOMENTS)
+    edges = [(low + a, high + b) for low in kept for high in kept if low <= high for a in (-1, 0, 1) for b in (0, 1)]
+    slices = [[edge] for edge in edges] + [[edges[0], edges[-1]], [(kept[2], kept[2] + 1), (kept[4], kept[4] + 1)]]
+    everything = list(zip(*(whole.select("id", time).toArrow().to_pydict().values()), strict=True))
+    for ranges in slices:
+        wanted = {ident for ident, at in everything if at is not None and any(a <= at < b for a, b in ranges)}
+        assert set(table.rows(["id"], "at", ranges, MANY)["id"].to_pylist()) == wanted, ranges
+
+
+def test_many_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark passes over most of them; the checkpoint says how many there are before any is listed."""
+    path = made(spark, tmp_path / "t", checkpointInterval="6")
+    for number in range(6):
+        write(spark, path, rows(number, 1))
+    monkeypatch.setattr(local_reader, "FILES", 6)
+    assert table_here(spark, path).feed(NAMES, 0, MANY).num_rows == 6
+    monkeypatch.setattr(local_reader, "FILES", 5)
+    with pytest.raises(NotHereError, match="many files"):
+        table_here(spark, path)
+    (tmp_path / "t" / "_delta_log" / "_last_checkpoint").unlink()
+    with pytest.raises(NotHereError, match="6 files"):
+        table_here(spark, path)
+    monkeypatch.setattr(local_reader, "FILES", 6)
+    table = table_here(spark, path)
+    monkeypatch.setattr(local_reader, "FILES", 5)
+    with pytest.raises(NotHereError, match="changes in 6 files"):
+        table.feed(NAMES, 0, MANY)
+
+
+def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """A table that does not lie plainly in its files, and a feed that does not tell all."""
+
+    def refused(path: str, ask: Callable[[Any], Any] = lambda table: table, match: str = "") -> None:
+        with pytest.raises(NotHereError, match=match):
+            ask(table_here(spark, path))
+
+    refused(str(tmp_path / "none"), match="no table on disk")
+    for name, properties, match in (
+        ("vectors", {"enableDeletionVectors": "true"}, "deletionVectors"),
+        ("mapped", {"columnMapping.mode": "name"}, "name"),
+    ):
+        path = made(spark, tmp_path / name, **properties)
+        write(spark, path, rows(0, 3))
+        refused(path, match=match)
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows(0, 3), SCHEMA))
+    frame.write.format("delta").partitionBy("whole").save(str(tmp_path / "partitioned"))
+    refused(str(tmp_path / "partitioned"), match="partitioned")
+    odd = made(spark, tmp_path / "100%")
+    write(spark, odd, rows(0, 1))
+    refused(odd, match="no table on disk")
+
+    off = made(spark, tmp_path / "off", enableChangeDataFeed="false")
+    write(spark, off, rows(0, 3))
+    spark.sql(f"ALTER TABLE delta.`{off}` SET TBLPROPERTIES (delta.enableChangeDataFeed = true)")
+    write(spark, off, rows(3, 3))
+    refused(off, lambda table: table.feed(NAMES, 0, MANY), "was off in version 0")
+    refused(off, lambda table: table.feed(NAMES, 1, MANY), "was off in version 1")
+    assert table_here(spark, off).feed(NAMES, 2, MANY).num_rows == 3
+    spark.sql(f"ALTER TABLE delta.`{off}` ADD COLUMN (more INT)")
+    write(spark, off, rows(6, 1))
+    refused(off, lambda table: table.feed(NAMES, 2, MANY), "another form of the table")
+    refused(off, lambda table: table.rows_with(["nothing"], pa.array(["x"]), MANY), "nothing")
+
+    padded = str(tmp_path / "padded")
+    spark.sql(f"CREATE TABLE delta.`{padded}` (word CHAR(5), n INT) USING delta")
+    refused(padded, lambda table: table.rows_with(["word"], pa.array(["x"]), MANY), "more to it than its type")
+    assert table_here(spark, padded).rows_with(["n"], pa.array([1], pa.int32()), MANY).num_rows == 0
+
+    gone = made(spark, tmp_path / "gone")
+    write(spark, gone, rows(0, 3))
+    DeltaTable.forPath(spark, gone).update(sf.col("whole") == 1, {"real": sf.lit(1.0)})
+    shutil.rmtree(tmp_path / "gone" / "_change_data")
+    refused(gone, lambda table: table.feed(NAMES, 1, MANY), "FileNotFoundError")
+    assert newest(spark, str(tmp_path / "none")) is None
+    assert newest(spark, odd) == TableVersion(1, read_at(spark, odd, 1).schema, table_id(spark, odd))
+
+
+@pytest.mark.parametrize("sizes", [(0, 2), (2, 0), (0, 0, 2), (2, 0, 1), (0, 1, 0, 0, 3, 0), (0,), (0, 0), ()])
+def test_no_row_is_lost_on_the_way_to_spark(spark: SparkSession, sizes: tuple[int, ...]) -> None:
+    """Empty chunks end a table for PySpark's own `createDataFrame`."""
+    numbers = pa.chunked_array([list(range(size)) for size in sizes], pa.int64())
+    words = pa.chunked_array([[["a"]] * size for size in sizes], pa.list_(pa.string()))
+    found = frame_of(spark, pa.table({"n": numbers, "words": words}))
+    assert [row[0] for row in found.collect()] == numbers.to_pylist()
+    assert found.count() == sum(sizes)
+
+
+def test_appending_beside_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """Commits of both, one after the other, past several checkpoints; a column that the table lacks is added."""
+    # delta-rs appends to run records only, which are made without in-commit timestamps
+    path = made(spark, tmp_path / "t", checkpointInterval="3", enableInCommitTimestamps="false")
+    for number in range(8):
+        if number % 2:
+            write(spark, path, rows(number, 1))
+        else:
+            append_here(spark, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
+    assert bag(spark.read.format("delta").load(path)) == bag(pa.Table.from_pylist(rows(0, 8), SCHEMA))
+    assert list((tmp_path / "t" / "_delta_log").glob("*.checkpoint.parquet"))
+    more = pa.Table.from_pylist(rows(8, 1), SCHEMA).append_column("more", pa.array([5]))
+    append_here(spark, path, more)
+    found = spark.read.format("delta").load(path)
+    assert found.columns == [*NAMES, "more"]
+    assert sorted(row["more"] or 0 for row in found.collect()) == [0] * 8 + [5]
+    with pytest.raises(NotHereError):
+        append_here(spark, str(tmp_path / "none"), more)
+
+
+def test_the_last_transaction(spark: SparkSession, tmp_path: Path) -> None:
+    """As Delta has it of each version, whether the log's entries or a checkpoint say it."""
+    path = made(spark, tmp_path / "table", checkpointInterval="4")
+    java: Any = spark.sparkContext._jvm
+    for number in range(6):
+        name = f"application {number % 2}"
+        write(spark, path, rows(number, 1), txnAppId=name, txnVersion=10 + number)
+    for entry in sorted((tmp_path / "table" / "_delta_log").glob("*.json"))[:4]:
+        entry.unlink()  # only the checkpoint tells of them
+    told = {}
+    log = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+    for name in ("application 0", "application 1", "another"):
+        told[name] = log.startTransaction().txnVersion(name)
+        assert table_here(spark, path).last_transaction(name) == told[name]
+    assert told == {"application 0": 14, "application 1": 15, "another": -1}
+    assert table_here(spark, path, 5).last_transaction("application 1") == 13
+
+
+def test_files_that_may_hold_a_text(spark: SparkSession, tmp_path: Path) -> None:
+    """Whoever wrote the bounds, and wherever they were cut off: no row is passed over, and other files mostly are."""
+    long = "scheduled__2026-01-01T00:00:00+00:00 "
+    texts = ["", "a", "é", "\U0001f600", long, *(f"{long}{tail}" for tail in ("a", "é", "\U0001f600", "z" * 90)), None]
+    path = str(tmp_path / "t")
+    schema = StructType([StructField("text", StringType()), StructField("n", LongType())])
+    for number, text in enumerate(texts):
+        spark.createDataFrame([(text, number)], schema).write.format("delta").mode("append").save(path)
+        append_here(spark, path, pa.table({"text": pa.array([text], pa.string()), "n": pa.array([-number])}))
+    table = table_here(spark, path)
+    read = []
+    for text in texts[:-1]:
+        near, values = table.near("text", str(text)), pa.array([text])
+        assert bag(near.rows_with(["text", "n"], values, MANY)) == bag(table.rows_with(["text", "n"], values, MANY))
+        read.append(len(near.files))
+    assert len(table.near("text", "none of them").files) <= 2  # those of the NULL
+    assert table.near("nothing", "a").files == table.files
+    assert max(read) < len(table.files)

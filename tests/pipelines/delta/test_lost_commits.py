@@ -1,0 +1,101 @@
+"""A commit that is not in the log, though the log store said so, is noticed and made again; and when commits were made
+is known in a copy of the table too."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrameWriter, SparkSession
+from pyspark.sql import functions as sf
+
+from pipelines.delta.commits import known_commits
+from pipelines.delta.tables import read_at, with_retries
+from pipelines.quality import quarantine as q
+from pipelines.results.history import version_of
+from pipelines.revision import local_rewrite
+from tests.pipelines.revision.test_local_rewrite import Lake, bag, row, table_of
+
+pytestmark = pytest.mark.spark
+
+
+def replaced(path: str) -> None:
+    """What another process does that finds no entry, and renames its own into place after ours: its commit of no rows
+    has our version."""
+    log = Path(path) / "_delta_log"
+    newest = max(log.glob("[0-9]*.json"))
+    moment = time.time_ns() // 1_000_000
+    info = {"inCommitTimestamp": moment, "timestamp": moment, "operation": "WRITE", "engineInfo": "another"}
+    newest.write_text(json.dumps({"commitInfo": info}) + "\n")
+    for checksum in (log / f"{newest.stem}.crc", log / f".{newest.name}.crc"):
+        checksum.unlink(missing_ok=True)
+
+
+def test_quarantined_rows_are_written_again(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
+    """Once: a third write finds them there."""
+    path, losses = str(tmp_path / "quarantine"), [1]
+    spark.range(1).write.format("delta").save(path)
+    real = DataFrameWriter.save
+
+    def save(writer: Any, *args: Any, **named: Any) -> None:
+        real(writer, *args, **named)
+        if losses:
+            replaced(path)
+            losses.pop()
+
+    monkeypatch.setattr(DataFrameWriter, "save", save)
+    bad = spark.range(5, 8)
+    for _ in range(2):
+        with_retries(lambda: q.write_quarantine(bad, path, run_id="r", source_version=1, key="k"), "writing")
+        assert not losses
+        assert sorted(row[0] for row in spark.read.format("delta").load(path).collect()) == [0, 5, 6, 7]
+
+
+def test_small_revision_is_not_taken_as_published(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
+    """The caller takes its difference anew, and publishes it under the same number."""
+    lake = Lake(spark, tmp_path)
+    lake.write([row(1)])
+    real, losses = local_rewrite._session, [1]
+
+    @contextmanager
+    def session(*asked: Any) -> Iterator[Any]:
+        with real(*asked) as mine:
+            yield mine
+        if losses:
+            replaced(lake.path)
+            losses.pop()
+
+    monkeypatch.setattr(local_rewrite, "_session", session)
+    wanted = [row(1, real=2.0), row(2)]
+    note = lake.note()
+    assert lake.told(wanted).commit(note) is None
+    assert lake.rows() == bag(table_of([row(1)]))
+    assert lake.told(wanted).commit(note) is not None
+    assert lake.rows() == bag(table_of(wanted))
+
+
+def test_times_are_those_of_the_original_in_a_copy(spark: SparkSession, tmp_path: Path) -> None:
+    """`cp -r` sets all files to now. Delta's readers and Trendlake's give the same version for a time as before."""
+    lake, moments = Lake(spark, tmp_path), []
+    for number in range(3):
+        lake.write([row(number)])
+        time.sleep(0.05)
+        moments.append(datetime.now(UTC))
+        time.sleep(0.05)
+    copy = str(tmp_path / "copy")
+    shutil.copytree(lake.path, copy, copy_function=shutil.copyfile)
+    assert [version_of(spark, lake.path, moment.isoformat()) for moment in moments] == [1, 2, 3]
+    assert [version_of(spark, copy, moment.isoformat()) for moment in moments] == [1, 2, 3]
+    assert [commit.at for commit in known_commits(spark, copy)] == [
+        commit.at for commit in known_commits(spark, lake.path)
+    ]
+    for version, moment in enumerate(moments[:-1], start=1):  # Delta refuses times after the last version
+        asked = spark.read.format("delta").option("timestampAsOf", moment.strftime("%Y-%m-%d %H:%M:%S.%f")).load(copy)
+        assert bag(asked) == bag(read_at(spark, lake.path, version).select(sf.col("*")))

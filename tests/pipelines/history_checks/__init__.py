@@ -1,0 +1,1 @@
+"""`expect` of a pattern, over its history."""

@@ -1,0 +1,1 @@
+"""Deliveries into a source."""

@@ -1,0 +1,1 @@
+"""Folders, profiles and errors of a project."""

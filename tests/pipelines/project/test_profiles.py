@@ -1,0 +1,80 @@
+"""Profiles: those that are shipped are right; what cannot work on a cluster is told with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.authoring.scaffold import note_source
+from pipelines.errors import ProfileError
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile, load_profile, read_profile
+from tests.conftest import ROOT
+
+SHIPPED = sorted((ROOT / "conf" / "profiles").glob("*.yaml"))
+POD = "master: k8s://https://10.0.0.1:6443\nwarehouse: s3a://a/b\n"
+
+
+def test_three_are_shipped() -> None:
+    found = {path.stem: read_profile(path) for path in SHIPPED}
+    assert {name: profile.on_cluster for name, profile in found.items()} == {
+        "kubernetes": True, "local": False, "standalone": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "master",
+    ["local", "local[2]", "local[*]", "local[2, 3]", "local-cluster[2,1,900]", "spark://a:7077,b:7077", "yarn"],
+)
+def test_masters_of_spark(tmp_path: Path, master: str) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(f'master: "{master}"\nwarehouse: /shared\n')
+    assert read_profile(path).master == master
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("warehouse: /shared\nmaster: spark://host\n", 2, "spark://HOST:PORT"),
+        ("master: mesos://host:5050\n", 1, "not 'mesos://host:5050'"),
+        ("master: spark://host:7077\nwarehouse: warehouse\n", 2, "an absolute path that all its machines reach"),
+        ("master: spark://host:7077\n", 1, "an absolute path that all its machines reach"),
+        (f"{POD}spark:\n  spark.pyspark.python: /p\n", 4, "Kubernetes needs spark.kubernetes.container.image"),
+        (POD, 1, "Kubernetes needs spark.kubernetes.container.image and spark.pyspark.python"),
+        ("limits:\n  steps: 0\n", 2, "greater than or equal to 1"),
+        ("sources:\n  ../x: /lake\n", 2, "'../x' is no name of a source"),
+        ("sources:\n  x: ''\n", 2, "where the table of 'x' lies"),
+        ("sources:\n  x: 3\n", 2, "a valid string"),
+        ("master: yarn\nwarehouse: /w\nsources:\n  x: lake/x\n", 4, "an absolute path that all its machines reach"),
+    ],
+)
+def test_mistakes_are_told(tmp_path: Path, text: str, line: int, told: str) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(text)
+    with pytest.raises(ProfileError) as caught:
+        read_profile(path)
+    assert told in str(caught.value)
+    assert f"p.yaml:{line}:" in str(caught.value)
+
+
+def test_where_tables_of_others_lie(tmp_path: Path) -> None:
+    """Relative to the project's folder, like the files that name them."""
+    profile = Profile(sources={"a": "/lake/a/", "b": "s3a://bucket/b", "c": "../lake/c"})
+    project = Project(tmp_path / "project", tmp_path / "state")
+    assert profile.sources_of(project) == {"a": "/lake/a", "b": "s3a://bucket/b", "c": f"{tmp_path}/project/../lake/c"}
+
+
+def test_a_table_is_noted_in_the_profile(tmp_path: Path) -> None:
+    """What else the file says stays, its comments too; a place that is there is not replaced."""
+    folder = tmp_path / "conf" / "profiles"
+    folder.mkdir(parents=True)
+    text = (ROOT / "conf" / "profiles" / "local.yaml").read_text()
+    (folder / "local.yaml").write_text(text)
+    project = Project(tmp_path, tmp_path / "state")
+    for name, place in (("a", "/lake/a b"), ("b", "s3a://bucket/b"), ("a", "/lake/a b")):
+        assert note_source(project, None, name, place) == folder / "local.yaml"
+    assert load_profile(project).sources == {"a": "/lake/a b", "b": "s3a://bucket/b"}
+    assert (folder / "local.yaml").read_text().startswith(text)
+    with pytest.raises(ProfileError, match=r"the table of 'a' lies at /lake/a b"):
+        note_source(project, None, "a", "/other")

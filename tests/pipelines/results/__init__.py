@@ -1,0 +1,1 @@
+"""Result tables: rows, notes, coverage."""

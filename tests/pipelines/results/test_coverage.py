@@ -1,0 +1,124 @@
+"""Which window shows which version: claims folded in order, against a slow twin that keeps a word for each window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cep_core import AnyPlan, EventSchema, compile_query
+from pipelines.results.coverage import Alteration, Claim, covered, slice_of, spans, windows_of
+from pipelines.results.windows import fewer, united
+from tests.random.profile import CI
+
+SCHEMA = EventSchema(
+    columns={"event_id": "string", "event_time": "timestamp", "event_type": "string", "place": "string"},
+    event_id="event_id", event_time="event_time", event_type="event_type",
+)  # fmt: skip
+ARC = {"from": "p", "to": "q", "when": "e.place = 'n'"}
+QUERIES = {
+    "sliding": {"kind": "trends", "pattern": "A a+", "return": {"n": "COUNT(*)"}, "within": "9 hours",
+                "slide": "2 hours", "origin": "2026-01-01T01:00:00Z"},
+    "matches": {"kind": "matches", "pattern": "SEQ(A a, B b)", "within": "3 hours"},
+    "trailing": {"kind": "matches", "pattern": "SEQ(A a, NOT B b)", "within": "3 hours"},
+    "automaton": {"kind": "automaton", "start": "p", "final": ["q"], "arcs": [ARC], "within": "5 hours"},
+}  # fmt: skip
+
+
+def plan(name: str) -> AnyPlan:
+    return compile_query({"name": "watched", **QUERIES[name]}, SCHEMA)
+
+
+def windows() -> st.SearchStrategy[tuple[int, int]]:
+    return st.tuples(st.integers(-20, 20), st.integers(0, 12)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+
+
+@st.composite
+def claims(draw: st.DrawFn) -> Claim:
+    """Any claim, of two forms of the pattern."""
+    one = plan("sliding")
+    owned = tuple(slice_of(one, *pair) for pair in draw(st.lists(windows(), min_size=1, max_size=2)))
+    withheld = tuple(slice_of(one, *pair) for pair in draw(st.lists(windows(), max_size=1)))
+    version, table = draw(st.integers(0, 8)), draw(st.sampled_from(["t", "t", "u", None]))
+    quiet, form = draw(st.booleans()), draw(st.sampled_from("pq"))
+    return Claim(version, quiet, form, "c", draw(st.integers(0, 5)), owned, withheld, source_table=table)
+
+
+def alterations() -> st.SearchStrategy[Alteration]:
+    """Versions of their own: a commit is one of ours or of others."""
+    return st.builds(Alteration, st.integers(9, 12), st.none() | st.integers(0, 8))
+
+
+Word = tuple[str, int | None, str | None]
+
+
+def said(one: AnyPlan, slices: Iterable[tuple[int, int]]) -> list[int]:
+    return [j for pair in slices for j in range(windows_of(one, *pair)[0], windows_of(one, *pair)[1] + 1)]
+
+
+def word_by_word(one: AnyPlan, events: Sequence[Claim | Alteration]) -> dict[int, Word]:
+    """For each window the form, version and table of the last word on it."""
+    words: dict[int, Word] = {}
+    states: dict[int, dict[int, Word]] = {}
+    for event in sorted(events, key=lambda event: (event.results_version, isinstance(event, Claim) and event.quiet)):
+        if isinstance(event, Alteration):
+            if event.restored is None:
+                words = {window: (form, version, None) for window, (form, version, _) in words.items()}
+            else:
+                then = [version for version in states if version <= event.restored]
+                words = dict(states[max(then)]) if then else {}
+        else:
+            for window in said(one, event.owned):
+                form, version, table = words.get(window, ("", None, None))
+                newer = form == event.plan_hash and version is not None and version >= event.source_version
+                if not (event.quiet and newer and table is not None and table == event.source_table):
+                    words[window] = (event.plan_hash, event.source_version, event.source_table)
+            for window in said(one, event.withheld):
+                form, version, _ = words.get(window, ("", None, None))
+                if form != event.plan_hash or version is None:
+                    words[window] = (event.plan_hash, None, None)
+        states[event.results_version] = dict(words)
+    return words
+
+
+@CI
+@given(
+    st.lists(claims(), max_size=6),
+    st.lists(alterations(), max_size=2, unique_by=lambda item: item.results_version),
+    st.lists(claims().map(lambda claim: replace(claim, results_version=claim.results_version + 5)), max_size=2),
+)
+def test_the_last_word_on_a_window_holds(told: list[Claim], altered: list[Alteration], later: list[Claim]) -> None:
+    """A commit's word replaces any other; that nothing had to change replaces older ones of the same table; what is
+    held back only what is not published in that form. After a change by others no version is known, after a RESTORE
+    that of then."""
+    one, events = plan("sliding"), [*told, *later]
+    segments = covered(one, events, altered)
+    found = {j: (s.plan_hash, s.version, s.source_table) for s in segments for j in range(s.first, s.last + 1)}
+    assert found == word_by_word(one, [*events, *altered])
+    assert all(a.last < b.first for a, b in pairwise(segments))
+    assert {j for first, last in spans(segments) for j in range(first, last + 1)} == set(found)
+
+
+@CI
+@given(st.sampled_from(sorted(QUERIES)), windows())
+def test_slices_name_their_windows(name: str, pair: tuple[int, int]) -> None:
+    """Of every kind the slices of neighbours lie side by side, one slide apart."""
+    one = plan(name)
+    assert windows_of(one, *slice_of(one, *pair)) == pair
+    low, high = slice_of(one, pair[0], pair[0])
+    assert windows_of(one, low, low + 1) == windows_of(one, high - 1, high) == (pair[0], pair[0])
+
+
+@CI
+@given(st.lists(windows(), min_size=1, max_size=9), st.integers(1, 5))
+def test_fewer_stretches_hold_all(pairs: list[tuple[int, int]], most: int) -> None:
+    """At most so many, in order, and nothing is lost."""
+    ranges = united([(first, last + 1) for first, last in pairs])
+    held = fewer(ranges, most)
+    assert len(held) <= most
+    assert all(any(a <= start and end <= b for a, b in held) for start, end in ranges)
+    assert all(a[1] < b[0] for a, b in pairwise(held))
+    assert held == ranges or len(ranges) > most

@@ -1,0 +1,119 @@
+"""A measure whose type has changed is refused before anything is computed; `trendlake reset` is a way out."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from jobs.actions import reset as resetting
+from jobs.main import app
+from jobs.terminal.workspace import Place
+from pipelines.delta.tables import exists, latest_version
+from pipelines.errors import ResultsTypeError, StepOrderError
+from pipelines.project.profile import Profile
+from pipelines.results import reset
+from pipelines.results.ledger import read_ledger
+from pipelines.revision import local
+from pipelines.runs.record import listed
+from pipelines.runs.run import Run
+from pipelines.steps import check_source, publish, revise
+from tests.pipelines.revision.test_unique_rows import row
+from tests.support.flights import all_steps, renamed
+from tests.support.promises import agree, replayed
+from tests.support.signals import PATTERNS, Signals, signals
+
+pytestmark = pytest.mark.spark
+
+COUNTED, AVERAGED = (
+    PATTERNS["plain"].replace("total: SUM(a.price)", f"m: {text}") for text in ("COUNT(a)", "AVG(a.price)")
+)
+DAYS = (0.5, 2.5)
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Signals:
+    """Rows of `m: COUNT(a)`, published; then the pattern says `m: AVG(a.price)`."""
+    lake = signals(spark, tmp_path / "project", COUNTED)
+    lake.insert([row(n, 20 + n, price=2**n % 9) for n in range(8)])
+    all_steps(lake.run(*DAYS, "counted"))
+    lake.edit(AVERAGED)
+    return lake
+
+
+def published(lake: Signals, run: Run) -> tuple[int, list[Any]]:
+    path = lake.warehouse.results(run.name)
+    return latest_version(lake.spark, path), sorted(map(str, lake.spark.read.format("delta").load(path).collect()))
+
+
+def test_a_run_is_refused(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its first step, and at the last where the first had let it pass; nothing is published, nothing cast."""
+    run = lake.run(*DAYS, "averaged")
+    before = published(lake, run)
+    with pytest.raises(ResultsTypeError) as refused:
+        all_steps(run)
+    assert "'m' is decimal(38,0), and the pattern gives double" in str(refused.value)
+    assert "another name" in str(refused.value)
+    assert "trendlake reset watched" in str(refused.value)
+    monkeypatch.setattr(check_source, "refuse_other_types", lambda run: None)
+    with pytest.raises(ResultsTypeError, match="the pattern gives double"):
+        all_steps(renamed(run, "averaged again"))
+    assert published(lake, run) == before
+
+
+@pytest.mark.parametrize("most", [0, local.ROWS])
+def test_a_revision_is_refused(lake: Signals, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rows that an earlier version has cast, on both paths."""
+    monkeypatch.setattr(local, "ROWS", most)
+    run = lake.run(*DAYS, "averaged")
+    with monkeypatch.context() as as_before:
+        for step in (check_source, publish):
+            as_before.setattr(step, "refuse_other_types", lambda run: None)
+        all_steps(run)
+    before = published(lake, run)
+    lake.insert([row(20, 30)])
+    with pytest.raises(ResultsTypeError, match="'m' is decimal"):
+        revise.revise(renamed(run, "revision"))
+    assert published(lake, run) == before
+
+
+def test_reset(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says what is lost and asks; then the next run starts anew, and what earlier records say counts no more."""
+    lake.edit(COUNTED)
+    quiet = lake.run(*DAYS, "quiet")
+    lake.sql("UPDATE signals SET remark = 'looked at'")
+    assert (revise.revise(quiet).note or {})["quiet"]  # a record at version 1 of the table that is about to go
+    lake.edit(AVERAGED)
+    run = lake.run(1.0, 1.5, "after")
+    versions, rows = published(lake, run)
+    source = lake.version()
+    monkeypatch.setattr(resetting, "find_place", lambda *_: Place(lake.project, Profile(master="local[2]")))
+    monkeypatch.setattr(resetting, "session", lambda *_: nullcontext(lake.spark))
+    answer = CliRunner().invoke(app, ["reset", lake.pattern], input="n\n")
+    assert answer.exit_code == 1
+    assert f"watched: {len(rows)} rows and {versions + 1} versions of the results are lost" in answer.output
+    assert exists(lake.spark, lake.warehouse.results("watched"))
+    done = CliRunner().invoke(app, ["reset", lake.pattern, "--yes"])
+    assert done.exit_code == 0, done.output
+    assert not exists(lake.spark, lake.warehouse.results("watched"))
+    assert reset.published(lake.spark, lake.warehouse, "watched") is None
+    assert lake.version() == source
+    records = listed(lake.spark, lake.warehouse, "watched", 100)
+    assert records is not None
+    assert records.count() == 5
+    with pytest.raises(StepOrderError, match="has published nothing"):
+        revise.revise(renamed(run, "too early"))
+    all_steps(run)
+    ledger = read_ledger(lake.spark, lake.warehouse, "watched", run.plan, "signals")
+    assert [(item.first, item.last) for item in ledger.segments] == [(run.windows[0], run.windows[-1])]
+    lake.insert([row(20, 30)])
+    revise.revise(renamed(run, "revised"))
+    agree(lake, run)
+    replayed(lake, run)
+    again = CliRunner().invoke(app, ["reset", lake.pattern, "--yes"])
+    assert again.exit_code == 0
+    assert "nothing is published" in CliRunner().invoke(app, ["reset", lake.pattern, "--yes"]).output

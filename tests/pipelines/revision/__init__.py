@@ -1,0 +1,1 @@
+"""Revisions: what changed events do to results."""

@@ -1,0 +1,294 @@
+"""A small difference, committed by files that are written here, is what Delta's own MERGE makes of it: rows, change
+feed, counts; what other writers do meanwhile is seen, and what only Delta can write is left to it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from delta.tables import DeltaTable
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from pipelines.delta import local_commit
+from pipelines.delta.commits import Commit
+from pipelines.delta.local_reader import CHANGE, TableHere, commit_actions, table_here
+from pipelines.delta.tables import CONFLICTS, FED, latest_version, read_at
+from pipelines.revision import local_rewrite
+from pipelines.revision.difference import DELETE, INSERT, UPDATE
+from pipelines.revision.local_rewrite import Published, Rewrite
+from pipelines.revision.row_diff import Differing, differing
+from tests.random.profile import CI
+
+SCHEMA = pa.schema(
+    {
+        "id": pa.string(), "at": pa.timestamp("us", "UTC"), "real": pa.float64(), "large": pa.decimal128(38, 0),
+        "small": pa.decimal128(9, 2), "whole": pa.int32(), "count": pa.int64(), "yes": pa.bool_(),
+        "words": pa.list_(pa.string()), "a.name-odd": pa.string(),
+    }
+)  # fmt: skip
+NOON = datetime(2026, 1, 1, 12, 0, 0, 999, UTC)
+EVER = [(-(2**62), 2**62)]
+HOUR = timedelta(hours=1)
+Rows = list[dict[str, Any]]
+
+
+def row(number: int, **values: Any) -> dict[str, Any]:
+    """One of many sorts: NULL in every column, NaN, moments before 1970, texts longer than statistics tell."""
+    odd = number % 3 == 0
+    made = {
+        "id": f"e{number}", "at": NOON + number * HOUR, "real": None if odd else [1.5, float("nan")][number % 2],
+        "large": None if odd else 10**37 + number, "small": None if odd else number, "whole": None if odd else number,
+        "count": None if odd else -(2**62) - number, "yes": None if odd else number % 2 == 0,
+        "words": None if odd else ["a", None, "\U0001f600"][: number % 4],
+        "a.name-odd": None if odd else "\U0001f600" * (number % 5) * 20,
+    }  # fmt: skip
+    return made | values
+
+
+def table_of(rows: Rows) -> pa.Table:
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+class Lake:
+    """A results table and what its rows should be."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.path, self.number = spark, str(folder / "results"), 0
+        builder = DeltaTable.create(spark).location(self.path)
+        builder = builder.addColumns(spark.createDataFrame(SCHEMA.empty_table()).schema).clusterBy("at")
+        for key, value in FED.items():
+            builder = builder.property(key, value)
+        builder.execute()
+
+    def write(self, rows: Rows) -> None:
+        frame = self.spark.createDataFrame(table_of(rows)).coalesce(1)
+        frame.write.format("delta").mode("append").save(self.path)
+
+    def told(self, rows: Rows, slices: Any = EVER) -> Rewrite:
+        """What brings the rows in `slices` to `rows`."""
+        there = Published.of(table_here(self.spark, self.path), "at", slices, 1_000)
+        run: Any = SimpleNamespace(
+            spark=self.spark, name="watched", warehouse=SimpleNamespace(results=lambda _: self.path)
+        )  # fmt: skip
+        plan: Any = SimpleNamespace(key=("id",), owned=lambda _: ("at", 0, 0))
+        return Rewrite(run, plan, there, differing(there.rows, table_of(rows), ("id",)))
+
+    def note(self) -> dict[str, Any]:
+        self.number += 1
+        return {"run_id": "r", "stage": "revise", "number": self.number}
+
+    def bring(self, rows: Rows, slices: Any = EVER) -> tuple[Differing, Commit]:
+        made = self.told(rows, slices)
+        commit = made.commit(self.note())
+        assert commit is not None
+        return made.told, commit
+
+    def rows(self, version: int | None = None) -> Counter[str]:
+        return bag(
+            read_at(self.spark, self.path, latest_version(self.spark, self.path) if version is None else version)
+        )
+
+    def feed(self, version: int) -> Counter[str]:
+        reader = self.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", version)
+        return bag(reader.option("endingVersion", version).load(self.path).select(*names(), CHANGE))
+
+
+def names() -> list[Any]:
+    return [sf.col(f"`{name.replace('`', '``')}`") for name in SCHEMA.names]
+
+
+def bag(rows: Any) -> Counter[str]:
+    found = rows if isinstance(rows, pa.Table) else rows.toArrow()
+    return Counter(str(sorted(item.items())) for item in found.to_pylist())
+
+
+STEPS: list[Callable[[Rows], Rows]] = [
+    lambda _: [row(n) for n in range(12)],
+    lambda rows: [item | {"real": 7.0, "words": ["z"]} if n % 4 == 1 else item for n, item in enumerate(rows)],
+    lambda rows: [item | {"at": item["at"] + 3 * HOUR} if n == 5 else item for n, item in enumerate(rows) if n != 2],
+    lambda rows: [*rows[2:5], row(30), row(31, at=datetime(1, 1, 1, tzinfo=UTC)), row(32, real=-0.0)],
+    lambda rows: rows[:-1],
+    lambda _: [],
+    lambda _: [row(3), row(4, words=None)],
+]  # fmt: skip
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("most", [local_rewrite.ROWS, -1], ids=["files", "MERGE"])
+def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
+    """To an empty table and from it, in one file and in several, the one way and the other."""
+    monkeypatch.setattr(local_rewrite, "ROWS", most)
+    lake, rows = Lake(spark, tmp_path), []
+    before = lake.rows()
+    for step in STEPS:
+        rows = step(rows)
+        told, commit = lake.bring(rows)
+        assert lake.rows() == bag(table_of(rows))
+        assert lake.rows(commit.version - 1) == before
+        assert lake.feed(commit.version) == bag(told.feed())
+        assert commit.changed == tuple(told.counts[kind] for kind in (INSERT, UPDATE, DELETE))
+        actions = commit_actions(Path(lake.path), commit.version)
+        assert any("cdc" in action for action in actions) or not (told.counts[UPDATE] or told.counts[DELETE])
+        before = lake.rows()
+    last = DeltaTable.forPath(spark, lake.path).history(1).collect()[0]
+    assert (last["version"], last["operation"], last["operationMetrics"]["numTargetRowsInserted"]) == (7, "MERGE", "2")
+    assert json.loads(last["userMetadata"])["number"] == 7
+
+
+@pytest.mark.spark
+def test_files_that_no_window_touches_stay(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
+    """Of the others the rows outside the windows stay; statistics pass over no row that is there."""
+    monkeypatch.setattr(local_rewrite, "frame_of", None)  # no MERGE
+    lake = Lake(spark, tmp_path)
+    for first in (0, 10, 20):
+        lake.write([row(n) for n in range(first, first + 10)])
+    start = round(NOON.timestamp()) * 1_000_000
+    slices = [(start, start + 3 * 3_600_000_000), (start + 12 * 3_600_000_000, start + 14 * 3_600_000_000)]
+    kept = [row(n) for n in range(30) if n not in (0, 1, 2, 12, 13)]
+    changed = [row(0), row(1, real=8.0), row(13, real=9.0), row(40, at=NOON + 13 * HOUR)]
+    files = set(table_here(spark, lake.path).files)
+    lake.bring(changed, slices)
+    assert lake.rows() == bag(table_of([*kept, *changed]))
+    assert len(files & set(table_here(spark, lake.path).files)) == 1
+    table = spark.read.format("delta").load(lake.path)
+    for item in [*kept, *changed]:
+        asked = [
+            ("id", item["id"]),
+            ("whole", item["whole"]),
+            ("count", item["count"]),
+            ("a.name-odd", item["a.name-odd"]),
+        ]
+        found = table.where(sf.col("at") == sf.lit(item["at"]))
+        for name, value in asked:
+            found = found.where(sf.col(f"`{name.replace('`', '``')}`").eqNullSafe(sf.lit(value)))
+        assert found.count() == 1, item
+    DeltaTable.forPath(spark, lake.path).optimize().executeCompaction()
+    assert len(table_here(spark, lake.path).files) == 1
+    assert lake.rows() == bag(table_of([*kept, *changed]))
+
+
+@pytest.mark.spark
+def test_another_writer_comes_first(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
+    """Before Delta's transaction has begun, the commit is not made; after it, Delta refuses it. Nothing is lost."""
+    lake = Lake(spark, tmp_path)
+    lake.write([row(n) for n in range(4)])
+    wanted = [row(1), row(2, real=5.0)]
+    late = lake.told(wanted)
+    lake.write([row(9)])
+    assert late.commit(lake.note()) is None
+    both = [*(row(n) for n in range(4)), row(9)]
+    assert lake.rows() == bag(table_of(both))
+
+    writers: list[Callable[[], object]] = [
+        lambda: lake.write([row(10)]),
+        lambda: DeltaTable.forPath(spark, lake.path).optimize().executeCompaction(),
+        lambda: lake.bring([*wanted, row(11)]),
+    ]
+    real = TableHere.last_transaction
+
+    def meanwhile(table: TableHere, application: str) -> int:
+        while waiting:  # the transaction has begun
+            waiting.pop()()
+        return real(table, application)
+
+    monkeypatch.setattr(TableHere, "last_transaction", meanwhile)
+    for writer in writers:
+        waiting: list[Callable[[], object]] = []
+        told = lake.told(wanted)
+        note = lake.note()
+        waiting.append(writer)
+        with pytest.raises(CONFLICTS):
+            told.commit(note)
+    assert lake.rows() == bag(table_of([*wanted, row(11)]))
+    lake.bring(wanted)
+    assert lake.rows() == bag(table_of(wanted))
+
+
+@pytest.mark.spark
+def test_a_number_that_has_been_reached(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(spark, tmp_path)
+    lake.bring([row(1)])
+    lake.number = 0
+    assert lake.told([row(2)]).commit(lake.note()) is None
+    assert lake.rows() == bag(table_of([row(1)]))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ADD CONSTRAINT positive CHECK (whole > 0 OR whole IS NULL)",
+        "SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
+        "SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')",
+    ],
+)
+def test_what_only_delta_can_write(spark: SparkSession, tmp_path: Path, statement: str, monkeypatch: Any) -> None:
+    """Constraints, row ids and the like: MERGE writes them."""
+    lake = Lake(spark, tmp_path)
+    lake.write([row(n) for n in range(4)])
+    spark.sql(f"ALTER TABLE delta.`{lake.path}` {statement}")
+    monkeypatch.setattr(local_rewrite, "committed", None)
+    lake.bring([row(1, real=3.0), row(2), row(5)])
+    assert lake.rows() == bag(table_of([row(1, real=3.0), row(2), row(5)]))
+
+
+@pytest.mark.spark
+def test_the_session_of_the_thread_is_as_before(spark: SparkSession, tmp_path: Path) -> None:
+    """What is written next carries no note of this commit, and no number."""
+    lake = Lake(spark, tmp_path)
+    lake.bring([row(1)])
+    lake.write([row(2)])
+    last = DeltaTable.forPath(spark, lake.path).history(1).collect()[0]
+    assert (last["version"], last["userMetadata"]) == (2, None)
+
+
+MOMENTS = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
+"""Of the years 1 to 9999."""
+
+
+@given(
+    moments=st.lists(st.none() | MOMENTS | st.integers(-(2**63), 2**63 - 1), max_size=5),
+    texts=st.lists(st.none() | st.text(max_size=40), max_size=5),
+    numbers=st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=5),
+)  # fmt: skip
+@CI
+def test_statistics_bound_what_is_there(moments: list[Any], texts: list[Any], numbers: list[Any]) -> None:
+    """As Delta reads them: what lies outside of least and greatest is not in the file."""
+    for kind, values in ((pa.timestamp("us", "UTC"), moments), (pa.string(), texts), (pa.int64(), numbers)):
+        table = pa.table({"it": pa.array(values, kind), "real": pa.array([1.5] * len(values))})
+        told = json.loads(json.dumps(local_commit.statistics(table)))
+        there = [value for value in values if value is not None]
+        assert told["numRecords"] == len(values)
+        assert "real" not in told["nullCount"] | told["minValues"] | told["maxValues"]
+        if "it" in told["minValues"]:
+            low, high = told["minValues"]["it"], told["maxValues"]["it"]
+            if kind == pa.timestamp("us", "UTC"):
+                low, high = (micros(text) for text in (low, high))
+            assert told["nullCount"]["it"] == len(values) - len(there)
+            if kind == pa.string():
+                low, high, there = low.encode(), high.encode(), [text.encode() for text in there]
+            assert low <= min(there)
+            assert max(there) <= high
+        else:
+            short = all(len(value) <= local_commit.TEXT for value in there) if kind == pa.string() else True
+            years = kind != pa.timestamp("us", "UTC") or all(MOST[0] <= value <= MOST[1] for value in there)
+            assert not (there and short and years)
+
+
+MOST = (-62_135_596_800_000_000, 253_402_300_799_999_000)
+"""From the first millisecond that a text has room for to the last."""
+
+
+def micros(text: str) -> int:
+    moment = datetime.fromisoformat(text)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

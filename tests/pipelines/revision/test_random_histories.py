@@ -1,0 +1,162 @@
+"""The promise of revising: whatever happens to the source, and whenever it is revised, the results are those of a full
+recomputation at that version, and their change feed, replayed from nothing, gives them again.
+
+`TRENDLAKE_CHAOS` says how many histories are tried for each pattern; `make chaos` tries many.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from pipelines.delta.tables import latest_version
+from pipelines.errors import StepOrderError
+from pipelines.revision import local, local_rewrite
+from pipelines.steps.revise import revise
+from pipelines.steps.sequence import STEPS
+from tests.conftest import CHAOS, DRAWS, PART
+from tests.random.profile import CI
+from tests.support.flights import all_steps, renamed
+from tests.support.promises import HISTORIES as DONE
+from tests.support.promises import REVISIONS, agree, replayed
+from tests.support.signals import (
+    ALWAYS,
+    DAY_US,
+    LEVELS,
+    PATTERNS,
+    RATES,
+    START_US,
+    Signals,
+    batch,
+    change,
+    signals,
+    tidy_batch,
+)
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.more_in_chaos]
+
+HISTORIES = DRAWS
+FIRST_DAY, LAST_DAY = 0.5, 2.5
+"""The first half day and the last are not asked for: what happens there is not published."""
+
+
+@pytest.mark.parametrize("most", [0, local.ROWS])
+def test_a_row_that_moves_in_time(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
+    """Its key stays: it is told apart by its events, not by when they were."""
+    monkeypatch.setattr(local, "ROWS", most)
+    monkeypatch.setattr(local_rewrite, "frame_of", None)  # what is computed here is committed without MERGE
+    lake = signals(spark, tmp_path / "project", PATTERNS["arcs that come and go"])
+    row = {"event_id": "e1", "event_time": START_US + DAY_US, "event_type": "B", "place": "n", "price": 1, "remark": ""}
+    hours = (0, 1, 2)
+    events = [row | {"event_id": f"e{n}", "event_time": START_US + DAY_US + n * DAY_US // 24} for n in hours]
+    lake.insert(events)
+    run = lake.run(FIRST_DAY, LAST_DAY, "first")
+    all_steps(run)
+    for step, interval in enumerate(("30 MINUTES", "7 HOURS")):
+        lake.sql(f"UPDATE signals SET event_time = event_time + INTERVAL {interval}")
+        record = revise(renamed(run, f"moved {step}"))
+        assert (record.staged_version is None) == (most > 0)
+        assert record.rows_inserted == record.rows_deleted == 0 < (record.rows_updated or 0)
+        agree(lake, run)
+    replayed(lake, run)
+
+
+@pytest.mark.parametrize("most", [0, local.ROWS] if CHAOS else [local.ROWS])
+@pytest.mark.parametrize(
+    ("pattern", "column", "values"),
+    [
+        ("doubles as groups", "level", LEVELS),
+        ("floats, dates and texts as groups", "rate", RATES),
+        ("doubles as partitions", "level", LEVELS),
+        ("matches of doubles", "level", LEVELS),
+    ],
+)
+def test_values_that_are_one_group(
+    spark: SparkSession, tmp_path: Path, most: int, pattern: str, column: str, values: tuple[Any, ...], monkeypatch: Any
+) -> None:
+    """A NaN is a NULL and -0.0 is 0.0 to the kernels: an event of one is revised with those of the other."""
+    monkeypatch.setattr(local, "ROWS", most)
+    lake = signals(spark, tmp_path / "project", PATTERNS[pattern])
+    row = {"event_time": START_US + DAY_US, "place": "n", "price": 5, "remark": "", "level": None, "rate": None}
+    distinct = list(dict.fromkeys(map(repr, values)))
+    events = [
+        row | {"event_id": f"e{kind}{n}", "event_type": kind, column: values[[*map(repr, values)].index(text)],
+               "event_time": START_US + DAY_US + hour * DAY_US // 24}
+        for n, text in enumerate(distinct) for hour, kind in enumerate("AB")
+    ]  # fmt: skip
+    lake.insert(events[:-2])
+    run = lake.run(FIRST_DAY, LAST_DAY, "first")
+    all_steps(run)
+    for step, value in enumerate((float("nan"), -0.0, None, 0.0)):
+        hour = START_US + DAY_US + 30 * 60 * 1_000_000 * (step + 3)
+        lake.insert([row | {"event_id": f"n{step}{kind}", "event_type": kind, column: value, "event_time": hour + n}
+                     for n, kind in enumerate("AB")])  # fmt: skip
+        record = revise(renamed(run, f"revision {step}"))
+        assert (record.staged_version is None) == (most > 0)
+        agree(lake, run)
+    replayed(lake, run)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS if CHAOS else ALWAYS)
+@settings(CI, max_examples=HISTORIES, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_revision_is_a_recomputation(spark: SparkSession, pattern: str, seed: int) -> None:
+    """Random events, a run, and changes of every sort, revised after some of them, by Spark or in this process; what is
+    computed here is committed by MERGE at times."""
+    rng = random.Random(f"{pattern} {seed}{PART}")
+    with TemporaryDirectory() as folder:
+        lake = signals(spark, Path(folder) / "project", PATTERNS[pattern])
+        tidy, most_allowed = rng.random() < 0.6, 9
+        lake.insert(tidy_batch(rng, 40) if tidy else batch(rng, 40))
+        run = lake.run(FIRST_DAY, LAST_DAY, "first")
+        all_steps(run)
+        agree(lake, run)
+        for number in range(rng.randrange(2, 4)):
+            done = [change(rng, lake, tidy=tidy) for _ in range(rng.randrange(1, 4))]
+            if rng.random() < 0.3:
+                done.append("contract")
+                lake.edit_contract(most_allowed := other(rng, most_allowed))
+                run = lake.run(FIRST_DAY, LAST_DAY, f"contract {number}")
+            if rng.random() < 0.15:
+                done.append("contract between steps")
+                most_allowed = edited_between_steps(rng, lake, most_allowed, f"between {number}")
+                run = lake.run(FIRST_DAY, LAST_DAY, f"after {number}")
+            most = rng.choice(
+                [(0, 0), (local.ROWS, -1), (local.ROWS, local_rewrite.ROWS), (local.ROWS, local_rewrite.ROWS)]
+            )
+            with (
+                patch.object(local, "ROWS", most[0]),
+                patch.object(local_rewrite, "ROWS", most[1]),
+            ):  # 0: all is left to Spark
+                record = revise(renamed(run, f"revision {number}"))
+            road = "here" if record.rows_out is not None and record.staged_version is None else "by Spark"
+            REVISIONS[road] += 1
+            note(f"{done}, {road}: {record.rows_inserted}, {record.rows_updated}, {record.rows_deleted}")
+            agree(lake, run)
+        replayed(lake, run)
+        DONE[pattern] += 1
+
+
+def other(rng: random.Random, most: int) -> int:
+    return rng.choice([bound for bound in (6, 8, 9) if bound != most])
+
+
+def edited_between_steps(rng: random.Random, lake: Signals, most: int, run_id: str) -> int:
+    """A run whose contract is edited on its way: the next step refuses, and nothing is published. The new bound."""
+    run, steps, stop = lake.run(FIRST_DAY, LAST_DAY, run_id), list(STEPS.values()), rng.randrange(1, len(STEPS))
+    before = latest_version(lake.spark, lake.warehouse.results(run.name))
+    for step in steps[:stop]:
+        step(run)
+    lake.edit_contract(most := other(rng, most))
+    with pytest.raises(StepOrderError, match="contract"):
+        steps[stop](lake.run(FIRST_DAY, LAST_DAY, run_id))
+    assert latest_version(lake.spark, lake.warehouse.results(run.name)) == before
+    return most

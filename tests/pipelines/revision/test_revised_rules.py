@@ -1,0 +1,109 @@
+"""A late row is revised in this process only where the contract's rules have one meaning there and in Spark: rows that
+were good stay good, and no rule makes `revise` fail."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.steps.revise import revise
+from tests.conftest import ROOT, SETTINGS
+from tests.support.flights import all_steps, renamed
+from tests.support.promises import agree
+from tests.support.signals import CONTRACT, signals
+
+pytestmark = pytest.mark.spark
+
+PATTERN = """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+return: {n: COUNT(*)}
+group_by: [place]
+within: 1 day
+"""
+REMARK = "      - {name: remark, logicalType: string}\n"
+CASES = {
+    "sums of decimals": (
+        "".join(f"      - {{name: {name}, logicalType: number, physicalType: 'decimal(10,2)'}}\n" for name in "abc"),
+        "a + b = c",
+        ["0.10, 0.20, 0.30"] * 3,
+        "1.00, 1.00, 2.00",
+    ),
+    "numbers that are large for their type": (
+        "      - {name: v, logicalType: integer, physicalType: tinyint, logicalTypeOptions: {multipleOf: 300}}\n"
+        "      - {name: k, logicalType: integer, physicalType: bigint}\n"
+        "      - {name: x, logicalType: number, physicalType: double}\n",
+        "k < x OR x IS NULL",
+        ["CAST(0 AS TINYINT), 9007199254740993, NULL"] * 3,
+        "CAST(0 AS TINYINT), 1, 1.5D",
+    ),
+}
+
+
+def contract(more: str = "") -> str:
+    """That of the signals up to the column `remark`, with what comes after it."""
+    return CONTRACT.partition(REMARK)[0] + REMARK + more + "slaProperties" + CONTRACT.partition("slaProperties")[2]
+
+
+FRESH = """\
+import json, sys
+from pathlib import Path
+from pipelines.project.profile import Profile
+from pipelines.project.paths import Project
+from pipelines.spark.session import start_session
+from pipelines.steps.revise import revise
+from pipelines.runs.run import prepare
+
+folder, settings = Path(sys.argv[1]), json.loads(sys.argv[2])
+project, profile = Project(folder, folder / "state"), Profile(master="local[2]", spark=settings)
+run = prepare(start_session(project, profile), project, profile, str(folder / "watched.yaml"), "late", 0, 1)
+record = revise(run)
+print(json.dumps([record.staged_version, record.rows_updated, [check["observed"] for check in record.checks]]))
+print(json.dumps("great_expectations" in sys.modules))
+"""
+
+
+def test_a_small_revision_does_without_great_expectations(spark: SparkSession, tmp_path: Path) -> None:
+    """To import it takes longer than all else that the revision does."""
+    lake = signals(spark, tmp_path / "project", PATTERN, contract())
+    lake.sql("INSERT INTO signals VALUES ('e1', TIMESTAMP '2026-01-02T01:00:00Z', 'A', 'n', 1, '')")
+    all_steps(lake.run(0, 3, "first"))
+    lake.sql("INSERT INTO signals VALUES ('e2', TIMESTAMP '2026-01-02T02:00:00Z', 'A', 'n', 2, '')")
+    settings = json.dumps({key: value for key, value in SETTINGS.items() if not key.startswith("spark.driver.extra")})
+    command = [sys.executable, "-c", FRESH, str(tmp_path / "project"), settings]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    revised, imported = map(json.loads, done.stdout.splitlines()[-2:])
+    assert revised[:2] == [None, 1]
+    assert revised[2][0].endswith("1 window touched")
+    assert "none of 1 row breaks it" in revised[2]
+    assert imported is False
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_late_row_drops_no_good_one(spark: SparkSession, tmp_path: Path, case: str) -> None:
+    columns, condition, rows, late = CASES[case]
+    rule = f"    quality: [{{name: whole, type: custom, engine: trendlake, implementation: '{condition}'}}]\n"
+    lake = signals(spark, tmp_path / "project", PATTERN, contract(columns + rule))
+
+    def insert(first: int, values: list[str]) -> None:
+        told = [
+            f"('e{n}', TIMESTAMP '2026-01-02 0{n}:00:00Z', 'A', 'straße', 1, '', {value})"
+            for n, value in enumerate(values, first)
+        ]
+        lake.sql(f"INSERT INTO signals VALUES {', '.join(told)}")
+
+    insert(0, rows)
+    run = lake.run(0, 3, "first")
+    all_steps(run)
+    insert(len(rows), [late])
+    record = revise(renamed(run, "late"))
+    assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (0, 1, 0)
+    agree(lake, run)
+    table = spark.read.format("delta").load(lake.warehouse.results(run.name))
+    assert [row["n"] for row in table.collect()] == [2 ** (len(rows) + 1) - 1]

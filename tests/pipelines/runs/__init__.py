@@ -1,0 +1,1 @@
+"""Runs, their records and their lineage."""

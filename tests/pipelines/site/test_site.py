@@ -1,0 +1,303 @@
+"""The site of reports: what its pages say of real runs, and that a real browser shows them whole, also on a phone."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+from playwright.sync_api import Browser
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from jobs.actions.revise import revise_in_session
+from jobs.terminal.workspace import Place
+from pipelines.report import build_report
+from pipelines.report.amounts import Amount
+from pipelines.report.facts import PatternFacts
+from pipelines.report.places import Places
+from pipelines.report.read_pattern import read_pattern
+from pipelines.report.tally import Tally
+from pipelines.site import Site, build_site, refresh_pattern
+from pipelines.site.build import read_page_facts
+from pipelines.site.facts import OverviewFacts, PatternPageFacts
+from pipelines.site.pages import pattern_page
+from pipelines.site.read_overview import GROUPS_SHOWN, HEAT_COLUMNS, read_overview
+from pipelines.site.totals import totals
+from tests.support.browser import DESK, PHONE, browser, opened
+from tests.support.flights import Lake, flight, snowball
+
+pytestmark = pytest.mark.spark
+
+NEVER_RUN = """\
+name: never_run
+kind: trends
+description: Waits for its first run
+source: flights
+pattern: Flight F+
+return: {n: COUNT(*)}
+within: 1 day
+"""
+WRONG = NEVER_RUN.replace("never_run", "wrong_file").replace("Flight F+", "Fligt F+")
+
+
+class Links(HTMLParser):
+    """Where a page points to, its own places, and its words."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+        self.text = ""
+        self.feed(html)
+        self.text = " ".join(self.text.split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = dict(attrs)
+        self.links += [value for name in ("href", "src") if (value := told.get(name)) is not None]
+        if told.get("id"):
+            self.ids.add(str(told["id"]))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("dd", "dt", "div", "h1", "h2", "li", "p", "td", "th", "tr"):
+            self.text += " "
+
+
+def words(page: Path) -> str:
+    return Links(page.read_text(encoding="utf-8")).text
+
+
+@pytest.fixture(scope="module")
+def story(story: Lake, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A copy, to which more happens: other files look at the one that is left as it was."""
+    state = tmp_path_factory.mktemp("site") / "state"
+    shutil.copytree(story.project.state, state)
+    return replace(story, project=replace(story.project, state=state))
+
+
+@pytest.fixture(scope="module")
+def site(story: Lake, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """Of three runs, two with a page, and a revision that changes a row and adds one; of a pattern that has never run
+    and one that does not compile."""
+    root = tmp_path_factory.mktemp("reports")
+    late = flight(998, "2013-03-01T20:00:00", tailnum="N1UA", dep_delay=90.0)
+    story.deliver([late, *snowball(1, 2, "YV")], feed="later")
+    revise_in_session(Place(story.project, story.profile), story.spark, story.pattern(), "mended", if_published=True)
+    pattern = Path(story.pattern())
+    for name, text in (("never_run", NEVER_RUN), ("wrong_file", WRONG)):
+        (pattern.parent / f"{name}.yaml").write_text(text)
+    made = Site(story.spark, story.project, story.warehouse, Places(root))
+    for run_id in ("two", "late"):
+        build_report(story.spark, story.warehouse, pattern, run_id, root)
+    built = build_site(made, [pattern, pattern.parent / "never_run.yaml", pattern.parent / "wrong_file.yaml"])
+    assert [item.name for item in built] == ["test_pattern", "never_run", "wrong_file", ""]
+    return made
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as started:
+        yield started
+
+
+def test_every_link_of_every_page_is_alive_and_relative(site: Site) -> None:
+    """To a file of the site, and to a place that the file has."""
+    root = site.places.root
+    pages = {page: Links(page.read_text(encoding="utf-8")) for page in root.rglob("*.html")}
+    assert len(pages) == 8  # all, three patterns, two runs, two of Great Expectations
+    followed = set()
+    for page, said in pages.items():
+        for link in said.links:
+            path, place = urldefrag(unquote(link))
+            assert not Path(path).is_absolute()
+            assert "://" not in path
+            target = (page.parent / path).resolve() if path else page
+            assert target in pages, (page, link)
+            assert not place or place in pages[target].ids, (page, link)
+            followed.add(target)
+    assert followed == set(pages)
+    assert not [path for path in root.rglob("*") if path.name.endswith(".partial")]
+
+
+def test_pages_in_a_real_browser(site: Site, chromium: Browser, tmp_path: Path) -> None:
+    """Nothing in the console, nothing asked of any network, nothing wider than a phone; light and dark differ."""
+    for page in sorted(site.places.root.rglob("*.html")):
+        papers = set()
+        for width, scheme in ((DESK, "light"), (PHONE, "dark")):
+            with opened(chromium, page, width, scheme) as (shown, seen):
+                assert seen.complaints == [], page
+                assert seen.asked == [], page
+                assert shown.evaluate("document.documentElement.scrollWidth") <= width, page
+                papers.add(shown.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert len(papers) == 2, page
+
+
+def test_charts_are_drawn(site: Site, chromium: Browser) -> None:
+    """Marks that have a size, on the desk and on a phone; what a mark says comes up under the pointer."""
+    page = site.places.pattern("test_pattern")
+    for width in (DESK, PHONE):
+        with opened(chromium, page, width) as (shown, _):
+            lines = ".wide" if width == DESK else ".narrow"
+            shown.evaluate("for (const closed of document.querySelectorAll('details')) closed.open = true")
+            least_marks = {
+                f".chart {lines} path[aria-label]": 2,
+                ".heat i[aria-label]": 5,
+                ".cost .bar i": 13,
+                "svg.automaton text": 3,
+                ".matrix i.dot": 20,
+            }
+            for marks, least in least_marks.items():
+                boxes = [mark.bounding_box() for mark in shown.locator(marks).all()]
+                sized = [box for box in boxes if box and box["width"] > 0.5 and box["height"] > 0.5]
+                assert len(sized) >= least, marks
+            shown.locator(".heat i[aria-label*=UA]").first.hover()
+            assert shown.locator("#tip").inner_text().split("\n")[:2] == ["UA", "63"]
+
+
+def test_the_page_of_all_says_where_to_look(site: Site, chromium: Browser) -> None:
+    """What is wrong comes first; each row has its state, its freshness and its rows; a filter finds by any word."""
+    with opened(chromium, site.places.index) as (shown, _):
+        rows = shown.locator(".cards tbody tr")
+        assert [row.split("\n")[0] for row in rows.all_inner_texts()] == ["wrong_file", "test_pattern", "never_run"]
+        wrong, good, new = rows.all_inner_texts()
+        assert "Does not compile" in wrong
+        assert "Fligt" in wrong
+        assert "Revised" in good
+        assert "Up to date" in good
+        assert "Published windows show version 3 of flights and reach to 3 Mar 2013, 00:00" in good
+        assert "Never run" in new
+        shown.locator(".filter").fill("never NOTHING")
+        assert [row.inner_text().split("\n")[0] for row in rows.all() if row.is_visible()] == ["never_run"]
+
+
+def test_a_pattern_s_page_tells_its_story(site: Site) -> None:
+    """Results, what a revision changed and by which version, verdicts, cost, runs, contract, the file."""
+    told = words(site.places.pattern("test_pattern"))
+    for said in (
+        "Trends in the busiest window",
+        "All 4 groups",
+        "Revision to version 4: 2 of 2 changed rows",
+        "snowballs 31 → 63",
+        "4 publications in all",
+        "flights, version 3",
+        "Check source",
+        "4 runs in all",
+        "data_contracts/flights.yaml",
+        "F.dep_delay < NEXT(F).dep_delay",
+    ):
+        assert said.lower() in told.lower(), said
+    assert "its page" not in told  # the last was a revision, which has none
+    assert "mended" in told
+
+
+def test_data_docs_come_of_a_real_validation(site: Site) -> None:
+    """Of the newest run that has checked its results, rule by rule; nothing else is there to be linked."""
+    found, suite = site.places.checks("test_pattern", "late"), site.places.suite("test_pattern")
+    assert "Run late: its staged rows, judged by the suite" in words(found)
+    assert "snowballs_at_least_one: `snowballs` IS NULL OR `snowballs` >= 1" in words(found)
+    assert "Success Percent 100%" in words(found)
+    assert "snowballs_at_least_one: `snowballs` IS NULL OR `snowballs` >= 1" in words(suite)
+    assert "No Data Docs of Great Expectations: no run of the pattern has checked results yet" in words(
+        site.places.pattern("never_run")
+    )
+
+
+def test_a_run_brings_its_pattern_s_page_up_to_date(site: Site, story: Lake) -> None:
+    """Its page and its row among all; what is there of others, and the Data Docs, stay."""
+    for page in (site.places.pattern("test_pattern"), site.places.index):
+        page.unlink()
+    page = refresh_pattern(site, Path(story.pattern()))
+    assert "Data Docs of Great Expectations: what was found" in words(page)
+    index = words(site.places.index)
+    assert all(name in index for name in ("test_pattern", "never_run", "wrong_file"))
+
+
+def test_a_revision_brings_its_pattern_s_page_up_to_date(site: Site, story: Lake) -> None:
+    """As `trendlake revise` leaves it, before anybody asks for the site."""
+    places = Places(story.project.state / "reports")
+    told, index = words(places.pattern("test_pattern")), words(places.index)
+    assert "snowballs 31 → 63" in told
+    assert "mended" in told
+    assert "Published windows show version 3 of flights" in index
+    assert "never_run" not in index  # it had no page yet
+
+
+def test_results_of_any_size_make_a_page_of_the_same_size(
+    spark: SparkSession, site: Site, story: Lake, tmp_path: Path
+) -> None:
+    """500 groups over three years of days: what is left out is counted, totals are exact, the page stays small."""
+    days, groups, each = 1000, 500, 4
+    rows = (
+        spark.range(days * each)
+        .select((sf.col("id") / each).cast("int").alias("day"), sf.col("id"))
+        .select(
+            sf.concat(sf.lit("G"), ((sf.col("id") * 7919) % groups).cast("string")).alias("carrier"),
+            sf.timestamp_micros(sf.col("day").cast("bigint") * 86_400_000_000).alias("window_start"),
+            sf.timestamp_micros((sf.col("day").cast("bigint") + 1) * 86_400_000_000).alias("window_end"),
+            (sf.col("day") + sf.col("id") % each).cast("decimal(38,0)").alias("snowballs"),
+            sf.lit(None).cast("double").alias("snowballs_log10"),
+            sf.lit("now").alias("plan_hash"),
+        )
+    )
+    path = str(tmp_path / "results")
+    rows.coalesce(1).write.format("delta").save(path)
+    told = read_overview(spark, path, _pattern(story), None)
+    assert told is not None
+    assert (told.rows, told.windows, told.group_count, len(told.groups)) == (days * each, days, groups, GROUPS_SHOWN)
+    assert told.bucket_seconds is not None
+    assert len(told.totals) <= 200
+    assert told.totals[-1].amount.exact == sum(days - 1 + i for i in range(each))
+    assert max(group.peak.exact or 0 for group in told.groups) == days - 1 + each - 1
+    assert all(len(group.points) <= HEAT_COLUMNS + 1 for group in told.groups)
+    html = pattern_page(_with(site, story, told))
+    said = Links(html).text
+    assert len(html) < 600_000
+    assert "The 24 groups with the largest windows, of 500; 476 groups left out" in said
+    assert "1,000 windows: each point is the largest of" in said
+
+
+def test_sums_of_counts_of_any_size(spark: SparkSession) -> None:
+    """As `Tally` has them, which adds one by one: exact where every part is and the sum fits, else in magnitude."""
+    big = 10**38 - 1
+    cases: dict[str, list[tuple[int | None, float | None]]] = {
+        "small": [(3, None), (0, None), (10**20, None)],
+        "noughts": [(0, None), (0, None)],
+        "overflows": [(big, None), (big, None)],
+        "beyond": [(None, 3000.5), (None, 2999.9), (5, None)],
+        "edge of a hundred": [(None, 300.0), (None, 299.9), (None, 299.999)],
+    }
+    rows = [
+        (name, None if x is None else Decimal(x), log10 if log10 is not None else math.log10(x) if x else None)
+        for name, parts in cases.items()
+        for x, log10 in parts
+    ]
+    frame = spark.createDataFrame(rows, "k string, x decimal(38,0), l double")
+    found = {row["k"]: (row["x"], row["l"], row["n"]) for row in totals(frame, ["k"]).collect()}
+    for name, parts in cases.items():
+        tally = Tally()
+        for x, log10 in parts:
+            tally.add(Amount.of_count(x, log10), ())
+        wanted, (x, log10, n) = tally.total(), found[name]
+        fits = wanted.exact is not None and wanted.exact <= big
+        assert (None if x is None else int(x)) == (wanted.exact if fits else None), name
+        assert n == len(parts)
+        assert (log10 is None) == (wanted.log10 is None), name
+        assert log10 is None or math.isclose(log10, wanted.log10 or 0.0, rel_tol=1e-12), name
+
+
+def _pattern(story: Lake) -> PatternFacts:
+    return read_pattern(Path(story.pattern()))
+
+
+def _with(site: Site, story: Lake, overview: OverviewFacts) -> PatternPageFacts:
+    facts = read_page_facts(site, Path(story.pattern()), docs=False, sources={})
+    return replace(facts, overview=overview)

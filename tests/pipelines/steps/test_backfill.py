@@ -1,0 +1,104 @@
+"""Backfills in chunks: the rows of one run over it all, and a second attempt that goes on where the first stopped."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from cep_core.events.windows import Windows
+from jobs.actions.backfill import run_backfill
+from jobs.terminal.json_output import json_text
+from jobs.terminal.workspace import Place
+from pipelines.errors import BadNumberError
+from pipelines.results.row_versions import StaleRows
+from pipelines.runs.run import Run
+from pipelines.steps.backfill import Chunk, backfill, chunks, size, stale_chunks
+from tests.support.flights import Lake, all_steps, answers, flight
+
+DAY = 86_400_000_000
+NEW_YEAR = 1_356_998_400_000_000
+SINCE, UNTIL = "2013-01-01", "2013-01-07"
+
+
+def test_chunks_cover_the_interval_once() -> None:
+    """Each of a whole number of slides, those in which no window ends left out; newest first on request."""
+    daily = Windows(DAY, DAY)
+    edges = [
+        (chunk.start_us // DAY, chunk.end_us // DAY) for chunk in chunks(daily, 0, 7 * DAY, 3 * DAY, newest_first=False)
+    ]
+    assert edges == [(0, 3), (3, 6), (6, 7)]
+    assert chunks(daily, 0, 7 * DAY, 2 * DAY + 1, newest_first=True)[0] == Chunk(6 * DAY, 7 * DAY)
+    assert len(chunks(daily, 0, 365 * DAY, None, newest_first=False)) == 12
+    for length in (None, 2 * DAY, 5 * DAY):
+        covered = [
+            j for chunk in chunks(daily, 5, 40 * DAY, length, newest_first=False) for j in _windows(daily, chunk)
+        ]
+        assert covered == list(daily.ending_in(5, 40 * DAY))
+    with pytest.raises(BadNumberError):
+        chunks(daily, 0, DAY, DAY - 1, newest_first=False)
+
+
+@pytest.mark.parametrize("length", [None, 2 * DAY])
+def test_stale_chunks_hold_exactly_the_windows(length: int | None) -> None:
+    """Each once, whatever lies between them."""
+    for windows in (Windows(DAY, DAY), Windows(3 * DAY, DAY // 2, 7)):
+        stale = StaleRows(((-3, -3), (0, 30), (40, 41)), "wrong")
+        todo = stale_chunks(windows, stale, length, newest_first=False)
+        assert [j for chunk in todo for j in _windows(windows, chunk)] == [-3, *range(31), 40, 41]
+        assert stale_chunks(windows, stale, length, newest_first=True) == todo[::-1]
+        assert length or len(todo) <= 12 + 2
+
+
+def _windows(windows: Windows, chunk: Chunk) -> range:
+    return windows.ending_in(chunk.start_us, chunk.end_us)
+
+
+@pytest.mark.spark
+def test_a_backfill_that_was_cut_short(lake: Lake) -> None:
+    """Its rows are those of one run; what was done is passed over until the source or the pattern changes."""
+    rows = [
+        flight(10 * day + leg, f"2013-01-0{day}T1{leg}:00", dep_delay=float(leg))
+        for day in range(1, 6)
+        for leg in range(3)
+    ]
+    lake.deliver(rows)
+    pattern = lake.pattern()
+    whole = lake.run(pattern, SINCE, UNTIL, "whole")
+    found = size(lake.spark, whole, 2)
+    assert (found.windows, found.chunks, found.events) == (6, 2, 15)
+    assert found.bytes > 0
+    todo = chunks(whole.plan.windows, whole.start_us, whole.end_us, 3 * DAY, newest_first=True)
+
+    def prepared(chunk: Chunk) -> Run:
+        return lake.run(pattern, _iso(chunk.start_us), _iso(chunk.end_us), chunk.run_id)
+
+    place, words = Place(lake.project, lake.profile), (pattern, SINCE, UNTIL, 3 * DAY, True)
+    assert list(run_backfill(place, lake.spark, *words, True)) == [{"pattern": whole.name, **asdict(found)}]
+    cut = backfill(lake.spark, prepared, todo)
+    first = next(cut)
+    assert first[0].end_us == whole.end_us
+    assert first[1] is not None
+    cut.close()
+    *again, total = json.loads(json_text(list(run_backfill(place, lake.spark, *words, False)), None))
+    assert [part["publication"] is None for part in again] == [True, False]
+    assert [(part["chunk"], part["of"], part["from"], part["to"]) for part in again] == [
+        (1, 2, "2013-01-04T00:00:00Z", "2013-01-07T00:00:00Z"), (2, 2, "2013-01-01T00:00:00Z", "2013-01-04T00:00:00Z"),
+    ]  # fmt: skip
+    assert again[1]["publication"]["run_id"] == again[1]["run_id"]
+    assert (total["computed"], total["done_before"]) == (1, 1)
+    published = answers(lake.results(whole), whole)
+    assert len(published) == 5
+    record = all_steps(whole)
+    assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (0, 0, 0)
+    assert answers(lake.results(whole), whole) == published
+    lake.deliver([flight(99, "2013-01-05T20:00", dep_delay=50.0)], feed="late")
+    changed = [record for _, record in backfill(lake.spark, prepared, todo)]
+    assert [(record.rows_inserted, record.rows_updated) for record in changed if record] == [(0, 1), (0, 0)]
+
+
+def _iso(micros: int) -> str:
+    from cep_core.events.windows import moment
+
+    return moment(micros).isoformat()

@@ -1,1 +1,0 @@
-"""Property tests: the kernels against the reference, on patterns and streams nobody would write by hand."""

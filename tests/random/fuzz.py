@@ -1,0 +1,154 @@
+"""Open-ended search for a disagreement: `python -m tests.random.fuzz --seconds 600 --without negation`, or
+`--kind matches` or `--kind automaton` for those kinds; `--kind files` searches for a file that is neither read nor
+refused with words (`tests.random.fuzz_files`).
+
+Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
+the reference gives; then the tally. Exit status 1 when there was a disagreement; an exception is one too. With
+NUMBA_BOUNDSCHECK=1 and an empty folder in TRENDLAKE_CACHE the kernels check every index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any, TypeAlias
+
+from hypothesis import given, seed, settings
+from hypothesis.errors import UnsatisfiedAssumption
+from hypothesis.strategies import SearchStrategy
+from ruamel.yaml import YAML
+
+from tests.random import automata, fuzz_files, matches
+from tests.random.agreement import Tally, disagreement
+from tests.random.profile import OPEN_ENDED
+from tests.random.strategies import long_questions, questions, repeated_questions
+from tests.reference.matches import reference as matches_reference
+from tests.reference.trends import reference
+
+CHUNK = 500
+"""Questions between two looks at the clock."""
+
+THEMES = ("negation", "where", "equivalence", "windows", "select", "conjunction")
+
+Found: TypeAlias = tuple[Any, list[str]]
+"""A question (a query and rows; a Case for kind automaton), and how the two answers differ."""
+
+
+class Disagreement(AssertionError):  # noqa: N818 - it is one
+    """The kernels' answer is not the reference's."""
+
+
+def as_case(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], name: str) -> str:
+    """The question and the reference's answer as one entry of tests/cases."""
+    answer = {"matches": matches_reference, "automaton": automata.answer}.get(query["kind"], reference)
+    hidden = ("window_end", "start", "end", "lifetime_start", "lifetime_end")
+    expect = [
+        {key: _seconds(value) if key == "window_start" else value for key, value in row.items() if key not in hidden}
+        for row in answer(query, rows)
+    ]
+    text = io.StringIO()
+    yaml = YAML(typ="safe")
+    yaml.default_flow_style = None  # innermost mappings on one line
+    yaml.width = 200
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    yaml.dump([{"name": name, "events": list(rows), "query": dict(query), "expect": expect}], text)
+    return text.getvalue()
+
+
+def _seconds(microseconds: int) -> int | float:
+    return microseconds / 1_000_000 if microseconds % 1_000_000 else microseconds // 1_000_000
+
+
+COMPARED: Mapping[str, Callable[[Any, Any], list[str]]] = {
+    "trends": disagreement,
+    "matches": matches.disagreement,
+    "automaton": automata.disagreement,
+}
+
+
+def _questions(*, kind: str, long: bool = False, repeated: bool = False, **flags: Any) -> SearchStrategy[Any]:
+    """What is asked of the engine."""
+    if kind == "automaton":
+        return automata.cases(flags["most"])
+    if kind == "matches":
+        return matches.matches_questions(**flags)
+    if repeated:
+        return repeated_questions()
+    return long_questions() if long else questions(**flags)
+
+
+def chunk(number: int, asked: Mapping[str, Any], tally: Any) -> Found | None:
+    """One run of Hypothesis from the seed `number`; its smallest disagreement, if it finds one."""
+    found: list[Found] = []
+
+    @seed(number)
+    @settings(OPEN_ENDED, max_examples=CHUNK)
+    @given(_questions(**asked))
+    def agree(question: Any) -> None:
+        try:
+            lines = COMPARED[asked["kind"]](question, tally)
+        except UnsatisfiedAssumption:
+            raise
+        except Exception as crash:
+            lines = [f"{type(crash).__name__}: {crash}"]
+        if lines:
+            found.append((question, lines))
+            raise Disagreement(lines)
+
+    try:
+        agree()
+    except Disagreement:
+        print(f"# seed {number}")
+        return found[-1]  # the shrinker replays the smallest one last
+    return None
+
+
+def search(until: float, numbers: Iterable[int], asked: Mapping[str, Any], tally: Any) -> Found | None:
+    """Chunk after chunk until the time `until` (monotonic seconds) or a disagreement."""
+    for number in numbers:
+        if time.monotonic() > until:
+            break
+        if found := chunk(number, asked, tally):
+            return found
+    return None
+
+
+def main() -> int:
+    """Search, print, and tell by the exit status."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--seconds", type=float, default=60)
+    arguments.add_argument("--kind", choices=(*COMPARED, "files"), default="trends")
+    arguments.add_argument("--seed", type=int, default=None, help="default: from the clock")
+    arguments.add_argument("--most", type=int, default=10, help="events of a stream at most")
+    arguments.add_argument("--without", nargs="*", choices=THEMES, default=[], help="themes to leave out")
+    arguments.add_argument("--chunks", type=int, default=None, help=f"stop after so many times {CHUNK} questions")
+    arguments.add_argument("--long", action="store_true", help="short patterns over longer streams instead")
+    arguments.add_argument("--repeated", action="store_true", help="variables at several positions instead")
+    asked = arguments.parse_args()
+    if asked.kind == "files":
+        return fuzz_files.main(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
+    tally = automata.AfaTally() if asked.kind == "automaton" else Tally()
+    first = int(time.time()) if asked.seed is None else asked.seed
+    numbers = count(first) if asked.chunks is None else range(first, first + asked.chunks)
+    flags = {"most": asked.most, **dict.fromkeys(asked.without, False)}
+    if asked.long or asked.repeated:
+        flags = {"long": asked.long, "repeated": asked.repeated}
+    flags["kind"] = asked.kind
+    found = search(time.monotonic() + asked.seconds, numbers, flags, tally)
+    if found:
+        question, lines = found
+        print("\n".join(f"# {line}" for line in lines))
+        query, rows = question if isinstance(question, tuple) else (question.query, question.rows)
+        if isinstance(question, automata.Case):
+            print(f"# watermark {question.watermark}, rows in the order {question.order}; the answer without it:")
+        print(as_case(query, rows, "found-by-fuzz"))
+    print("\n".join(f"# {line}" for line in tally.lines()))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,207 @@
+"""`reference`: the matches of a query, by building every run of NFA^b (Agrawal et al. 2008, section 3) on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.reference.matches.query import EACH, FIRST, LAST, LATER, Negated, Query, read
+from tests.reference.matches.reading import holds, measure
+from tests.reference.trends.events import Event, events_of
+from tests.reference.trends.values import OutsideLanguageError
+
+LIMIT = 100_000
+
+
+class TooManyRunsError(Exception):
+    """More runs at one moment, or more matches, than the enumeration was given leave to build."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The events bound so far: one tuple for each part that has begun."""
+
+    bound: tuple[tuple[Event, ...], ...]
+
+    @property
+    def first(self) -> Event:
+        return self.bound[0][0]
+
+    @property
+    def last(self) -> Event:
+        return self.bound[-1][-1]
+
+
+def reference(
+    query: Mapping[str, Any],
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    sequence: str | None = None,
+    limit: int = LIMIT,
+) -> list[dict[str, Any]]:
+    """Rows: `start` and `end` (microseconds), for each variable the ids of its events, measures. In no order.
+
+    `rows` are as in the worked cases. Raises OutsideLanguageError for what has no meaning, TooManyRunsError.
+    """
+    asked = read(query)
+    events = events_of(rows, sequence)
+    names = set(asked.shared) | {name for name, _ in asked.scoped}
+    if events and names - set(events[0].values):
+        raise OutsideLanguageError(f"no attributes {names}")
+    found = [run for run in _finished(asked, events, limit) if not _ruled_out(asked, events, run)]
+    if asked.output == "non_overlap":
+        found = _non_overlapping(asked, found)
+    return [_row(asked, run) for run in found]
+
+
+def _row(query: Query, run: Run) -> dict[str, Any]:
+    bound = _named(query, run)
+    row: dict[str, Any] = {"start": run.first.time, "end": run.last.time}
+    row |= {name: [event.values["event_id"] for event in events] for name, events in bound.items()}
+    return row | {name: measure(text, bound, _kleene(query)) for name, text in query.measures.items()}
+
+
+def _named(query: Query, run: Run) -> dict[str, tuple[Event, ...]]:
+    return {part.variable: events for part, events in zip(query.parts, run.bound, strict=False)}
+
+
+def _kleene(query: Query) -> set[str]:
+    return {part.variable for part in query.parts if part.kleene}
+
+
+def _finished(query: Query, events: Sequence[Event], limit: int) -> Iterator[Run]:
+    """Every accepting run: all runs are kept, each reads each event."""
+    runs: list[Run] = []
+    count = 0
+    for event in events if query.possible else ():
+        after: list[Run] = []
+        for run in (*runs, Run(())):
+            if run.bound and event.time - run.first.time >= query.within:
+                continue
+            taken, begun = _take(query, run, event), _begin(query, run, event)
+            for moved in (taken, begun):
+                if moved is not None:
+                    after.append(moved)
+                    if _accepts(query, moved):
+                        count += 1
+                        yield moved
+            if run.bound and _may_ignore(query, run, event, taken, begun):
+                after.append(run)
+        runs = [run for run in after if _goes_on(query, run)]
+        if len(runs) > limit or count > limit:
+            raise TooManyRunsError
+
+
+def _goes_on(query: Query, run: Run) -> bool:
+    return len(run.bound) < len(query.parts) or query.parts[-1].kleene
+
+
+def _take(query: Query, run: Run, event: Event) -> Run | None:
+    """At a Kleene part: the event as one more of its events."""
+    number = len(run.bound) - 1
+    if number < 0 or not query.parts[number].kleene:
+        return None
+    moved = Run((*run.bound[:-1], (*run.bound[-1], event)))
+    return moved if _binds(query, moved, number, (EACH, LATER)) else None
+
+
+def _begin(query: Query, run: Run, event: Event) -> Run | None:
+    """The event as the first of the next part."""
+    number = len(run.bound)
+    if number == len(query.parts) or (number and not _may_leave(query, run)):
+        return None
+    moved = Run((*run.bound, (event,)))
+    return moved if _binds(query, moved, number, (EACH, FIRST)) else None
+
+
+def _binds(query: Query, run: Run, number: int, when: tuple[str, ...]) -> bool:
+    """Whether the newest event may stand where it does: its type, the equivalences, the conditions of this moment."""
+    part, event = query.parts[number], run.last
+    if event.type != part.type or any(event.values[name] != run.first.values[name] for name in query.shared):
+        return False
+    bound = _named(query, run)
+    for name, scope in query.scoped:
+        inside = [other.values[name] for variable in scope & bound.keys() for other in bound[variable]]
+        if part.variable in scope and any(cell != event.values[name] for cell in inside):
+            return False
+    now = {part.variable: len(run.bound[-1]) - 1}
+    return all(
+        holds(one.expression, bound, _kleene(query), now)
+        for one in query.conditions
+        if one.part == number and one.when in when
+    )
+
+
+def _may_leave(query: Query, run: Run) -> bool:
+    """The conditions on `v[v.LEN]`, true or not once the part is done."""
+    return all(
+        holds(one.expression, _named(query, run), _kleene(query))
+        for one in query.conditions
+        if one.part == len(run.bound) - 1 and one.when == LAST
+    )
+
+
+def _accepts(query: Query, run: Run) -> bool:
+    return len(run.bound) == len(query.parts) and _may_leave(query, run)
+
+
+def _may_ignore(query: Query, run: Run, event: Event, taken: Run | None, begun: Run | None) -> bool:
+    match query.select:
+        case "skip_till_any_match":
+            return True
+        case "skip_till_next_match":
+            at_kleene = query.parts[len(run.bound) - 1].kleene
+            return taken is None if at_kleene else begun is None
+        case "partition_contiguous":
+            return any(event.values[name] != run.first.values[name] for name in query.shared)
+    return False
+
+
+def _ruled_out(query: Query, events: Sequence[Event], run: Run) -> bool:
+    """Whether some event of a NOT stands where it must not."""
+    return any(
+        _between(query, negated, run, event) and _counts(query, negated, run, event)
+        for negated in query.negated
+        for event in events
+    )
+
+
+def _between(query: Query, negated: Negated, run: Run, event: Event) -> bool:
+    if negated.after == 0:
+        return event.place < run.first.place and run.last.time - event.time < query.within
+    if negated.after == len(query.parts):
+        return event.place > run.last.place and event.time - run.first.time < query.within
+    return run.bound[negated.after - 1][-1].place < event.place < run.bound[negated.after][0].place
+
+
+def _counts(query: Query, negated: Negated, run: Run, event: Event) -> bool:
+    if event.type != negated.type or any(event.values[name] != run.first.values[name] for name in query.shared):
+        return False
+    bound = _named(query, run)
+    for name, scope in query.scoped:
+        inside = [other.values[name] for variable in scope & bound.keys() for other in bound[variable]]
+        if negated.variable in scope and any(cell != event.values[name] for cell in inside):
+            return False
+    both = bound | {negated.variable: (event,)}
+    return all(holds(one, both, _kleene(query)) for one in query.ruled_out[negated.variable])
+
+
+def _non_overlapping(query: Query, runs: list[Run]) -> list[Run]:
+    """Of each partition: the earliest-ending, then earliest-starting; then the same among those that start later."""
+
+    def order(run: Run) -> Any:
+        spelt = [(event.place, number) for number, part in enumerate(run.bound) for event in part]
+        return run.last.place, run.first.place, spelt
+
+    kept: list[Run] = []
+    ends: dict[Any, int] = {}
+    for run in sorted(runs, key=order):
+        partition = tuple(run.first.values[name] for name in query.shared)
+        if run.first.place > ends.get(partition, -1):
+            kept.append(run)
+            ends[partition] = run.last.place
+    return kept
+
+
+__all__ = ["LIMIT", "Run", "TooManyRunsError", "reference"]

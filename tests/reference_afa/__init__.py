@@ -1,6 +1,0 @@
-"""Kind automaton by its definition: an enumeration that shares no code with the engine."""
-
-from tests.reference_afa.expression import OverflowedError
-from tests.reference_afa.runs import enumerate_runs, partial_runs, reference
-
-__all__ = ["OverflowedError", "enumerate_runs", "partial_runs", "reference"]

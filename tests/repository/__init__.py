@@ -1,0 +1,1 @@
+"""Rules that the files of this repository keep: layout, pages, stored formats, packages."""

@@ -1,0 +1,1 @@
+"""What several tests use: lakes, sources, drivers that are killed, a browser."""

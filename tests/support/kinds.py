@@ -1,0 +1,75 @@
+"""Patterns of kinds matches and automaton over the tests' flights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pipelines.report.build import build_report, read_facts
+from pipelines.report.facts import ReportFacts
+from pipelines.runs.run import Run
+from tests.support.flights import Lake
+
+LATER = """\
+name: three_legs_later
+kind: matches
+description: For the tests.
+source: flights
+pattern: SEQ(Flight a, Flight b+, Flight c)
+where:
+  - "[tailnum]"
+  - b[1].dep_delay > a.dep_delay
+  - b[i].dep_delay > b[i-1].dep_delay
+  - c.dep_delay > b[b.LEN].dep_delay
+return: {gain: c.dep_delay - a.dep_delay, legs: COUNT(b)}
+select: skip_till_any_match
+within: 12 hours
+"""
+PAIRS = """\
+name: pairs
+kind: matches
+description: For the tests.
+source: flights
+pattern: SEQ(Flight a, Flight b)
+where: ["[tailnum]"]
+output: non_overlap
+within: 1 day
+"""
+GROUNDED = """\
+name: grounded
+kind: automaton
+description: For the tests.
+source: flights
+register: {worst: {type: double, init: null}, never: {type: double, init: null}}
+start: q0
+final: [grounded]
+arcs:
+  - {from: q0, to: late, when: "e.dep_delay >= 60", set: {worst: e.dep_delay}}
+  - {from: late, to: grounded, at: window_end}
+partition_by: [tailnum]
+within: 6 hours
+"""
+
+
+def pattern_file(lake: Lake, text: str) -> str:
+    """The pattern as a file of the test's own; its path."""
+    name = text.split("\n")[0].removeprefix("name: ")
+    path = Path(lake.project.state) / "patterns" / f"{name}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return str(path)
+
+
+def published(lake: Lake, run: Run) -> list[dict[str, Any]]:
+    """The result columns of the published rows, in some order that stays."""
+    table = lake.results(run).select(*[f"`{name}`" for name in run.plan.result_schema.names]).toArrow()
+    return sorted(table.to_pylist(), key=str)
+
+
+def facts_of(lake: Lake, run: Run, folder: Path) -> ReportFacts:
+    """What the report of a run knows; its page is written too."""
+    path = Path(lake.project.state) / "patterns" / f"{run.name}.yaml"
+    paths = build_report(lake.spark, lake.warehouse, path, run.run_id, folder, run.plan)
+    assert "<h2" in paths.html.read_text()
+    assert paths.png.stat().st_size > 1000
+    return read_facts(lake.spark, lake.warehouse, path, run.run_id, run.plan)

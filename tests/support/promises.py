@@ -1,0 +1,44 @@
+"""What must hold of a pattern's results: they are a recomputation's, and their change feed gives them again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from pyspark.sql import functions as sf
+
+from pipelines.delta.tables import latest_version, read_at
+from pipelines.runs.run import Run
+from pipelines.spark.columns import column
+from tests.support.signals import Signals, in_order, recomputed
+
+HISTORIES: Counter[str] = Counter()
+"""Random histories that have come to their end, by pattern; `make chaos` prints them."""
+REVISIONS: Counter[str] = Counter()
+"""Their revisions, by who has computed what they publish."""
+
+
+def agree(lake: Signals, run: Run) -> None:
+    frame = lake.spark.read.format("delta").load(lake.warehouse.results(run.name))
+    rows = in_order(frame.select(*map(column, run.plan.result_schema.names)).toArrow().to_pylist(), run)
+    assert rows == recomputed(run, lake.version(), run.windows)
+
+
+def replayed(lake: Signals, run: Run) -> None:
+    """Every change of the results since there were none, one after another."""
+    path = lake.warehouse.results(run.name)
+    newest = latest_version(lake.spark, path)
+    feed = lake.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0).load(path)
+    names = [name for name in feed.columns if not name.startswith("_c")]
+    table: dict[Any, Any] = {}
+    for version in range(newest + 1):
+        steps = feed.where(sf.col("_commit_version") == version).collect()
+        for row in sorted(steps, key=lambda row: row["_change_type"] not in ("delete", "update_preimage")):
+            key = tuple(str(row[name]) for name in run.plan.key)
+            if row["_change_type"] in ("delete", "update_preimage"):
+                assert table.pop(key) == [row[name] for name in names]
+            else:
+                assert key not in table
+                table[key] = [row[name] for name in names]
+    there = read_at(lake.spark, path, newest).select(*map(column, names)).collect()
+    assert sorted(table.values(), key=str) == sorted((list(row) for row in there), key=str)

@@ -1,0 +1,356 @@
+"""A source that tests may change at will: small alphabets, so that keys, times and ids meet often; every row may break
+its contract, and no share of broken rows is too large."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from cep_core import run_plan
+from pipelines.contracts.contract import Contract, load_contract
+from pipelines.delta.commits import read_log_anew
+from pipelines.delta.tables import Warehouse, latest_version, read_at
+from pipelines.ingest.deliver import create_source
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile
+from pipelines.quality import quarantine as q
+from pipelines.runs.consistency import time_of
+from pipelines.runs.run import Run, prepare
+from tests.conftest import CHAOS, ROOT
+from tests.support.empty_tables import empty_tables
+
+CONTRACT = """\
+apiVersion: v3.1.0
+kind: DataContract
+id: test-signals
+version: 1.0.0
+name: signals
+status: active
+schema:
+  - name: signals
+    customProperties: [{property: quarantineTolerance, value: 1}]
+    properties:
+      - {name: event_id, logicalType: string, required: true, unique: true,
+         customProperties: [{property: eventRole, value: event_id}]}
+      - {name: event_time, logicalType: timestamp, required: true,
+         customProperties: [{property: eventRole, value: event_time}]}
+      - name: event_type
+        logicalType: string
+        required: true
+        customProperties: [{property: eventRole, value: event_type}]
+        quality: [{metric: invalidValues, arguments: {validValues: [A, B, C]}, mustBe: 0}]
+      - {name: place, logicalType: string}
+      - {name: price, logicalType: integer, physicalType: bigint, logicalTypeOptions: {minimum: 0, maximum: 9}}
+      - {name: remark, logicalType: string}
+      - {name: level, logicalType: number, physicalType: double}
+      - {name: rate, logicalType: number, physicalType: float}
+      - {name: account, logicalType: number, physicalType: "decimal(20,0)"}
+      - {name: day, logicalType: date}
+slaProperties: [{property: latency, value: 6, unit: h}]
+"""
+HEAD = "name: watched\nsource: signals\n"
+PATTERNS = {
+    "plain": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: ["[place]", "a.price < NEXT(a).price"]
+return: {trends: COUNT(*), most: MAX(a.price), total: SUM(a.price)}
+group_by: [place]
+within: 8 hours
+slide: 4 hours
+""",
+    # The events of the NOT need not agree on anything: each touches every group of its windows.
+    "a NOT for all": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: SEQ(A a+, NOT C c, B b)
+where: ["[a.place, b.place]"]
+return: {trends: COUNT(*), first: MIN(a.price)}
+group_by: [place]
+within: 12 hours
+""",
+    "a NOT of its own place": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: SEQ(NOT C c, A a+)
+where: ["[place]", "c.price > 3"]
+return: {trends: COUNT(*), mean: AVG(a.price)}
+group_by: [place]
+within: 6 hours
+""",
+    "matches": """\
+kind: matches
+pattern: SEQ(A a, B b+)
+where: ["[place]", "b.price >= a.price"]
+return: {total: SUM(b.price)}
+within: 5 hours
+""",
+    # Its last arc waits for time to come: what no event touches may change too.
+    "automaton": """\
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [q, r]
+arcs:
+  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}}
+  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
+  - {from: q, to: r, at: window_end, when: "n > 1"}
+partition_by: [place]
+within: 5 hours
+""",
+    # What is asked changes on the second day, and one arc lives for some hours only.
+    "arcs that come and go": """\
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [q, r]
+arcs:
+  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}, valid_to: 2026-01-02T00:00:00Z}
+  - {from: p, to: q, when: "e.event_type = 'B'", set: {n: n + 2}, valid_from: 2026-01-02T00:00:00Z}
+  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
+  - {from: q, to: r, when: "e.price > 4", valid_from: 2026-01-01T15:00:00Z, valid_to: 2026-01-02T09:00:00Z}
+partition_by: [place]
+within: 5 hours
+""",
+    # Columns of doubles, floats, decimals and dates as groups and partitions: a NaN is a NULL, -0.0 is 0.0.
+    "doubles as groups": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: ["[level]"]
+return: {trends: COUNT(*), total: SUM(a.price)}
+group_by: [level]
+within: 8 hours
+""",
+    "floats, dates and texts as groups": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: SEQ(A a, NOT C c, B b)
+where: ["[rate, day]"]
+return: {trends: COUNT(*), least: MIN(b.price)}
+group_by: [rate, day, remark]
+within: 12 hours
+""",
+    "decimals as groups": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: ["[account]"]
+return: {trends: COUNT(*), most: MAX(a.price)}
+group_by: [account]
+within: 6 hours
+""",
+    "doubles as partitions": """\
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [q]
+arcs:
+  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}}
+  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
+partition_by: [level, account]
+within: 5 hours
+""",
+    # The measure has a partition's name and is none.
+    "matches of doubles": """\
+kind: matches
+pattern: SEQ(A a, B b+)
+where: ["[level, rate]"]
+return: {level: SUM(b.price), total: SUM(b.price)}
+within: 5 hours
+""",
+}
+RECREATED = 0.05 if CHAOS else 0.0
+"""The share of changes that drop the source and make it again: `make chaos` only."""
+ALWAYS = ("plain", "automaton", "doubles as groups")
+"""Those that `make test` tries too; `make chaos` tries all."""
+EDITS = {
+    "another condition": ("plain", "a.price < NEXT", "a.price <= NEXT"),
+    "another column": ("plain", "return: {", "return: {least: MIN(a.price), "),
+    "another lifetime": ("arcs that come and go", "2026-01-02T09:00:00Z", "2026-01-02T18:00:00Z"),
+}
+"""What an analyst changes: in which pattern, what, into what."""
+DAY_US = 86_400_000_000
+START_US = 1_767_225_600_000_000
+"""2026-01-01T00:00:00Z."""
+SCHEMA = pa.schema(
+    [("event_id", "string"), ("event_time", pa.timestamp("us", "UTC")), ("event_type", "string"), ("place", "string"),
+     ("price", "int64"), ("remark", "string"), ("level", "float64"), ("rate", "float32"),
+     ("account", pa.decimal128(20, 0)), ("day", "date32")]
+)  # fmt: skip
+
+
+LEVELS = (0.0, -0.0, float("nan"), None, 1.5, 1.5)
+RATES = (0.0, -0.0, float("nan"), None, 0.1, 0.1)
+ACCOUNTS = (Decimal(2**53), Decimal(2**53 + 1), Decimal(-1), None)
+DAYS = (date(1969, 12, 31), date(1500, 1, 1), date(2026, 1, 1), None)
+REMARKS = ("", "x", "x ", "straße", None)
+"""Values of the columns that patterns group by: those that are one in some systems and two in others."""
+
+
+@dataclass(frozen=True)
+class Signals:
+    """A warehouse with the source, and one pattern over it."""
+
+    spark: SparkSession
+    project: Project
+    pattern: str
+
+    @property
+    def warehouse(self) -> Warehouse:
+        return Warehouse(Profile(master="local[2]").warehouse_of(self.project))
+
+    @property
+    def source(self) -> str:
+        return self.warehouse.source("signals")
+
+    @property
+    def contract(self) -> Contract:
+        return load_contract(self.project.contract_path("signals"))
+
+    @property
+    def contract_columns(self) -> list[str]:
+        return [item.name for item in self.contract.columns]
+
+    def run(self, first_day: float, last_day: float, run_id: str) -> Run:
+        bounds = (round(START_US + day * DAY_US) for day in (first_day, last_day))
+        return prepare(self.spark, self.project, Profile(master="local[2]"), self.pattern, run_id, *bounds)
+
+    def edit(self, text: str) -> None:
+        """The pattern's file from now on."""
+        Path(self.pattern).write_text(HEAD + text)
+
+    def edit_contract(self, most: int) -> None:
+        """Prices may be `most` at most from now on: by another contract other rows count."""
+        path = self.project.contract_path("signals")
+        path.write_text(re.sub(r"maximum: \d+", f"maximum: {most}", path.read_text()))
+
+    def insert(self, rows: list[Mapping[str, Any]]) -> None:
+        frame = self.spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], SCHEMA))
+        frame.coalesce(1).write.format("delta").mode("append").save(self.source)
+
+    def recreate(self, deliveries: list[list[dict[str, Any]]]) -> None:
+        """Drop the table of the source and make it again, with a version for each delivery."""
+        shutil.rmtree(self.source)
+        read_log_anew(self.spark, self.source)
+        create_source(self.spark, self.source, self.contract)
+        for rows in deliveries:
+            self.insert(rows)
+
+    def sql(self, statement: str) -> None:
+        """A statement on the source, written as `signals`."""
+        self.spark.sql(statement.replace("signals", f"delta.`{self.source}`", 1))
+
+    def version(self) -> int:
+        return latest_version(self.spark, self.source)
+
+
+def signals(spark: SparkSession, folder: Path, text: str, contract: str = CONTRACT) -> Signals:
+    """A fresh warehouse in `folder`."""
+    contracts = folder / "data_contracts"
+    contracts.mkdir(parents=True)
+    (folder / "conf").mkdir()
+    (contracts / "signals.yaml").write_text(contract)
+    for file in (ROOT / "data_contracts").glob("results_*.yaml"):
+        (contracts / file.name).write_text(file.read_text())
+    path = folder / "watched.yaml"
+    path.write_text(HEAD + text)
+    made = Signals(spark, Project(folder, folder / "state"), str(path))
+    empty_tables(spark, made.warehouse, made.contract)
+    return made
+
+
+def tidy_batch(rng: random.Random, rows: int) -> list[dict[str, Any]]:
+    """As `batch`, all good, no id twice."""
+    made = batch(rng, rows)
+    for row, ident in zip(made, rng.sample(range(60), rows), strict=True):
+        row["event_id"] = f"e{ident}"
+        row["event_time"] = row["event_time"] or START_US + rng.randrange(6) * DAY_US // 2
+        row["event_type"] = rng.choice("AAAABBC")
+        row["price"] = None if row["price"] is None else min(row["price"], 9)
+    return made
+
+
+def batch(rng: random.Random, rows: int, since: float = 0.0, until: float = 3.0) -> list[dict[str, Any]]:
+    """Events of the days `since` to `until`; some break the contract, some ids come twice."""
+    made = []
+    for _ in range(rows):
+        hour = rng.randrange(int(since * 24), int(until * 24))
+        made.append(
+            {
+                "event_id": None if rng.random() < 0.03 else f"e{rng.randrange(60)}",
+                "event_time": None if rng.random() < 0.03 else START_US + (2 * hour + rng.randrange(2)) * DAY_US // 48,
+                "event_type": rng.choice("AAAABBC") if rng.random() < 0.97 else "Z",
+                "place": rng.choice(["n", "s", None]),
+                "price": rng.randrange(12) if rng.random() < 0.9 else None,
+                "remark": rng.choice(REMARKS),
+                "level": rng.choice(LEVELS),
+                "rate": rng.choice(RATES),
+                "account": rng.choice(ACCOUNTS),
+                "day": rng.choice(DAYS),
+            }
+        )
+    return made
+
+
+def change(rng: random.Random, lake: Signals, *, tidy: bool = False) -> str:
+    """One change of the source, of any sort; its words. A `tidy` one breaks nothing, but an id may come again."""
+    ident = f"event_id IN ('e{rng.randrange(60)}', 'e{rng.randrange(60)}', 'e{rng.randrange(60)}')"
+    sorts = ["late", "delete", "reprice", "move", "retime", "remark", "regroup", "break", "repair"]
+    what = "recreate" if rng.random() < RECREATED else rng.choice(sorts[:-2] if tidy else sorts)
+    if what == "recreate":  # with fewer versions, as many or more
+        make = tidy_batch if tidy else batch
+        lake.recreate([make(rng, rng.randrange(1, 20)) for _ in range(rng.randrange(1, lake.version() + 3))])
+        return what
+    if what == "late":
+        lake.insert((tidy_batch if tidy else batch)(rng, rng.randrange(1, 3 if tidy else 6)))
+        return what
+    sets = {
+        "reprice": f"price = {rng.randrange(9)}",
+        "move": f"place = '{rng.choice('ns')}'",
+        "retime": f"event_time = event_time + INTERVAL {rng.choice([-8, -1, 1, 8])} HOURS",
+        "remark": "remark = concat(remark, 'y')",
+        "regroup": rng.choice(
+            [
+                f"level = double('{rng.choice(['NaN', '-0.0', '0.0', '1.5'])}')",
+                f"rate = float('{rng.choice(['NaN', '-0.0', '0.0'])}')",
+                f"account = {rng.choice([2**53, 2**53 + 1])}",
+                rng.choice(["day = NULL", "day = DATE '1500-01-01'"]),
+            ]
+        ),
+        "break": f"price = {rng.choice([-1, 10])}",
+        "repair": "price = 5",
+    }
+    if what == "delete":
+        lake.sql(f"DELETE FROM signals WHERE {ident}")
+    else:
+        lake.sql(f"UPDATE signals SET {sets[what]} WHERE {'price > 9' if what == 'repair' else ident}")
+    return what
+
+
+def recomputed(run: Run, version: int, windows: range) -> list[dict[str, Any]]:
+    """What the windows' rows are at a version of the source: the whole table split at once, one call of the kernels."""
+    source = read_at(run.spark, run.warehouse.source(run.contract.name), version)
+    good = q.good_rows(q.annotate(source, run.contract.rules))
+    low, high = run.plan.windows.start(windows[0]), run.plan.windows.end(windows[-1])
+    events = good.select(*run.plan.columns).toArrow()
+    times = pc.cast(events[run.plan.schema.event_time], pa.int64())
+    inside = pc.and_(pc.greater_equal(times, low), pc.less(times, high))
+    time = min(high, time_of(run, version)) if run.plan.waits else None
+    return in_order(run_plan(run.plan, events.filter(inside), windows, time).to_pylist(), run)
+
+
+def in_order(rows: list[dict[str, Any]], run: Run) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: [str(row[name]) for name in run.plan.key])

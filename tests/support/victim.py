@@ -1,0 +1,220 @@
+"""A driver that dies: a Python process and a JVM of its own that do steps of a run, and are killed with SIGKILL.
+
+    python -m tests.support.victim PROJECT MASTER
+
+starts Spark and waits for orders (a line of JSON each, an `Order`) on its standard input. Around each
+write to a table lies a boundary; they are counted, and at number `kill_at` the process kills its own group, the JVM
+included. The writes are pyspark's and Delta's own: nothing in the pipeline knows of this.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from delta.tables import DeltaMergeBuilder, DeltaTableBuilder
+from pyspark.sql import DataFrameWriter
+
+from pipelines.delta import local_commit, local_reader
+from pipelines.ingest.deliver import ingest
+from pipelines.ingest.replay import read_repaired, replay
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile
+from pipelines.revision import local
+from pipelines.runs.run import Run, prepare
+from pipelines.spark.session import EXECUTOR, start_session
+from pipelines.steps import compute as compute_step
+from pipelines.steps.revise import revise
+from pipelines.steps.sequence import STEPS
+from tests.conftest import FEW_ROWS, SETTINGS
+
+REPLAY = ("replay",)
+INGEST = ("ingest",)
+DELIVERY = "delivery"
+"""Column of a file of deliveries: the number of the one that has the row, from 1."""
+HELD = 60.0
+"""Seconds that a held kernel waits for its killer."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to do, and when to die: at boundary `kill_at`, its number (from 1) or its name; None: not by one's own hand.
+
+    `places`: a file that gets a line for each boundary. `held`: a file that the first kernel makes, with its process's
+    number, before it waits to be killed. `file`: the repaired rows of the step `replay`, or the deliveries of `ingest`.
+    """
+
+    pattern: str
+    steps: tuple[str, ...]
+    run_id: str
+    start_us: int
+    end_us: int
+    places: str
+    kill_at: int | str | None = None
+    held: str | None = None
+    file: str | None = None
+
+    def text(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def order_of(text: str) -> Order:
+    told = json.loads(text)
+    return Order(**told | {"steps": tuple(told["steps"])})
+
+
+class Boundaries:
+    """Counts the boundaries of an order, writes them down, and kills at the one that is asked for."""
+
+    def __init__(self) -> None:
+        self.file, self.kill_at, self.number = -1, cast("int | str | None", None), 0
+        self.merged = ""
+
+    def begin(self, order: Order) -> None:
+        self.file = os.open(order.places, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self.kill_at, self.number = order.kill_at, 0
+        self.merged = "source" if order.steps in (REPLAY, INGEST) else "results"
+
+    def reached(self, name: str) -> None:
+        self.number += 1
+        os.write(self.file, f"{name}\n".encode())
+        if self.kill_at in (self.number, name):
+            die()
+
+    def around(self, kind: Any, method: str, name_of: Callable[..., str]) -> None:
+        """Put a boundary before and after each call of `kind.method`."""
+        real = getattr(kind, method)
+
+        def wrapped(writer: Any, *args: Any, **named: Any) -> Any:
+            name = name_of(writer, *args, **named)
+            self.reached(f"before {name}")
+            done = real(writer, *args, **named)
+            self.reached(f"after {name}")
+            return done
+
+        setattr(kind, method, wrapped)
+
+
+def die() -> None:
+    """This process and its JVM, with no time for last words."""
+    os.killpg(os.getpgid(0), signal.SIGKILL)
+
+
+def table_of(path: str) -> str:
+    """What is written to `path`, in a few words."""
+    if "/staging/" in path:
+        return "difference" if path.endswith("-difference") else "staging"
+    if path.endswith("_quarantine"):
+        return "quarantine"
+    if "/sources/" in path:
+        return "source"
+    return "run record" if path.endswith("/trendlake_runs") else "results"
+
+
+def watch(boundaries: Boundaries) -> None:
+    """Boundaries around all that pyspark, Delta and delta-rs write, and a small revision's files and commit."""
+    located = DeltaTableBuilder.location
+
+    def location(builder: Any, path: str) -> DeltaTableBuilder:
+        builder.place = path
+        return located(builder, path)
+
+    DeltaTableBuilder.location = location  # type: ignore[method-assign]
+    boundaries.around(DataFrameWriter, "save", lambda writer, path: f"writing {table_of(path)}")
+    boundaries.around(compute_step, "leave_staged", lambda *_: "writing staging")
+    boundaries.around(local_reader, "write_deltalake", lambda *_, **__: "writing run record")
+    boundaries.around(
+        local_commit, "write_file", lambda _, name, __: f"writing {'changes' if 'cdc' in name else 'rows'}"
+    )  # fmt: skip
+    boundaries.around(local_commit, "commit_files", lambda *asked: f"committing {table_of(asked[3])}")
+    boundaries.around(DeltaTableBuilder, "execute", lambda builder: f"creating {table_of(builder.place)}")
+    boundaries.around(DeltaMergeBuilder, "execute", lambda builder: f"merging {boundaries.merged}")
+
+
+@contextmanager
+def holding(marker: str | None) -> Iterator[None]:
+    """The first kernel of all waits, once, for whoever kills its process or its executor: it runs in one, where no
+    revision is small."""
+    real, rows = compute_step.kernel_of, local.ROWS
+
+    def held_kernel(*args: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+        kernel = real(*args)
+
+        def held(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            if not Path(str(marker)).exists():
+                fresh = Path(f"{marker}.{os.getpid()}")
+                fresh.write_text(str(os.getpid()))
+                fresh.rename(str(marker))
+                time.sleep(HELD)
+            yield from kernel(batches)
+
+        return held
+
+    if marker is not None:
+        compute_step.kernel_of = held_kernel  # type: ignore[assignment]
+        local.ROWS = 0
+    try:
+        yield
+    finally:
+        compute_step.kernel_of, local.ROWS = real, rows
+
+
+def profile_of(folder: Path, master: str) -> Profile:
+    """Light: one small JVM."""
+    own = {
+        EXECUTOR: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.memory": "1g",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.warehouse.dir": str(folder / "tables"),
+        "spark.local.dir": str(folder / "scratch"),
+    }
+    return Profile(master=master, spark=SETTINGS | FEW_ROWS | own)
+
+
+def main(folder: Path, master: str) -> None:
+    project, profile = Project(folder, folder / "state"), profile_of(folder, master)
+    spark = start_session(project, profile, "victim")
+    boundaries = Boundaries()
+    watch(boundaries)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        order = order_of(line)
+        boundaries.begin(order)
+        run = prepare(spark, project, profile, order.pattern, order.run_id, order.start_us, order.end_us)
+        with holding(order.held):
+            for step in order.steps:
+                do(step, run, order)
+        print("survived", flush=True)
+    die()
+
+
+def do(step: str, run: Run, order: Order) -> None:
+    if step == "replay":
+        replay(run.spark, run.warehouse, run.contract, read_repaired(Path(str(order.file)), run.contract), run.run_id)
+    elif step == "ingest":
+        file = Path(str(order.file))
+        ingest(run.spark, run.warehouse, run.contract, deliveries_of(file), feed=file.stem, run_id=run.run_id)
+    else:
+        (revise if step == "revise" else STEPS[step])(run)
+
+
+def deliveries_of(file: Path) -> Iterator[pa.Table]:
+    """In their order."""
+    rows = pq.read_table(file)
+    for number in range(1, pc.max(rows[DELIVERY]).as_py() + 1):
+        yield rows.filter(pc.equal(rows[DELIVERY], number)).drop_columns([DELIVERY])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

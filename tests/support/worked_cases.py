@@ -1,0 +1,78 @@
+"""The worked cases as sources of a lake: each has a Delta table, a contract and runs of its own, so that what answers
+is the pipelines' own path: the pinned version, its good rows, the cut, the kernels in Arrow workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from cep_core import compile_plan, load_pattern
+from pipelines.contracts.contract import Column, Contract
+from pipelines.delta.parquet_scan import Files
+from pipelines.delta.tables import Warehouse
+from pipelines.execute.distribute import choose
+from pipelines.execute.shard_plan import Cut
+from pipelines.project.paths import Project
+from pipelines.project.profile import Limits, Profile
+from pipelines.runs.run import Run
+from pipelines.steps.compute import computed, files_of, read_events
+from tests.support.cases import Case
+from tests.support.engines import from_table, to_table
+
+ROLES = {name: name for name in ("event_id", "event_time", "event_type")}
+CHECKED = {"source_version": 0, "rows_quarantined": 0, "checks": []}
+"""What check_source would have recorded of a table of one version that breaks no rule."""
+CUT = "cut"
+PROFILE = Profile(master="local[2]")
+
+
+def source_of(
+    spark: SparkSession, project: Project, case: Case, commits: Sequence[list[dict[str, Any]]] = ()
+) -> Contract:  # fmt: skip
+    """The case's events as a Delta table, of one version or of as many as there are `commits`; its contract."""
+    for rows in commits or [case.events]:
+        frame = spark.createDataFrame(to_table(rows))
+        path = Warehouse(PROFILE.warehouse_of(project)).source(case.name)
+        frame.coalesce(1).write.format("delta").mode("append").save(path)
+    columns = tuple(Column(f.name, f.dataType.simpleString(), required=False) for f in frame.schema.fields)
+    return Contract(case.name, "1.0.0", columns, rules=(), key=("event_id",), roles=ROLES)
+
+
+def run_of(
+    spark: SparkSession, project: Project, contract: Contract, query: Mapping[str, Any], times: list[int]
+) -> Run:
+    """The run that computes every window which holds one of `times` (microseconds), with a worker's limit of what the
+    fullest window holds."""
+    pattern = load_pattern(query)
+    plan = compile_plan(pattern, contract.event_schema())
+    held = [plan.windows.holding(time) for time in times]
+    first, last = min(windows[0] for windows in held), max(windows[-1] for windows in held)
+    fullest = max(sum(j in windows for windows in held) for j in range(first, last + 1))
+    profile = PROFILE.model_copy(update={"limits": Limits(shard_rows=fullest)})
+    start, end = plan.windows.end(first) - 1, plan.windows.end(last)
+    warehouse = Warehouse(profile.warehouse_of(project))
+    return Run(spark, project, profile, warehouse, pattern, contract, plan, f"run {contract.name}", start, end)
+
+
+def answers(run: Run, rows: int, version: int = 0) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the run's windows, of a version of the source, by the name of the cut, all by one Spark job: a shard
+    for each window, and as the step itself cuts events of which a worker may hold no more than the fullest window
+    has. The former of rows that Spark has read, the latter of files that the workers read."""
+    checked = {**CHECKED, "source_version": version}
+    events, files = read_events(run, checked), files_of(run, checked)
+    assert files is not None
+    roomy = replace(run, profile=PROFILE)
+    cuts: dict[str, tuple[Run, DataFrame | Files, Cut]] = {"windows": (roomy, events, Cut(run.windows, 1, 2))}
+    if len(run.windows) > 1:
+        limit = run.profile.limits.shard_rows
+        cuts["chosen"] = (run, files, choose(run.plan, files, rows, run.windows, limit, cores=2))
+    else:
+        cuts["files"] = (roomy, files, Cut(run.windows, 1, 1))
+    frames = [computed(one, read, cut).withColumn(CUT, sf.lit(name)) for name, (one, read, cut) in cuts.items()]
+    found = frames[0].unionAll(frames[1]).toArrow()
+    return {name: from_table(found.filter(pa.compute.equal(found[CUT], name)).drop_columns([CUT])) for name in cuts}
