@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from cep_core import TrendlakeError
+from jobs.actions.show import Shown, print_results
 from jobs.airflow.api import AirflowApi, AirflowApiError
 from jobs.airflow.home import AirflowHome, AirflowHomeError, Processes, free_port, own_home, stop_on_signals
 from jobs.airflow.lock import claimed
 from jobs.airflow.login import USER, password_of
-from jobs.terminal.printing import print_results
 from jobs.terminal.workspace import Place, session
 from pipelines.redaction import redacted
 
@@ -147,7 +147,7 @@ def show_results(home: AirflowHome, run_id: str) -> None:
     place = Place(home.project, home.profile)
     with session(place, "trendlake show") as spark:
         for pattern in PATTERNS:
-            print_results(place, spark, pattern, SHOWN)
+            print_results(place, spark, pattern, Shown(SHOWN))
     warehouse = home.profile.warehouse_of(home.project)
     reports = home.project.state / "reports"
     report_paths = [str(path) for path in sorted(reports.glob("*/runs/*.html")) if run_id in str(path)]

@@ -1,6 +1,6 @@
 """Writes docs/reference.md: the language, from the models of pattern files, the grammar, and the worked cases.
 
-`python -m scripts.reference > docs/reference.md`; tests/repository/test_reference_page.py holds the page to what this prints.
+`python -m scripts.reference > docs/reference.md`; a test holds the page to what this prints.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from cep_core import AnyPlan
+from jobs.terminal.options import values_of
 from jobs.terminal.printing import console
 from jobs.terminal.times import micros_of
-from jobs.terminal.workspace import Place, find_place, session
+from jobs.terminal.workspace import Place, find_place, reading_session
 from pipelines.errors import ProjectError
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def diff(
     """Compares the results of two versions or times."""
     place = find_place(folder, profile)
     name, plan = _plan(place, pattern)
-    with session(place, f"trendlake diff {name}") as spark:
+    with reading_session(place, f"trendlake diff {name}") as spark:
         return print_diff(spark, place.warehouse.results(name), plan, (since, until), limit, as_json=as_json)
 
 
@@ -43,9 +45,9 @@ def print_diff(
     from pipelines.results.history import between, reasons, version_of
 
     first, last = (version_of(spark, path, text) for text in asked)
-    counts, rows = between(spark, path, plan, first, last)
+    counts, rows = between(spark, path, plan, first, last, limit)
     if as_json:
-        documents = [row.asDict(recursive=True) for row in rows.limit(limit).collect()]
+        documents = [dataclasses.asdict(row) for row in rows]
         commits = [{"version": item.version, **item.note} for item in reasons(spark, path, first, last)]
         return {"from": first, "to": last, "counts": counts, "rows": documents, "commits": commits}
     summary = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
@@ -53,11 +55,9 @@ def print_diff(
     for heading in ("", *plan.key, "values"):
         table.add_column(heading)
     shown = [item for item in plan.result_schema.names if item not in plan.key and not item.endswith("_log10")]
-    for row in rows.limit(limit).collect():
-        before = row["before"].asDict() if row["before"] else None
-        after = row["after"].asDict() if row["after"] else None
-        keys = [_text((after or before or {})[item]) for item in plan.key]
-        table.add_row(row["kind"], *keys, _change(shown, before, after))
+    for row in rows:
+        keys = [_text((row.after or row.before or {})[item]) for item in plan.key]
+        table.add_row(row.kind, *keys, _change(shown, row.before, row.after))
     console.print(table)
     for commit in reasons(spark, path, first, last):
         console.print(_why(commit.version, commit.note), soft_wrap=True)
@@ -70,10 +70,10 @@ def history(
     """Shows every value that a group's rows have had in a window."""
     place = find_place(folder, profile)
     name, plan = _plan(place, pattern)
-    asked = dict(_pair(item) for item in groups)
+    texts = values_of(groups, "--group")
     micros = micros_of(window, "--window")
-    with session(place, f"trendlake history {name}") as spark:
-        return print_history(spark, place.warehouse.results(name), plan, asked, micros, as_json=as_json)
+    with reading_session(place, f"trendlake history {name}") as spark:
+        return print_history(spark, place.warehouse.results(name), plan, texts, micros, as_json=as_json)
 
 
 def print_history(
@@ -83,10 +83,11 @@ def print_history(
     nothing."""
     from pipelines.delta.tables import exists
     from pipelines.results.history import values
+    from pipelines.results.read import group_values
 
     if not exists(spark, path):
         raise ProjectError(f"there are no results yet in {path}")
-    versions = values(spark, path, plan, groups, time_us)
+    versions = values(spark, path, plan, group_values(plan, groups, "--group"), time_us)
     if as_json:
         documents = [{"version": value.commit.version, **value.commit.note, "row": value.row} for value in versions]
         return {"values": documents}
@@ -97,13 +98,6 @@ def print_history(
         text = "retracted" if value.row is None else _change(shown, None, value.row)
         console.print(f"{_why(value.commit.version, value.commit.note)}: {text}", soft_wrap=True)
     return None
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, mark, value = text.partition("=")
-    if not mark:
-        raise ProjectError(f"--group {text}: expected COLUMN=VALUE", hint="such as --group carrier=UA")
-    return name, value
 
 
 def _why(version: int, note: Mapping[str, Any]) -> str:

@@ -9,10 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobs.terminal.printing import console, rank_of, table_of
+from jobs.terminal.printing import console, table_of
 from jobs.terminal.times import micros_of
 from jobs.terminal.workspace import Place, find_place, session
 from pipelines.error_text import plural
+from pipelines.results.columns import rank_of
 
 if TYPE_CHECKING:
     from cep_core import AnyPlan, Pattern

@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
 
-from jobs.terminal.options import AsOf, Json, Limit, Pattern, ProfileName, ProjectDir
+from jobs.terminal.options import AsOf, Groups, Json, Limit, Pattern, ProfileName, ProjectDir
 from jobs.terminal.outcome import guarded
 
 
 @guarded
 def show(
-    pattern: Pattern, limit: Limit = 10, as_of: AsOf = None, as_json: Json = False, profile: ProfileName = None,
-    project_dir: ProjectDir = None,
+    pattern: Pattern, limit: Limit = 10, group: Groups = None,
+    since: Annotated[
+        Optional[str],  # noqa: UP045 - typer reads it
+        typer.Option("--from", help="Only rows of windows that begin at this time (ISO 8601) or later."),
+    ] = None,
+    until: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--to", help="Only rows of windows that begin before this time."),
+    ] = None,
+    columns: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--columns", help="Result columns to show, separated by commas."),
+    ] = None,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="Write all selected rows to this CSV or Parquet file."),
+    ] = None,
+    as_of: AsOf = None, as_json: Json = False, profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> dict[str, Any] | None:  # fmt: skip
     """Show rows of a pattern's results, now or as of a version.
 
     The rows with the largest counts, or the latest where nothing is counted.
 
-    Example: trendlake show delay_snowball --limit 5
+    Example: trendlake show delay_snowball --group carrier=UA --from 2013-02-01
 
-    Example: trendlake show delay_snowball --as-of 2026-11-20T18:00
+    Example: trendlake show delay_snowball --as-of 2026-11-20T18:00 --out rows.csv
     """
-    from jobs.terminal import printing, workspace
+    from jobs.actions import show as showing
 
-    place = workspace.find_place(project_dir, profile)
-    place.project.pattern_path(pattern)
-    with workspace.session(place, f"trendlake show {pattern}") as spark:
-        return printing.print_results(place, spark, pattern, limit, as_of, as_json=as_json)
+    shown = showing.Shown(limit, group or (), since, until, columns, as_of, out)
+    return showing.show(pattern, shown, as_json, profile, project_dir)
 
 
 @guarded
@@ -42,11 +57,9 @@ def runs(
 
     Example: trendlake runs delay_snowball
     """
-    from jobs.terminal import printing, workspace
+    from jobs.actions import show as showing
 
-    place = workspace.find_place(project_dir, profile)
-    with workspace.session(place, "trendlake runs") as spark:
-        return printing.print_runs(place, spark, pattern, limit, as_json=as_json)
+    return showing.runs(pattern, limit, as_json, profile, project_dir)
 
 
 @guarded

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from jobs.terminal import completion
-from jobs.terminal.options import AnyRunId, Json, Limit, Pattern, ProfileName, ProjectDir
+from jobs.terminal.options import AnyRunId, Groups, Json, Limit, Pattern, ProfileName, ProjectDir
 from jobs.terminal.outcome import Verdict, guarded
 
 
@@ -89,10 +89,7 @@ def diff(
 def history(
     pattern: Pattern,
     window: Annotated[str, typer.Option("--window", help="A time of the results' window column (ISO 8601).")],
-    group: Annotated[
-        list[str] | None,
-        typer.Option("--group", help="COLUMN=VALUE; repeat it for each grouping column."),
-    ] = None,
+    group: Groups = None,
     as_json: Json = False,
     profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> dict[str, Any] | None:  # fmt: skip

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
 from jobs.terminal import completion
+from pipelines.errors import ProjectError
 
 Pattern = Annotated[
     str,
@@ -43,3 +45,18 @@ AsOf = Annotated[
     typer.Option("--as-of", help="A version of the results, or a time (ISO 8601): as they were then."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="For programs: JSON on stdout, all else on stderr.")]
+Groups = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--group", help="COLUMN=VALUE of a grouping column; may be repeated. NULL stands for no value."),
+]
+
+
+def values_of(pairs: Iterable[str], option: str) -> dict[str, str]:
+    """The values that an option has named as COLUMN=VALUE, by column. Raises ProjectError."""
+    values = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign:
+            raise ProjectError(f"{option} {pair}: expected COLUMN=VALUE", hint=f"such as {option} carrier=UA")
+        values[name] = value
+    return values

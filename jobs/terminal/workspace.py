@@ -58,6 +58,19 @@ def session(place: Place, app: str) -> Iterator[SparkSession]:
         spark.stop()
 
 
+@contextmanager
+def reading_session(place: Place, app: str) -> Iterator[SparkSession]:
+    """As `session`, for a command that reads only: Spark starts if tables do not lie on this machine's disk, or are of
+    a form that only Spark reads."""
+    from pipelines.spark.on_demand import session_on_demand
+
+    spark = session_on_demand(place.project, place.profile, app)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
 def prepared(place: Place, spark: SparkSession, pattern: str, since: str, until: str, run_id: str) -> Run:
     from pipelines.runs.run import prepare
 

@@ -145,7 +145,11 @@ class TableHere:
 
     def feed(self, names: Sequence[str], after: int, most: int) -> pa.Table:
         """Columns `names` and `CHANGE` of what the versions `after` + 1 to this one have changed. Raises NotHereError
-        where that cannot be told, or the rows are more than `most`.
+        where that cannot be told, or the rows are more than `most`."""
+        return pa.concat_tables([changes for _, changes in self.feed_by_version(names, after, most)])
+
+    def feed_by_version(self, names: Sequence[str], after: int, most: int) -> list[tuple[int, pa.Table]]:
+        """As `feed`, a table for each version; the first, without rows, is of version `after`.
 
         Delta's protocol, "Add CDC File": a commit with such files has its changes there, any other in the files that it
         adds and removes."""
@@ -153,15 +157,20 @@ class TableHere:
             if DeltaTable(self.folder, version=after).metadata().configuration.get(FEED_ON) != "true":
                 raise NotHereError(f"the change feed was off in version {after}")
             schema = _arrow(self.schema, names).append(pa.field(CHANGE, pa.string()))
-            parts = [part for version in range(after + 1, self.version + 1) for part in self._changed(version)]
-            if len(parts) > FILES:
-                raise NotHereError(f"changes in {len(parts)} files")
-            found = (
-                batch
-                for path, word in parts
-                for batch in plain_batches(path, schema, all_groups, constant=(CHANGE, word) if word else None)
-            )
-            return pa.Table.from_batches(at_most(found, most), schema)
+            versions = range(after + 1, self.version + 1)
+            parts = {version: list(self._changed(version)) for version in versions}
+            if (files := sum(map(len, parts.values()))) > FILES:
+                raise NotHereError(f"changes in {files} files")
+            changes = [(after, schema.empty_table())]
+            for version in versions:
+                batches = (
+                    batch
+                    for path, word in parts[version]
+                    for batch in plain_batches(path, schema, all_groups, constant=(CHANGE, word) if word else None)
+                )
+                changes.append((version, pa.Table.from_batches(at_most(batches, most), schema)))
+                most -= changes[-1][1].num_rows
+            return changes
 
     def _changed(self, version: int) -> Iterator[tuple[str, str | None]]:
         """The files that tell what a commit has changed, and of each the `CHANGE` of all its rows, where no column of

@@ -31,6 +31,7 @@ from pipelines.project.lineage_settings import Lineage
 from pipelines.project.paths import PUBLISHED, Project, upstream
 from pipelines.project.profile import Profile
 from pipelines.spark.jvm import java_class
+from pipelines.spark.on_demand import SessionOnDemand
 
 
 class OvertakenError(Exception):
@@ -133,6 +134,8 @@ def folder_name(run_id: str) -> str:
 
 def on_disk(spark: SparkSession, path: str) -> Path | None:
     """Where Spark's `path` lies in this machine's file system; None where it lies in another."""
+    if isinstance(spark, SessionOnDemand) and (certain := spark.folder_on_disk(path)) is not None:
+        return certain
     files, folder = folder_of(spark, path)
     uri = files.makeQualified(folder).toUri()
     return Path(uri.getPath()) if uri.getScheme() == "file" else None
@@ -143,6 +146,9 @@ def exists(spark: SparkSession, path: str) -> bool:
     a part of it in others."""
     if _versions_on_disk(spark, path):
         return True
+    place = on_disk(spark, path)
+    if place is not None and not (place / "_delta_log").is_dir():
+        return False
     files, folder = folder_of(spark, path)
     return bool(files.exists(folder.suffix("/_delta_log"))) and bool(DeltaTable.isDeltaTable(spark, path))
 

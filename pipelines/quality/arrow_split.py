@@ -1,6 +1,6 @@
 """The split of a table that this process holds, without Spark: rows that keep the contract, rows that break it.
 
-The same rows as `pipelines.quality.quarantine` sets apart (tests/pipelines/quality/test_random_rules.py). A rule whose verdict is
+The same rows as `pipelines.quality.quarantine` sets apart (test_random_rules.py). A rule whose verdict is
 not certainly Spark's (`pipelines.quality.local_rules`) is not judged, and named: nobody is left to think it was.
 """
 

@@ -1,7 +1,7 @@
 """Great Expectations as the judge of a table: the suite comes from the contract's rules, the verdicts go to the record.
 
 A rule is judged by an expectation on the column itself where that gives the verdict of the quarantine, on Spark
-(`ON_SPARK`) and on a table that is brought here (`HERE`): tests/pipelines/quality/test_native_expectations.py. Any other rule
+(`ON_SPARK`) and on a table that is brought here (`HERE`): test_native_expectations.py. Any other rule
 (conditions over several columns, Java's regular expressions, doubles with NaN) is judged on a column of truth values,
 which says whether Spark finds that each row keeps it. Nothing is sent anywhere, nothing is stored: the context is
 ephemeral.

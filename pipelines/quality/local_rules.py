@@ -2,7 +2,7 @@
 or none.
 
 A rule whose meaning for the rows at hand is not certainly Spark's is not judged at all, and no error of Arrow or of
-arithmetic gets out: the caller then asks Spark. tests/pipelines/quality/test_random_rules.py holds both together, for every kind
+arithmetic gets out: the caller then asks Spark. test_random_rules.py holds both together, for every kind
 of rule and every type of column.
 """
 

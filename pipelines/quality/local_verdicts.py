@@ -1,7 +1,7 @@
 """The verdicts of a contract's rules on a table in this process: those that Great Expectations gives, without it.
 
 A small revision judges a few rows; to import Great Expectations for them takes longer than all else that it does. The
-rows are counted by the same evaluator that decides the quarantine. tests/pipelines/quality/test_great_expectations.py holds the verdicts
+rows are counted by the same evaluator that decides the quarantine. test_great_expectations.py holds the verdicts
 equal to those of Great Expectations.
 """
 

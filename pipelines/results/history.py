@@ -6,27 +6,33 @@ says which version of the source it speaks of: that is the reason of a change.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from cep_core.errors import did_you_mean
 from pipelines.delta.commits import Commit, known_commits
+from pipelines.delta.local_reader import NotHereError, TableHere, here, table_here
 from pipelines.delta.tables import exists, read_at
 from pipelines.errors import BadNumberError, BadTimeError, ProjectError
 from pipelines.results.coverage import windows_of
 from pipelines.results.provenance import PROVENANCE
-from pipelines.results.windows import row_window
+from pipelines.results.read import Selection, conditions, mask
+from pipelines.results.spark_order import comparable
 from pipelines.spark.columns import column
 from pipelines.spark.identifiers import quoted
 
+Change = tuple[int, str, dict[str, Any]]
+"""A version of the results, what it did to a row (Delta's change type), and the row."""
 CHANGE, COMMIT = "_change_type", "_commit_version"
+MOST_ROWS = 200_000
+"""Rows of a version, or changes of rows, that are compared in this process."""
 ADDED, CHANGED, RETRACTED = "added", "changed", "retracted"
 
 
@@ -66,9 +72,61 @@ def _moment(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def between(spark: SparkSession, path: str, plan: AnyPlan, first: int, last: int) -> tuple[dict[str, int], DataFrame]:
-    """How many rows were added, changed and retracted from version `first` to `last`, and those rows: columns `kind`,
-    `before` and `after` (structs, NULL where there is no row), in the order of the key."""
+@dataclass(frozen=True)
+class Difference:
+    """A row that two versions of the results do not have alike: `kind` is ADDED, CHANGED or RETRACTED; None where the
+    version lacks it."""
+
+    kind: str
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+
+def between(
+    spark: SparkSession, path: str, plan: AnyPlan, first: int, last: int, limit: int | None = None
+) -> tuple[dict[str, int], list[Difference]]:
+    """How many rows were added, changed and retracted from version `first` to `last`, and `limit` of those rows (None:
+    all) in the order of the key."""
+    try:
+        old, new = table_here(spark, path, first), table_here(spark, path, last)
+        with here():
+            differences = _differences(_rows(old), _rows(new), plan.key, _compared(new.schema.names))
+    except NotHereError:
+        return _between_by_spark(spark, path, plan, first, last, limit)
+    counts = Counter(difference.kind for difference in differences)
+    return {kind: counts[kind] for kind in (ADDED, CHANGED, RETRACTED)}, differences[:limit]
+
+
+def _rows(table: TableHere) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = table.every(table.schema.names, MOST_ROWS).to_pylist()
+    return rows
+
+
+def _compared(names: Sequence[str]) -> list[str]:
+    """The columns in which rows of one key may differ. Of a row before one of them was there, its value is NULL."""
+    return [name for name in names if name not in PROVENANCE]
+
+
+def _differences(
+    old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], key: Sequence[str], compared: Sequence[str]
+) -> list[Difference]:
+    def keyed(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+        return {tuple(comparable(row[name]) for name in key): row for row in rows}
+
+    befores, afters = keyed(old), keyed(new)
+    differences = []
+    for place in sorted(befores.keys() | afters.keys()):
+        before, after = befores.get(place), afters.get(place)
+        if before is None or after is None:
+            differences.append(Difference(ADDED if before is None else RETRACTED, before, after))
+        elif any(comparable(before.get(name)) != comparable(after[name]) for name in compared):
+            differences.append(Difference(CHANGED, before, after))
+    return differences
+
+
+def _between_by_spark(
+    spark: SparkSession, path: str, plan: AnyPlan, first: int, last: int, limit: int | None
+) -> tuple[dict[str, int], list[Difference]]:
     old, new = read_at(spark, path, first), read_at(spark, path, last)
     shared = [name for name in new.columns if name in old.columns and name not in PROVENANCE]
     fresh = [name for name in new.columns if name not in old.columns and name not in PROVENANCE]
@@ -86,7 +144,10 @@ def between(spark: SparkSession, path: str, plan: AnyPlan, first: int, last: int
     rows = then.join(now, key, "full").withColumn("kind", kind).where(sf.col("kind").isNotNull())
     counts = {row["kind"]: row["count"] for row in rows.groupBy("kind").count().collect()}
     order = [sf.coalesce(sf.col(f"after.{quoted(n)}"), sf.col(f"before.{quoted(n)}")) for n in plan.key]
-    return {name: counts.get(name, 0) for name in (ADDED, CHANGED, RETRACTED)}, rows.orderBy(*order)
+    ordered = rows.orderBy(*order)
+    documents = [row.asDict(recursive=True) for row in (ordered if limit is None else ordered.limit(limit)).collect()]
+    differences = [Difference(item["kind"], item["before"], item["after"]) for item in documents]
+    return {name: counts.get(name, 0) for name in (ADDED, CHANGED, RETRACTED)}, differences
 
 
 def reasons(spark: SparkSession, path: str, first: int, last: int) -> list[Commit]:
@@ -99,28 +160,42 @@ def reasons(spark: SparkSession, path: str, first: int, last: int) -> list[Commi
 
 
 def values(
-    spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, str], time_us: int
+    spark: SparkSession, path: str, plan: AnyPlan, groups: Mapping[str, Any], time_us: int
 ) -> list[Value]:  # fmt: skip
     """Every value that the rows of a group have had in the window that begins at `time_us` (microseconds; of kinds
-    whose windows are the pipeline's own, the one whose rows' time it is), the oldest first. Raises ProjectError."""
-    for name in groups:
-        if name not in plan.key:
-            raise ProjectError(f"'{name}' is no column of the key", hint=did_you_mean(name, plan.key))
+    whose windows are the pipeline's own, the one whose rows' time it is), the oldest first. `groups`: values of key
+    columns, as `pipelines.results.read.group_values` gives them."""
     commits = {commit.version: commit for commit in known_commits(spark, path)}
-    feed = (
-        spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", min(commits)).load(path)
-    )
     window = windows_of(plan, time_us, time_us + 1)[0]
-    mine = [column(name).cast("string").eqNullSafe(_text(value)) for name, value in groups.items()]
-    rows = feed.where(reduce(lambda a, b: a & b, mine, row_window(plan) == sf.lit(window)))
-    rows = rows.where(sf.col(CHANGE) != "update_preimage")
-    found = rows.orderBy(COMMIT, *map(column, plan.key), sf.col(CHANGE)).collect()
-    told = []
-    for row in found:
-        kept = {name: value for name, value in row.asDict().items() if not name.startswith(("_change_", "_commit_"))}
-        told.append(Value(commits[row[COMMIT]], None if row[CHANGE] == "delete" else kept))
-    return told
+    _, start, end = plan.owned(range(window, window + 1))
+    selection = Selection(groups, start, end)
+    try:
+        changes = _local_changes(spark, path, plan, selection, min(commits))
+    except NotHereError:
+        changes = _changes_by_spark(spark, path, plan, selection, min(commits))
+    return [Value(commits[version], None if kind == "delete" else row) for version, kind, row in changes]
 
 
-def _text(value: str) -> Column:
-    return sf.lit(None) if value == "NULL" else sf.lit(value)
+def _local_changes(spark: SparkSession, path: str, plan: AnyPlan, selection: Selection, first: int) -> list[Change]:
+    """Version, change and row of each change but the images before it, ordered by version, key and change."""
+    table = table_here(spark, path)
+    changes = []
+    for version, feed in table.feed_by_version(table.schema.names, first, MOST_ROWS):
+        with here():
+            rows = feed.filter(mask(feed, plan, selection)).to_pylist()
+        changes += [(version, row.pop(CHANGE), row) for row in rows]
+    ordered = sorted(changes, key=lambda item: (item[0], [comparable(item[2][name]) for name in plan.key], item[1]))
+    return [change for change in ordered if change[1] != "update_preimage"]
+
+
+def _changes_by_spark(spark: SparkSession, path: str, plan: AnyPlan, selection: Selection, first: int) -> list[Change]:
+    feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", first).load(path)
+    rows = feed.where(reduce(lambda a, b: a & b, conditions(plan, selection))).where(
+        sf.col(CHANGE) != "update_preimage"
+    )
+    changes = []
+    for row in rows.orderBy(COMMIT, *map(column, plan.key), sf.col(CHANGE)).collect():
+        document = row.asDict(recursive=True)
+        kept = {name: value for name, value in document.items() if not name.startswith(("_change_", "_commit_"))}
+        changes.append((row[COMMIT], row[CHANGE], kept))
+    return changes

@@ -11,14 +11,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from cep_core.events.windows import moment
-from pipelines.delta.local_reader import NotHereError, append_here, table_here
+from pipelines.delta.local_reader import NotHereError, append_here, here, table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, create, exists
 from pipelines.error_text import in_words
@@ -35,7 +36,7 @@ NUMBER, BASIS = "record_number", "basis"
 """Columns: the place of the record in its run, and what the stage's work is based on (`Basis.as_json`); tables written
 before 2.0 lack them."""
 RECORDS = 100_000
-"""Records of one run that are read in this process."""
+"""Records that are read in this process."""
 
 _TEXT = ("run_id", "pattern", "stage", "status")
 _TIME = TimestampType()
@@ -196,11 +197,21 @@ def judged_version(spark: SparkSession, warehouse: Warehouse, source: str) -> in
     return int(judged.agg(sf.coalesce(sf.max("source_version"), sf.lit(-1))).collect()[0][0])
 
 
-def listed(spark: SparkSession, warehouse: Warehouse, pattern: str | None, limit: int) -> DataFrame | None:
-    """The newest records first."""
-    if not exists(spark, warehouse.runs):
-        return None
-    table = spark.read.format("delta").load(warehouse.runs)
-    if pattern:
-        table = table.where(sf.col("pattern") == pattern)
-    return table.orderBy(sf.desc("finished_at")).limit(limit)
+def newest_records(
+    spark: SparkSession, warehouse: Warehouse, pattern: str | None, limit: int
+) -> list[dict[str, Any]] | None:  # fmt: skip
+    """The records of the stages that ended last, of all patterns where none is named: values by the table's columns.
+    None where there is no table."""
+    try:
+        table = table_here(spark, warehouse.runs)
+        rows = table.every(table.schema.names, RECORDS)
+        with here():
+            mine = rows if pattern is None else rows.filter(pc.equal(rows["pattern"], pattern))
+            newest: list[dict[str, Any]] = mine.sort_by([("finished_at", "descending")]).slice(0, limit).to_pylist()
+            return newest
+    except NotHereError:
+        if not exists(spark, warehouse.runs):
+            return None
+        frame = spark.read.format("delta").load(warehouse.runs)
+        chosen = frame if pattern is None else frame.where(sf.col("pattern") == pattern)
+        return [row.asDict() for row in chosen.orderBy(sf.desc("finished_at")).limit(limit).collect()]

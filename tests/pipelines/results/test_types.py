@@ -19,7 +19,7 @@ from pipelines.project.profile import Profile
 from pipelines.results import reset
 from pipelines.results.ledger import read_ledger
 from pipelines.revision import local
-from pipelines.runs.record import listed
+from pipelines.runs.record import newest_records
 from pipelines.runs.run import Run
 from pipelines.steps import check_source, publish, revise
 from tests.pipelines.revision.test_unique_rows import row
@@ -102,9 +102,9 @@ def test_reset(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not exists(lake.spark, lake.warehouse.results("watched"))
     assert reset.published(lake.spark, lake.warehouse, "watched") is None
     assert lake.version() == source
-    records = listed(lake.spark, lake.warehouse, "watched", 100)
+    records = newest_records(lake.spark, lake.warehouse, "watched", 100)
     assert records is not None
-    assert records.count() == 5
+    assert len(records) == 5
     with pytest.raises(StepOrderError, match="has published nothing"):
         revise.revise(renamed(run, "too early"))
     all_steps(run)

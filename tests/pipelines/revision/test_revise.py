@@ -114,7 +114,7 @@ def what_was_published(lake: Lake, run: Run, before: int, capsys: pytest.Capture
         version_of(lake.spark, path, "2013-01-01")
     numbers, rows = between(lake.spark, path, run.plan, before, before + 2)
     assert numbers == {"added": 1, "changed": 1, "retracted": 1}
-    found = {(row["kind"], (row["after"] or row["before"])["carrier"]) for row in rows.collect()}
+    found = {(row.kind, (row.after or row.before or {})["carrier"]) for row in rows}
     assert found == {("changed", "UA"), ("added", "B6"), ("retracted", "AA")}
     assert [commit.note["source_version"] for commit in reasons(lake.spark, path, before, before + 2)] == [3, 5]
     had = values(lake.spark, path, run.plan, {"carrier": "UA"}, micros_of("2013-03-01", ""))

@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 
 from cep_core import run_plan
 from cep_core.errors import TrendlakeError
-from jobs.terminal.printing import print_results
+from jobs.actions.show import Shown, print_results
 from jobs.terminal.workspace import Place
 from pipelines.errors import ChecksFailedError, ShardTooLargeError
 from pipelines.results.staging import read_staged
@@ -65,7 +65,7 @@ def test_matches_are_published_once_and_taken_back(
     assert sum(int(window.amount.exact or 0) for window in told.busiest) == 9
     assert told.measures == ("a", "b", "c", "gain", "legs")
     assert [dict(row.values)["c"] for row in told.largest] == 7 * ["UA-5"] + ["UA-4", "UA-3"]
-    print_results(Place(lake.project, lake.profile), lake.spark, pattern_file(lake, LATER), 2)
+    print_results(Place(lake.project, lake.profile), lake.spark, pattern_file(lake, LATER), Shown(2))
     printed = capsys.readouterr().out
     assert "three_legs_later: the latest of 9 rows" in printed
     assert printed.count("UA-5") == 2

@@ -1,0 +1,174 @@
+"""`trendlake show` and `trendlake runs`: rows of results, and run records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from jobs.terminal.options import values_of
+from jobs.terminal.printing import cell, console, minute, table_of
+from jobs.terminal.times import micros_of
+from jobs.terminal.workspace import Place, find_place, reading_session
+from pipelines.error_text import plural
+from pipelines.errors import ProjectError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from cep_core import AnyPlan
+    from pipelines.results.read import Rows, Selection
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Which rows `show` is asked for, as typed: `groups` are COLUMN=VALUE, `since` and `until` times, `as_of` a version
+    or a time, `out` a file for all of them."""
+
+    limit: int = 10
+    groups: Sequence[str] = ()
+    since: str | None = None
+    until: str | None = None
+    columns: str | None = None
+    as_of: str | None = None
+    out: Path | None = None
+
+
+def show(
+    pattern: str, shown: Shown, as_json: bool, profile: str | None, folder: Path | None
+) -> dict[str, Any] | None:  # fmt: skip
+    """Shows rows of a pattern's results."""
+    place = find_place(folder, profile)
+    place.project.pattern_path(pattern)
+    with reading_session(place, f"trendlake show {pattern}") as spark:
+        return print_results(place, spark, pattern, shown, as_json=as_json)
+
+
+def print_results(
+    place: Place, spark: SparkSession, pattern: str, shown: Shown, *, as_json: bool = False
+) -> dict[str, Any] | None:
+    """Prints the rows with the largest counts, or the latest rows of a pattern that counts nothing; or writes them to
+    `shown.out`. With `as_json`, returns them as a document and prints nothing."""
+    from pipelines.authoring.validate import compiled
+    from pipelines.delta.tables import exists
+    from pipelines.results.columns import rank_of
+    from pipelines.results.history import version_of
+    from pipelines.results.read import read_rows
+
+    loaded, plan = compiled(place.project, place.project.pattern_path(pattern))
+    path = place.warehouse.results(loaded.name)
+    selection, names = _selection(plan, shown), _columns(plan, shown.columns)
+    if not exists(spark, path):
+        raise ProjectError(f"{loaded.name} has no results yet", hint=f"run `trendlake run {loaded.name}`")
+    version = None if shown.as_of is None else version_of(spark, path, shown.as_of)
+    rows = read_rows(spark, path, plan, selection, version)
+    if shown.out is not None:
+        _write(rows.table.select(names), shown.out)
+    which = "busiest" if rank_of(plan).endswith("_log10") else "latest"
+    if as_json:
+        about = {"pattern": loaded.name, "table": path, "which": which, "rows_in_all": rows.total}
+        documents = {"stale_rows": rows.stale, "rows": rows.table.select(names).to_pylist()}
+        return {**about, "rows_selected": rows.selected, **documents, "out": shown.out}
+    if shown.out is not None:
+        console.print(f"wrote {plural(rows.table.num_rows, 'row')} to {shown.out}", soft_wrap=True)
+    else:
+        title = f"{loaded.name}: the {which} of {plural(rows.selected, 'row')}"
+        console.print(table_of(plan, title, rows.table.to_pylist(), names if shown.columns else None))
+    _print_stale(loaded.name, rows)
+    console.print(path, soft_wrap=True)
+    return None
+
+
+def _selection(plan: AnyPlan, shown: Shown) -> Selection:
+    from pipelines.results.read import Selection, group_values
+
+    start = None if shown.since is None else micros_of(shown.since, "--from")
+    end = None if shown.until is None else micros_of(shown.until, "--to")
+    groups = group_values(plan, values_of(shown.groups, "--group"), "--group")
+    return Selection(groups, start, end, None if shown.out is not None else shown.limit)
+
+
+def _columns(plan: AnyPlan, text: str | None) -> list[str]:
+    """The result columns that `text` names, separated by commas; all of them if it is None. Raises ProjectError."""
+    from cep_core.errors import did_you_mean
+
+    known = plan.result_schema.names
+    names = known if text is None else [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            raise ProjectError(f"--columns: the results have no column '{name}'", hint=did_you_mean(name, known))
+    return names
+
+
+def _print_stale(pattern: str, rows: Rows) -> None:
+    if rows.stale:
+        note = f"{plural(rows.stale, 'row')} of an earlier form of the pattern; `trendlake revise {pattern}` says which"
+        console.print(note, soft_wrap=True)
+
+
+def _write(rows: pa.Table, out: Path) -> None:
+    """Writes rows to a CSV or Parquet file. In CSV a list is JSON text. Raises ProjectError."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    forms = {".csv": csv.write_csv, ".parquet": parquet.write_table}
+    write = forms.get(out.suffix.lower())
+    if write is None:
+        raise ProjectError(f"{out} cannot be written: unknown file type", hint="files end in .csv or .parquet")
+    if out.suffix.lower() == ".csv":
+        for at, field in enumerate(rows.schema):
+            if pa.types.is_nested(field.type):
+                texts = [None if value is None else json.dumps(value) for value in rows.column(at).to_pylist()]
+                rows = rows.set_column(at, field.name, pa.array(texts, pa.string()))
+    try:
+        write(rows, out)
+    except OSError as error:
+        raise ProjectError(f"{out} cannot be written: {error.strerror or error}") from None
+
+
+def runs(
+    pattern: str | None, limit: int, as_json: bool, profile: str | None, folder: Path | None
+) -> dict[str, Any] | None:  # fmt: skip
+    """Shows the newest run records."""
+    place = find_place(folder, profile)
+    with reading_session(place, "trendlake runs") as spark:
+        return print_runs(place, spark, pattern, limit, as_json=as_json)
+
+
+def print_runs(
+    place: Place, spark: SparkSession, pattern: str | None, limit: int, *, as_json: bool = False
+) -> dict[str, Any] | None:
+    """Prints the newest records of `trendlake_runs`. With `as_json`, returns them as a document and prints nothing."""
+    from pipelines.runs.record import newest_records
+
+    records = newest_records(spark, place.warehouse, pattern, limit)
+    if as_json:
+        return {"records": [_record(record) for record in records or ()]}
+    if records is None:
+        console.print(f"no run yet in {place.warehouse.root}", soft_wrap=True)
+        return None
+    names = ("run_id", "pattern", "stage", "status", "rows_in", "rows_quarantined", "rows_out")
+    changes = ("rows_inserted", "rows_updated", "rows_deleted")
+    table = Table(title="Run records, newest first", title_justify="left")
+    for name in (*names, "+ / ~ / -", "seconds", "finished (UTC)"):
+        table.add_column(name, justify="right" if name.startswith("rows") or name == "seconds" else "left")
+    for record in records:
+        cells = ["" if record[name] is None else cell(record[name]) for name in names]
+        changed = "" if record["rows_updated"] is None else " / ".join(f"{record[name]:,}" for name in changes)
+        table.add_row(*cells, changed, f"{record['seconds']:.1f}", minute(record["finished_at"]))
+    console.print(table)
+    for record in records:
+        if record["error"]:
+            console.print(f"{record['run_id']} {record['stage']}: {record['error']}", soft_wrap=True)
+    return None
+
+
+def _record(record: dict[str, Any]) -> dict[str, Any]:
+    """A run record as a document: its columns of JSON text are parsed."""
+    parsed = {name: json.loads(record[name]) for name in ("checks", "note", "basis") if record.get(name)}
+    return record | parsed

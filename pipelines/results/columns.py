@@ -1,0 +1,15 @@
+"""Which columns of a pattern's result rows say of which time they are, and which rows come first."""
+
+from __future__ import annotations
+
+from cep_core import AnyPlan
+
+
+def time_of(plan: AnyPlan) -> str:
+    """The column that says which window a row is of."""
+    return plan.owned(range(1))[0]
+
+
+def rank_of(plan: AnyPlan) -> str:
+    """The column whose greatest values come first: the logarithm of a count, else the rows' time."""
+    return plan.result_shape.rank or time_of(plan)

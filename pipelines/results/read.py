@@ -1,0 +1,174 @@
+"""Rows of a pattern's results for people: some groups, some time, the greatest or latest first.
+
+A table on this machine's disk is read in this process, so that no Spark has to start; any other by Spark. Both give
+the same rows in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_type
+
+from cep_core import AnyPlan
+from cep_core.errors import did_you_mean
+from pipelines.delta.local_reader import NotHereError, TableHere, here, table_here
+from pipelines.delta.tables import exists, latest_version, read_at
+from pipelines.errors import BadNumberError, BadTimeError, ProjectError
+from pipelines.results.columns import rank_of, time_of
+from pipelines.results.spark_order import comparable
+from pipelines.spark.columns import column
+
+MOST_ROWS = 2_000_000
+"""Rows of results that are read in this process: some 200 MB."""
+PLAN_HASH = "plan_hash"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which rows are asked for. `groups`: values of key columns; `start`, `end`: half-open, microseconds, of the time
+    that says which window a row is of; `limit`: how many rows, None for all."""
+
+    groups: Mapping[str, Any] = field(default_factory=dict)
+    start: int | None = None
+    end: int | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`table`: the selected rows, columns of `plan.result_schema`; `selected`: how many there are without the limit;
+    `total`: the rows of the table; `stale`: those of another form of the pattern, of all."""
+
+    table: pa.Table
+    selected: int
+    total: int
+    stale: int
+
+
+def group_values(plan: AnyPlan, texts: Mapping[str, str], option: str) -> dict[str, Any]:
+    """The values of key columns that `texts` means; NULL is None. Raises ProjectError: no column of the key, or a text
+    that is no value of its type."""
+    return {name: _value(plan, name, text, option) for name, text in texts.items()}
+
+
+def _value(plan: AnyPlan, name: str, text: str, option: str) -> Any:
+    if name not in plan.key:
+        raise ProjectError(f"'{name}' is no column of the key", hint=did_you_mean(name, plan.key))
+    kind = plan.result_schema.field(name).type
+    if text == "NULL":
+        return None
+    try:
+        if pa.types.is_timestamp(kind):
+            return pa.scalar(text).cast(pa.timestamp("us", "UTC")).as_py()
+        return pa.scalar(text).cast(kind).as_py()
+    except pa.ArrowException:
+        error = BadTimeError if pa.types.is_temporal(kind) else BadNumberError
+        raise error(
+            f"{option} {name}={text}: '{name}' is {kind}, '{text}' is none", hint="NULL stands for no value"
+        ) from None
+
+
+def read_rows(spark: SparkSession, path: str, plan: AnyPlan, selection: Selection, version: int | None = None) -> Rows:
+    """The selected rows of the results at `path`, as of `version`, the newest where it is None.
+
+    Raises ProjectError: there is no table at `path`, or its rows are of a form of the pattern without some columns.
+    """
+    try:
+        table = table_here(spark, path, version)
+        _refuse_other_form(plan, table.schema.names)
+        return _local(table, plan, selection)
+    except NotHereError:
+        if not exists(spark, path):
+            raise ProjectError(f"there are no results in {path}") from None
+        return _by_spark(spark, path, plan, selection, latest_version(spark, path) if version is None else version)
+
+
+def _refuse_other_form(plan: AnyPlan, names: Sequence[str]) -> None:
+    missing = [name for name in plan.result_schema.names if name not in names]
+    if missing:
+        message = f"the results are of an earlier form of the pattern, without {', '.join(missing)}"
+        raise ProjectError(message, hint="run the pattern, or `trendlake reset` it")
+
+
+def _local(table: TableHere, plan: AnyPlan, selection: Selection) -> Rows:
+    every = table.every([*plan.result_schema.names, PLAN_HASH], MOST_ROWS)
+    with here():
+        stale = every.num_rows - (pc.sum(pc.equal(every[PLAN_HASH], plan.hash)).as_py() or 0)
+        chosen = every.filter(mask(every, plan, selection))
+        rows = _greatest(chosen, rank_of(plan), plan.key, selection.limit)
+        return Rows(rows.select(plan.result_schema.names), chosen.num_rows, every.num_rows, stale)
+
+
+def mask(rows: pa.Table, plan: AnyPlan, selection: Selection) -> Any:
+    """Which of `rows` the groups and times of `selection` mean: Booleans, not NULL."""
+    tests = [_equal(rows[name], value) for name, value in selection.groups.items()]
+    time = rows[time_of(plan)].cast(pa.int64())
+    if selection.start is not None:
+        tests.append(pc.greater_equal(time, selection.start))
+    if selection.end is not None:
+        tests.append(pc.less(time, selection.end))
+    every = pa.chunked_array([np.ones(rows.num_rows, bool)])
+    return reduce(pc.and_, [pc.fill_null(test, False) for test in tests], every)
+
+
+def _equal(values: pa.ChunkedArray, value: Any) -> Any:
+    """As Spark's `<=>`: NULL equals NULL, NaN equals NaN."""
+    if value is None:
+        return pc.is_null(values)
+    if isinstance(value, float) and math.isnan(value):
+        return pc.is_nan(values)
+    return pc.equal(values, pa.scalar(value, values.type))
+
+
+def _greatest(rows: pa.Table, rank: str, key: Sequence[str], limit: int | None) -> pa.Table:
+    """`limit` rows, by `rank` descending (NULL last), then by `key` ascending (NULL first), as Spark orders them."""
+    if limit is not None and rows.num_rows > limit:
+        ranked = rows.filter(pc.is_valid(rows[rank]))
+        if ranked.num_rows >= limit:  # the others are no candidates, and Python need not order them
+            order = pc.SelectKOptions(limit, [(rank, "descending")])
+            least = pc.min(ranked[rank].take(pc.select_k_unstable(ranked.select([rank]), options=order)))
+            rows = ranked.filter(pc.greater_equal(ranked[rank], least))
+    columns = [rows[name].to_pylist() for name in key]
+    ascending = sorted(range(rows.num_rows), key=lambda at: [comparable(values[at]) for values in columns])
+    ranks = rows[rank].to_pylist()
+    ordered = sorted(ascending, key=lambda at: (ranks[at] is not None, comparable(ranks[at])), reverse=True)
+    if rows.num_rows > 1:
+        # `reverse` keeps equal ranks in the order of the key
+        rows = rows.take(pa.array(ordered, pa.int64()))
+    return rows if limit is None else rows.slice(0, limit)
+
+
+def _by_spark(spark: SparkSession, path: str, plan: AnyPlan, selection: Selection, version: int) -> Rows:
+    every = read_at(spark, path, version)
+    _refuse_other_form(plan, every.columns)
+    chosen = every.where(reduce(lambda a, b: a & b, conditions(plan, selection)))
+    ordered = chosen.orderBy(column(rank_of(plan)).desc_nulls_last(), *map(column, plan.key))
+    limited = ordered if selection.limit is None else ordered.limit(selection.limit)
+    stale = every.where(~column(PLAN_HASH).eqNullSafe(sf.lit(plan.hash))).count()
+    rows = limited.select(*map(column, plan.result_schema.names)).toArrow()
+    return Rows(rows, chosen.count(), every.count(), stale)
+
+
+def conditions(plan: AnyPlan, selection: Selection) -> list[Column]:
+    """What Spark asks of each row that the groups and times of `selection` mean."""
+    tests = [column(name).eqNullSafe(_literal(plan, name, value)) for name, value in selection.groups.items()]
+    time = sf.unix_micros(column(time_of(plan)))
+    if selection.start is not None:
+        tests.append(time >= selection.start)
+    if selection.end is not None:
+        tests.append(time < selection.end)
+    return tests or [sf.lit(True)]
+
+
+def _literal(plan: AnyPlan, name: str, value: Any) -> Column:
+    return sf.lit(value).cast(from_arrow_type(plan.result_schema.field(name).type))

@@ -1,0 +1,60 @@
+"""A Spark session that starts when it is first needed.
+
+Commands that only read, of tables on this machine's disk, mostly need none: their answer is in a few files, and Java
+takes seconds to start. They pass this object on as the session. What reads files asks it where a path lies; whatever
+else asks it for anything starts Spark.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from pyspark.sql import SparkSession
+
+from pipelines.project.paths import Project
+from pipelines.project.profile import SPARK_PROPERTIES, Profile
+from pipelines.spark.session import start_session
+
+ELSEWHERE = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT", SPARK_PROPERTIES)
+"""Variables under which Spark may read settings that give a plain path another file system."""
+
+
+class SessionOnDemand:
+    """Stands for the session of `project` and `profile`; its attributes are those of the session, which the first
+    of them starts. Raises what `start_session` raises, then."""
+
+    def __init__(self, project: Project, profile: Profile, app: str) -> None:
+        self._project, self._profile, self._app = project, profile, app
+        self._session: SparkSession | None = None
+
+    @property
+    def started(self) -> bool:
+        return self._session is not None
+
+    def folder_on_disk(self, path: str) -> Path | None:
+        """Where Spark's `path` lies in this machine's file system, if that is certain without asking Spark."""
+        file_systems = any(name.startswith(("spark.hadoop.", "fs.")) for name in self._profile.spark)
+        other_machines = self._profile.master is None or self._profile.on_cluster
+        if file_systems or other_machines or any(map(os.environ.get, ELSEWHERE)) or not path.startswith("/"):
+            return None
+        return Path(path)
+
+    def stop(self) -> None:
+        """Ends the session, if there is one."""
+        if self._session is not None:
+            self._session.stop()
+            self._session = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self._session is None:
+            self._session = start_session(self._project, self._profile, self._app)
+        return getattr(self._session, name)
+
+
+def session_on_demand(project: Project, profile: Profile, app: str) -> SparkSession:
+    """`SessionOnDemand`, under the type of what it stands for."""
+    return cast(SparkSession, SessionOnDemand(project, profile, app))

@@ -1,0 +1,166 @@
+"""Results read in this process are those that Spark reads: rows in their order, differences, values of a row."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.terminal.json_output import json_text
+from pipelines.delta.local_reader import NotHereError, table_here
+from pipelines.delta.tables import latest_version
+from pipelines.errors import BadNumberError, BadTimeError, ProjectError
+from pipelines.results import history, read
+from pipelines.results.read import Rows, Selection, group_values
+from pipelines.runs.record import newest_records
+from pipelines.runs.run import Run
+from pipelines.steps.revise import revise
+from tests.conftest import CHAOS
+from tests.support.flights import all_steps, renamed
+from tests.support.signals import DAY_US, PATTERNS, START_US, Signals, change, signals, tidy_batch
+
+pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
+
+READ = ("doubles as groups", "matches", *(("decimals as groups", "doubles as partitions", "plain") if CHAOS else ()))
+
+
+@pytest.fixture(scope="module", params=READ)
+def published(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> tuple[Signals, Run]:
+    """Results with NULL, NaN and -0.0 in their keys, revised twice."""
+    rng = random.Random(request.param)
+    lake = signals(spark, tmp_path_factory.mktemp("read") / "project", PATTERNS[request.param])
+    lake.insert(tidy_batch(rng, 50))
+    run = lake.run(0.5, 2.5, "first")
+    all_steps(run)
+    for number in range(2):
+        for _ in range(3):
+            change(rng, lake)
+        revise(renamed(run, f"revision {number}"))
+    return lake, run
+
+
+def plain(value: Any) -> Any:
+    """As a command prints it: what no two readers may say otherwise."""
+    return json_text(value, None)
+
+
+def test_rows_and_their_order(published: tuple[Signals, Run]) -> None:
+    """Of any version, any group, any stretch of time, with or without a limit."""
+    lake, run = published
+    path, plan, rng = lake.warehouse.results(run.name), run.plan, random.Random(5)
+    last = latest_version(lake.spark, path)
+    every = read.read_rows(lake.spark, path, plan, Selection()).table.to_pylist()
+    assert every
+    limits: list[int | None] = [None, 1, 3, 1000]
+    for number in range(12 if CHAOS else 5):
+        row = rng.choice(every)
+        names = [name for name in plan.key if not isinstance(row[name], list | datetime)]
+        groups = {name: row[name] for name in names if rng.random() < 0.4}
+        start = START_US + rng.randrange(3) * DAY_US if rng.random() < 0.4 else None
+        selection = Selection(groups, start, None if start is None else start + DAY_US, limits[number % 4])
+        version = rng.randrange(1, last + 1)
+        local = read._local(table_here(lake.spark, path, version), plan, selection)
+        by_spark = read._by_spark(lake.spark, path, plan, selection, version)
+        assert _facts(local) == _facts(by_spark), (selection, version)
+
+
+def _facts(rows: Rows) -> tuple[Any, ...]:
+    return rows.selected, rows.total, rows.stale, plain(rows.table.to_pylist())
+
+
+def test_differences(published: tuple[Signals, Run]) -> None:
+    """Between any two versions, either way."""
+    lake, run = published
+    path = lake.warehouse.results(run.name)
+    last = latest_version(lake.spark, path)
+    kinds = 0
+    for first, second in ((0, last), (last, 1), (1, last), (last, last)):
+        counts, rows = history.between(lake.spark, path, run.plan, first, second)
+        expected = history._between_by_spark(lake.spark, path, run.plan, first, second, None)
+        assert (counts, plain(rows)) == (expected[0], plain(expected[1]))
+        kinds += sum(map(bool, counts.values()))
+    assert kinds >= 3
+
+
+def test_values_of_a_row(published: tuple[Signals, Run]) -> None:
+    """Every group of every window that has been published."""
+    lake, run = published
+    path, plan = lake.warehouse.results(run.name), run.plan
+    first, last = START_US, START_US + 3 * DAY_US
+    selection = Selection({}, first, last)
+    local = history._local_changes(lake.spark, path, plan, selection, 0)
+    by_spark = history._changes_by_spark(lake.spark, path, plan, selection, 0)
+    assert plain([list(change) for change in local]) == plain([list(change) for change in by_spark])
+    assert len({version for version, _, _ in local}) >= 2
+    groups = {name: local[0][2][name] for name in plan.key if not isinstance(local[0][2][name], list | datetime)}
+    mine = history._local_changes(lake.spark, path, plan, Selection(groups, first, last), 0)
+    assert mine
+    assert all(_same(row, groups) for _, _, row in mine)
+
+
+def _same(row: Mapping[str, Any], groups: Mapping[str, Any]) -> bool:
+    pairs = [(row[name], value) for name, value in groups.items()]
+    return all(mine == value or (mine is value) or (math.isnan(mine) and math.isnan(value)) for mine, value in pairs)
+
+
+def test_records(published: tuple[Signals, Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run records too; times have a zone here and are the machine's by Spark."""
+    lake, _run = published
+    local = newest_records(lake.spark, lake.warehouse, "watched", 100)
+
+    def refuse(*_: Any) -> Any:
+        raise NotHereError("as if it lay elsewhere")
+
+    monkeypatch.setattr("pipelines.runs.record.table_here", refuse)
+    by_spark = newest_records(lake.spark, lake.warehouse, "watched", 100)
+    assert plain(local) == plain(by_spark)
+    assert local is not None
+    assert len(local) == 6
+
+
+def test_groups_are_read_by_their_types(published: tuple[Signals, Run]) -> None:
+    _lake, run = published
+    plan = run.plan
+    texts = {"rate": "0.5", "day": "2026-01-02", "account": "9007199254740993", "level": "NaN", "remark": "NULL"}
+    mine = {name: text for name, text in texts.items() if name in plan.key}
+    values = group_values(plan, mine, "--group")
+    assert {name: str(value) for name, value in values.items()} == {
+        name: {"NaN": "nan", "NULL": "None"}.get(text, text) for name, text in mine.items()
+    }
+    with pytest.raises(ProjectError, match="is no column of the key"):
+        group_values(plan, {"price": "1"}, "--group")
+    for name, error in (("day", BadTimeError), ("account", BadNumberError), ("rate", BadNumberError)):
+        if name in plan.key:
+            with pytest.raises(error, match=f"--group {name}=abc"):
+                group_values(plan, {name: "abc"}, "--group")
+
+
+def test_commands_that_read_start_no_java(published: tuple[Signals, Run]) -> None:
+    """With a JAVA_HOME that holds none."""
+    lake, _run = published
+    profiles = lake.project.root / "conf" / "profiles"
+    profiles.mkdir()
+    (profiles / "local.yaml").write_text("master: local[2]\n")
+    places = {"TRENDLAKE_PROJECT": str(lake.project.root), "TRENDLAKE_STATE": str(lake.project.state)}
+    env = os.environ | places | {"JAVA_HOME": "/nowhere"}
+    day = datetime.fromtimestamp(START_US / 1e6 + 86_400, UTC).isoformat()
+    for words in (
+        ["show", lake.pattern, "--limit", "2", "--as-of", "1"],
+        ["runs"],
+        ["diff", lake.pattern, "--from", "0", "--to", "1"],
+        ["history", lake.pattern, "--window", day],
+    ):
+        command = [sys.executable, "-m", "trendlake.command", *words]
+        ended = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout + ended.stderr
+        assert "watched" in ended.stdout or "version" in ended.stdout
