@@ -9,20 +9,23 @@ from trendlake_alerts import EXIT_CODE, REASON, reason_of
 
 from pipelines.errors import BusyTableError
 
-USER_ERROR = "1"
-"""The exit code of a `trendlake` command that ends with an error of the user's, or of the data."""
+USER_ERROR, WRONG_USAGE = "1", "2"
+"""The exit codes of a `trendlake` command that ends with an error of the user's, or of the data; and of one that has
+been called with options or arguments that it does not take."""
 PASSING = (BusyTableError.code,)
 """User errors that another attempt may not meet."""
 
 
 class RetryCrashes(RetryPolicy):
-    """A task whose command has ended with an error of the user's (`[TOLERANCE]`, `[CHECKS_FAILED]` ...) fails at once;
-    every other failure is retried as the task is configured."""
+    """A task whose command has ended with an error of the user's (`[TOLERANCE]`, `[CHECKS_FAILED]` ...), or was called
+    wrongly, fails at once; every other failure is retried as the task is configured."""
 
     def evaluate(self, exception: BaseException, try_number: int, max_tries: int, context: Any = None) -> RetryDecision:
         """Airflow calls it in the task's own process, with what SparkSubmitOperator has raised."""
         reason = reason_of(exception)
         ended, error = EXIT_CODE.search(str(exception)), REASON.fullmatch(reason)
-        if ended is None or ended[1] != USER_ERROR or error is None or error["code"] in PASSING:
+        code = ended[1] if ended else None
+        mistake = code == USER_ERROR and error is not None and error["code"] not in PASSING
+        if not mistake and code != WRONG_USAGE:
             return RetryDecision.default()
         return RetryDecision.fail(f"another attempt would end the same: {reason}")

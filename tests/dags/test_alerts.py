@@ -45,10 +45,12 @@ TRIED_AGAIN = {
     "no word": True,
     "others write the same table": True,
     "a mistake, and then killed": True,
+    "an option that is none": False,
 }
 """What Airflow does after each: no other attempt can mend an error of the user's, or of the data."""
 MORE = {
     "others write the same table": f"{SAID.format(code=1)}\n[BUSY_TABLE] other writers changed it",
+    "an option that is none": f"{SAID.format(code=2)}\nNo such option: --nothing",
     "a mistake, and then killed": f"{SAID.format(code=137)}\n[TOLERANCE] 7 of 20 rows break the contract",
 }
 PROGRAM = """
