@@ -159,18 +159,18 @@ def _cell(value: Any, kind: pa.DataType) -> Any:
     return moment.replace(tzinfo=UTC) if isinstance(moment, datetime) and moment.tzinfo is None else moment
 
 
-def differences(expected: Sequence[Row], found: Sequence[Row]) -> list[str]:
+def differences(expected: Sequence[Row], actual: Sequence[Row]) -> list[str]:
     """Expected rows that are not there and rows not expected, each found row answering for one expected row."""
-    taken = _assigned(expected, found)
-    lines = [f"missing    {_told(row)}" for n, row in enumerate(expected) if n not in taken]
-    lines += [f"unexpected {_told(row)}" for n, row in enumerate(found) if n not in taken.values()]
+    taken = _assigned(expected, actual)
+    lines = [f"missing    {_row_text(row)}" for n, row in enumerate(expected) if n not in taken]
+    lines += [f"unexpected {_row_text(row)}" for n, row in enumerate(actual) if n not in taken.values()]
     return lines
 
 
-def _assigned(expected: Sequence[Row], found: Sequence[Row]) -> dict[int, int]:
+def _assigned(expected: Sequence[Row], actual: Sequence[Row]) -> dict[int, int]:
     """Which found row answers for which expected one, as many as can (augmenting paths): a row that says little does
     not take another's."""
-    fits = [[n for n, row in enumerate(found) if _agrees(wanted, row)] for wanted in expected]
+    fits = [[n for n, row in enumerate(actual) if _agrees(wanted, row)] for wanted in expected]
     owner: dict[int, int] = {}
 
     def place(wanted: int, tried: set[int]) -> bool:
@@ -191,24 +191,24 @@ def _agrees(expected: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
     return all(_same(value, row[name]) for name, value in expected.items())
 
 
-def _same(expected: Any, found: Any) -> bool:
+def _same(expected: Any, actual: Any) -> bool:
     """Doubles to nine digits, all else exactly."""
-    if isinstance(expected, bool) or isinstance(found, bool) or expected is None or found is None:
-        return expected is found
-    if isinstance(expected, list) and isinstance(found, list):
-        return len(expected) == len(found) and all(map(_same, expected, found))
-    if isinstance(found, datetime):
-        return bool(_cell(expected, pa.timestamp("us", "UTC")) == found)
-    if isinstance(found, date):
-        return str(expected) == str(found)
-    if isinstance(found, float) and isinstance(expected, int | float):
-        return math.isclose(expected, found, rel_tol=1e-9)
-    if isinstance(found, Decimal) and isinstance(expected, int):
-        return int(found) == expected
-    return bool(expected == found)
+    if isinstance(expected, bool) or isinstance(actual, bool) or expected is None or actual is None:
+        return expected is actual
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(map(_same, expected, actual))
+    if isinstance(actual, datetime):
+        return bool(_cell(expected, pa.timestamp("us", "UTC")) == actual)
+    if isinstance(actual, date):
+        return str(expected) == str(actual)
+    if isinstance(actual, float) and isinstance(expected, int | float):
+        return math.isclose(expected, actual, rel_tol=1e-9)
+    if isinstance(actual, Decimal) and isinstance(expected, int):
+        return int(actual) == expected
+    return bool(expected == actual)
 
 
-def _told(row: Mapping[str, Any]) -> str:
+def _row_text(row: Mapping[str, Any]) -> str:
     return "{" + ", ".join(f"{name}: {_short(value)}" for name, value in row.items()) + "}"
 
 

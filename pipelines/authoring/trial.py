@@ -86,9 +86,9 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
         chosen = _newest(plan.windows, every, source, most)
     else:
         chosen = plan.windows.ending_in(*interval)
-        if chosen and (found := source.count(*plan.windows.span(chosen))) > most:
+        if chosen and (event_count := source.count(*plan.windows.span(chosen))) > most:
             raise SampleTooLargeError(
-                f"the windows of the interval hold {found:,} events, more than {most:,}",
+                f"the windows of the interval hold {event_count:,} events, more than {most:,}",
                 hint="a shorter interval, or a larger --max-events",
             )
     if not chosen:

@@ -50,9 +50,9 @@ class FileOfEvents:
         parted = split(self.table, self.contract)
         good, within = parted.broken < 0, (self.times >= start) & (self.times < end)
         inside = within | ~self.timed
-        found = Counter(self.contract.rules[number].name for number in parted.broken[inside & ~good].tolist())
+        counts = Counter(self.contract.rules[number].name for number in parted.broken[inside & ~good].tolist())
         events = events_of(self.table.filter(arrow(inside & good)), self.contract, self.plan)
         # as if the file were ingested now
         limit = time.time_ns() // 1000 + self.contract.future_us
         newest = int(self.times[good & self.timed & (self.times <= limit)].max(initial=start)) - self.lateness
-        return Taken(events, int(np.count_nonzero(inside)), dict(found), parted.unjudged, min(end, newest))
+        return Taken(events, int(np.count_nonzero(inside)), dict(counts), parted.unjudged, min(end, newest))

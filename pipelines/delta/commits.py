@@ -100,10 +100,10 @@ def find_commit(spark: SparkSession, path: str, token: str) -> Commit:
     """The commit that carries `token`; where there is none, the newest one, without metrics and not `found`."""
     commits = recent_commits(spark, path)
     mine = json.loads(token)
-    found = next((commit for commit in commits if commit.note == mine), None)
-    if found is None:
+    own = next((commit for commit in commits if commit.note == mine), None)
+    if own is None:
         read_log_anew(spark, path)
-    return found or Commit(commits[0].version, "", {}, mine, found=False)
+    return own or Commit(commits[0].version, "", {}, mine, found=False)
 
 
 def has_transaction(spark: SparkSession, path: str, application: str, number: int) -> bool:

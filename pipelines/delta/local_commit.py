@@ -77,8 +77,8 @@ def _ends(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
         pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_string(kind)
     ):
         return None
-    found = pc.min_max(column.cast(pa.int64()) if pa.types.is_timestamp(kind) else column).as_py()
-    low, high = found["min"], found["max"]
+    bounds = pc.min_max(column.cast(pa.int64()) if pa.types.is_timestamp(kind) else column).as_py()
+    low, high = bounds["min"], bounds["max"]
     if pa.types.is_string(kind):
         return (low, high) if max(len(low), len(high)) <= TEXT else None
     if pa.types.is_timestamp(kind):

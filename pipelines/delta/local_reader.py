@@ -87,10 +87,10 @@ class TableHere:
         """Columns `names` of the rows whose `time` lies in one of `slices`, in the order of `files` and of the rows
         there. Raises NotHereError where they are more than `most`."""
         asked = list(dict.fromkeys((*names, time)))
-        found = self._scan(
+        rows = self._scan(
             asked, lambda batch: inside(batch, time, slices), most, lambda file: _groups_near(file, time, slices)
         )  # fmt: skip
-        return found.select(list(names))
+        return rows.select(list(names))
 
     def rows_with(self, names: Sequence[str], values: pa.Array, most: int) -> pa.Table:
         """Columns `names` of the rows whose first of them has one of `values`; NULL has itself. Raises as `rows`."""
@@ -110,9 +110,9 @@ class TableHere:
             return self
         low, high = self.actions[f"min.{name}"], self.actions[f"max.{name}"]
         inside = pc.and_(pc.less_equal(low, value), pc.greater_equal(high, value))
-        kept = pc.fill_null(inside, True)
-        chosen = tuple(file for file, near in zip(self.files, kept.to_pylist(), strict=True) if near)
-        return replace(self, files=chosen, actions=self.actions.filter(kept), row_count=None)
+        possible = pc.fill_null(inside, True)
+        chosen = tuple(file for file, near in zip(self.files, possible.to_pylist(), strict=True) if near)
+        return replace(self, files=chosen, actions=self.actions.filter(possible), row_count=None)
 
     def none(self) -> pa.Table:
         """No rows, of all columns."""
@@ -131,17 +131,17 @@ class TableHere:
         return replace(self, files=(file,))._scan(self.schema.names, None, most)
 
     def _scan(
-        self, names: Sequence[str], kept: Callable[[pa.RecordBatch], Array] | None, most: int,
+        self, names: Sequence[str], condition: Callable[[pa.RecordBatch], Array] | None, most: int,
         groups: Callable[[Any], Sequence[int]] | None = None,
     ) -> pa.Table:  # fmt: skip
         with here():
             schema = _arrow(self.schema, names)
-            found = (
-                batch.filter(kept(batch)) if kept else batch
+            batches = (
+                batch.filter(condition(batch)) if condition else batch
                 for name in self.files
                 for batch in plain_batches(f"{self.folder}/{name}", schema, groups or all_groups, threads=True)
             )
-            return pa.Table.from_batches(at_most(found, most), schema)
+            return pa.Table.from_batches(at_most(batches, most), schema)
 
     def feed(self, names: Sequence[str], after: int, most: int) -> pa.Table:
         """Columns `names` and `CHANGE` of what the versions `after` + 1 to this one have changed. Raises NotHereError
@@ -178,12 +178,12 @@ class TableHere:
         actions = commit_actions(self.folder, version)
         if any(word in action for action in actions for word in ("metaData", "protocol")):
             raise NotHereError(f"version {version} is another form of the table")
-        found: list[tuple[Action, str | None]] = [(action["cdc"], None) for action in actions if "cdc" in action]
-        if not found:
+        changes: list[tuple[Action, str | None]] = [(action["cdc"], None) for action in actions if "cdc" in action]
+        if not changes:
             sides = (("add", "insert"), ("remove", "delete"))
             both = ((action[side], word) for action in actions for side, word in sides if side in action)
-            found = [(item, word) for item, word in both if item["dataChange"]]
-        for item, word in found:
+            changes = [(item, word) for item, word in both if item["dataChange"]]
+        for item, word in changes:
             if item.get("deletionVector") or item.get("partitionValues") or not PLAIN_FILE.fullmatch(item["path"]):
                 raise NotHereError(f"version {version}: rows that are not as they lie in a file")
             yield f"{self.folder}/{item['path']}", word
@@ -192,8 +192,8 @@ class TableHere:
 def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> Array:
     """Where `time` lies in one of `slices`; a row without a time is in none."""
     moment = rows.column(time).cast(pa.int64())
-    found = [pc.and_(pc.greater_equal(moment, low), pc.less(moment, high)) for low, high in slices]
-    return pc.fill_null(reduce(pc.or_, found), False)
+    conditions = [pc.and_(pc.greater_equal(moment, low), pc.less(moment, high)) for low, high in slices]
+    return pc.fill_null(reduce(pc.or_, conditions), False)
 
 
 def table_here(spark: SparkSession, path: str, version: int | None = None) -> TableHere:
@@ -253,8 +253,8 @@ def transaction_in_log(spark: SparkSession, path: str, application: str, number:
     folder = folder_on_disk(spark, path)
     with here():
         versions = sorted((int(file.stem) for file in (folder / "_delta_log").glob("[0-9]*.json")), reverse=True)
-        found = (item["txn"] for v in versions[:limit] for item in commit_actions(folder, v) if "txn" in item)
-        return any(item["appId"] == application and item["version"] >= number for item in found)
+        transactions = (item["txn"] for v in versions[:limit] for item in commit_actions(folder, v) if "txn" in item)
+        return any(item["appId"] == application and item["version"] >= number for item in transactions)
 
 
 def commit_actions(folder: Path, version: int) -> list[Action]:
@@ -286,11 +286,11 @@ def _arrow(schema: StructType, names: Sequence[str]) -> pa.Schema:
     fields = [schema[name] for name in names]
     if any(field.metadata.keys() - {"comment"} for field in fields):
         raise NotHereError("a column with more to it than its type")
-    told = pa.schema(list(to_arrow_schema(StructType(fields), timezone="UTC")))
-    for kind in told.types:
+    arrow_schema = pa.schema(list(to_arrow_schema(StructType(fields), timezone="UTC")))
+    for kind in arrow_schema.types:
         if pa.types.is_nested(kind) and not (pa.types.is_list(kind) and pa.types.is_string(kind.value_type)):
             raise NotHereError(f"a column of {kind}")
-    return told
+    return arrow_schema
 
 
 def all_groups(file: Any) -> Sequence[int]:
@@ -308,13 +308,13 @@ def _groups_near(file: Any, time: str, slices: Iterable[tuple[int, int]]) -> Seq
     kind = json.loads(file.schema.column(at).logical_type.to_json())
     if file.schema.column(at).physical_type != "INT64" or kind.get("timeUnit") != "microseconds":
         return all_groups(file)
-    found = []
+    groups = []
     for group in range(file.num_row_groups):
-        told = file.metadata.row_group(group).column(at).statistics
-        ends = (told.min_raw, told.max_raw) if told is not None and told.has_min_max else None
+        statistics = file.metadata.row_group(group).column(at).statistics
+        ends = (statistics.min_raw, statistics.max_raw) if statistics is not None and statistics.has_min_max else None
         if ends is None or any(ends[0] < high and ends[1] >= low for low, high in slices):
-            found.append(group)
-    return found
+            groups.append(group)
+    return groups
 
 
 def _groups_within(file: Any, name: str, values: pa.Array) -> Sequence[int]:
@@ -324,13 +324,13 @@ def _groups_within(file: Any, name: str, values: pa.Array) -> Sequence[int]:
     if name not in names or values.null_count or not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
         return all_groups(file)
     at, ends = names.index(name), pc.min_max(values).as_py()
-    found = []
+    groups = []
     for group in range(file.num_row_groups if len(values) else 0):
-        told = file.metadata.row_group(group).column(at).statistics
-        sure = told is not None and told.has_min_max and type(told.min) is type(ends["min"])
-        if not sure or (told.min <= ends["max"] and told.max >= ends["min"]):
-            found.append(group)
-    return found
+        statistics = file.metadata.row_group(group).column(at).statistics
+        sure = statistics is not None and statistics.has_min_max and type(statistics.min) is type(ends["min"])
+        if not sure or (statistics.min <= ends["max"] and statistics.max >= ends["min"]):
+            groups.append(group)
+    return groups
 
 
 def at_most(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:

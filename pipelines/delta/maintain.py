@@ -52,11 +52,11 @@ def tables(spark: SparkSession, warehouse: Warehouse, sources: list[str], patter
     return {name: path for name, path in wanted.items() if exists(spark, path)}
 
 
-def maintain(spark: SparkSession, found: dict[str, str]) -> Iterator[Kept]:
+def maintain(spark: SparkSession, tables: dict[str, str]) -> Iterator[Kept]:
     """Each table kept for as long as `KEPT` says, its small files put together (clustered tables by their columns), and
     what is older than that removed. Safe beside runs: OPTIMIZE changes no row, and who reads or writes is not
     disturbed, or tries again."""
-    for name, path in found.items():
+    for name, path in tables.items():
         table = DeltaTable.forPath(spark, path)
         properties = table.detail().select("properties").collect()[0][0]
         if any(properties.get(key) != value for key, value in KEPT.items()):
@@ -77,7 +77,7 @@ def clear_staging(spark: SparkSession, warehouse: Warehouse) -> int:
     files, folder = folder_of(spark, warehouse.staged)
     oldest = (time.time() - STAGED_DAYS * 86400) * 1000
     attempts = files.globStatus(folder.suffix("/*/*/*")) or ()
-    old = [found.getPath() for found in attempts if found.getModificationTime() < oldest]
+    old = [folder.getPath() for folder in attempts if folder.getModificationTime() < oldest]
     for attempt in old:
         files.delete(attempt, True)
     return len(old)

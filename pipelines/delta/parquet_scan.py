@@ -147,8 +147,8 @@ def reader(files: Files) -> Callable[[Sequence[Part]], Batches]:
         for part in parts:
             try:
                 for batch in _batches(part, schema, encoded, constant):
-                    kept = _in_span(batch, span)
-                    yield kept if kinds is None else _of_kinds(kept, kind, kinds, numbered=numbered)
+                    inside = _in_span(batch, span)
+                    yield inside if kinds is None else _of_kinds(inside, kind, kinds, numbered=numbered)
             # a KeyError: a file from before the table got a column that is to be encoded
             except (pa.ArrowException, OSError, UnicodeError, KeyError) as error:
                 raise OtherwiseWrittenError(f"{part[0]}: {error}") from error
@@ -174,13 +174,13 @@ def plain_batches(
         path, memory_map=True, read_dictionary=list(encoded), coerce_int96_timestamp_unit="us"
     ) as file:  # fmt: skip
         _refuse_old_calendar(path, file.schema_arrow.metadata or {})
-        found = {field.name: field for field in file.schema_arrow}
+        fields = {field.name: field for field in file.schema_arrow}
         stored = {file.schema.column(i).path: file.schema.column(i).physical_type for i in range(len(file.schema))}
-        there = [name for name in schema.names if name in found]
-        if {name.lower() for name in set(schema.names) - set(there)} & {name.lower() for name in found}:
+        there = [name for name in schema.names if name in fields]
+        if {name.lower() for name in set(schema.names) - set(there)} & {name.lower() for name in fields}:
             raise OtherwiseWrittenError(f"{path}: a column's name is written otherwise")
         for name in there:
-            _refuse_other_type(path, found[name], schema.field(name).type, stored.get(name, ""))
+            _refuse_other_type(path, fields[name], schema.field(name).type, stored.get(name, ""))
         groups = list(wanted(file))
         for batch in file.iter_batches(BATCH_ROWS, groups, there, use_threads=threads) if groups else ():
             yield _as(batch, schema, constant)
@@ -226,22 +226,22 @@ def _in_span(batch: pa.RecordBatch, span: Span) -> pa.RecordBatch:
     """The rows in the span; those without a time are in none."""
     time = batch.column(span.column)
     values = numbers(time, 0)
-    kept = (values >= span.start) & (values < span.end)
+    inside = (values >= span.start) & (values < span.end)
     if time.null_count:
-        kept &= valid(time)
-    return batch if kept.all() else batch.filter(arrow(kept))
+        inside &= valid(time)
+    return batch if inside.all() else batch.filter(arrow(inside))
 
 
 def _of_kinds(batch: pa.RecordBatch, column: str, kinds: tuple[str, ...], *, numbered: bool) -> pa.RecordBatch:
     """The rows of one of `kinds`."""
     at = batch.schema.get_field_index(column)
-    told = batch.column(at)
-    if not pa.types.is_dictionary(told.type):
-        told = told.dictionary_encode()
+    values = batch.column(at)
+    if not pa.types.is_dictionary(values.type):
+        values = values.dictionary_encode()
     number = {kind: code for code, kind in enumerate(kinds)}
-    known = np.array([number.get(kind.as_py(), -1) for kind in told.dictionary] + [-1], np.int32)
-    codes = known[numbers(told.indices, -1)]
-    kept = codes >= 0
+    known = np.array([number.get(kind.as_py(), -1) for kind in values.dictionary] + [-1], np.int32)
+    codes = known[numbers(values.indices, -1)]
+    in_kinds = codes >= 0
     if numbered:
         batch = batch.remove_column(at) if len(kinds) == 1 else batch.set_column(at, column, arrow(codes))
-    return batch if kept.all() else batch.filter(arrow(kept))
+    return batch if in_kinds.all() else batch.filter(arrow(in_kinds))

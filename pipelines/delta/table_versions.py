@@ -86,8 +86,8 @@ def creation_time(spark: SparkSession, path: str) -> datetime | None:
             return None
         none = java_class(spark, "scala.Option").empty()
         log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)
-        told = log.update(False, none, none).metadata().createdTime()
-        milliseconds = int(told.get()) if told.isDefined() else None
+        created = log.update(False, none, none).metadata().createdTime()
+        milliseconds = int(created.get()) if created.isDefined() else None
     return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
@@ -124,8 +124,8 @@ def commit_time(spark: SparkSession, path: str, version: int) -> int | None:
     file = folder / "_delta_log" / entry
     try:
         with file.open(encoding="utf-8") as lines:
-            found = _time_of(lines)
-        return file.stat().st_mtime_ns // 1_000_000 * 1000 if found is None else found
+            time = _time_of(lines)
+        return file.stat().st_mtime_ns // 1_000_000 * 1000 if time is None else time
     except FileNotFoundError:
         return None
 
@@ -133,11 +133,11 @@ def commit_time(spark: SparkSession, path: str, version: int) -> int | None:
 def _commit_time_by_spark(spark: SparkSession, path: str, version: int, entry: str) -> int | None:
     try:
         lines = spark.read.text(f"{path}/_delta_log/{entry}").where(sf.substring("value", 1, 40).contains(COMMIT_INFO))
-        found = _time_of(row[0] for row in lines.collect())
+        time = _time_of(row[0] for row in lines.collect())
     except PySparkException:  # there is no such entry
         return None
-    if found is not None:
-        return found
+    if time is not None:
+        return time
     times = SparkTable.forPath(spark, path).history().where(sf.col("version") == version)
     rows = times.select(sf.unix_micros("timestamp")).collect()
     return int(rows[0][0]) if rows else None

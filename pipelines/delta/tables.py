@@ -167,9 +167,9 @@ def _versions_on_disk(spark: SparkSession, path: str) -> list[int]:
 
 def latest_version(spark: SparkSession, path: str) -> int:
     """The newest committed version of the table at `path`."""
-    here = _versions_on_disk(spark, path)
-    if here:
-        return max(here)
+    versions = _versions_on_disk(spark, path)
+    if versions:
+        return max(versions)
     return int(DeltaTable.forPath(spark, path).history(1).select("version").collect()[0][0])
 
 

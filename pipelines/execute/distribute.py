@@ -80,10 +80,10 @@ def counted(plan: AnyPlan, events: DataFrame | Files, cut: Cut) -> DataFrame:
     if isinstance(known, DataFrame):
         known = known.select(*map(column, dict.fromkeys((plan.schema.event_time, *plan.unit_key))))
     fields = [StructField(name, IntegerType() if name == SHARD else LongType()) for name in (UNIT, GROUP, SHARD, ROWS)]
-    told = [*(known.schema[name] for name in plan.unit_key)]
-    found = known.mapInArrow(_counter(plan, cut), StructType([*fields, *told]))
-    rest = [sf.first(column(field.name)).alias(field.name) for field in (*fields[1:3], *told)]
-    return found.groupBy(UNIT).agg(sf.sum(ROWS).alias(ROWS), *rest)
+    unit = [*(known.schema[name] for name in plan.unit_key)]
+    counted = known.mapInArrow(_counter(plan, cut), StructType([*fields, *unit]))
+    rest = [sf.first(column(field.name)).alias(field.name) for field in (*fields[1:3], *unit)]
+    return counted.groupBy(UNIT).agg(sf.sum(ROWS).alias(ROWS), *rest)
 
 
 def _counter(plan: AnyPlan, cut: Cut) -> Callable[[Batches], Batches]:

@@ -23,10 +23,10 @@ _NULL = np.uint64(0x13198A2E03707344)
 
 def row_hashes(columns: Sequence[Array], length: int) -> Array:
     """uint64 (length): one hash for the values of a row. `columns`: Arrow arrays, dictionaries among them."""
-    found = np.full(length, _START, np.uint64)
+    hashes = np.full(length, _START, np.uint64)
     for column in columns:
-        fold(found, _column(column))
-    return found
+        fold(hashes, _column(column))
+    return hashes
 
 
 def _column(column: Array) -> Array:
@@ -48,9 +48,9 @@ def _column(column: Array) -> Array:
 
 
 def _texts_of(array: Array) -> Array:
-    found = np.empty(len(array), np.uint64)
+    hashes = np.empty(len(array), np.uint64)
     if len(array):
         _, ends, texts = array.buffers()
         data = np.zeros(0, np.uint8) if texts is None else np.frombuffer(texts, np.uint8)
-        text_hashes(np.frombuffer(ends, np.int32)[array.offset :], data, found)
-    return found
+        text_hashes(np.frombuffer(ends, np.int32)[array.offset :], data, hashes)
+    return hashes

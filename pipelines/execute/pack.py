@@ -190,8 +190,8 @@ def unpacked(plan: AnyPlan, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Rec
     """The events of a batch of `SCHEMA`, part by part, each with its time shard, with their types named again."""
     for stream, path, at in zip(*(batch.column(name) for name in SCHEMA.names[1:]), strict=True):
         for events in pa.ipc.open_stream(_mapped(path.as_py(), at.as_py()) if path.is_valid else stream.as_buffer()):
-            told = (events.schema.metadata or {}).get(SHARDS)
-            runs = np.array([[0, events.num_rows]]) if told is None else np.frombuffer(told, np.int32).reshape(-1, 2)
+            noted = (events.schema.metadata or {}).get(SHARDS)
+            runs = np.array([[0, events.num_rows]]) if noted is None else np.frombuffer(noted, np.int32).reshape(-1, 2)
             named, start = _named(plan, events), 0
             for shard, rows in runs.tolist():
                 yield shard, named.slice(start, rows)

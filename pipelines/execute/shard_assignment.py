@@ -37,12 +37,12 @@ class Placed:
 def place(plan: AnyPlan, cut: Cut, events: pa.Table) -> Placed:
     """The places of the rows that a window of the cut holds; rows without a time are in none."""
     time = normalise(events.column(plan.schema.event_time))
-    kept = None
+    timed = None
     if time.null_count:
-        kept = np.flatnonzero(valid(time))
+        timed = np.flatnonzero(valid(time))
         time = time.drop_null()
     rows, shard = time_shards(plan.windows, cut, numbers(time))
-    rows = rows if kept is None else kept[rows]
+    rows = rows if timed is None else timed[rows]
     columns = [_whole(events.column(name)) for name in plan.unit_key]
     group = row_hashes(columns, events.num_rows)[rows]
     unit = group.copy()
@@ -81,8 +81,8 @@ def _partitions(cut: Cut, group: Array, unit: Array, shard: Array) -> Array:
     if cut.alone:
         at = np.minimum(np.searchsorted(cut.alone, unit), len(cut.alone) - 1)
         number = np.where(np.array(cut.alone)[at] == unit, shared + at, number)
-    found: Array = number.astype(np.int32)
-    return found
+    shards: Array = number.astype(np.int32)
+    return shards
 
 
 def _whole(column: Array) -> Array:

@@ -17,13 +17,13 @@ _FNV_PRIME = np.uint64(0x100000001B3)
 
 
 @njit(cache=True, nogil=True)
-def text_hashes(ends: Array, data: Array, found: Array) -> None:
+def text_hashes(ends: Array, data: Array, hashes: Array) -> None:
     """FNV-1a of each text, mixed."""
-    for i in range(found.shape[0]):
+    for i in range(hashes.shape[0]):
         x = _FNV_START
         for at in range(ends[i], ends[i + 1]):
             x = (x ^ np.uint64(data[at])) * _FNV_PRIME
-        found[i] = _mixed(x)
+        hashes[i] = _mixed(x)
 
 
 @njit(cache=True, nogil=True)
