@@ -23,9 +23,11 @@ from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 from airflow.sdk.exceptions import AirflowTimetableInvalid
 from trendlake_alerts import failed, late, tried
 from trendlake_retries import RetryCrashes
+from trendlake_steps import StepOperator
 
 from cep_core import AnyPlan, Pattern, PatternErrors
 from cep_core.errors import BadValueError
+from jobs.actions.steps import STEPS
 from jobs.airflow.notify import asset_of
 from pipelines.authoring.pattern_page import pattern_page
 from pipelines.authoring.validate import compiled_quietly
@@ -35,7 +37,6 @@ from pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
 
 SUBMIT = Path(str(files("jobs"))) / "submit.py"
 SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is
-STEPS = ("check_source", "compute", "check_results", "publish", "report")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # where the windows start too
 
 # A run covers its data interval, [start, end), or the range that it was triggered with.
@@ -189,21 +190,24 @@ def timetable(pattern: Pattern) -> CronDataIntervalTimetable | None:
     return intervals
 
 
-def step_task(step: str, path: str, pattern: str) -> SparkSubmitOperator:
-    """One step of docs/architecture.md."""
-    arguments = [step.replace("_", "-"), path, "--from", FROM, "--to", TO, "--run-id", "{{ run_id }}"]
+def step_task(step: str, path: str, pattern: str) -> StepOperator:
+    """One step of docs/architecture.md. Of the tasks that wait for Spark's pool, those of begun runs come first."""
+    arguments = ["run-steps", path, "--from", FROM, "--to", TO, "--run-id", "{{ run_id }}"]
     outlets = [results_asset(pattern)] if step == "publish" else []
-    return submitted(step, f"trendlake {pattern} {step}", arguments, outlets=outlets)
+    return StepOperator(step=step, outlets=outlets, weight_rule="upstream", **spark(f"trendlake {pattern}", arguments))
 
 
 def submitted(task: str, name: str, arguments: Any, **options: Any) -> SparkSubmitOperator:
     """A task that is a `trendlake` command in a Spark application."""
-    return SparkSubmitOperator(
-        task_id=task,
-        conn_id=SPARK_CONNECTION,
-        name=name,
-        application=str(SUBMIT),
-        application_args=arguments,
-        properties_file=os.environ.get(SPARK_PROPERTIES),
-        **options,
-    )
+    return SparkSubmitOperator(task_id=task, **spark(name, arguments), **options)
+
+
+def spark(name: str, arguments: Any) -> dict[str, Any]:
+    """What Spark is told of an application: its name and its command."""
+    return {
+        "conn_id": SPARK_CONNECTION,
+        "name": name,
+        "application": str(SUBMIT),
+        "application_args": arguments,
+        "properties_file": os.environ.get(SPARK_PROPERTIES),
+    }

@@ -87,6 +87,7 @@ for command in (
     versions.revise, versions.diff, versions.history, versions.maintain, versions.reset, setup.setup,
 ):  # fmt: skip
     app.command()(command)
+app.command(hidden=True)(run.run_steps)
 app.command("test")(check.run_pattern_tests)
 app.command("try")(try_pattern.try_)
 app.command(context_settings=airflow.OWN_OPTIONS_FIRST)(airflow.airflow)

@@ -48,9 +48,9 @@ class AirflowApi:
         body = {"dag_run_id": run_id, "logical_date": None, "conf": params}
         self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)
 
-    def clear(self, dag_id: str, run_id: str, task_id: str) -> None:
-        """Runs a task of a run again, with all tasks downstream, whatever their state."""
-        body = {"dag_run_id": run_id, "task_ids": [task_id], "include_downstream": True, "only_failed": False,
+    def clear(self, dag_id: str, run_id: str, task_id: str, *, downstream: bool = True) -> None:
+        """Runs a task of a run again, whatever its state; with all tasks downstream, or by itself."""
+        body = {"dag_run_id": run_id, "task_ids": [task_id], "include_downstream": downstream, "only_failed": False,
                 "dry_run": False}  # fmt: skip
         self._call("POST", f"/api/v2/dags/{dag_id}/clearTaskInstances", body)
 

@@ -94,6 +94,25 @@ def report(
 
 
 @guarded
+def run_steps(
+    pattern: Pattern, since: Since, until: Until, run_id: RunId,
+    steps: Annotated[str, typer.Option("--steps", help="Steps in their order, separated by commas.")],
+    progress: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--progress", help="A file for each step done; the process that holds its lock is waited on."),
+    ] = None,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Run some steps in one Spark application, for an Airflow task.
+
+    Example: trendlake run-steps rising --from 2026-01-01 --to 2026-01-02 --run-id r1 --steps compute,check_results
+    """
+    from jobs.actions import steps as stepping
+
+    return stepping.run_steps(pattern, since, until, run_id, steps, progress, profile, project_dir)
+
+
+@guarded
 def site(
     patterns: Annotated[
         Optional[list[str]],  # noqa: UP045

@@ -168,12 +168,12 @@ def test_what_is_ingested_reaches_the_command(airflow: AirflowCommand, described
 
 
 def test_the_steps_are_visible(scheduled: dict[str, Any]) -> None:
-    """check source >> compute >> check results >> publish >> report, each a Spark application."""
+    """check source >> compute >> check results >> publish >> report, with one Spark application for all."""
     steps = ["check_source", "compute", "check_results", "publish", "report"]
     chained = [[step, follower] for step, follower in zip(steps, [*([s] for s in steps[1:]), []], strict=True)]
     for dag in scheduled.values():
         assert dag["edges"] == chained
-        assert dag["operators"] == ["SparkSubmitOperator"]
+        assert dag["operators"] == ["StepOperator"]
 
 
 def test_a_dag_says_what_its_pattern_says(home: AirflowHome, scheduled: dict[str, Any]) -> None:
@@ -229,11 +229,11 @@ def test_a_backfill_has_a_run_for_each_day(airflow: AirflowCommand, described: d
 
 
 def test_the_interval_reaches_the_command(airflow: AirflowCommand, described: dict[str, Any]) -> None:
-    """A step starts `trendlake compute PATTERN --from D --to D+1 --run-id ID`."""
+    """A step starts `trendlake run-steps PATTERN --from D --to D+1 --run-id ID`, and adds which steps."""
     printed = airflow("tasks", "render", "delay_snowball", "compute", "2013-01-05")
-    (line,) = (line for line in printed.splitlines() if line.startswith("['compute'"))
+    (line,) = (line for line in printed.splitlines() if line.startswith("['run-steps'"))
     step, pattern, *options = ast.literal_eval(line)
-    assert step == "compute"
+    assert step == "run-steps"
     assert Path(pattern).name == "delay_snowball.yaml"
     assert options[:5] == [
         "--from",

@@ -102,6 +102,8 @@ def test_a_backfill_runs_each_day_once(lake: Lake, home: AirflowHome, airflow: A
         runs = api.runs(PATTERN)
         logs = {run["dag_run_id"]: api.tasks(PATTERN, run["dag_run_id"]) for run in runs}
         assert {run["state"] for run in runs} == {"success"}, logs
+        done_again = runs[0]["dag_run_id"]
+        one_application_for_all_steps(api, done_again)
 
     warehouse = lake.warehouse
     results = lake.spark.read.format("delta").load(warehouse.results(PATTERN)).collect()
@@ -112,26 +114,50 @@ def test_a_backfill_runs_each_day_once(lake: Lake, home: AirflowHome, airflow: A
     intervals = {(row["interval_from"].astimezone(UTC), row["interval_to"].astimezone(UTC)) for row in records}
     assert intervals == {(utc(4 + day), utc(5 + day)) for day in range(days)}
     assert {row["run_id"] for row in records} == set(logs)
-    assert sorted(row["stage"] for row in records) == sorted(days * STEPS)
+    assert sorted(row["stage"] for row in records) == sorted([*days * STEPS, "publish"])
+    again = [row for row in records if (row["run_id"], row["stage"]) == (done_again, "publish")]
+    assert sorted(row["rows_inserted"] for row in again) == [0, 1]
     assert len(list((home.project.state / "reports" / PATTERN / "runs").glob("*.html"))) == days
     lineage_links_up(events(home.project.state), records, days)
 
 
+def one_application_for_all_steps(api: AirflowApi, run_id: str) -> None:
+    """The first task has started it; the others say who has done their step. A task that is cleared by itself does its
+    step again, in an application of its own, and no other step is done."""
+    for step in (*STEPS[1:], "report"):
+        assert any("done by the application of check_source" in line for line in api.log(PATTERN, run_id, step, 1)), (
+            step
+        )
+    api.clear(PATTERN, run_id, "publish", downstream=False)
+    wait(lambda: (tried(api, run_id)["publish"], api.run_state(PATTERN, run_id)) == (2, "success"))
+    assert tried(api, run_id) == {**dict.fromkeys((*STEPS, "report"), 1), "publish": 2}
+    assert not any("done by the application" in line for line in api.log(PATTERN, run_id, "publish", 2))
+
+
+def tried(api: AirflowApi, run_id: str) -> dict[str, int]:
+    """How often each task of a run has been started."""
+    return {task["task_id"]: task["try_number"] for task in api.tasks(PATTERN, run_id)}
+
+
 def lineage_links_up(told: list[dict[str, Any]], records: list[Row], runs: int) -> None:
-    """Airflow told of each task's run, the steps of theirs: each is a part of the run of its task, whose DAG's run is
-    the root; and both have ended well."""
+    """Airflow told of each task's run, the steps of theirs: each is a part of the run of the task that started its
+    application, whose DAG's run is the root; and both have ended well."""
     ends = [read(event, others=True) for event in told if event["eventType"] == "COMPLETE"]
     assert all(read(event, others=True).eventType in RunState for event in told)
     tasks = {end.run.runId: end.job.name for end in ends if end.job.namespace == "trendlake.airflow"}
     names = sorted(name for name in tasks.values() if name.startswith(f"{PATTERN}."))
-    assert names == sorted(runs * [f"{PATTERN}.{step}" for step in (*STEPS, "report")])
+    tasks_run = [*runs * [*STEPS, "report"], "publish"]  # one was cleared
+    assert names == sorted(f"{PATTERN}.{step}" for step in tasks_run)
     steps = [end for end in ends if end.job.namespace == "trendlake" and end.job.name.startswith(f"{PATTERN}.")]
     assert sorted(end.job.name for end in steps) == sorted(f"{PATTERN}.{row['stage']}" for row in records)
     for end in steps:
         parent = end.run.facets["parent"]
-        assert tasks[parent.run.runId] == parent.job.name == end.job.name
+        starter = f"{PATTERN}.check_source"
+        assert tasks[parent.run.runId] == parent.job.name
+        assert parent.job.name in (starter, end.job.name)
         assert parent.root.job.name == PATTERN
-    assert len({end.run.facets["parent"].run.runId for end in steps}) == len(steps)
+    starters = [end.run.facets["parent"].job.name for end in steps]
+    assert sorted(starters) == sorted([*runs * len(STEPS) * [f"{PATTERN}.check_source"], f"{PATTERN}.publish"])
     published = [end for end in told if end["job"]["name"] == f"{PATTERN}.publish" and end["outputs"]]
     versions = {int(end["outputs"][0]["facets"]["version"]["datasetVersion"]) for end in published}
     assert versions == {row["results_version"] for row in records if row["stage"] == "publish"}
@@ -157,12 +183,12 @@ def test_other_kinds_and_what_goes_wrong(lake: Lake, home: AirflowHome, patterns
             api.trigger(name, "range", {"from": "2013-07-10T00:00:00Z", "to": "2013-07-14T00:00:00Z"})
         staging = Path(lake.warehouse.staging(KILLED, "range"))
         wait(lambda: any(staging.rglob("*.parquet")), pause=0.01)
-        kill_task(f"{KILLED}.yaml", "compute")
+        kill_task(f"{KILLED}.yaml", "run-steps")
         wait(lambda: all(api.run_state(name, "range") in DONE for name in OTHERS))
         states = {name: api.run_state(name, "range") for name in OTHERS}
         assert set(states.values()) == {"success"}, {name: api.tasks(name, "range") for name in OTHERS}
         tries = {task["task_id"]: task["try_number"] for task in api.tasks(KILLED, "range")}
-        assert tries["compute"] > 1  # Airflow itself may try another again, when it is slow
+        assert tries["check_source"] > 1  # its application did all; Airflow may try others again, when it is slow
         wait(lambda: api.run_state(LATE, "backwards") in DONE)
         wait(lambda: len(told) >= 2)
         reason = "[BAD_TIME] the interval is empty: --from must be before --to"
@@ -179,7 +205,7 @@ def test_other_kinds_and_what_goes_wrong(lake: Lake, home: AirflowHome, patterns
     assert (match["a"], match["b"], match["c"], match["last_delay"]) == (["UA-10"], ["UA-20"], ["UA-30"], 40.0)
     records = lake.spark.read.format("delta").load(warehouse.runs).where(f"pattern = '{KILLED}'")
     found = [tuple(row) for row in records.select("stage", "status").collect()]
-    assert sorted(found) == sorted((stage, "succeeded") for stage in STEPS)
+    assert sorted(found) == sorted((stage, "succeeded") for stage in [*STEPS, "check_source"])
     (gone,) = lake.spark.read.format("delta").load(warehouse.results(ABSENCE)).collect()
     assert (gone["tailnum"], gone["first"], gone["state"], gone["delay"]) == ("N30UA", "UA-40", "gone", 200.0)
     for name in OTHERS:

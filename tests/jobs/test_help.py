@@ -20,7 +20,9 @@ WIDTH = 80
 def test_every_command_is_in_one_panel_or_a_step_of_a_run() -> None:
     named = [name for names in PANELS.values() for name in names]
     assert len(named) == len(set(named))
-    assert sorted([*named, *STEPS]) == sorted(get_command(app).commands)  # type: ignore[attr-defined]
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    assert sorted([*named, *STEPS]) == sorted(name for name, command in commands.items() if not command.hidden)
+    assert [name for name, command in commands.items() if command.hidden] == ["run-steps"]
 
 
 def test_each_line_stands_uncut_on_a_terminal_of_80_columns() -> None:

@@ -1,0 +1,77 @@
+"""The tasks of a run: one for each step, and one Spark application for all of them.
+
+To start Spark takes longer than most steps. The first task of a run starts an application that does its step and the
+later ones; a later task finds its step done, says so, and ends. Where it is not done - it failed, its task was cleared
+or is tried again - the task starts an application of its own, for its step and those that follow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.definitions.context import Context
+from airflow.sdk.execution_time.context import NEVER_EXPIRE
+
+from jobs.actions.steps import STEPS
+from jobs.airflow.progress import progress_file, steps_done
+
+APPLICATION = "application"
+"""XCom of a task that started an application: its id, and the steps that it has done."""
+SEEN = "application_seen"
+"""Task state: the id of the application that a task has taken its step from. Once taken, it is no reason any more not
+to do the step: a task that runs again although no earlier one did has been cleared, or is tried again."""
+FINISHED = ("success", "failed", "skipped", "upstream_failed", "removed")
+"""States of tasks that will not run again by themselves."""
+
+
+class StepOperator(SparkSubmitOperator):
+    """The task of one step. `application_args`: those of `trendlake run-steps` but for its steps."""
+
+    def __init__(self, *, step: str, **options: Any) -> None:
+        super().__init__(task_id=step, **options)
+        self.step = step
+
+    def execute(self, context: Context) -> None:
+        """Ends at once if an earlier task's application has done the step; else starts one."""
+        memory, application = context["task_state_store"], self._earlier_application(context)
+        if application is not None and memory.get(SEEN) != application["id"]:
+            memory.set(SEEN, application["id"], retention=NEVER_EXPIRE)
+            self.log.info("%s: done by the application of %s", application["steps"][self.step], application["task"])
+            return
+        with progress_file() as progress:
+            steps = ",".join(self._steps(context))
+            self.application_args = [*(self.application_args or ()), "--steps", steps, "--progress", str(progress)]
+            try:
+                super().execute(context)
+            except Exception as error:
+                if self.step not in steps_done(progress):
+                    raise
+                # Airflow shows each failure at the step that failed, whose own task does it again.
+                self.log.warning("a later step failed, which its own task does again: %s", error)
+            done = steps_done(progress)
+        facts = {"id": str(uuid4()), "task": self.task_id, "steps": done}
+        context["ti"].xcom_push(key=APPLICATION, value=facts)
+
+    def _earlier_application(self, context: Context) -> dict[str, Any] | None:
+        """The application of the nearest earlier task that has started one, if it did this step."""
+        for step in reversed(STEPS[: STEPS.index(self.step)]):
+            application = context["ti"].xcom_pull(task_ids=step, key=APPLICATION)
+            if application is not None:
+                return application if self.step in application["steps"] else None
+        return None
+
+    def _steps(self, context: Context) -> list[str]:
+        """This step and the later ones up to the first whose task is not going to run: it is done, and stays."""
+        ti, later = context["ti"], STEPS[STEPS.index(self.step) + 1 :]
+        states: dict[str, Any] = {}
+        if later:
+            every = ti.get_task_states(dag_id=ti.dag_id, task_ids=list(later), run_ids=[ti.run_id])
+            states = every.get(ti.run_id, {})
+        open_steps = [self.step]
+        for step in later:
+            if states.get(step) in FINISHED:
+                break
+            open_steps.append(step)
+        return open_steps
