@@ -15,7 +15,7 @@ from typing import Any
 import cep_core.errors
 import pipelines.errors
 from cep_core.errors import TrendlakeError
-from cep_core.expressions.types import FUNCTIONS
+from cep_core.expressions.functions import FUNCTIONS
 from cep_core.json_schema import pattern_schema
 from cep_core.yaml.source import plain, read_yaml
 
@@ -108,9 +108,10 @@ def grammar() -> Iterator[str]:
 def functions() -> Iterator[str]:
     yield "## Functions of conditions\n"
     rows = [
-        (f"`{name}`", str(least) if least == most else f"{least} or more") for name, (least, most) in FUNCTIONS.items()
+        (f"`{name}`", " or ".join(row.takes) or "one or more values of one type", row.gives or "that type", row.meaning)
+        for name, row in FUNCTIONS.items()
     ]
-    yield table(("function", "arguments"), rows)
+    yield table(("function", "takes", "gives", "value"), rows)
 
 
 def errors() -> Iterator[str]:

@@ -8,20 +8,19 @@ from typing import Any
 
 from cep_core.expressions import opcodes as m
 from cep_core.expressions.columnar import constant
+from cep_core.expressions.functions import FUNCTIONS, Function
 from cep_core.expressions.types import infer
 from cep_core.language import syntax as s
 
 _WHOLE = {
     "+": m.ADD, "-": m.SUBTRACT, "*": m.MULTIPLY, "%": m.REMAINDER,
-    "=": m.EQ, "!=": m.NE, "<": m.LT, "<=": m.LE, ">": m.GT, ">=": m.GE, "least": m.LEAST, "greatest": m.GREATEST,
+    "=": m.EQ, "!=": m.NE, "<": m.LT, "<=": m.LE, ">": m.GT, ">=": m.GE,
 }  # fmt: skip
 _REAL = {
     "+": m.ADD_F, "-": m.SUBTRACT_F, "*": m.MULTIPLY_F, "/": m.DIVIDE_F, "%": m.REMAINDER_F,
     "=": m.EQ_F, "!=": m.NE_F, "<": m.LT_F, "<=": m.LE_F, ">": m.GT_F, ">=": m.GE_F,
-    "least": m.LEAST_F, "greatest": m.GREATEST_F,
 }  # fmt: skip
-_ONE = {"not": m.NOT, "isnull": m.IS_NULL, "hour": m.HOUR, "dayofweek": m.DAY_OF_WEEK, "lower": m.LOWER,
-        "upper": m.UPPER}  # fmt: skip
+_ONE = {"not": m.NOT, "isnull": m.IS_NULL}
 
 
 class Instructions(ABC):
@@ -129,7 +128,7 @@ class Instructions(ABC):
                     slot = self.op(m.OR, slot, self.pair("=", value, (self.emit(choice), self.family(choice))))
                 return slot
             case s.Call(function=function, arguments=arguments):
-                return self._call(function, [(self.emit(a), self.family(a)) for a in arguments])
+                return self._call(FUNCTIONS[function], [(self.emit(a), self.family(a)) for a in arguments])
         raise AssertionError(node)  # pragma: no cover - the cases are all there are
 
     def pair(self, op: str, a: tuple[int, str], b: tuple[int, str]) -> int:
@@ -138,15 +137,13 @@ class Instructions(ABC):
             return self.op(_REAL[op], self.as_real(*a), self.as_real(*b))
         return self.op(_WHOLE[op], a[0], b[0])
 
-    def _call(self, function: str, arguments: list[tuple[int, str]]) -> int:
-        if function == "abs":
-            return self.op(m.ABS_F if arguments[0][1] == "double" else m.ABS, arguments[0][0])
-        if function in _ONE:
-            self.cases = self.cases or function in ("lower", "upper")
-            return self.op(_ONE[function], arguments[0][0])
+    def _call(self, function: Function, arguments: list[tuple[int, str]]) -> int:
         real = any(family == "double" for _, family in arguments)
+        operation = function.operation_of(real=real)
+        if function.takes:
+            self.cases = self.cases or function.takes == ("string",)
+            return self.op(operation, arguments[0][0])
         slots = [self.as_real(*argument) if real else argument[0] for argument in arguments]
-        operation = m.COALESCE if function == "coalesce" else (_REAL if real else _WHOLE)[function]
         slot = slots[0]
         for other in slots[1:]:
             slot = self.op(operation, slot, other)

@@ -15,13 +15,10 @@ import pyarrow.compute as pc
 from cep_core.errors import BadEventsError
 from cep_core.events.arrays import arrow, numbers, repeated, valid
 from cep_core.events.normalise import comparable, reals
+from cep_core.expressions.functions import FUNCTIONS, Function
 from cep_core.language import syntax as s
 
 Array: TypeAlias = Any  # pyarrow.Array: the package has no type stubs
-
-
-_DAY = 86_400_000_000
-_HOUR = 3_600_000_000
 
 
 def evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int) -> Array:
@@ -92,7 +89,7 @@ def _evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int)
                 equal = pc.or_kleene(equal, compare("=", left, value(choice)))
             return equal
         case s.Call(function=function, arguments=arguments):
-            return _call(function, [value(a) for a in arguments])
+            return _call(FUNCTIONS[function], [value(a) for a in arguments])
 
 
 COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
@@ -162,32 +159,13 @@ def _truncated_remainder(left: Array, divisor: Array, dtype: type) -> Array:
     return arrow(np.fmod(a, b), ~(valid(left) & valid(divisor)))
 
 
-def _call(function: str, arguments: list[Array]) -> Array:
-    first = arguments[0]
-    if function in ("least", "greatest", "coalesce"):
-        typed = [a for a in arguments if not pa.types.is_null(a.type)]
-        if not typed:
-            return first
-        typed = comparable(typed)
-        if any(pa.types.is_floating(a.type) for a in typed):
-            typed = [a.cast(pa.float64(), safe=False) for a in typed]
-        if function == "coalesce":
-            return pc.coalesce(*typed)
-        chosen = pc.min_element_wise if function == "least" else pc.max_element_wise
-        return chosen(*typed, skip_nulls=True)
-    if pa.types.is_null(first.type):
-        return first
-    if function == "abs":
-        return pc.abs_checked(first)
-    if function == "lower":
-        return pc.utf8_lower(first)
-    if function == "upper":
-        return pc.utf8_upper(first)
-    return _calendar(function, first)
-
-
-def _calendar(function: str, array: Array) -> Array:
-    """`hour` (0-23) and `dayofweek` (1 = Sunday) of int64 microseconds, in UTC."""
-    us = numbers(array, 0)
-    parts = (us // _HOUR) % 24 if function == "hour" else ((us // _DAY) + 4) % 7 + 1
-    return arrow(parts.astype(np.int64), ~valid(array))
+def _call(function: Function, arguments: list[Array]) -> Array:
+    typed = [array for array in arguments if not pa.types.is_null(array.type)]
+    if not typed:
+        return arguments[0]
+    if function.takes:
+        return function.columns(*typed)
+    typed = comparable(typed)
+    if any(pa.types.is_floating(array.type) for array in typed):
+        typed = [array.cast(pa.float64(), safe=False) for array in typed]
+    return function.columns(*typed)

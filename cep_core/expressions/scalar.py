@@ -12,15 +12,11 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from cep_core.errors import BadEventsError
+from cep_core.expressions.functions import FUNCTIONS, Function, Value
 from cep_core.language import syntax as s
 
-Value: TypeAlias = Any
-"""int, float, str, bool or None."""
 Reader: TypeAlias = Callable[[Any, int, Any], Value]
 """(register, event, iterations) -> value; see `registers`."""
-
-_HOUR = 3_600_000_000
-_DAY = 24 * _HOUR
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -56,7 +52,7 @@ def compiled(node: s.Expr, leaf: Callable[[s.Attribute], Reader]) -> Reader:
             tested = part(operand)
             return _logic(True, [_strict(operator.eq, tested, part(choice)) for choice in choices])
         case s.Call(function=function, arguments=arguments):
-            return _call(function, [part(argument) for argument in arguments])
+            return _call(FUNCTIONS[function], [part(argument) for argument in arguments])
 
 
 def _strict(function: Callable[[Any, Any], Value], left: Reader, right: Reader) -> Reader:
@@ -136,30 +132,21 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Value]] = {
 }
 
 
-_OF_ONE: dict[str, Callable[[Any], Value]] = {
-    "abs": lambda value: bounded(abs(value)),
-    "lower": str.lower,
-    "upper": str.upper,
-    "hour": lambda time: (time // _HOUR) % 24,
-    "dayofweek": lambda time: (time // _DAY + 4) % 7 + 1,
-}
-"""Functions of one value; `dayofweek` counts from 1, Sunday."""
-
-
-def _call(function: str, arguments: list[Reader]) -> Reader:
-    if function in _OF_ONE:
-        of_one, argument = _OF_ONE[function], arguments[0]
-
-        def run_one(register: Any, event: int, at: Any) -> Value:
-            value = argument(register, event, at)
-            return None if value is None else of_one(value)
-
-        return run_one
+def _call(function: Function, arguments: list[Reader]) -> Reader:
+    if not function.takes:
+        return _of_several(function.value, arguments)
+    of_one, argument = function.value, arguments[0]
 
     def run(register: Any, event: int, at: Any) -> Value:
+        value = argument(register, event, at)
+        return None if value is None else bounded(of_one(value))
+
+    return run
+
+
+def _of_several(function: Callable[..., Value], arguments: list[Reader]) -> Reader:
+    def run(register: Any, event: int, at: Any) -> Value:
         values = [value for a in arguments if (value := a(register, event, at)) is not None]
-        if not values:
-            return None
-        return values[0] if function == "coalesce" else min(values) if function == "least" else max(values)
+        return bounded(function(*values)) if values else None
 
     return run

@@ -6,22 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cep_core.errors import TextError, TrendlakeError, TypeMismatchError, did_you_mean
+from cep_core.expressions.functions import FUNCTIONS
 from cep_core.language import syntax as s
 
 NUMERIC = frozenset({"int", "double"})
 ORDERED = frozenset({"int", "double", "string", "timestamp", "date", "duration", "boolean"})
-
-FUNCTIONS = {
-    "abs": (1, 1),
-    "least": (1, None),
-    "greatest": (1, None),
-    "lower": (1, 1),
-    "upper": (1, 1),
-    "coalesce": (1, None),
-    "hour": (1, 1),
-    "dayofweek": (1, 1),
-}
-"""Name -> least and most arguments."""
 
 Resolve = Callable[[s.Attribute], str]
 """The family of an attribute; raises a TrendlakeError when there is none."""
@@ -123,23 +112,16 @@ def _comparison(node: s.Expr, op: str, a: str, b: str) -> str:
 def _call(node: s.Call, function: str, kinds: list[str]) -> str:
     if function not in FUNCTIONS:
         raise _mismatch(node, f"there is no function '{function}'", did_you_mean(function, FUNCTIONS))
-    least, most = FUNCTIONS[function]
-    if len(kinds) < least or (most is not None and len(kinds) > most):
-        wanted = f"{least}" if most == least else f"at least {least}"
-        raise _mismatch(node, f"{function} takes {wanted} argument{'s' if wanted != '1' else ''}, not {len(kinds)}")
-    takes = {
-        "abs": (*NUMERIC, "duration"),
-        "lower": ("string",),
-        "upper": ("string",),
-        "hour": ("timestamp",),
-        "dayofweek": ("timestamp", "date"),
-    }.get(function)
-    if takes is not None:
+    takes, gives = FUNCTIONS[function].takes, FUNCTIONS[function].gives
+    if not kinds or (takes and len(kinds) > 1):
+        wanted = "1 argument" if takes else "at least 1 argument"
+        raise _mismatch(node, f"{function} takes {wanted}, not {len(kinds)}")
+    if takes:
         if kinds[0] not in (*takes, "null"):
             raise _mismatch(
                 node.arguments[0], f"{function} takes {' or '.join(map(_a, takes))}, this is {_a(kinds[0])}"
             )
-        return "int" if function in ("hour", "dayofweek") else kinds[0]
+        return gives or kinds[0]
     kind = "null"
     for argument, given in zip(node.arguments, kinds, strict=True):
         if given == "null":
@@ -150,4 +132,4 @@ def _call(node: s.Call, function: str, kinds: list[str]) -> str:
             kind = "double"
         else:
             raise _mismatch(argument, f"{function} takes values of one type: {_a(kind)} and {_a(given)} do not mix")
-    return kind
+    return gives or kind

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from cep_core.errors import TextError, did_you_mean
+from cep_core.expressions import functions
 from cep_core.language import syntax as s
 from cep_core.language.parse import parse_condition
 
-FUNCTIONS = frozenset({"abs", "lower", "upper", "hour", "dayofweek", "coalesce", "least", "greatest", "log10"})
+FUNCTIONS = frozenset({*functions.FUNCTIONS, "log10"})
+"""Those of patterns, and one more, for columns that hold logarithms of counts."""
 
 
 def parse_row_condition(text: str) -> s.Expr:

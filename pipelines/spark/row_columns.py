@@ -49,7 +49,7 @@ _OPERATORS: dict[str, Callable[[Column, Column], Column]] = {
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
 }
-_FUNCTIONS: dict[str, Callable[..., Column]] = {
+SPARK_FORMS: dict[str, Callable[..., Column]] = {
     "abs": lambda value: sf.when(value < 0, _negative(value)).otherwise(value),
     "lower": sf.lower,
     "upper": sf.upper,
@@ -60,6 +60,7 @@ _FUNCTIONS: dict[str, Callable[..., Column]] = {
     "greatest": lambda *a: sf.greatest(*a) if len(a) > 1 else a[0],
     "log10": sf.log10,
 }
+"""Spark's forms of the functions that conditions of contracts may name (`pipelines.contracts.row_conditions`)."""
 
 
 def as_column(node: s.Expr) -> Column:
@@ -85,4 +86,4 @@ def as_column(node: s.Expr) -> Column:
             tested = as_column(operand)
             return reduce(lambda a, b: a | b, [tested == as_column(choice) for choice in choices])
         case s.Call(function=function, arguments=arguments):
-            return _FUNCTIONS[function](*map(as_column, arguments))
+            return SPARK_FORMS[function](*map(as_column, arguments))

@@ -13,7 +13,7 @@ from cep_core.events.codes import group_codes, ordered_codes
 from cep_core.events.normalise import distinct_reals, normalise
 from cep_core.events.schema import check_events
 from cep_core.expressions.columnar import true_where
-from cep_core.expressions.scalar import Value
+from cep_core.expressions.functions import Value
 from cep_core.language import syntax as s
 from cep_core.matches.compile.plan import MatchesPlan
 from cep_core.matches.compile.registers import is_local, moments

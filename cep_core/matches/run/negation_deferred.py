@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from cep_core.expressions.scalar import Reader, Value, compiled
+from cep_core.expressions.functions import Value
+from cep_core.expressions.scalar import Reader, compiled
 from cep_core.language import syntax as s
 from cep_core.matches.compile.plan import MatchesPlan, Negation, is_fence, iterates
 from cep_core.matches.compile.registers import places

@@ -7,23 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cep_core.errors import NotSupportedError
+from cep_core.expressions import pair_opcodes as k
+from cep_core.expressions.functions import FUNCTIONS
 from cep_core.expressions.types import ExpressionError, infer
 from cep_core.language import syntax as s
-from cep_core.trends.compile import pair_opcodes as k
 
 _BINARY = {
     "+": k.ADD, "-": k.SUBTRACT, "*": k.MULTIPLY, "/": k.DIVIDE, "%": k.REMAINDER, "and": k.AND, "or": k.OR,
     "=": k.EQ, "!=": k.NE, "<": k.LT, "<=": k.LE, ">": k.GT, ">=": k.GE,
 }  # fmt: skip
-_UNARY = {
-    "-": k.NEGATE,
-    "not": k.NOT,
-    "isnull": k.IS_NULL,
-    "abs": k.ABS,
-    "hour": k.HOUR,
-    "dayofweek": k.DAY_OF_WEEK,
-}
-_MANY = {"least": k.LEAST, "greatest": k.GREATEST, "coalesce": k.COALESCE}
+_UNARY = {"-": k.NEGATE, "not": k.NOT, "isnull": k.IS_NULL}
 
 _WHOLE = frozenset({"int", "duration", "timestamp"})
 
@@ -40,8 +33,8 @@ class Program:
 
 
 def compile_program(condition: s.Expr, family: Callable[[s.Attribute], str]) -> Program:
-    """Raises ExpressionError (NotSupportedError) for lower or upper of something that mixes both events, or nesting
-    beyond the stack."""
+    """Raises ExpressionError (NotSupportedError) for a function without a pair operation (lower, upper) of something
+    that mixes both events, and for nesting beyond the stack."""
     program = Program()
     _emit(program, condition, family)
     if program.deepest > k.STACK:
@@ -73,17 +66,15 @@ def _emit(program: Program, node: s.Expr, family: Callable[[s.Attribute], str]) 
                 if number:
                     _push(program, k.OR, 0, -1)
             return
-        case s.Call(function=function, arguments=arguments) if function in _MANY:
+        case s.Call(function=name, arguments=arguments):
+            function = FUNCTIONS[name]
+            if function.pair_operation is None:
+                message = f"{name} of an expression of both events"
+                raise ExpressionError(NotSupportedError(message, hint="apply it to each event's attribute"), node.span)
             for number, argument in enumerate(arguments):
                 _emit(program, argument, family)
-                if number:
-                    _push(program, _MANY[function], 0, -1)
-        case s.Call(function=function, arguments=arguments) if function in _UNARY:
-            _emit(program, arguments[0], family)
-            _push(program, _UNARY[function], 0, 0)
-        case _:
-            message = "lower and upper of an expression of both events"
-            raise ExpressionError(NotSupportedError(message, hint="apply them to each event's attribute"), node.span)
+                if number or function.takes:
+                    _push(program, function.pair_operation, 0, -1 if number else 0)
     if isinstance(node, s.Binary | s.Unary) and infer(node, family) in _WHOLE:
         _push(program, k.CHECK, 0, 0)
 

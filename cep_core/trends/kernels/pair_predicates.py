@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cep_core.trends.compile.pair_opcodes import (
+from cep_core.expressions.pair_opcodes import (
     ABS,
     ADD,
     AND,

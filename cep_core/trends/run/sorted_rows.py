@@ -14,8 +14,8 @@ from cep_core.errors import BadEventsError
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import ordered_codes
 from cep_core.events.normalise import distinct_reals
+from cep_core.expressions.pair_opcodes import EARLIER, LATER, STACK
 from cep_core.language import syntax as s
-from cep_core.trends.compile.pair_opcodes import EARLIER, LATER, STACK
 from cep_core.trends.compile.pair_programs import Program, compile_program
 from cep_core.trends.kernels.row_order import by_partition, falls, in_order, mark_partition_ends
 from cep_core.trends.run.events import Events

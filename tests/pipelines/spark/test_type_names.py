@@ -6,8 +6,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_type
 
-from pipelines.contracts.row_conditions import FUNCTIONS
-from pipelines.spark.row_columns import _FUNCTIONS
 from pipelines.spark.type_names import spark_name
 
 PLAIN = [
@@ -26,8 +24,3 @@ def test_names_of_types(kind: pa.DataType) -> None:
 def test_a_type_of_no_results() -> None:
     with pytest.raises(ValueError, match="duration"):
         spark_name(pa.duration("us"))
-
-
-def test_functions_of_row_conditions() -> None:
-    """Each that a condition may name is one that Spark computes."""
-    assert set(_FUNCTIONS) == FUNCTIONS

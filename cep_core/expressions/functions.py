@@ -1,0 +1,115 @@
+"""The functions of the expression language, a row each: types, meaning, and operation in compiled code.
+
+A new function is a new row: type checks, every evaluator and the reference page read the table. Spark's form of a
+function, for conditions in contracts, is in `pipelines.spark.row_columns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow.compute as pc
+
+from cep_core.events.arrays import arrow, numbers, valid
+from cep_core.expressions import opcodes as m
+from cep_core.expressions import pair_opcodes as p
+
+Array: TypeAlias = Any  # pyarrow.Array: the package has no type stubs
+Value: TypeAlias = Any
+"""int, float, str or bool, as of `cep_core.events.normalise`."""
+
+HOUR = 3_600_000_000
+DAY = 24 * HOUR
+"""Microseconds."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function. NULL arguments never reach `columns` and `value`: a function of one value is NULL of NULL, one of
+    several passes over them and is NULL where all are.
+
+    `takes`: the families of its one argument; () for one or more values of one type. `gives`: the family of its value,
+    None for that of its arguments. `columns`: of normalised Arrow arrays of one type, an array of as many values;
+    raises pyarrow.ArrowInvalid for integers beyond 64 bits. `value`: of single values; a result outside 64 bits is
+    refused by the caller. `operation`: the machine's (`cep_core.kernels.vm`), and `real_operation` of doubles where
+    that is another. `pair_operation`: that of conditions on pairs of events, None where they do not take it.
+    """
+
+    meaning: str
+    columns: Callable[..., Array]
+    value: Callable[..., Value]
+    operation: int
+    takes: tuple[str, ...] = ()
+    gives: str | None = None
+    real_operation: int | None = None
+    pair_operation: int | None = None
+
+    def operation_of(self, *, real: bool) -> int:
+        """The machine's operation on doubles, or on other values."""
+        return self.real_operation if real and self.real_operation is not None else self.operation
+
+
+def _hours(times: Array) -> Array:
+    return arrow(numbers(times, 0) // HOUR % 24, ~valid(times))
+
+
+def _weekdays(times: Array) -> Array:
+    return arrow((numbers(times, 0) // DAY + 4) % 7 + 1, ~valid(times))
+
+
+FUNCTIONS = {
+    "abs": Function(
+        "the number without its sign",
+        pc.abs_checked,
+        abs,
+        m.ABS,
+        takes=("int", "double", "duration"),
+        real_operation=m.ABS_F,
+        pair_operation=p.ABS,
+    ),
+    "least": Function(
+        "the least of the values that are not NULL",
+        lambda *arrays: pc.min_element_wise(*arrays, skip_nulls=True),
+        lambda *values: min(values),
+        m.LEAST,
+        real_operation=m.LEAST_F,
+        pair_operation=p.LEAST,
+    ),
+    "greatest": Function(
+        "the greatest of the values that are not NULL",
+        lambda *arrays: pc.max_element_wise(*arrays, skip_nulls=True),
+        lambda *values: max(values),
+        m.GREATEST,
+        real_operation=m.GREATEST_F,
+        pair_operation=p.GREATEST,
+    ),
+    "lower": Function("the text in lower case", pc.utf8_lower, str.lower, m.LOWER, takes=("string",)),
+    "upper": Function("the text in upper case", pc.utf8_upper, str.upper, m.UPPER, takes=("string",)),
+    "coalesce": Function(
+        "the first of the values that is not NULL",
+        pc.coalesce,
+        lambda *values: values[0],
+        m.COALESCE,
+        pair_operation=p.COALESCE,
+    ),
+    "hour": Function(
+        "the hour of the day, 0 to 23, in UTC",
+        _hours,
+        lambda time: time // HOUR % 24,
+        m.HOUR,
+        takes=("timestamp",),
+        gives="int",
+        pair_operation=p.HOUR,
+    ),
+    "dayofweek": Function(
+        "the day of the week, 1 (Sunday) to 7, in UTC",
+        _weekdays,
+        lambda time: (time // DAY + 4) % 7 + 1,
+        m.DAY_OF_WEEK,
+        takes=("timestamp", "date"),
+        gives="int",
+        pair_operation=p.DAY_OF_WEEK,
+    ),
+}
