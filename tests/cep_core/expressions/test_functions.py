@@ -69,8 +69,7 @@ QUERIES = {
     "a condition on a match": ("matches", {"pattern": "SEQ(A a, A b)", "where": ["ABS(a.x - b.x) > 2"]}),
 }
 EVENTS: list[dict[str, Any]] = [
-    {"id": f"e{at}", "time": at, "type": "A", "x": x}
-    for at, x in enumerate((3, -5, 1, None, 9, -9, 2))
+    {"id": f"e{at}", "time": at, "type": "A", "x": x} for at, x in enumerate((3, -5, 1, None, 9, -9, 2))
 ]
 AUTOMATON = {
     "kind": "automaton", "source": "any", "register": {"n": {"type": "int", "init": 0}}, "start": "p", "final": ["q"],
