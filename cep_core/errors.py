@@ -81,7 +81,7 @@ def _rebuild(kind: type[TrendlakeError], message: str, place: Place | None, hint
 
 
 class FileUnreadableError(TrendlakeError):
-    """The file is not there, or is not text."""
+    """The file does not exist, or is not text."""
 
     code = "FILE_UNREADABLE"
 
@@ -200,7 +200,7 @@ class PatternErrors(TrendlakeError):  # noqa: N818 - it is several
     def __init__(self, errors: Iterable[TrendlakeError]) -> None:
         parts = tuple(errors)
         if len(parts) > MAX_ERRORS + 1:
-            more = MoreErrors("and more: mend these first", place=parts[MAX_ERRORS].place)
+            more = MoreErrors("and more: fix these first", place=parts[MAX_ERRORS].place)
             parts = (*parts[:MAX_ERRORS], more)
         self.errors: tuple[TrendlakeError, ...] = parts
         count = len(parts)

@@ -24,7 +24,7 @@ class SourceSchemaError(TrendlakeError):
 
 
 class SourceMissingError(TrendlakeError):
-    """The source table is not there yet."""
+    """The source table does not exist yet."""
 
     code = "SOURCE_MISSING"
 

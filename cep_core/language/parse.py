@@ -114,6 +114,6 @@ def _check_depth(tree: Tree[Token]) -> None:
             message = f"more than {MAX_TREE} operators within one another"
             offset = 0 if node.meta.empty else node.meta.start_pos
             raise TextError(
-                message, offset, 1, "x IN (1, 2, 3) asks for one of many; conditions may stand in lines of their own"
+                message, offset, 1, "x IN (1, 2, 3) asks for one of many; conditions may be on lines of their own"
             )
         left.extend((child, depth + 1) for child in node.children if isinstance(child, Tree))

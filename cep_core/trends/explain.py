@@ -31,7 +31,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield f"plan {plan.hash}, {plan.select}"
     tumbling = "tumbling" if windows.slide == windows.within else f"sliding by {duration(windows.slide)}"
     yield f"windows   {duration(windows.within)}, {tumbling}, from {moment(windows.origin)}" + (
-        f"; each event lies in {overlap:,}" if overlap > 1 else ""
+        f"; each event is in {overlap:,}" if overlap > 1 else ""
     )
     yield f"reads     {', '.join(plan.columns)}"
     kinds = plan.event_types
@@ -122,5 +122,5 @@ def _variables(automaton: Automaton, transition: Transition) -> tuple[str, str]:
 def _cost(plan: Plan, overlap: int) -> str:
     methods = {method_of(plan, a, t) for a in (*plan.automata, *plan.guards) for t in a.inner}
     worst = _COST[max(methods, key=list(Method).index, default=Method.RUNNING)]
-    shared = f", once for each of the {overlap:,} windows an event lies in" if overlap > 1 else ""
+    shared = f", once for each of the {overlap:,} windows an event is in" if overlap > 1 else ""
     return f"{worst} of a window of n{shared}; memory O(n) of the largest window of a partition"

@@ -63,7 +63,7 @@ def describe(taken: Taken) -> str:
         return f"{rows}  (there already: this delivery has been ingested before)"
     counts = {
         "new": taken.new, "replaced": taken.replaced, "there already": taken.there,
-        "older than the row that is there": taken.older,
+        "older than the existing row": taken.older,
     }  # fmt: skip
     said = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count) or "nothing new"
     return f"{rows}: {said}{f'; {taken.broken}' if taken.broken.rows else ''}"

@@ -27,7 +27,7 @@ def create_project(folder: Path) -> dict[str, Any]:
     for path in written:
         typer.echo(f"wrote {path}")
     typer.echo("next: trendlake new source NAME --from FILE --event-id COLUMN --event-time COLUMN --type NAME")
-    typer.echo("or, beside a Delta table that is there, --table PLACE in place of --from FILE")
+    typer.echo("or, for an existing Delta table, --table PLACE instead of --from FILE")
     return {"wrote": written}
 
 

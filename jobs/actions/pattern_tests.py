@@ -33,5 +33,5 @@ def _files(project: Project, patterns: list[str]) -> list[Path]:
         project.pattern_path(name)
         if name not in files:
             where = project.patterns / "tests" / f"{name}.yaml"
-            raise ProjectError(f"{name} has no tests: {where} is not there", hint="a list of {name, events, expect}")
+            raise ProjectError(f"{name} has no tests: {where} does not exist", hint="a list of {name, events, expect}")
     return [files[name] for name in patterns] if patterns else list(files.values())

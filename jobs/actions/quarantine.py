@@ -104,7 +104,7 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
         done = repair.replay(spark, place.warehouse, contract, table, run_id)
         left = repair.open_rows(spark, place.warehouse, contract, done.version).count()
     console.print(f"{source} at version {done.version}: {plural(done.repaired, 'row')} repaired", soft_wrap=True)
-    for count, words in ((done.there, "were there already"), (done.unchanged, "are as they were: still open")):
+    for count, words in ((done.there, "existed already"), (done.unchanged, "are as they were: still open")):
         if count:
             console.print(f"{count:>9,}  {words}")
     console.print(f"{left:>9,}  quarantined rows are open")

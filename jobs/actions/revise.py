@@ -118,7 +118,7 @@ def revise_in_session(
         elif item["check"] == "set_apart":
             if item["success"] is False:
                 see = f"trendlake quarantine show {record.source}"
-                typer.echo(f"{'set apart':<14} {item['observed']}: {see}")
+                typer.echo(f"{'quarantined':<14} {item['observed']}: {see}")
         elif item["success"] is False:
             typer.echo(f"{'':<14} {item['check']}: {item['observed']}")
     changes = f"{record.rows_inserted:,} inserted, {record.rows_updated:,} updated, {record.rows_deleted:,} retracted"

@@ -39,7 +39,7 @@ def airflow(
     if find_spec("airflow") is None:
         from pipelines.errors import ProjectError
 
-        raise ProjectError("Airflow is not installed beside this trendlake", hint="install it with the extra 'airflow'")
+        raise ProjectError("Airflow is not installed with this trendlake", hint="install it with the extra 'airflow'")
     from jobs.airflow import serve
     from jobs.airflow.home import AirflowHomeError
 

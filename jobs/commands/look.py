@@ -53,7 +53,7 @@ def runs(
 ) -> dict[str, Any] | None:  # fmt: skip
     """List the newest run records.
 
-    What each stage read and wrote, and how long it took.
+    Shows what each stage read and wrote, and how long it took.
 
     Example: trendlake runs delay_snowball
     """

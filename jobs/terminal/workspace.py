@@ -108,7 +108,7 @@ def broken(record: Record) -> list[str]:
 
 
 def set_apart_of(record: Record) -> str:
-    """`5 set apart (id_unique)`; empty if no row was quarantined."""
+    """`5 quarantined (id_unique)`; empty if no row was quarantined."""
     checks = (item for item in record.checks if item["check"] == "set_apart")
     return next((item["observed"] for item in checks if item["success"] is False), "")
 
@@ -123,7 +123,7 @@ def summary(record: Record) -> str:
     if record.stage == "check_source":
         return (
             f"{record.source} at version {record.source_version}: {plural(record.rows_in or 0, 'row')} in, "
-            f"{set_apart_of(record) or 'none set apart'}"
+            f"{set_apart_of(record) or 'none quarantined'}"
         )
     if record.stage == "compute":
         return f"{plural(record.windows or 0, 'window')}, {plural(record.rows_out or 0, 'result row')} staged"

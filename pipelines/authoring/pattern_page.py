@@ -35,7 +35,7 @@ def promise(contract: Contract) -> str:
             f"`{contract.event_time}`. They were checked before they were published."
         )
     return (
-        f"By `data_contracts/{contract.name}.yaml`, version {contract.version}. Rows that break a rule are set apart "
+        f"By `data_contracts/{contract.name}.yaml`, version {contract.version}. Rows that break a rule are quarantined "
         f"in `{contract.name}_quarantine`; a run fails where more than {contract.tolerance:.2%} of its rows do."
     )
 

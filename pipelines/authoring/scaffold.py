@@ -91,7 +91,7 @@ def new_source(project: Project, name: str, columns: pa.Schema, roles: Roles) ->
     if not _write_new(
         path, f"# What the source `{name}` promises (Open Data Contract Standard 3.1).\n{text.getvalue()}"
     ):
-        raise ProjectError(f"{path} is there already", hint=f"edit it; or delete it (rm {path}) to start over")
+        raise ProjectError(f"{path} exists already", hint=f"edit it; or delete it (rm {path}) to start over")
     return path
 
 
@@ -100,7 +100,7 @@ def new_pattern(project: Project, name: str, contract: Contract) -> Path:
     path = project.patterns / f"{name}.yaml"
     kind = contract.types[0] if contract.types else "TODO"
     if not _write_new(path, PATTERN.format(name=name, source=contract.name, type=kind)):
-        raise ProjectError(f"{path} is there already", hint=f"edit it; or delete it (rm {path}) to start over")
+        raise ProjectError(f"{path} exists already", hint=f"edit it; or delete it (rm {path}) to start over")
     return path
 
 

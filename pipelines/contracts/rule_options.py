@@ -83,9 +83,7 @@ def bad_arguments(quality: Quality, source: Source, path: Path_) -> Iterator[Tre
     for name, value in quality.operators.items():
         low, high = value if isinstance(value, tuple) else (value, value)
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            message = (
-                f"the bound of '{name.replace('_', ' ')}' is a number, or two of which the first is not the larger"
-            )
+            message = f"the bound of '{name.replace('_', ' ')}' is a number, or two numbers, the smaller first"
             yield BadValueError(message, place=source.place(path))
 
 

@@ -200,7 +200,7 @@ def _property_rules(item: Property, source: Source, path: Path, errors: list[Tre
         high = bounds.get("exclusiveMaximum", bounds.get("maximum"))
         if low is not None and high is not None and low > high:  # type: ignore[operator]
             where = source.place((*path, "logicalTypeOptions"))
-            errors.append(BadValueError(f"no value lies between {low} and {high}", place=where))
+            errors.append(BadValueError(f"no value is between {low} and {high}", place=where))
         strict = ("exclusiveMinimum" in bounds, "exclusiveMaximum" in bounds)
         yield Rule(
             f"{item.name}_range", "range", column, low=low, high=high, low_strict=strict[0], high_strict=strict[1],

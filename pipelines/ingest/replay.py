@@ -222,7 +222,7 @@ def _refuse_broken(contract: Contract, fresh: DataFrame, rest: DataFrame) -> Non
     if faults:
         raise RepairError(
             f"{len(faults)} repaired rows break the contract: {_some(faults)}",
-            hint="nothing was written; mend them, or leave them out of the file",
+            hint="nothing was written; repair them, or leave them out of the file",
         )
 
 

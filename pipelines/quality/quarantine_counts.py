@@ -43,13 +43,13 @@ class Broken:
         return Broken(self.rules + other.rules, self.repeats + other.repeats)
 
     def __str__(self) -> str:
-        """`5 set apart (id_unique 3, price_range 2), 3 of them repeats`."""
+        """`5 quarantined (id_unique 3, price_range 2), 3 of them repeats`."""
         if not self.rows:
-            return "none set apart"
+            return "none quarantined"
         several = len(self.rules) > 1
         rules = ", ".join(f"{name} {count:,}" if several else name for name, count in self.rules.most_common())
         repeats = f", {self.repeats:,} of them repeats" if self.repeats else ""
-        return f"{self.rows:,} set apart ({rules}){repeats}"
+        return f"{self.rows:,} quarantined ({rules}){repeats}"
 
     def verdict(self) -> dict[str, Any]:
         """As a check of a run's record."""

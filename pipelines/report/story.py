@@ -148,7 +148,7 @@ def _caption(results: ResultFacts, run: RunFacts, drawn: Picture, what: str) -> 
         older = plural(results.older_rows, "row")
         said.append(f"Left out: {older} computed by another state of this pattern.")
     if run.results_version is None:
-        said.append("This run has published nothing: what is shown was there already.")
+        said.append("This run has published nothing: the rows shown existed before.")
     if any(mark.value is None for series in drawn.series for mark in series.marks):
         said.append(f"Where a line breaks there were no {what}.")
     return " ".join(said)

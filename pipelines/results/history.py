@@ -55,7 +55,7 @@ def version_of(spark: SparkSession, path: str, as_of: str) -> int:
     first, last = commits[-1].version, commits[0].version
     if as_of.isdecimal():
         if not first <= int(as_of) <= last:
-            raise BadNumberError(f"version {as_of} is not there: the results have versions {first} to {last}")
+            raise BadNumberError(f"version {as_of} does not exist: the results have versions {first} to {last}")
         return int(as_of)
     moment = _moment(as_of)
     found = next((commit.version for commit in commits if commit.at is not None and commit.at <= moment), None)

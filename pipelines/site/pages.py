@@ -230,7 +230,7 @@ def _rules(facts: PatternPageFacts) -> list[tuple[str, str, str, str]]:
     if facts.contract is None:
         return []
     return [
-        (rule.name, ", ".join(rule.columns), expected_of(rule), "set apart" if rule.quarantines else "recorded")
+        (rule.name, ", ".join(rule.columns), expected_of(rule), "quarantined" if rule.quarantines else "recorded")
         for rule in facts.contract.rules[:RULES_SHOWN]
     ]
 

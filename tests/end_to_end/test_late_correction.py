@@ -123,7 +123,7 @@ def test_the_page(spark: SparkSession, here: Path) -> None:
     write(here / "corrections.csv", corrections)
     said, revised = walked(page["Late events, corrections and deletions"])
     assert "6 rows: 1 new, 5 replaced" in said
-    assert "set apart" not in said + revised
+    assert "quarantined" not in said + revised
     rows |= corrections
     assert published(spark, here) == enumerated(rows)
 
@@ -159,9 +159,9 @@ def test_the_page(spark: SparkSession, here: Path) -> None:
     lenient = "customProperties:\n      - {property: quarantineTolerance, value: 0.1}\n"
     yaml.write_text(yaml.read_text().replace("customProperties:\n", lenient, 1))
     (out,) = walked(["trendlake revise falling"])
-    assert "2 set apart (id_unique)" in out
-    assert "2 set apart (id_unique)" in (here / ".trendlake" / "reports" / "index.html").read_text()
-    assert "2 set apart (id_unique)" in (here / ".trendlake" / "reports" / "falling" / "index.html").read_text()
+    assert "2 quarantined (id_unique)" in out
+    assert "2 quarantined (id_unique)" in (here / ".trendlake" / "reports" / "index.html").read_text()
+    assert "2 quarantined (id_unique)" in (here / ".trendlake" / "reports" / "falling" / "index.html").read_text()
     assert published(spark, here) == enumerated({name: row for name, row in rows.items() if name != "A02"})
     write(here / "decided.csv", {"A02": ("2026-01-05T09:00:10Z", "A", 6.75)})
     walked(["trendlake ingest trades decided.csv", "trendlake revise falling"])

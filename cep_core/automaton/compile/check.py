@@ -157,7 +157,7 @@ class _Checker:
         epsilon = [arc for arc in arcs if arc.how == EPSILON]
         for i, arc in enumerate(arcs):
             if arc.how == EPSILON and arc.sets and arc.source in _reached({arc.target}, epsilon):
-                message = "this arc lies on a cycle of epsilon arcs and changes the register: it could fire for ever"
+                message = "this arc is on a cycle of epsilon arcs and changes the register: it could fire for ever"
                 self.report(BadPatternError(message), ("arcs", i, "set"), key=True)
         before = _reached({start}, [arc for arc in arcs if arc.how != WINDOW_END])
         ended = {arc.target for arc in arcs if arc.how == WINDOW_END and arc.source in before}

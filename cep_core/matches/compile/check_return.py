@@ -72,7 +72,7 @@ class MeasureChecker(ConditionChecker):
         kleene = {part.variable for part in self.parts if part.kleene}
         for read in s.attributes(expression):
             if read.variable in self.of_nots:
-                cause = BadConditionError(f"'{read.variable}' stands under NOT: no match has events of it")
+                cause = BadConditionError(f"'{read.variable}' is under NOT: no match has events of it")
                 raise ExpressionError(cause, read.span)
             if read.variable in kleene and iterates(read):
                 v, x = read.variable, read.name

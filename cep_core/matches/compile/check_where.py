@@ -41,7 +41,7 @@ class ConditionChecker(PatternChecker):
 
     def _index(self, read: s.Indexed) -> None:
         if not any(part.variable == read.variable and part.kleene for part in self.parts):
-            what = "stands under NOT" if read.variable in self.of_nots else "is one event"
+            what = "is under NOT" if read.variable in self.of_nots else "is one event"
             hint = f"write {read.variable}.{read.name}"
             cause = BadConditionError(f"'{read.variable}' {what}: it has no index", hint=hint)
             raise ExpressionError(cause, read.span)

@@ -252,7 +252,7 @@ class _Checker(Checking):
         if measure.variable is not None:
             self.variable(measure.variable, measure.span)
             if measure.variable not in self.positive:
-                message = f"'{measure.variable}' stands under NOT: no trend has events of it"
+                message = f"'{measure.variable}' is under NOT: no trend has events of it"
                 raise ExpressionError(BadConditionError(message), measure.span)
         if measure.attribute is not None:
             family = self.column(measure.attribute, measure.span)

@@ -234,7 +234,7 @@ COLUMN = {"name": "drawn", "logicalType": "number"}
         (COLUMN | {"logicalTypeOptions": {"format": []}}, "format is a word"),
         (COLUMN | {"logicalTypeOptions": {"format": "f63"}}, "no format 'f63' of number"),
         (COLUMN | {"logicalTypeOptions": {"multipleOf": 0}}, "more than 0"),
-        (COLUMN | {"logicalTypeOptions": {"minimum": 5, "maximum": 1}}, "no value lies between"),
+        (COLUMN | {"logicalTypeOptions": {"minimum": 5, "maximum": 1}}, "no value is between"),
         (COLUMN | {"logicalTypeOptions": {"minimum": float("nan")}}, "is a number"),
         ({"name": "drawn", "logicalType": "string", "logicalTypeOptions": {"minLength": "x"}}, "a whole number"),
         (

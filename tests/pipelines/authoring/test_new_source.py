@@ -47,7 +47,7 @@ def test_what_is_written_is_valid(started: Path) -> None:
     assert told("init", started).startswith("next:")
     again = ["--event-id", "id", "--event-time", "at", "--type", "Trade", "--project-dir", started]
     out = told("new", "source", "trades", "--from", started.parent / "trades.csv", *again, code=1)
-    assert "is there already" in out
+    assert "exists already" in out
     assert "to start over" in out
 
 

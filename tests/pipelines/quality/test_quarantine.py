@@ -32,7 +32,7 @@ def a_run(lake: Lake, run_id: str = "r1") -> Run:
 
 
 def test_good_and_quarantined_are_the_input(lake: Lake) -> None:
-    """Nothing is dropped: 104 rows in, 5 set apart (of two that share an id neither counts), 99 are computed."""
+    """Nothing is dropped: 104 rows in, 5 quarantined (of two that share an id neither counts), 99 are computed."""
     lake.append(GOOD + BAD)
     run = a_run(lake)
     record = check_source(run)
@@ -142,7 +142,7 @@ def test_equal_repeats_never_count_against_the_tolerance(lake: Lake) -> None:
     record = check_source(a_run(lake))
     assert (record.rows_in, record.rows_quarantined, record.rows_out) == (200, 100, 100)
     verdicts = {item["check"]: item for item in record.checks}
-    assert verdicts["set_apart"]["observed"] == "100 set apart (event_id_unique), 100 of them repeats"
+    assert verdicts["set_apart"]["observed"] == "100 quarantined (event_id_unique), 100 of them repeats"
     assert verdicts["quarantine_tolerance"]["observed"] == "0 of 200 rows"
     assert {row["reason"] for row in lake.quarantined().collect()} == {
         "event_id_unique: another row has the same event_id and equal values"

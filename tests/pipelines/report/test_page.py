@@ -238,11 +238,11 @@ def test_a_run_that_failed_says_where_and_why(tmp_path: Path) -> None:
 
 
 def test_results_that_an_earlier_run_left_are_not_claimed() -> None:
-    """A run that has published nothing says that what is shown was there already."""
+    """A run that has published nothing says that the rows shown existed before."""
     text = Markup(render(page(report(run=run(stage("check_source"), version=None))))).text
     assert "Not finished" in text
     assert "Still to run: compute, check results, publish." in text
-    assert "This run has published nothing: what is shown was there already." in text
+    assert "This run has published nothing: the rows shown existed before." in text
 
 
 def test_rows_set_aside_are_no_failure_of_the_run() -> None:
