@@ -74,8 +74,8 @@ def walk(tmp_path: Path) -> dict[str, list[str]]:
     assert run["stages"][3]["rows_inserted"] == 10
     assert all(Path(run[name]).is_file() for name in ("report", "picture", "site"))
     (records,) = said(folder, "runs", "falling")
-    told = {record["stage"]: record for record in records["records"]}
-    assert all(one == {name: told[one["stage"]][name] for name in one} for one in run["stages"])
+    text = {record["stage"]: record for record in records["records"]}
+    assert all(one == {name: text[one["stage"]][name] for name in one} for one in run["stages"])
 
     (early,) = said(folder, "compute", "falling", *DAY, "--run-id", "r2", code=1)
     assert early["error"]["code"] == "STEP_ORDER"
@@ -108,8 +108,8 @@ def walk(tmp_path: Path) -> dict[str, list[str]]:
     assert [(one["chunk"], one["of"], one["publication"]["rows_updated"]) for one in chunks] == [(1, 2, 1), (2, 2, 0)]
     assert (total["computed"], total["done_before"]) == (2, 0)
 
-    (kept,) = said(folder, "maintain")
-    assert {one["table"] for one in kept["tables"]} >= {"sources/trades", "results/falling", "trendlake_runs"}
+    (remaining,) = said(folder, "maintain")
+    assert {one["table"] for one in remaining["tables"]} >= {"sources/trades", "results/falling", "trendlake_runs"}
     (site,) = said(folder, "site")
     assert [page["pattern"] for page in site["pages"]] == ["falling"]
     assert Path(site["index"]).is_file()

@@ -47,7 +47,7 @@ def enumerated(rows: Rows) -> dict[tuple[str, str], tuple[int, float]]:
     groups: dict[tuple[str, str], list[tuple[str, float]]] = {}
     for at, company, price in rows.values():
         groups.setdefault((company, at[:16]), []).append((at, price))
-    found = {}
+    counts = {}
     for key, events in groups.items():
         sequences = [
             [price for _, price in chosen]
@@ -55,8 +55,8 @@ def enumerated(rows: Rows) -> dict[tuple[str, str], tuple[int, float]]:
             for chosen in combinations(sorted(events), size)
             if all(a[0] < b[0] and a[1] > b[1] for a, b in pairwise(chosen))
         ]
-        found[key] = len(sequences), min(price for sequence in sequences for price in sequence)
-    return found
+        counts[key] = len(sequences), min(price for sequence in sequences for price in sequence)
+    return counts
 
 
 def published(spark: SparkSession, folder: Path) -> dict[tuple[str, str], tuple[int, float]]:
@@ -74,7 +74,7 @@ def write(file: Path, rows: Rows) -> None:
 
 
 @pytest.fixture
-def here(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with the source `trades` and the published pattern `falling`; its commands share the tests' session."""
 
     @contextmanager
@@ -97,46 +97,46 @@ def here(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def blocks() -> dict[str, list[str]]:
     """The commands of each block of the page, by the heading they stand under."""
-    found: dict[str, list[str]] = {}
+    counts: dict[str, list[str]] = {}
     for section in PAGE.read_text().split("\n## "):
         heading = section.splitlines()[0].removeprefix("# ")
         lines = [
             line for block in re.findall(r"^```sh\n(.*?)^```", section, re.M | re.S) for line in block.splitlines()
         ]
-        found[heading] = lines
-    return found
+        counts[heading] = lines
+    return counts
 
 
 def walked(commands: list[str]) -> list[str]:
     return [told(*shlex.split(command)[1:]) for command in commands]
 
 
-def test_the_page(spark: SparkSession, here: Path) -> None:
+def test_the_page(spark: SparkSession, folder: Path) -> None:
     rows, page = trades(), blocks()
-    assert published(spark, here) == enumerated(rows)
+    assert published(spark, folder) == enumerated(rows)
 
     corrections: Rows = {
         "A00": ("2026-01-05T09:00:00Z", "A", 11.5), "A03": ("2026-01-05T09:00:15Z", "A", 2.5),
         "B11": ("2026-01-05T09:01:05Z", "A", 4.5), "B26": ("2026-01-05T09:00:59Z", "B", 0.5),
         "A25": ("2026-01-05T09:02:25Z", "A", 100.0), "late": ("2026-01-05T09:01:59Z", "B", 0.25),
     }  # fmt: skip
-    write(here / "corrections.csv", corrections)
+    write(folder / "corrections.csv", corrections)
     said, revised = walked(page["Late events, corrections and deletions"])
     assert "6 rows: 1 new, 5 replaced" in said
     assert "quarantined" not in said + revised
     rows |= corrections
-    assert published(spark, here) == enumerated(rows)
+    assert published(spark, folder) == enumerated(rows)
 
     longer: Rows = rows | {f"C{n}": (f"2026-01-05T09:02:{40 + n}Z", "B", 95.0 - n) for n in range(5)}
     longer |= {"A00": ("2026-01-05T09:00:00Z", "A", 1.5)}
-    write(here / "export.csv", longer)
+    write(folder / "export.csv", longer)
     said, again, _ = walked(page["A newer export of the same file"])
     assert "48 rows: 5 new, 1 replaced, 42 there already" in said
     assert "6 rows: 1 replaced, 5 there already" in again
     rows = longer | corrections
-    assert published(spark, here) == enumerated(rows)
+    assert published(spark, folder) == enumerated(rows)
 
-    (here / "withdrawn.csv").write_text("id\nA01\nB02\nnobody\n")
+    (folder / "withdrawn.csv").write_text("id\nA01\nB02\nnobody\n")
     counted, by_id, by_condition, _ = walked(page["Delete rows"])
     assert "not in the table: id nobody" in counted
     assert "2 rows would be deleted" in counted
@@ -145,24 +145,24 @@ def test_the_page(spark: SparkSession, here: Path) -> None:
     rows = {
         name: row for name, row in rows.items() if name not in ("A01", "B02") and not (row[1] == "B" and row[2] > 90)
     }
-    assert published(spark, here) == enumerated(rows)
+    assert published(spark, folder) == enumerated(rows)
 
     changed, history = walked(page["See what changed"])
     assert "company" in changed
     assert "falling" in history or "trends" in history
 
     # what an older version of `ingest` did: both rows are in the table, and neither is chosen by what it holds
-    source = str(here / ".trendlake" / "warehouse" / "sources" / "trades")
+    source = str(folder / ".trendlake" / "warehouse" / "sources" / "trades")
     old: Any = spark.read.format("delta").load(source).where("id = 'A02'")
     old.withColumn("price", old["price"] + 1).write.format("delta").mode("append").save(source)
-    yaml = here / "data_contracts" / "trades.yaml"
+    yaml = folder / "data_contracts" / "trades.yaml"
     lenient = "customProperties:\n      - {property: quarantineTolerance, value: 0.1}\n"
     yaml.write_text(yaml.read_text().replace("customProperties:\n", lenient, 1))
     (out,) = walked(["trendlake revise falling"])
     assert "2 quarantined (id_unique)" in out
-    assert "2 quarantined (id_unique)" in (here / ".trendlake" / "reports" / "index.html").read_text()
-    assert "2 quarantined (id_unique)" in (here / ".trendlake" / "reports" / "falling" / "index.html").read_text()
-    assert published(spark, here) == enumerated({name: row for name, row in rows.items() if name != "A02"})
-    write(here / "decided.csv", {"A02": ("2026-01-05T09:00:10Z", "A", 6.75)})
+    assert "2 quarantined (id_unique)" in (folder / ".trendlake" / "reports" / "index.html").read_text()
+    assert "2 quarantined (id_unique)" in (folder / ".trendlake" / "reports" / "falling" / "index.html").read_text()
+    assert published(spark, folder) == enumerated({name: row for name, row in rows.items() if name != "A02"})
+    write(folder / "decided.csv", {"A02": ("2026-01-05T09:00:10Z", "A", 6.75)})
     walked(["trendlake ingest trades decided.csv", "trendlake revise falling"])
-    assert published(spark, here) == enumerated(rows | {"A02": ("2026-01-05T09:00:10Z", "A", 6.75)})
+    assert published(spark, folder) == enumerated(rows | {"A02": ("2026-01-05T09:00:10Z", "A", 6.75)})

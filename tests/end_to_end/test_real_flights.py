@@ -63,16 +63,16 @@ def published(spark: SparkSession, lake: Warehouse, pattern: str) -> tuple[Run, 
     return run, records, rows
 
 
-def differences(found: dict[Key, Answer], wanted: dict[Key, Answer]) -> list[str]:
+def differences(actual: dict[Key, Answer], wanted: dict[Key, Answer]) -> list[str]:
     """Groups and days on which the two disagree: counts and extremes exactly, means to the last bits of a double."""
-    told = [f"{key} only published" for key in found.keys() - wanted.keys()]
-    told += [f"{key} not published" for key in wanted.keys() - found.keys()]
-    for key in found.keys() & wanted.keys():
-        a, b = found[key], wanted[key]
+    said = [f"{key} only published" for key in actual.keys() - wanted.keys()]
+    said += [f"{key} not published" for key in wanted.keys() - actual.keys()]
+    for key in actual.keys() & wanted.keys():
+        a, b = actual[key], wanted[key]
         exact = (a.trends, a.legs, a.worst) == (b.trends, b.legs, b.worst)
         if not exact or abs(a.mean - b.mean) > abs(b.mean) * Fraction(1, 10**14):
-            told.append(f"{key}: published {a}, enumerated {b}")
-    return told
+            said.append(f"{key}: published {a}, enumerated {b}")
+    return said
 
 
 @pytest.mark.parametrize(("pattern", "groups"), [("delay_snowball", 4682), ("recovery_without_cancellation", 1089)])
@@ -81,15 +81,15 @@ def test_every_group_and_day_of_the_year(
 ) -> None:
     """Every (carrier, day) and (airport, day) of 2013, published by Spark, is what enumeration finds."""
     wanted = getattr(flights_by_enumeration, pattern)(legs)
-    run, records, found = published(spark, lake, pattern)
-    assert differences(found, wanted) == []
-    assert len(found) == groups
+    run, records, actual = published(spark, lake, pattern)
+    assert differences(actual, wanted) == []
+    assert len(actual) == groups
     checked, computed, judged, merged = records
     assert (checked.rows_in, checked.rows_quarantined, checked.rows_out) == (ROWS, BROKEN, ROWS - BROKEN)
     assert len(legs) == ROWS - BROKEN
     assert computed.rows_out == judged.rows_in == merged.rows_inserted == groups
     assert all(item["success"] for item in judged.checks)
-    starts = {window for _, window in found}
+    starts = {window for _, window in actual}
     assert min(starts) >= moment(run.plan.windows.start(run.windows[0]))
     quarantine = spark.read.format("delta").load(lake.quarantine("flights"))
     mine = quarantine.where((quarantine["run_id"] == "year") & quarantine["reason"].isNotNull())
@@ -101,9 +101,9 @@ def test_every_match_of_the_year(spark: SparkSession, lake: Warehouse, legs: lis
     wanted = flights_by_enumeration.three_legs_later(legs)
     run, records = done(spark, lake, "examples/flights/three_legs_later.yaml")
     table = spark.read.format("delta").load(lake.results(run.name)).toArrow()
-    found = {(*row["a"], *row["b"], *row["c"]) for row in table.to_pylist()}
-    assert found == wanted
-    assert len(found) == table.num_rows == records[-1].rows_inserted == 574
+    rows = {(*row["a"], *row["b"], *row["c"]) for row in table.to_pylist()}
+    assert rows == wanted
+    assert len(rows) == table.num_rows == records[-1].rows_inserted == 574
     delays = {leg.id: leg.delay for leg in legs}
     assert all(row["last_delay"] == delays[row["c"][0]] for row in table.to_pylist())
 

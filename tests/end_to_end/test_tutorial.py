@@ -25,15 +25,15 @@ def steps(text: str) -> Iterator[tuple[str, list[str]]]:
 
 def missing(promised: list[str], printed: str) -> list[str]:
     """Promised lines that do not come, in their order: `…` stands for anything, runs of spaces for one."""
-    rest, found = " ".join(printed.split()), []
+    rest, actual = " ".join(printed.split()), []
     for line in promised:
         pieces = [re.escape(" ".join(piece.split())) for piece in line.split(ANYTHING)]
         match = re.search(".*?".join(pieces), rest)
         if match is None:
-            found.append(line)
+            actual.append(line)
         else:
             rest = rest[match.end() :]
-    return found
+    return actual
 
 
 def test_missing_lines_are_seen() -> None:

@@ -99,9 +99,9 @@ def needed(asked: list[Requirement]) -> Iterator[Distribution]:
         if name in known or (one.marker is not None and not one.marker.evaluate({"extra": ""})):
             continue
         known.add(name)
-        found = distribution(name)
-        yield found
-        left += map(Requirement, found.requires or ())
+        actual = distribution(name)
+        yield actual
+        left += map(Requirement, actual.requires or ())
 
 
 def test_what_the_wheel_holds(wheel: Path) -> None:

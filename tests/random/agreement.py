@@ -56,13 +56,13 @@ def disagreement(question: Question, tally: Tally) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)  # a pair that is never adjacent is no mistake here
         try:
-            found = kernels(query, rows, COLUMNS)
+            actual = kernels(query, rows, COLUMNS)
         except (PatternErrors, NotSupportedError) as refusal:
             count_refusal(refusal, tally)
             assume(False)
     tally.compared += 1
     tally.with_trends += any(row["trends"] != 0 for row in expected)
-    return differences(expected, found, query.get("group_by", ()))
+    return differences(expected, actual, query.get("group_by", ()))
 
 
 def count_refusal(refusal: Any, tally: Tally) -> None:

@@ -235,7 +235,7 @@ def cases(draw: st.DrawFn, most: int = 8) -> Case:
     return Case(draw(queries()), rows, draw(st.permutations(range(len(rows)))), watermark)
 
 
-def found(table: pa.Table, plan: Any, watermark: int | None) -> list[dict[str, Any]]:
+def rows_of(table: pa.Table, plan: Any, watermark: int | None) -> list[dict[str, Any]]:
     """The kernels' rows; times in microseconds."""
     result = run_automaton(plan, table, watermark=watermark)
     for name in result.column_names:
@@ -287,7 +287,7 @@ def disagreement(case: Case, tally: AfaTally) -> list[str]:
     tally.compared += 1
     _count(case, tally)
     try:
-        got = found(table, plan, case.watermark)
+        got = rows_of(table, plan, case.watermark)
     except BadEventsError as error:
         if overflows and "overflows" in str(error):
             tally.overflowed += 1
@@ -341,13 +341,13 @@ def unfolded(case: Case, table: pa.Table, plan: Any, intervals: bool) -> set[tup
     """Partial runs event by event, from what the trace keeps."""
     if not case.rows:
         return set()
-    kept = trace(plan, table, intervals=intervals)
+    remaining = trace(plan, table, intervals=intervals)
     at = {row["id"]: row for row in case.rows}
     named = case.query.get("partition_by", ())
     ordered = sorted(case.rows, key=lambda row: (row["time"], row.get("sequence", 0), row["id"]))
     names = list(case.query.get("register", {}))
     runs = set()
-    for row in kept.to_pylist():
+    for row in remaining.to_pylist():
         mine = [r["id"] for r in ordered if all(as_read(r[k]) == as_read(at[row["first"]][k]) for k in named)]
         register = []
         for name in names:

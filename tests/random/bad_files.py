@@ -74,13 +74,13 @@ FOLDERS: Mapping[Kind, str] = {
 
 
 def _shipped() -> list[tuple[Kind, Path]]:
-    found: list[tuple[Kind, Path]] = [("profile", ROOT / "conf" / "profiles" / "local.yaml")]
-    found += [("tests", path) for path in sorted((ROOT / "conf" / "patterns" / "tests").glob("*.yaml"))]
+    files: list[tuple[Kind, Path]] = [("profile", ROOT / "conf" / "profiles" / "local.yaml")]
+    files += [("tests", path) for path in sorted((ROOT / "conf" / "patterns" / "tests").glob("*.yaml"))]
     for path in [*sorted((ROOT / "conf" / "patterns").glob("*.yaml")), *sorted((ROOT / "examples").glob("*/*.yaml"))]:
-        found.append(("pattern", path))
+        files.append(("pattern", path))
     for path in sorted((ROOT / "data_contracts").glob("*.yaml")):
-        found.append(("results" if path.stem.startswith("results_") else "contract", path))
-    return found
+        files.append(("results" if path.stem.startswith("results_") else "contract", path))
+    return files
 
 
 SHIPPED = _shipped()
@@ -145,9 +145,9 @@ def helps(error: TrendlakeError) -> None:
     assert error.place.line >= 1
     assert error.place.column >= 1
     assert error.message.strip()
-    told = str(error)
-    assert len(told) <= LONGEST, f"{len(told)} characters"
-    for line in told.split("\n"):
+    message = str(error)
+    assert len(message) <= LONGEST, f"{len(message)} characters"
+    for line in message.split("\n"):
         assert line.isprintable(), f"not printable: {line!r}"
 
 

@@ -83,7 +83,7 @@ def _questions(*, kind: str, long: bool = False, repeated: bool = False, **flags
 
 def chunk(number: int, asked: Mapping[str, Any], tally: Any) -> Found | None:
     """One run of Hypothesis from the seed `number`; its smallest disagreement, if it finds one."""
-    found: list[Found] = []
+    findings: list[Found] = []
 
     @seed(number)
     @settings(OPEN_ENDED, max_examples=CHUNK)
@@ -96,14 +96,14 @@ def chunk(number: int, asked: Mapping[str, Any], tally: Any) -> Found | None:
         except Exception as crash:
             lines = [f"{type(crash).__name__}: {crash}"]
         if lines:
-            found.append((question, lines))
+            findings.append((question, lines))
             raise Disagreement(lines)
 
     try:
         agree()
     except Disagreement:
         print(f"# seed {number}")
-        return found[-1]  # the shrinker replays the smallest one last
+        return findings[-1]  # the shrinker replays the smallest one last
     return None
 
 
@@ -112,8 +112,8 @@ def search(until: float, numbers: Iterable[int], asked: Mapping[str, Any], tally
     for number in numbers:
         if time.monotonic() > until:
             break
-        if found := chunk(number, asked, tally):
-            return found
+        if findings := chunk(number, asked, tally):
+            return findings
     return None
 
 
@@ -138,16 +138,16 @@ def main() -> int:
     if asked.long or asked.repeated:
         flags = {"long": asked.long, "repeated": asked.repeated}
     flags["kind"] = asked.kind
-    found = search(time.monotonic() + asked.seconds, numbers, flags, tally)
-    if found:
-        question, lines = found
+    findings = search(time.monotonic() + asked.seconds, numbers, flags, tally)
+    if findings:
+        question, lines = findings
         print("\n".join(f"# {line}" for line in lines))
         query, rows = question if isinstance(question, tuple) else (question.query, question.rows)
         if isinstance(question, automata.Case):
             print(f"# watermark {question.watermark}, rows in the order {question.order}; the answer without it:")
         print(as_case(query, rows, "found-by-fuzz"))
     print("\n".join(f"# {line}" for line in tally.lines()))
-    return 1 if found else 0
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

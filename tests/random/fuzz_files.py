@@ -40,26 +40,26 @@ class Seen:
 def chunk(number: int, project: Project, until: float, seen: Seen) -> tuple[Any, BaseException] | None:
     """One run of Hypothesis from the seed `number`, until the time `until`; the smallest file it finds, and what was
     raised."""
-    found: list[tuple[Any, BaseException]] = []
+    findings: list[tuple[Any, BaseException]] = []
     events = contract_in(project.root)
 
     @seed(number)
     @settings(OPEN_ENDED, max_examples=CHUNK)
     @given(FILES | spoilt_mappings() | EVENT_FILES)
     def read(bad: Any) -> None:
-        if time.monotonic() > until and not found:
+        if time.monotonic() > until and not findings:
             return
         seen.files += 1
         try:
             seen.refused += bool(_refused(project, events, bad))
         except (Exception, TooSlow) as error:
-            found.append((bad, error))
+            findings.append((bad, error))
             raise Unhandled(repr(error)) from None
 
     try:
         read()
     except Unhandled:
-        return found[-1]  # the shrinker replays the smallest one last
+        return findings[-1]  # the shrinker replays the smallest one last
     return None
 
 
@@ -76,14 +76,14 @@ def main(seconds: float, first: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         project = project_in(Path(folder) / "project")
         while True:
-            found = chunk(number, project, until, seen)
-            if found is not None or time.monotonic() > until:
+            findings = chunk(number, project, until, seen)
+            if findings is not None or time.monotonic() > until:
                 break
             number += 1
-    if found is not None:
-        bad, error = found
+    if findings is not None:
+        bad, error = findings
         print(f"# seed {number}: {type(error).__name__}: {error}")
         text = bad.content.decode(errors="replace") if isinstance(bad, BadFile | EventsFile) else repr(bad)
         print(text[:5000])
     print(f"# {seen.files} files, {seen.refused} refused with words, seeds {first} to {number}")
-    return int(found is not None)
+    return int(findings is not None)

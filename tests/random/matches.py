@@ -183,7 +183,7 @@ def disagreement(question: Question, tally: Tally) -> list[str]:
     """How the engine's rows differ from the reference's; what the engine refuses is only counted."""
     query, rows = question
     try:
-        found = engine(query, rows)
+        actual = engine(query, rows)
     except PatternErrors as refusal:
         count_refusal(refusal, tally)
         assume(False)
@@ -194,14 +194,14 @@ def disagreement(question: Question, tally: Tally) -> list[str]:
         assume(False)
     tally.compared += 1
     tally.with_trends += bool(expected)
-    names = [row.pop("match_id") for row in found]
+    names = [row.pop("match_id") for row in actual]
     lines = [] if len(set(names)) == len(names) else ["two matches of one id"]
-    return lines + differences(expected, found) + interpreted(query, rows)
+    return lines + differences(expected, actual) + interpreted(query, rows)
 
 
-def differences(expected: Iterable[Mapping[str, Any]], found: Iterable[Mapping[str, Any]]) -> list[str]:
+def differences(expected: Iterable[Mapping[str, Any]], actual: Iterable[Mapping[str, Any]]) -> list[str]:
     """How two answers differ: events exactly, doubles to 1e-9; rows in any order."""
-    wanted, got = ({_key(row): row for row in rows} for rows in (expected, found))
+    wanted, got = ({_key(row): row for row in rows} for rows in (expected, actual))
     lines = [f"missing: {dict(wanted[key])}" for key in wanted.keys() - got.keys()]
     lines += [f"not expected: {dict(got[key])}" for key in got.keys() - wanted.keys()]
     for key in wanted.keys() & got.keys():
@@ -220,10 +220,10 @@ def _key(row: Mapping[str, Any]) -> str:
     return repr(sorted((name, cell) for name, cell in row.items() if isinstance(cell, list)))
 
 
-def _same(expected: Any, found: Any) -> bool:
-    if isinstance(expected, int | float) and isinstance(found, int | float):
-        return math.isclose(expected, found, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(expected == found)
+def _same(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, int | float) and isinstance(actual, int | float):
+        return math.isclose(expected, actual, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(expected == actual)
 
 
 def plan_of(query: Mapping[str, Any], table: pa.Table) -> Any:
@@ -240,14 +240,14 @@ def cut_rows(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> tup
     assume(table.num_rows)
     time = table["event_time"].cast(pa.int64()).to_pylist()
     held = [j for moment in (min(time), max(time)) for j in plan.windows.holding(moment)]
-    found = []
+    collected = []
     for j in range(min(held), max(held) + 1):
         one = range(j, j + 1)
         part = run_plan(plan, table, one)
         column, low, high = plan.owned(one)
         assert all(low <= cell < high for cell in part[column].cast(pa.int64()).to_pylist())
-        found += part.to_pylist()
-    return _sorted(run_plan(plan, table).to_pylist()), _sorted(found)
+        collected += part.to_pylist()
+    return _sorted(run_plan(plan, table).to_pylist()), _sorted(collected)
 
 
 def _sorted(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -258,17 +258,17 @@ def unfolded(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> lis
     """How the matches in the compressed rows differ from the matches."""
     table = to_table(rows, COLUMNS)
     plan_of({**query, "output": "compressed"}, table)
-    found = []
+    collected = []
     for row in evaluate({**query, "output": "compressed"}, table).to_pylist():
         inside = list(unfold(row))
         assert len(inside) == row["matches"] == round(10 ** row["matches_log10"])
-        found += inside
+        collected += inside
     expected = evaluate(query, table).drop_columns(["match_id", "start", "end"]).to_pylist()
-    assert len(expected) == len(found)
-    return differences(expected, found)
+    assert len(expected) == len(collected)
+    return differences(expected, collected)
 
 
-def _found(matches: Matches) -> list[Any]:
+def _trends_of(matches: Matches) -> list[Any]:
     return [match for chunk in matches.chunks() for match in chunk.matches()]
 
 
@@ -279,7 +279,7 @@ def interpreted(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> 
     answers: list[Any] = []
     for compiled in (True, False):
         try:
-            answers.append(sorted(_found(Matches(plan, stream, None, compiled=compiled))))
+            answers.append(sorted(_trends_of(Matches(plan, stream, None, compiled=compiled))))
         except TrendlakeError as error:
             answers.append(str(error))
     return [] if answers[0] == answers[1] else [f"{answers[0]} compiled, {answers[1]} interpreted"]
@@ -289,7 +289,7 @@ def unmerged(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> lis
     """How the matches differ when no runs are merged."""
     plan = plan_of(query, to_table(rows, COLUMNS))
     stream = Stream(plan, to_table(rows, COLUMNS))
-    merged, apart = (sorted(_found(Matches(plan, stream, None, merging=on))) for on in (True, False))
+    merged, apart = (sorted(_trends_of(Matches(plan, stream, None, merging=on))) for on in (True, False))
     return [] if merged == apart else [f"{merged} merged, {apart} apart"]
 
 

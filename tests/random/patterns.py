@@ -57,7 +57,7 @@ def nots(node: s.PatternNode) -> list[s.Not]:
         case s.Repeat(body=body):
             return nots(body)
         case s.Seq(parts=parts) | s.Or(options=parts) | s.And(parts=parts):
-            return [found for part in parts for found in nots(part)]
+            return [negation for part in parts for negation in nots(part)]
         case _:
             return []
 

@@ -124,14 +124,14 @@ KEYS = (
 )
 
 
-def _paths(node: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    yield here
+def _paths(node: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield place
     if isinstance(node, dict):
         for key, value in node.items():
-            yield from _paths(value, (*here, key))
+            yield from _paths(value, (*place, key))
     elif isinstance(node, list):
         for index, value in enumerate(node):
-            yield from _paths(value, (*here, index))
+            yield from _paths(value, (*place, index))
 
 
 def _changed(draw: DrawFn, tree: Any) -> Any:

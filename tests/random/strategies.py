@@ -203,14 +203,14 @@ def long_questions(draw: st.DrawFn) -> Question:
 def bounds(draw: st.DrawFn) -> dict[str, Any]:
     """`within`, `slide`, `origin` and `empty_windows`."""
     within, slide = draw(st.sampled_from(WINDOWS))
-    found: dict[str, Any] = {"within": f"{within} seconds"}
+    query: dict[str, Any] = {"within": f"{within} seconds"}
     if slide is not None:
-        found["slide"] = f"{slide} seconds"
+        query["slide"] = f"{slide} seconds"
     if draw(st.integers(0, 3)) == 3:
-        found["origin"] = draw(st.sampled_from(ORIGINS))
+        query["origin"] = draw(st.sampled_from(ORIGINS))
     if draw(st.integers(0, 5)) == 5:
-        found["empty_windows"] = True
-    return found
+        query["empty_windows"] = True
+    return query
 
 
 @st.composite

@@ -106,8 +106,8 @@ def reduced(graph: Graph) -> Graph:
     def reached(start: str) -> set[str]:
         return {end for step in graph.get(start, ()) for end in {step} | reached(step)}
 
-    kept = {a: {b for b in targets if not any(b in reached(c) for c in targets)} for a, targets in graph.items()}
-    return {a: targets for a, targets in kept.items() if targets}
+    remaining = {a: {b for b in targets if not any(b in reached(c) for c in targets)} for a, targets in graph.items()}
+    return {a: targets for a, targets in remaining.items() if targets}
 
 
 @pytest.mark.parametrize("package", ["cep_core", "pipelines"])

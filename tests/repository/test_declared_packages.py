@@ -85,6 +85,6 @@ def test_extras_are_known_to_the_command(extra: str) -> None:
 
 
 def test_an_extra_that_is_not_installed() -> None:
-    told = not_installed(ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql"))
-    assert str(told).endswith("pip install 'trendlake[spark]'")
+    said = not_installed(ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql"))
+    assert str(said).endswith("pip install 'trendlake[spark]'")
     assert not_installed(ModuleNotFoundError("No module named 'mine'", name="mine")) is None

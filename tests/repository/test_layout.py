@@ -46,26 +46,26 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
 def test_imports_point_down(room: str) -> None:
     """No module imports from a room above its own, nor what its room must not know."""
     above = set(ROOMS[ROOMS.index(room) + 1 :]) | FOREIGN[room]
-    found = [
+    problems = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for path in modules(room)
         for line, name in imports(path)
         if name in above
     ]
     assert modules(room)
-    assert not found
+    assert not problems
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_imports_are_absolute(room: str) -> None:
     """So that the arrows can be read in every file's head."""
-    found = [
+    problems = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in modules(room)
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom) and node.level
     ]
-    assert not found
+    assert not problems
 
 
 def test_the_public_package_shows_the_engine_only() -> None:
@@ -81,12 +81,12 @@ print(trendlake.evaluate.__module__, sorted({"pyspark", "typer", "jobs", "pipeli
 
 def test_the_engine_reads_no_clock() -> None:
     """Results depend on events and plan only: cep_core asks nobody what time it is."""
-    found = []
+    problems = []
     for path in modules("cep_core"):
         tree = ast.parse(path.read_text())
         named = {name for _, name in imports(path)} & {"time", "calendar", "sched"}
-        found += [f"{path.relative_to(ROOT)} imports {name}" for name in sorted(named)]
-        found += [
+        problems += [f"{path.relative_to(ROOT)} imports {name}" for name in sorted(named)]
+        problems += [
             f"{path.relative_to(ROOT)}:{node.lineno} calls {node.func.attr}()"
             for node in ast.walk(tree)
             if isinstance(node, ast.Call)
@@ -95,7 +95,7 @@ def test_the_engine_reads_no_clock() -> None:
             and isinstance(node.func.value, ast.Name)
             and node.func.value.id in {"datetime", "date", "time", "dt"}
         ]
-    assert not found
+    assert not problems
 
 
 def test_the_engine_loads_without_spark_and_airflow() -> None:

@@ -82,8 +82,8 @@ def test_the_page_shows_what_is_computed() -> None:
         [row["machine"], f"{row['start']:%H:%M}", f"{row['end']:%H:%M}", str(row["rises"])] for row in rows.to_pylist()
     )
     assert shown == table("machine", "| rises |")
-    found = sorted([row["machine"], str(row["runs"]), str(int(row["longest"]))] for row in longest(rows))
-    assert found == table("machine", "| longest |")
+    actual = sorted([row["machine"], str(row["runs"]), str(int(row["longest"]))] for row in longest(rows))
+    assert actual == table("machine", "| longest |")
 
 
 def complete_runs(values: list[float]) -> list[int]:

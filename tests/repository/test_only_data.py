@@ -74,12 +74,12 @@ def is_text(node: ast.expr) -> bool:
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_text_is_run(room: str) -> None:
     """No eval, no SQL built by pasting, no shell."""
-    found = [
+    problems = [
         f"{path.relative_to(ROOT)} {words}"
         for path in modules(room)
         for _, words in offences(ast.parse(path.read_text(), str(path)))
     ]
-    assert found == EXCEPTED.get(room, [])
+    assert problems == EXCEPTED.get(room, [])
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_the_rule_sees(code: str) -> None:
 
 def test_one_reader_of_yaml() -> None:
     """Other readers build objects, or take what this one refuses."""
-    found: dict[str, set[str]] = {}
+    problems: dict[str, set[str]] = {}
     for room in ROOMS:
         for path in modules(room):
             for node in ast.walk(ast.parse(path.read_text())):
@@ -115,13 +115,13 @@ def test_one_reader_of_yaml() -> None:
                 module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
                 for name in (*names, module):
                     if name.split(".")[0] in ("yaml", "ruamel", "pickle", "marshal", "shelve"):
-                        found.setdefault(str(path.relative_to(ROOT)), set()).add(name.split(".")[0])
-    assert found == {name: {"ruamel"} for name in YAML_READERS}
+                        problems.setdefault(str(path.relative_to(ROOT)), set()).add(name.split(".")[0])
+    assert problems == {name: {"ruamel"} for name in YAML_READERS}
 
 
 def test_one_way_into_spark() -> None:
     """PySpark loses rows of some tables (`pipelines.spark.frames`)."""
-    found = {
+    problems = {
         path.name
         for room in ROOMS
         for path in modules(room)
@@ -129,7 +129,7 @@ def test_one_way_into_spark() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "createDataFrame"
         if not isinstance(node.args[0], ast.List)
     }
-    assert found == {"frames.py"}
+    assert problems == {"frames.py"}
 
 
 def test_the_one_statement_says_what_is_kept() -> None:

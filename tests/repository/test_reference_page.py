@@ -21,12 +21,12 @@ def test_it_is_in_step() -> None:
 
 def test_nothing_of_the_grammar_is_left_out() -> None:
     """Each production and each keyword is on the page."""
-    grammar, told = (ROOT / "cep_core" / "language" / "grammar.lark").read_text(), page()
+    grammar, said = (ROOT / "cep_core" / "language" / "grammar.lark").read_text(), page()
     for rule in re.findall(r"^\??([a-z_]+):", grammar, flags=re.MULTILINE):
-        assert re.search(rf"^{rule}:", told, flags=re.MULTILINE), rule
+        assert re.search(rf"^{rule}:", said, flags=re.MULTILINE), rule
     for word in re.findall(r"^_([A-Z]+)\.3:", grammar, flags=re.MULTILINE):
-        assert f'"{word}"' in told
-    assert told.count("\n#### ") == sum(len(load(f"{kind}.yaml")) for kind in ("trends", "matches", "automaton"))
+        assert f'"{word}"' in said
+    assert said.count("\n#### ") == sum(len(load(f"{kind}.yaml")) for kind in ("trends", "matches", "automaton"))
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

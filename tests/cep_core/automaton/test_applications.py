@@ -26,10 +26,10 @@ Answer: TypeAlias = set[tuple[Any, ...]]
 
 def answer(name: str, rows: Rows, *columns: str) -> Answer:
     """The rows of the shipped pattern over a stream."""
-    found = evaluate(FOLDER / f"{name}.yaml", to_table(rows)).to_pylist()
-    kept = {tuple(row[column] for column in columns) for row in found}
-    assert len(kept) == len(found)
-    return kept
+    actual = evaluate(FOLDER / f"{name}.yaml", to_table(rows)).to_pylist()
+    remaining = {tuple(row[column] for column in columns) for row in actual}
+    assert len(remaining) == len(actual)
+    return remaining
 
 
 def ticks(changes: list[float], symbol: str = "ACME", start: float = 100.0, name: str = "e") -> Rows:
@@ -108,10 +108,10 @@ def legs(rows: Rows, i: int) -> Iterator[list[dict[str, Any]]]:
 def test_head_and_shoulders() -> None:
     """Figure 14, told by the six legs after a tick: planted once in a rising stream, and wherever chance puts it."""
     planted = ticks([1, 1, 2, 3, -2, -1, 4, 3, -3, -2, 2, 1, -1, -4, -3, 1, 1])
-    (found,) = {
+    (actual,) = {
         row for row in answer("head_and_shoulders", planted, "first", "last", "p1", "p2", "p4") if row[2] == 102
     }
-    assert found == ("e00001", "e00014", 102.0, 107.0, 111.0)
+    assert actual == ("e00001", "e00014", 102.0, 107.0, 111.0)
     rows = walk(3, 3000)
     truth: Answer = set()
     for i, row in enumerate(rows):

@@ -45,9 +45,9 @@ def test_equal_hashes_have_equal_rows(case: Case, data: Any) -> None:
 
 def by_window(plan: AutomatonPlan, windows: range) -> dict[int, str]:
     """The hash of each; the stretches lie side by side and make up the whole."""
-    found = plan.stretches(windows)
-    assert [j for stretch, _ in found for j in stretch] == list(windows)
-    return {j: known for stretch, known in found for j in stretch}
+    actual = plan.stretches(windows)
+    assert [j for stretch, _ in actual for j in stretch] == list(windows)
+    return {j: known for stretch, known in actual for j in stretch}
 
 
 def rows(plan: AutomatonPlan, table: pa.Table, window: int) -> Any:

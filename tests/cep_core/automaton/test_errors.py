@@ -35,7 +35,7 @@ within: 10 minutes
 """
 
 
-def told(folder: Path, old: str = "", new: str = "") -> list[str]:
+def messages_of(folder: Path, old: str = "", new: str = "") -> list[str]:
     """The errors of GOOD with one change."""
     if old not in GOOD:
         raise ValueError(old)
@@ -94,23 +94,23 @@ MISTAKES = [
 @pytest.mark.parametrize(("old", "new", "error", "caret"), MISTAKES, ids=[new for _, new, _, _ in MISTAKES])
 def test_mistake(tmp_path: Path, old: str, new: str, error: str, caret: str) -> None:
     """Its class and message, and what stands above the caret."""
-    shown = told(tmp_path, old, new)
+    shown = messages_of(tmp_path, old, new)
     places = {}
     for one in shown:
         first, text, marks = one.splitlines()[:3]
         places[first.split(": ", 1)[1]] = text[marks.index("^") :][: marks.count("^")]
-    (found,) = [place for message, place in places.items() if message.startswith(error)]
-    assert found.startswith(caret)
+    (actual,) = [place for message, place in places.items() if message.startswith(error)]
+    assert actual.startswith(caret)
 
 
 def test_a_misspelt_key_of_an_arc_is_recognised(tmp_path: Path) -> None:
-    (shown,) = told(tmp_path, "ignore: true", "ignore: true, valid_form: 2013-06-01")
+    (shown,) = messages_of(tmp_path, "ignore: true", "ignore: true, valid_form: 2013-06-01")
     assert "did you mean 'valid_from'?" in shown
 
 
 def test_a_field_with_a_mistake_is_told_once(tmp_path: Path) -> None:
     """The arcs that use it are not."""
-    assert len(told(tmp_path, "{type: int, init: 0}", "{type: int}")) == 1
+    assert len(messages_of(tmp_path, "{type: int, init: 0}", "{type: int}")) == 1
 
 
 def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_an_epsilon_cycle_that_changes_the_register_is_refused() -> None:
         {"from": "b", "to": "z"},
     ]
     rows = [{"id": f"e{i}", "type": "T", "time": i} for i in range(3)]
-    found = evaluate(automaton(*around, register=register), to_table(rows)).to_pylist()
-    assert {(row["first"], row["last"]) for row in found} == {("e0", "e1"), ("e1", "e2")}
+    actual = evaluate(automaton(*around, register=register), to_table(rows)).to_pylist()
+    assert {(row["first"], row["last"]) for row in actual} == {("e0", "e1"), ("e1", "e2")}
     around[2]["set"] = {"n": "n + 1"}
     with pytest.raises(PatternErrors, match="cycle of epsilon arcs"):
         evaluate(automaton(*around, register=register), to_table(rows))

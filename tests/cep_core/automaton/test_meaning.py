@@ -35,11 +35,11 @@ def on(kind: str, source: str, target: str, **more: Any) -> dict[str, Any]:
 def pairs(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], watermark: int | None = None) -> set[str]:
     """`first-last` of the rows, on which both engines agree."""
     table = to_table(random.Random(2).sample(list(rows), len(rows)))
-    found = run_automaton(compile_query(query, schema_of(table)), table, watermark=watermark).to_pylist()
+    actual = run_automaton(compile_query(query, schema_of(table)), table, watermark=watermark).to_pylist()
     expected = enumerate_runs(query, rows, watermark)
     names = ("first", "last", "state", *query.get("register", {}))
-    assert {tuple(row[n] for n in names) for row in found} == {tuple(row[n] for n in names) for row in expected}
-    return {f"{row['first']}-{row['last']}" for row in found}
+    assert {tuple(row[n] for n in names) for row in actual} == {tuple(row[n] for n in names) for row in expected}
+    return {f"{row['first']}-{row['last']}" for row in actual}
 
 
 def test_each_event_is_consumed_or_ends_the_run() -> None:
@@ -119,8 +119,8 @@ def test_window_end_fires_once_and_then_epsilon_arcs() -> None:
     )
     with pytest.warns(UserWarning, match="arc 4"):
         plan = compile_query(query, schema_of(to_table(events("A1"))))
-    found = run_automaton(plan, to_table(events("A1")), watermark=99 * SECOND).to_pylist()
-    assert [(row["state"], row["n"]) for row in found] == [("done", 11)]
+    rows = run_automaton(plan, to_table(events("A1")), watermark=99 * SECOND).to_pylist()
+    assert [(row["state"], row["n"]) for row in rows] == [("done", 11)]
     assert [(row["state"], row["n"]) for row in enumerate_runs(query, events("A1"), 99 * SECOND)] == [("done", 11)]
 
 
@@ -145,11 +145,11 @@ def test_types_of_the_register() -> None:
         {"from": "q0", "to": "done", "when": "k IS NULL AND upper(g) = 'X'", "set": {"g": "e.kind"}},
         register={name: {"type": kind, "init": value} for name, (kind, value) in init.items()},
     )
-    found = evaluate(query, to_table(events("A1")))
-    kinds = [str(found.schema.field(name).type) for name in init]
+    actual = evaluate(query, to_table(events("A1")))
+    kinds = [str(actual.schema.field(name).type) for name in init]
     assert kinds == ["int8", "int16", "int32", "int64", "double", "string", "bool", "timestamp[us, tz=UTC]",
                      "date32[day]", "string"]  # fmt: skip
-    (row,) = found.to_pylist()
+    (row,) = actual.to_pylist()
     assert (row["f"], row["g"], row["h"], row["j"].isoformat(), row["k"]) == (1.0, "A", True, "2013-01-02", None)
 
 
@@ -169,15 +169,15 @@ def test_windows_part_the_rows() -> None:
     table = to_table(rows)
     plan = compile_query(ABSENCE | {"final": ["done", "wait"]}, schema_of(table))
     whole = run_automaton(plan, table, watermark=10_000 * SECOND)
-    found = []
+    collected = []
     for j in range(-2, 14):
         low, high = plan.windows.start(j), plan.windows.end(j)
         mine = to_table([row for row in rows if low <= row["time"] * SECOND < high], {"kind": table["kind"].type})
         part = run_plan(plan, mine, range(j, j + 1))
         column, least, most = plan.owned(range(j, j + 1))
         assert all(least <= value.value < most for value in part[column])
-        found += part.to_pylist()
-    key = [repr(sorted(row.items())) for row in found]
+        collected += part.to_pylist()
+    key = [repr(sorted(row.items())) for row in collected]
     assert len(key) == len(set(key)) > 50
     assert set(key) == {repr(sorted(row.items())) for row in whole.to_pylist()}
 
@@ -187,8 +187,8 @@ def test_the_trace_keeps_ignored_stretches_as_intervals() -> None:
     query = automaton(on("A", "q0", "q1"), on("C", "q1", "q1", ignore=True), on("B", "q1", "done"))
     table = to_table(rows)
     plan = compile_query(query, schema_of(table))
-    told = {(row["first"], row["since"], row["until"], row["state"]) for row in trace(plan, table).to_pylist()}
-    assert told == {("A1", "A1", "C4", "q1"), ("A1", "B5", "B5", "done")}
+    said = {(row["first"], row["since"], row["until"], row["state"]) for row in trace(plan, table).to_pylist()}
+    assert said == {("A1", "A1", "C4", "q1"), ("A1", "B5", "B5", "done")}
     assert trace(plan, table, intervals=False).num_rows == 5
 
 
@@ -203,7 +203,7 @@ def test_groups_sets_and_rows_grow_as_they_must() -> None:
         register={"n": {"type": "int", "init": 0}},
         within="5 minutes",
     )
-    found = evaluate(query, to_table(rows)).to_pylist()
+    actual = evaluate(query, to_table(rows)).to_pylist()
     # a run takes n events in q0, one to q1 and any number there
     expected = {
         (f"A{first}", f"A{last}", n)
@@ -211,8 +211,8 @@ def test_groups_sets_and_rows_grow_as_they_must() -> None:
         for n in range(3, 300, 50)
         for last in range(first + n, 300)
     }
-    assert {(row["first"], row["last"], row["n"]) for row in found} == expected
-    assert len(found) == len(expected) > 64_000
+    assert {(row["first"], row["last"], row["n"]) for row in actual} == expected
+    assert len(actual) == len(expected) > 64_000
 
 
 def test_shared_sets_are_tidied_and_stay_right() -> None:
@@ -226,10 +226,10 @@ def test_shared_sets_are_tidied_and_stay_right() -> None:
         on("E", "b", "done"),
         within="60 seconds",
     )
-    found = [(row["first"], row["last"]) for row in evaluate(query, to_table(rows)).to_pylist()]
+    actual = [(row["first"], row["last"]) for row in evaluate(query, to_table(rows)).to_pylist()]
     expected = {(last - back, last) for last in range(0, 20_000, 97) for back in range(2, 60) if last >= back}
-    assert set(found) == expected
-    assert len(found) == len(expected)
+    assert set(actual) == expected
+    assert len(actual) == len(expected)
 
 
 def test_an_arc_replaced_at_every_event() -> None:
@@ -255,12 +255,12 @@ def test_runs_that_meet_are_one_however_many_others_there_are(values: int) -> No
     rows.append({"id": 24, "type": "T", "time": 3, "kind": "E", "n": 0})
     query = automaton(
         {"from": "q0", "to": "a", "set": {"k": "e.n"}},
-        *({"from": here, "to": there} for here in "ab" for there in "ab"),
+        *({"from": origin, "to": there} for origin in "ab" for there in "ab"),
         on("E", "a", "done"),
         register={"k": {"type": "bigint", "init": None}},
     )
-    found = evaluate(query, to_table(rows)).to_pylist()
-    assert sorted((row["first"], row["k"]) for row in found) == [(i, i % values) for i in range(24)]
+    actual = evaluate(query, to_table(rows)).to_pylist()
+    assert sorted((row["first"], row["k"]) for row in actual) == [(i, i % values) for i in range(24)]
 
 
 def test_a_partition_is_shown_as_it_is_read() -> None:
@@ -273,8 +273,8 @@ def test_a_partition_is_shown_as_it_is_read() -> None:
         {**row, "id": f"{row['id']}z", "level": cell} for row, cell in zip(events("B5 B6"), (0.0, -0.0), strict=True)
     ]
     table = to_table(rows)
-    found = [(row["first"], row["last"], repr(row["level"])) for row in evaluate(query, table).to_pylist()]
+    actual = [(row["first"], row["last"], repr(row["level"])) for row in evaluate(query, table).to_pylist()]
     expected = [(row["first"], row["last"], repr(row["level"])) for row in enumerate_runs(query, rows)]
-    assert sorted(found) == sorted(expected)
-    assert {level for *_, level in found} == {"None", "0.0"}
-    assert len(found) == 4
+    assert sorted(actual) == sorted(expected)
+    assert {level for *_, level in actual} == {"None", "0.0"}
+    assert len(actual) == 4

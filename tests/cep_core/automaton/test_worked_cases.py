@@ -33,7 +33,7 @@ ENGINES: dict[str, Callable[[Mapping[str, Any], Rows], list[dict[str, Any]]]] = 
 @pytest.mark.parametrize("case", load("automaton.yaml"), ids=lambda case: case.name)
 def test_case(engine: str, case: Case) -> None:
     """The set of rows is the expected one, exactly."""
-    found = ENGINES[engine](case.query, case.events)
+    actual = ENGINES[engine](case.query, case.events)
     columns = list(case.expect[0])
-    assert {tuple(row[c] for c in columns) for row in found} == {tuple(row[c] for c in columns) for row in case.expect}
-    assert len(found) == len(case.expect)
+    assert {tuple(row[c] for c in columns) for row in actual} == {tuple(row[c] for c in columns) for row in case.expect}
+    assert len(actual) == len(case.expect)

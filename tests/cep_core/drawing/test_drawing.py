@@ -100,22 +100,22 @@ def flaws(drawn: str) -> list[str]:
     """Texts and states that overlap, or that an arrow runs through; what lies outside the page."""
     root = ElementTree.fromstring(drawn)
     wide, high = float(root.get("width", "")), float(root.get("height", ""))
-    found = []
+    problems = []
     for group in root.iter(f"{SVG}g"):
         dx, dy = (float(n) for n in re.findall(r"[-\d.]+", group.get("transform", "")))
         texts, states = boxes(group)
         for one, other in itertools.combinations(texts + states, 2):
             if not apart(one, other):
-                found.append(f"{one} and {other} overlap")
+                problems.append(f"{one} and {other} overlap")
         for box in texts + states:
             if box[0] + dx < 0 or box[2] + dx > wide or box[1] + dy < 0 or box[3] + dy > high:
-                found.append(f"{box} is not on the page")
+                problems.append(f"{box} is not on the page")
         for element in group:
             if element.tag == f"{SVG}path" and element.get("class") is None:
                 for point in traced(element.get("d", "")):
-                    found += [f"an arrow runs through the text {box}" for box in texts if inside(point, box)]
-                    found += [f"an arrow runs through the state {box}" for box in states if within(point, box)]
-    return found
+                    problems += [f"an arrow runs through the text {box}" for box in texts if inside(point, box)]
+                    problems += [f"an arrow runs through the state {box}" for box in states if within(point, box)]
+    return problems
 
 
 words = st.text(alphabet="ABCxyz.<>= ()", min_size=1, max_size=24).map(str.strip).filter(bool)

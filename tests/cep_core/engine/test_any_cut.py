@@ -24,7 +24,7 @@ def by_shards(plan: Any, table: pa.Table, size: int, order: Any, watermark: int 
     """The rows of shards of `size` windows, as text, sorted."""
     time = table["event_time"].cast(pa.int64()).to_pylist()
     windows = plan.windows.ending_in(min(time), max(time) + 2 * (plan.within + plan.windows.slide))
-    found: list[str] = []
+    collected: list[str] = []
     for at in range(0, len(windows), size):
         shard = windows[at : at + size]
         start, end = plan.windows.span(shard)
@@ -33,8 +33,8 @@ def by_shards(plan: Any, table: pa.Table, size: int, order: Any, watermark: int 
         part = run_plan(plan, table.take(pa.array(mine, pa.int64())), shard, watermark)
         column, low, high = plan.owned(shard)
         assert all(low <= cell < high for cell in part[column].cast(pa.int64()).to_pylist())
-        found += map(str, part.to_pylist())
-    return sorted(found)
+        collected += map(str, part.to_pylist())
+    return sorted(collected)
 
 
 @settings(CI, max_examples=300)

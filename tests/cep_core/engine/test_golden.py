@@ -62,5 +62,5 @@ def test_other_events_give_another_digest(kind: str) -> None:
     """What is compared depends on the rows: the same query over twice the events is another answer."""
     for entry in list(entries(kind))[-40:]:
         if "\n" in answers(kind)[entry.name]:
-            twice = [*entry.rows, *({**row, "id": f"x{number}"} for number, row in enumerate(entry.rows))]
-            assert answer(replace(entry, rows=twice)) != answers(kind)[entry.name], entry.name
+            doubled = [*entry.rows, *({**row, "id": f"x{number}"} for number, row in enumerate(entry.rows))]
+            assert answer(replace(entry, rows=doubled)) != answers(kind)[entry.name], entry.name

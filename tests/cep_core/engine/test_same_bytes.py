@@ -75,12 +75,12 @@ def answers(table: pa.Table) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     """Rows by (group, window), doubles as their bytes."""
     keys = [name for name in ("g", "window_start") if name in table.column_names]
     rest = [name for name in table.column_names if name not in keys]
-    found = {}
+    collected = {}
     for row in table.to_pylist():
         cells = (row[name].hex() if isinstance(row[name], float) else row[name] for name in rest)
-        found[tuple(row[name] for name in keys)] = tuple(cells)
-    assert len(found) == table.num_rows
-    return found
+        collected[tuple(row[name] for name in keys)] = tuple(cells)
+    assert len(collected) == table.num_rows
+    return collected
 
 
 def otherwise(plan: Any, table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
@@ -114,8 +114,8 @@ def test_no_bit_shows_how_it_was_computed(name: str, measures: Mapping[str, str]
     plan = compile_query(query, schema_of(table))
     expected = answers(run_plan(plan, table))
     assert len(expected) > 3 or "slide" not in query
-    for how, found in otherwise(plan, table):
-        other = answers(found)
+    for how, actual in otherwise(plan, table):
+        other = answers(actual)
         wrong = [key for key in expected.keys() | other.keys() if expected.get(key) != other.get(key)]
         assert not wrong, (how, len(wrong), wrong[0], expected.get(wrong[0]), other.get(wrong[0]))
 
@@ -129,8 +129,8 @@ def test_partitions_of_a_group() -> None:
     }  # fmt: skip
     plan = compile_query(query, schema_of(table))
     rng = np.random.default_rng(2)
-    found = {str(answers(run_plan(plan, table.take(pa.array(rng.permutation(5_000)))))) for _ in range(6)}
-    assert len(found) == 1
+    actual = {str(answers(run_plan(plan, table.take(pa.array(rng.permutation(5_000)))))) for _ in range(6)}
+    assert len(actual) == 1
 
 
 @pytest.mark.parametrize("select", ["contiguous", "partition_contiguous"])
@@ -142,5 +142,5 @@ def test_sequences_that_repeat(select: str) -> None:
     schema = schema_of(table, sequence="turn")
     plan = compile_query(query, schema)
     rng = np.random.default_rng(4)
-    found = {str(answers(run_plan(plan, table.take(pa.array(rng.permutation(400)))))) for _ in range(5)}
-    assert len(found) == 1
+    actual = {str(answers(run_plan(plan, table.take(pa.array(rng.permutation(400)))))) for _ in range(5)}
+    assert len(actual) == 1

@@ -50,8 +50,8 @@ def test_groups_of_trends(kind: pa.DataType, times: Any) -> None:
     """Two groups of one event, shown as they are."""
     values = [value * times for value in NEAR]
     query = {"kind": "trends", "pattern": "S+", "within": "1 day", "return": {"n": "COUNT(*)"}}
-    found = evaluate(query | {"group_by": ["acct"]}, events(kind, values))
-    assert sorted((row["acct"], row["n"]) for row in found.to_pylist()) == sorted((value, 1) for value in values)
+    actual = evaluate(query | {"group_by": ["acct"]}, events(kind, values))
+    assert sorted((row["acct"], row["n"]) for row in actual.to_pylist()) == sorted((value, 1) for value in values)
     (row,) = evaluate(query | {"where": ["[acct]"]}, events(kind, values)).to_pylist()
     assert row["n"] == 2
     encoded = events(kind, values).set_column(3, "acct", pa.array(values, kind).dictionary_encode())

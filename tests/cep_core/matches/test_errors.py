@@ -1,4 +1,4 @@
-"""A mistake in a pattern of kind matches is told with its place, what was expected and a way out."""
+"""A mistake in a pattern of kind matches is reported with its place, what was expected and a way out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ within: 1 hour
 """
 
 
-def told(folder: Path, text: str) -> list[str]:
+def messages_of(folder: Path, text: str) -> list[str]:
     """The errors of a file `drop.yaml` with this text, each as it is shown, without the folder."""
     file = folder / "drop.yaml"
     file.write_text(text)
@@ -49,7 +49,7 @@ def test_the_good_file_is_good(tmp_path: Path) -> None:
 
 
 def test_a_place_a_caret_and_a_suggestion(tmp_path: Path) -> None:
-    assert told(tmp_path, GOOD.replace("avg(a[..i-1].price)", "avg(a[..i-1].prise)")) == [
+    assert messages_of(tmp_path, GOOD.replace("avg(a[..i-1].price)", "avg(a[..i-1].prise)")) == [
         "drop.yaml:7:18: [UNKNOWN_ATTRIBUTE] the source has no attribute 'prise'\n"
         "      - a[i].price > avg(a[..i-1].prise)\n"
         "                     ^^^^^^^^^^^^^^^^^^^\n"
@@ -60,7 +60,7 @@ def test_a_place_a_caret_and_a_suggestion(tmp_path: Path) -> None:
 def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
     """Those of the file's shape and those of what it says."""
     text = GOOD.replace("Halt h", "Hal h").replace("COUNT(a)", "a.price").replace("b.volume", "c.volume")
-    codes = [error.split("[")[1].split("]")[0] for error in told(tmp_path, text + "outputs: all\n")]
+    codes = [error.split("[")[1].split("]")[0] for error in messages_of(tmp_path, text + "outputs: all\n")]
     assert codes == ["UNKNOWN_KEY", "UNKNOWN_TYPE", "UNKNOWN_VARIABLE", "BAD_CONDITION"]
 
 
@@ -104,7 +104,7 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
 )
 def test_each_mistake(tmp_path: Path, old: str, new: str, code: str, words: str) -> None:
     assert old in GOOD
-    shown = "\n".join(told(tmp_path, GOOD.replace(old, new, 1)))
+    shown = "\n".join(messages_of(tmp_path, GOOD.replace(old, new, 1)))
     assert f"[{code}]" in shown
     assert words in shown
     assert shown.startswith("drop.yaml:")

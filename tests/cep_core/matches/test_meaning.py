@@ -32,8 +32,8 @@ def matches(pattern: str, rows: list[dict[str, Any]], **keys: Any) -> list[str]:
     """Each match as `a=e0,e1 b=e2`, as engine and reference agree."""
     query = {"kind": "matches", "pattern": pattern, "within": "10 seconds", **keys}
     answers = []
-    for found in (engine(query, rows, {}), reference(query, rows)):
-        listed = [{name: cell for name, cell in row.items() if isinstance(cell, list)} for row in found]
+    for actual in (engine(query, rows, {}), reference(query, rows)):
+        listed = [{name: cell for name, cell in row.items() if isinstance(cell, list)} for row in actual]
         answers.append(sorted(" ".join(f"{v}={','.join(ids)}" for v, ids in row.items()) for row in listed))
     assert answers[0] == answers[1]
     return answers[0]
@@ -99,8 +99,8 @@ def test_a_compressed_row_leaves_out_what_a_not_rules_out() -> None:
         ("SEQ(A a, C c, NOT C k)", [["e0", "e3"], ["e2", "e4"]]),
         ("SEQ(NOT B k, A a, C c)", [["e0", "e3"]]),
     ):
-        found = evaluate(query | {"pattern": pattern}, to_table(rows)).to_pylist()
-        assert [match["a"] + match["c"] for row in found for match in unfold(row)] == expected
+        actual = evaluate(query | {"pattern": pattern}, to_table(rows)).to_pylist()
+        assert [match["a"] + match["c"] for row in actual for match in unfold(row)] == expected
 
 
 def test_non_overlapping_matches_end_first_then_start_first_then_take_each_event_early() -> None:

@@ -26,5 +26,5 @@ def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_case(name: str, case: Case) -> None:
     """Every match, with the events of each variable; from the rows in order and in reverse."""
     for rows in (case.events, case.events[::-1]):
-        found = [{key: row[key] for key in case.expect[0]} for row in ENGINES[name](case.query, rows)]
-        assert _sorted(found) == _sorted(case.expect)
+        actual = [{key: row[key] for key in case.expect[0]} for row in ENGINES[name](case.query, rows)]
+        assert _sorted(actual) == _sorted(case.expect)

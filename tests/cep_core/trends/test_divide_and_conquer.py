@@ -101,7 +101,7 @@ def test_aggregates_and_windows() -> None:
         "slide": f"{slide} seconds",
     }
     rows = evaluate(query, table(times, "S" * n, columns | {"g": list(g)})).to_pylist()
-    found = {(row["g"], int(row["window_start"].timestamp())): row for row in rows}
+    actual = {(row["g"], int(row["window_start"].timestamp())): row for row in rows}
     seen = 0
     for start in range(-300, 800, slide):
         for group in range(2):
@@ -114,11 +114,11 @@ def test_aggregates_and_windows() -> None:
                 members[w] = trends[w] + sum(members[v] for v in before)
             if inside:
                 seen += 1
-                row = found[group, start]
+                row = actual[group, start]
                 assert (row["n"], row["members"]) == (sum(trends.values()), sum(members.values()))
                 assert row["top"] == max(v for i in inside if (v := columns["x"][i]) is not None)
                 assert row["low"] == min(v for i in inside if (v := columns["y"][i]) is not None)
-    assert seen == len(found) > 10
+    assert seen == len(actual) > 10
 
 
 @pytest.mark.parametrize("negated", ["C", "SEQ(C, D)"])
@@ -143,13 +143,13 @@ def test_a_not_between_is_a_condition(negated: str, where: list[str]) -> None:
 
         def conditions(v: int, w: int, columns: dict[str, list[int | None]] = columns) -> bool:
             (a, b), (c, d) = ((columns[name][v], columns[name][w]) for name in ("x", "y"))
-            told = (a is not None and b is not None, c is not None and d is not None)
+            said = (a is not None and b is not None, c is not None and d is not None)
             for text in where:
-                if "x <" in text and not (told[0] and a < b):  # type: ignore[operator]
+                if "x <" in text and not (said[0] and a < b):  # type: ignore[operator]
                     return False
-                if "x =" in text and not (told[0] and a == b):
+                if "x =" in text and not (said[0] and a == b):
                     return False
-                if "y >=" in text and not (told[1] and c >= d):  # type: ignore[operator]
+                if "y >=" in text and not (said[1] and c >= d):  # type: ignore[operator]
                     return False
             return True
 

@@ -1,4 +1,4 @@
-"""A mistake in a pattern file is told with its place, what was expected and, where one is close, a suggestion."""
+"""A mistake in a pattern file is reported with its place, what was expected and, where one is close, a suggestion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ within: 10 minutes
 """
 
 
-def told(folder: Path, text: str) -> list[str]:
+def messages_of(folder: Path, text: str) -> list[str]:
     """The errors of a file `falling.yaml` with this text, each as it is shown, without the folder."""
     file = folder / "falling.yaml"
     file.write_text(text)
@@ -41,7 +41,7 @@ def test_the_good_file_is_good(tmp_path: Path) -> None:
 
 
 def test_a_place_a_caret_and_a_suggestion(tmp_path: Path) -> None:
-    assert told(tmp_path, GOOD.replace("NEXT(S).price", "NEXT(S).prise")) == [
+    assert messages_of(tmp_path, GOOD.replace("NEXT(S).price", "NEXT(S).prise")) == [
         "falling.yaml:6:15: [UNKNOWN_ATTRIBUTE] the source has no attribute 'prise'\n"
         "      - S.price > NEXT(S).prise\n"
         "                  ^^^^^^^^^^^^^\n"
@@ -50,7 +50,7 @@ def test_a_place_a_caret_and_a_suggestion(tmp_path: Path) -> None:
 
 
 def test_inside_quotes_the_caret_still_points(tmp_path: Path) -> None:
-    (shown,) = told(tmp_path, GOOD.replace('"[sector]"', '"[price, sectr]"'))
+    (shown,) = messages_of(tmp_path, GOOD.replace('"[sector]"', '"[price, sectr]"'))
     line, caret = shown.splitlines()[1:3]
     assert line[caret.index("^") :].startswith("sectr")
 
@@ -62,7 +62,7 @@ def test_a_reluctant_quantifier_is_refused(tmp_path: Path, quantifier: str) -> N
         "S.price > NEXT(S).price", "S.price > 0"
     )
     shown = text.splitlines()[2]
-    assert told(tmp_path, text) == [
+    assert messages_of(tmp_path, text) == [
         "falling.yaml:3:20: [SYNTAX] a reluctant quantifier: SQL has them, this language does not\n"
         f"    {shown}\n"
         f"    {' ' * 19}{'^' * len(f'Stock S{quantifier}?')}\n"
@@ -75,7 +75,7 @@ def test_a_reluctant_quantifier_is_refused(tmp_path: Path, quantifier: str) -> N
 def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
     """Those of the file's shape and those of what it says."""
     text = GOOD.replace("Stock S+", "SEQ(Stok S+, NOT Halt)+").replace("10 minutes", "10 minuts") + "slid: 5 minutes\n"
-    codes = [error.split("[")[1].split("]")[0] for error in told(tmp_path, text)]
+    codes = [error.split("[")[1].split("]")[0] for error in messages_of(tmp_path, text)]
     assert codes == ["BAD_VALUE", "UNKNOWN_KEY", "UNKNOWN_TYPE", "BAD_PATTERN"]
 
 
@@ -111,7 +111,7 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
 )
 def test_each_mistake(tmp_path: Path, old: str, new: str, code: str, words: str) -> None:
     assert old in GOOD
-    shown = "\n".join(told(tmp_path, GOOD.replace(old, new)))
+    shown = "\n".join(messages_of(tmp_path, GOOD.replace(old, new)))
     assert f"[{code}]" in shown
     assert words in shown
     assert shown.startswith("falling.yaml:")
@@ -156,7 +156,7 @@ def test_the_hash_follows_results_only() -> None:
 
 def test_a_kind_that_is_misspelt_is_told_with_the_rest(tmp_path: Path) -> None:
     """The file is held against the kind it may have meant."""
-    shown = told(tmp_path, GOOD.replace("source: trades", "kind: trend\nsource: trades") + "slid: 1 day\n")
+    shown = messages_of(tmp_path, GOOD.replace("source: trades", "kind: trend\nsource: trades") + "slid: 1 day\n")
     assert [error.splitlines()[0] for error in shown] == [
         "falling.yaml:2:7: [BAD_VALUE] unknown kind 'trend'; supported kinds: automaton, matches, trends",
         "falling.yaml:11:1: [UNKNOWN_KEY] unknown key 'slid'",
@@ -165,18 +165,18 @@ def test_a_kind_that_is_misspelt_is_told_with_the_rest(tmp_path: Path) -> None:
 
 
 def test_a_key_of_another_kind_is_named_as_such(tmp_path: Path) -> None:
-    shown = told(tmp_path, GOOD.replace("source: trades", "kind: matches\nsource: trades") + "slide: 1 minute\n")
+    shown = messages_of(tmp_path, GOOD.replace("source: trades", "kind: matches\nsource: trades") + "slide: 1 minute\n")
     assert shown[0].startswith("falling.yaml:11:1: [UNKNOWN_KEY] 'slide' is a key of kind trends, not of kind matches")
 
 
 def test_kinds_to_come_are_refused_by_name(tmp_path: Path) -> None:
-    (shown,) = told(tmp_path, GOOD.replace("source: trades", "kind: xml_join\nsource: trades"))
+    (shown,) = messages_of(tmp_path, GOOD.replace("source: trades", "kind: xml_join\nsource: trades"))
     assert shown.startswith("falling.yaml:2:7: [NOT_SUPPORTED] kind 'xml_join' is not built yet")
 
 
 def test_a_list_is_asked_for_in_words(tmp_path: Path) -> None:
     text = GOOD.replace('where:\n  - "[sector]"\n  - S.price > NEXT(S).price\n', "where: S.price > 3\n")
-    assert "[BAD_VALUE] where: expected a list, found 'S.price > 3'" in told(tmp_path, text)[0]
+    assert "[BAD_VALUE] where: expected a list, found 'S.price > 3'" in messages_of(tmp_path, text)[0]
 
 
 def test_a_name_that_no_table_can_have(tmp_path: Path) -> None:
@@ -193,11 +193,11 @@ def test_mistakes_that_follow_from_another_are_not_told(tmp_path: Path) -> None:
     """A part that is refused has its variables all the same."""
     text = GOOD.replace("pattern: Stock S+", "kind: matches\npattern: SEQ(Stock S{3}, Halt h)")
     text = text.replace("S.price > NEXT(S).price", "S.price > 3").replace("trends: COUNT(*)", "sum: SUM(S.price)")
-    (error,) = told(tmp_path, text)
+    (error,) = messages_of(tmp_path, text)
     assert "of the operators only + stands here" in error
 
 
 def test_a_variable_where_a_column_belongs(tmp_path: Path) -> None:
-    (error,) = told(tmp_path, GOOD.replace("S.price > NEXT(S).price", "abs(S) > 3"))
+    (error,) = messages_of(tmp_path, GOOD.replace("S.price > NEXT(S).price", "abs(S) > 3"))
     assert "'S' is a variable: a condition compares its columns" in error
     assert "write S.COLUMN" in error

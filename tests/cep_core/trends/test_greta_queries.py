@@ -42,16 +42,16 @@ def stream(name: str, events: int, rate: float, seed: int) -> pa.Table:
 def rows(events: pa.Table) -> list[Row]:
     """As the reference reads them: `time` in seconds."""
     events = events.set_column(1, "event_time", events["event_time"].cast(pa.int64()))
-    found = events.rename_columns([SHORT.get(name, name) for name in events.column_names]).to_pylist()
-    return [row | {"time": row["time"] // 1_000_000} for row in found]
+    rows = events.rename_columns([SHORT.get(name, name) for name in events.column_names]).to_pylist()
+    return [row | {"time": row["time"] // 1_000_000} for row in rows]
 
 
 def agree(asked: Row, events: pa.Table) -> list[Row]:
     """The kernels' rows, which are the reference's."""
     expected = reference(asked, rows(events), limit=100_000)
-    found = from_table(evaluate(asked, events))
-    assert differences(expected, found, asked["group_by"]) == []
-    return found
+    actual = from_table(evaluate(asked, events))
+    assert differences(expected, actual, asked["group_by"]) == []
+    return actual
 
 
 SEEDS = (1, 2, 3)
@@ -61,9 +61,9 @@ VARIATIONS = [
 ]
 
 
-def few(events: pa.Table, **kept: Sequence[Any]) -> pa.Table:
+def few(events: pa.Table, **remaining: Sequence[Any]) -> pa.Table:
     """The events whose columns have one of these values: the enumerator builds trends before it parts them."""
-    for name, values in kept.items():
+    for name, values in remaining.items():
         events = events.filter(pc.is_in(events[name], pa.array(values, events.schema.field(name).type)))
     return events
 
@@ -88,34 +88,34 @@ def traffic(seed: int) -> pa.Table:
 def test_q1_and_its_variations(predicate: str, seed: int) -> None:
     """Down-trends of one company, per sector; and variations as in section 10.1, by factors that fit short windows."""
     asked = query("falling_prices", where=["[company, sector]", predicate], slide="2 minutes")
-    found = agree(asked, transactions(seed))
-    assert any(row["down_trends"] > 5 for row in found)
+    actual = agree(asked, transactions(seed))
+    assert any(row["down_trends"] > 5 for row in actual)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("slide", ["30 seconds", "1 minute"])
 def test_q2(slide: str, seed: int) -> None:
     """CPU cycles over increasing load trends, per mapper."""
-    found = agree(query("rising_load", slide=slide), measurements(seed))
-    assert any(row["cpu_cycles"] > 1_000 for row in found)
+    actual = agree(query("rising_load", slide=slide), measurements(seed))
+    assert any(row["cpu_cycles"] > 1_000 for row in actual)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_q3(seed: int) -> None:
     """Slowing vehicles where there was no accident, in each window that holds them."""
-    found = agree(query("jams_without_accident"), traffic(seed))
-    assert any(row["slowdowns"] > 5 for row in found)
+    actual = agree(query("jams_without_accident"), traffic(seed))
+    assert any(row["slowdowns"] > 5 for row in actual)
 
 
 def test_q3_is_about_accidents() -> None:
     """In these streams the NOT decides: without it there are more trends."""
     events = stream("linear_road", 18_000, 40.0, 1)
     asked = query("jams_without_accident")
-    found, without = (
+    actual, without = (
         sum(row["slowdowns"] for row in from_table(evaluate(one, events)))
         for one in (asked, asked | {"pattern": "Position P+"})
     )
-    assert 0 < found < without
+    assert 0 < actual < without
 
 
 @pytest.mark.parametrize("select", SELECTIONS)
@@ -166,8 +166,8 @@ def windows(
             yield start, value, part
 
 
-def by_key(found: Sequence[Row], group: str) -> dict[tuple[int, Any], Row]:
-    return {(row["window_start"] // 1_000_000, row[group]): row for row in found}
+def by_key(actual: Sequence[Row], group: str) -> dict[tuple[int, Any], Row]:
+    return {(row["window_start"] // 1_000_000, row[group]): row for row in actual}
 
 
 def test_q1_at_size() -> None:
@@ -178,11 +178,11 @@ def test_q1_at_size() -> None:
     for start, (_, sector), part in windows(rows(events), 600, 300, "company", "sector"):
         ended = chains(part, lambda _: 1, lambda v, w: v["price"] > w["price"], "volume")
         expected[start, sector] += sum(count for count, _, _ in ended)
-    found = by_key(from_table(evaluate(asked, events)), "sector")
-    assert found.keys() == expected.keys()
+    actual = by_key(from_table(evaluate(asked, events)), "sector")
+    assert actual.keys() == expected.keys()
     for key, count in expected.items():
-        assert found[key]["down_trends"] == (count if count < 10**38 else None)
-        assert math.isclose(found[key]["down_trends_log10"], math.log10(count), rel_tol=1e-9)
+        assert actual[key]["down_trends"] == (count if count < 10**38 else None)
+        assert math.isclose(actual[key]["down_trends_log10"], math.log10(count), rel_tol=1e-9)
     assert min(expected.values()) < 10**38 < max(expected.values())
 
 
@@ -201,11 +201,11 @@ def test_q2_at_size() -> None:
         for event, (count, _, cycles) in zip(measured, ended, strict=True):
             if closing := count and sum(event["time"] < e["time"] for e in ends):
                 expected[start, mapper] += cycles * closing
-    found = by_key(from_table(evaluate(query("rising_load"), events)), "mapper")
-    assert found.keys() == expected.keys()
+    actual = by_key(from_table(evaluate(query("rising_load"), events)), "mapper")
+    assert actual.keys() == expected.keys()
     for key, cycles in expected.items():
-        assert math.isclose(found[key]["cpu_cycles"], cycles, rel_tol=1e-12)
-        assert math.isclose(found[key]["cpu_cycles_log10"], math.log10(cycles), rel_tol=1e-9)
+        assert math.isclose(actual[key]["cpu_cycles"], cycles, rel_tol=1e-12)
+        assert math.isclose(actual[key]["cpu_cycles_log10"], math.log10(cycles), rel_tol=1e-9)
     assert max(expected.values()) > 10**11
 
 
@@ -233,9 +233,9 @@ def test_q3_at_size() -> None:
         count, reports, speeds = (sum(one[k] for one in ended) for k in range(3))
         if count:
             expected[start, segment] = count, speeds / reports
-    found = by_key(from_table(evaluate(query("jams_without_accident"), events)), "segment")
-    assert found.keys() == expected.keys()
+    actual = by_key(from_table(evaluate(query("jams_without_accident"), events)), "segment")
+    assert actual.keys() == expected.keys()
     for key, (count, speed) in expected.items():
-        assert found[key]["slowdowns"] == count
-        assert math.isclose(found[key]["mean_speed"], speed, rel_tol=1e-12)
+        assert actual[key]["slowdowns"] == count
+        assert math.isclose(actual[key]["mean_speed"], speed, rel_tol=1e-12)
     assert sum(e["type"] == "Accident" for e in read) > 10

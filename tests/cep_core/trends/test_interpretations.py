@@ -19,10 +19,10 @@ def stream(text: str) -> list[dict[str, Any]]:
     """`A1 B2:x=3,g=u` as rows: type, time in seconds, attributes; ids in reading order."""
     rows: list[dict[str, Any]] = []
     for place, word in enumerate(text.split()):
-        found = re.fullmatch(r"([A-Z])(\d+)(?::(.*))?", word)
-        assert found, word
-        cells = dict(cell.split("=") for cell in (found[3] or "").split(",") if cell)
-        row: dict[str, Any] = {"id": f"e{place}", "type": found[1], "time": int(found[2])}
+        actual = re.fullmatch(r"([A-Z])(\d+)(?::(.*))?", word)
+        assert actual, word
+        cells = dict(cell.split("=") for cell in (actual[3] or "").split(",") if cell)
+        row: dict[str, Any] = {"id": f"e{place}", "type": actual[1], "time": int(actual[2])}
         rows.append(row | {name: _cell(value) for name, value in cells.items()})
     return rows
 
@@ -207,12 +207,12 @@ def test_next_match_goes_by_positions(count: Count, pattern: str, events: str, t
 @pytest.mark.parametrize("select", ["skip_till_any_match", "skip_till_next_match", "contiguous"])
 def test_repetition_is_what_it_abbreviates(count: Count, short: str, long: str, select: str) -> None:
     """`P{n,m}` counts what its positions count under variables of their own (where no trend has two derivations)."""
-    found = [
+    actual = [
         [count(pattern, " ".join(f"{kind}{time}" for time, kind in enumerate(kinds)), select=select)
          for kinds in ("CAAABD", "CAABABD", "CAABCABDABD", "CABABABD", "CABAABABBD", "CCAAABBD")]
         for pattern in (short, long)
     ]  # fmt: skip
-    assert found[0] == found[1]
+    assert actual[0] == actual[1]
 
 
 def test_next_match_skips_events_of_another_partition(count: Count) -> None:
@@ -238,8 +238,8 @@ def test_ties_break_on_the_sequence_column() -> None:
     events = stream("A1:seq=0,x=0 B2:seq=2,x=1 B2:seq=1,x=2")
     for sequence, nearest in ((None, 1), ("seq", 2)):
         (wanted,) = reference(query, events, sequence=sequence)
-        (found,) = from_table(evaluate(query, to_table(events), sequence=sequence))
-        assert (wanted["trends"], wanted["x"]) == (found["trends"], found["x"]) == (1, nearest)
+        (actual,) = from_table(evaluate(query, to_table(events), sequence=sequence))
+        assert (wanted["trends"], wanted["x"]) == (actual["trends"], actual["x"]) == (1, nearest)
 
 
 def test_contiguity_is_of_the_equivalence_partition(count: Count) -> None:
@@ -255,8 +255,8 @@ def test_nan_reads_as_null(rows: Callable[..., list[dict[str, Any]]], null: str)
     """A comparison with NULL is not true, nor is its negation; NULL is skipped in measures."""
     events = f"S1:x=1 S2:x={null} S3:x=3"
     assert rows("S", events, where=["NOT (S.x = 1)"])[0]["trends"] == 1
-    found = rows("S", events, **{"return": {"n": "COUNT(S)", "mean": "AVG(S.x)", "total": "SUM(S.x)"}})[0]
-    assert (found["n"], found["mean"], found["total"]) == (3, 2.0, 4.0)
+    actual = rows("S", events, **{"return": {"n": "COUNT(S)", "mean": "AVG(S.x)", "total": "SUM(S.x)"}})[0]
+    assert (actual["n"], actual["mean"], actual["total"]) == (3, 2.0, 4.0)
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
@@ -266,8 +266,8 @@ def test_zero_has_no_sign_and_nan_no_group(engine: Engine) -> None:
     for row, value in zip(events, (0.0, -0.0, float("nan"), None), strict=True):
         row["y"] = value
     query = {"kind": "trends", "pattern": "S", "return": {"n": "COUNT(*)"}, "within": "60 seconds"}
-    found = engine(query | {"group_by": ["y"]}, events)
-    assert sorted((row["y"] is None, row["y"], row["n"]) for row in found) == [(False, 0.0, 2), (True, None, 2)]
+    actual = engine(query | {"group_by": ["y"]}, events)
+    assert sorted((row["y"] is None, row["y"], row["n"]) for row in actual) == [(False, 0.0, 2), (True, None, 2)]
     (pairs,) = engine(query | {"pattern": "S{2}", "where": ["[y]"]}, events)
     assert pairs["n"] == 2
 
@@ -275,9 +275,9 @@ def test_zero_has_no_sign_and_nan_no_group(engine: Engine) -> None:
 def test_empty_windows_has_every_group_with_events(rows: Callable[..., list[dict[str, Any]]]) -> None:
     """A group with events but no trend has COUNT 0 and nothing else; a window without events has no row."""
     asked = {"trends": "COUNT(*)", "total": "SUM(A.x)"}
-    found = rows(
+    actual = rows(
         "SEQ(A, B)", "A1:x=1,g=u B2:x=1,g=u A3:x=1,g=v A25:x=1,g=v",
         group_by=["g"], empty_windows=True, within="10 seconds", **{"return": asked},
     )  # fmt: skip
-    seen = sorted((row["window_start"] // 1_000_000, row["g"], row["trends"], row["total"]) for row in found)
+    seen = sorted((row["window_start"] // 1_000_000, row["g"], row["trends"], row["total"]) for row in actual)
     assert seen == [(0, "u", 1, 1.0), (0, "v", 0, None), (20, "v", 0, None)]

@@ -98,8 +98,8 @@ def test_running_totals(n: int, tied: bool) -> None:
     times = [i // 3 if tied else i for i in range(n)]
     a = b = 0
     for moment in range(times[-1] + 1):
-        here = [kinds[i] for i in range(3 * moment, min(n, 3 * moment + 3))] if tied else [kinds[moment]]
-        fresh_a, fresh_b = here.count("A") * (1 + a + b), here.count("B") * a
+        types = [kinds[i] for i in range(3 * moment, min(n, 3 * moment + 3))] if tied else [kinds[moment]]
+        fresh_a, fresh_b = types.count("A") * (1 + a + b), types.count("B") * a
         a, b = a + fresh_a, b + fresh_b
     agree(b, {"pattern": "SEQ(A+, B)+"}, table(kinds, [0] * n, times))
 
@@ -122,7 +122,7 @@ def test_overlapping_windows_share_a_pass(within: int, slide: int, where: list[s
         "within": f"{within} seconds",
         "slide": f"{slide} seconds",
     }
-    found = {(row["g"], int(row["window_start"].timestamp())): row for row in evaluate(query, events).to_pylist()}
+    rows = {(row["g"], int(row["window_start"].timestamp())): row for row in evaluate(query, events).to_pylist()}
     expected: dict[tuple[int, int], tuple[int, int]] = {}
     for j in range(-within // slide - 1, 1100 // slide):
         for group in range(3):
@@ -138,8 +138,8 @@ def test_overlapping_windows_share_a_pass(within: int, slide: int, where: list[s
                 members.append(trends[-1] + sum(members[v] for v in before))
             if len(inside):
                 expected[group, j * slide] = (sum(trends), sum(members))
-    assert found.keys() == expected.keys()
+    assert rows.keys() == expected.keys()
     for key, counts in expected.items():
         for name, count in zip(("n", "events"), counts, strict=True):
-            assert found[key][name] == (count if count < 10**38 else None), key
-            assert math.isclose(found[key][f"{name}_log10"], math.log10(count), rel_tol=1e-9)
+            assert rows[key][name] == (count if count < 10**38 else None), key
+            assert math.isclose(rows[key][f"{name}_log10"], math.log10(count), rel_tol=1e-9)

@@ -75,9 +75,9 @@ def trends_by_sets(pattern: str, times: list[int], kinds: list[str], follows: Ca
     after = {p: {q for before, q in shape.follows if before == p} for p in s.atoms(whole)}
     counts: list[Counter[frozenset[s.Atom]]] = []
     for w, kind in enumerate(kinds):
-        here: Counter[frozenset[s.Atom]] = Counter()
+        counter: Counter[frozenset[s.Atom]] = Counter()
         if begins := frozenset(p for p in shape.first if p.type_name == kind):
-            here[begins] += 1
+            counter[begins] += 1
         for v in range(w):
             if not (times[v] < times[w] and follows(v, w)):
                 continue
@@ -85,9 +85,9 @@ def trends_by_sets(pattern: str, times: list[int], kinds: list[str], follows: Ca
             for positions, number in counts[v].items():
                 free = {p for p in positions if not any(q.type_name in between for q in after[p])}
                 if reached := frozenset(q for p in free for q in after[p] if q.type_name == kind):
-                    here[reached] += number
-        counts.append(here)
-    return sum(number for here in counts for positions, number in here.items() if positions & shape.last)
+                    counter[reached] += number
+        counts.append(counter)
+    return sum(number for counter in counts for positions, number in counter.items() if positions & shape.last)
 
 
 @pytest.mark.parametrize(

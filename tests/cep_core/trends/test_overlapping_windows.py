@@ -36,7 +36,7 @@ def test_each_window_by_itself(pattern: str, n: int, spread: int, within: int, s
     table = events(n, spread, negative=n % 200 == 0)
     query = {"pattern": pattern, "where": ["[g]"], "return": RETURN, "group_by": ["g"]}
     sliding = query | {"within": f"{within} seconds", "slide": f"{slide} seconds"}
-    found = from_table(evaluate(sliding, table))
+    actual = from_table(evaluate(sliding, table))
     seconds = table["event_time"].cast(pa.int64()).to_numpy() // 1_000_000
     expected: list[dict[str, Any]] = []
     for start in range(-(within // slide) * slide, spread, slide):
@@ -45,4 +45,4 @@ def test_each_window_by_itself(pattern: str, n: int, spread: int, within: int, s
         for row in from_table(evaluate(alone, inside)) if inside.num_rows else []:
             expected.append(row | {"window_start": start * 1_000_000, "window_end": (start + within) * 1_000_000})
     assert len(expected) > 3
-    assert differences(expected, found, ["g"]) == []
+    assert differences(expected, actual, ["g"]) == []

@@ -78,7 +78,7 @@ def test_closed_form(events: int) -> None:
     """S+ over n events has 2^n - 1 trends: exact up to 38 digits, then NULL with its logarithm."""
     rows = [{"id": f"e{n:06}", "type": "S", "time": n} for n in range(events)]
     query = {"kind": "trends", "pattern": "S+", "return": {"trends": "COUNT(*)"}, "within": "2 days"}
-    found = kernels(query, rows)
+    actual = kernels(query, rows)
     expected = counted("trends", 2**events - 1)
-    assert [row["trends"] for row in found] == [expected["trends"]]
-    assert found[0]["trends_log10"] == pytest.approx(expected["trends_log10"], rel=1e-9, abs=0)
+    assert [row["trends"] for row in actual] == [expected["trends"]]
+    assert actual[0]["trends_log10"] == pytest.approx(expected["trends_log10"], rel=1e-9, abs=0)

@@ -77,30 +77,30 @@ def test_closed_form(events: int, cycle: list[int] | list[float]) -> None:
 def test_large_values_that_nearly_cancel(events: int) -> None:
     """Exact while an event is in fewer than 2^94 / n trends; beyond, to 17 digits of the magnitudes that were added."""
     values = ([2**52 + 1, 1 - 2**52, -1] * events)[:events]
-    expected, found = closed_form(values), ask(values)
+    expected, actual = closed_form(values), ask(values)
     if events < 90:
-        assert differences([expected], [found]) == []
+        assert differences([expected], [actual]) == []
         return
     mean = Fraction(sum(map(abs, values)), events)
-    assert abs(Fraction(found["mean"]) - Fraction(sum(values), events)) <= mean / 10**16
+    assert abs(Fraction(actual["mean"]) - Fraction(sum(values), events)) <= mean / 10**16
     if expected["total"] is not None:
-        assert abs(Fraction(found["total"]) - sum(values) * 2 ** (events - 1)) <= mean * events * 2**events / 10**16
+        assert abs(Fraction(actual["total"]) - sum(values) * 2 ** (events - 1)) <= mean * events * 2**events / 10**16
 
 
 @settings(CI, max_examples=150)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), min_size=1, max_size=40))
 def test_any_doubles(values: list[float]) -> None:
     """Whatever the doubles, SUM and AVG are as close as the magnitudes summed allow."""
-    expected, found = closed_form(values), ask(values)
+    expected, actual = closed_form(values), ask(values)
     rest = ("total", "total_log10", "mean")
-    assert differences(*([{k: v for k, v in row.items() if k not in rest}] for row in (expected, found))) == []
+    assert differences(*([{k: v for k, v in row.items() if k not in rest}] for row in (expected, actual))) == []
     magnitude = sum(abs(Fraction(value)) for value in values)
-    assert math.isfinite(found["mean"])
-    assert abs(Fraction(found["mean"]) - sum(map(Fraction, values)) / len(values)) <= (
+    assert math.isfinite(actual["mean"])
+    assert abs(Fraction(actual["mean"]) - sum(map(Fraction, values)) / len(values)) <= (
         magnitude / len(values) / 10**9 + Fraction(5e-324)
     )
-    if found["total"] is None:
+    if actual["total"] is None:
         assert magnitude * 2 ** (len(values) - 1) * (1 + Fraction(1, 10**9)) > Fraction(1.7976931348623157e308)
     else:
-        off = Fraction(found["total"]) - sum(map(Fraction, values)) * 2 ** (len(values) - 1)
+        off = Fraction(actual["total"]) - sum(map(Fraction, values)) * 2 ** (len(values) - 1)
         assert abs(off) <= magnitude * 2 ** (len(values) - 1) / 10**9 + Fraction(5e-324)

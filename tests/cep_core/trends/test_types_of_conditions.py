@@ -77,10 +77,10 @@ def test_a_decimal_is_the_number_it_is_written_as(cents: int) -> None:
     assert match["p"] == price
     arcs = [{"from": "p", "to": "q", "when": f"e.price = {price!r}", "set": {"p": "e.price"}}]
     register = {"p": {"type": "double", "init": 0}}
-    (found,) = of_prices(
+    (actual,) = of_prices(
         kind="automaton", register=register, start="p", final=["q"], arcs=arcs, partition_by=["price"]
     )  # fmt: skip
-    assert (found["p"], found["price"]) == (price, price)
+    assert (actual["p"], actual["price"]) == (price, price)
 
 
 def test_events_between_the_windows_only() -> None:

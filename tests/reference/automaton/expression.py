@@ -41,8 +41,8 @@ def microseconds(text: str) -> int:
 
 def duration(text: str) -> int:
     """`7 seconds`, `1 hour 30 minutes`."""
-    found = re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]+?)s?\b", text.lower())
-    return sum(round(float(amount) * UNITS[unit]) for amount, unit in found)
+    parsed = re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]+?)s?\b", text.lower())
+    return sum(round(float(amount) * UNITS[unit]) for amount, unit in parsed)
 
 
 def whole(value: int) -> int:
@@ -64,23 +64,23 @@ class Reader:
         self.tokens: list[tuple[str, str]] = []
         at = 0
         while text[at:].strip():
-            found = TOKEN.match(text, at)
-            if not found:
+            parsed = TOKEN.match(text, at)
+            if not parsed:
                 raise ValueError(f"no token at {text[at:]!r}")
-            kind = str(found.lastgroup)
-            word = found[kind]
+            kind = str(parsed.lastgroup)
+            word = parsed[kind]
             self.tokens.append(("word" if kind == "name" and word.upper() in WORDS else kind, word))
-            at = found.end()
+            at = parsed.end()
         self.at = 0
 
     def parts(self) -> list[Evaluate]:
         """The parts that AND joins outermost, each on its own."""
-        found = [self.negated()]
+        parsed = [self.negated()]
         while self.next_is("AND"):
             self.take()
-            found.append(self.negated())
+            parsed.append(self.negated())
         if self.at == len(self.tokens):
-            return found
+            return parsed
         self.at = 0
         return [self.read()]
 
@@ -94,24 +94,24 @@ class Reader:
         return self.tokens[self.at - 1][1]
 
     def read(self) -> Evaluate:
-        found = self.either()
+        parsed = self.either()
         if self.at != len(self.tokens):
             raise ValueError(f"{self.tokens[self.at :]} left over")
-        return found
+        return parsed
 
     def either(self) -> Evaluate:
-        found = self.both()
+        parsed = self.both()
         while self.next_is("OR"):
             self.take()
-            found = operation("or", found, self.both())
-        return found
+            parsed = operation("or", parsed, self.both())
+        return parsed
 
     def both(self) -> Evaluate:
-        found = self.negated()
+        parsed = self.negated()
         while self.next_is("AND"):
             self.take()
-            found = operation("and", found, self.negated())
-        return found
+            parsed = operation("and", parsed, self.negated())
+        return parsed
 
     def negated(self) -> Evaluate:
         if not self.next_is("NOT"):
@@ -128,37 +128,37 @@ class Reader:
             self.take()
             negative = self.next_is("NOT") and bool(self.take())
             self.take("NULL")
-            found: Evaluate = lambda scope: left(scope) is None  # noqa: E731
-            return inverted(found) if negative else found
+            parsed: Evaluate = lambda scope: left(scope) is None  # noqa: E731
+            return inverted(parsed) if negative else parsed
         negative = self.next_is("NOT") and bool(self.take())
         if self.next_is("BETWEEN"):
             self.take()
             low = self.sum()
             self.take("AND")
-            found = operation("and", operation(">=", left, low), operation("<=", left, self.sum()))
-            return inverted(found) if negative else found
+            parsed = operation("and", operation(">=", left, low), operation("<=", left, self.sum()))
+            return inverted(parsed) if negative else parsed
         if self.next_is("IN"):
             self.take()
             self.take("(")
-            found = operation("=", left, self.either())
+            parsed = operation("=", left, self.either())
             while self.next_is(","):
                 self.take()
-                found = operation("or", found, operation("=", left, self.either()))
+                parsed = operation("or", parsed, operation("=", left, self.either()))
             self.take(")")
-            return inverted(found) if negative else found
+            return inverted(parsed) if negative else parsed
         return left
 
     def sum(self) -> Evaluate:
-        found = self.product()
+        parsed = self.product()
         while self.next_is("+", "-"):
-            found = operation(self.take(), found, self.product())
-        return found
+            parsed = operation(self.take(), parsed, self.product())
+        return parsed
 
     def product(self) -> Evaluate:
-        found = self.unary()
+        parsed = self.unary()
         while self.next_is("*", "/", "%"):
-            found = operation(self.take(), found, self.unary())
-        return found
+            parsed = operation(self.take(), parsed, self.unary())
+        return parsed
 
     def unary(self) -> Evaluate:
         if not self.next_is("-"):
@@ -171,9 +171,9 @@ class Reader:
         kind, text = self.tokens[self.at]
         self.take()
         if text == "(":
-            found = self.either()
+            parsed = self.either()
             self.take(")")
-            return found
+            return parsed
         if kind == "number":
             number: Value = int(text) if text.isdigit() else float(text)
             if self.at < len(self.tokens) and self.tokens[self.at][1].lower().rstrip("s") in UNITS:
@@ -215,8 +215,8 @@ def inverted(inner: Evaluate) -> Evaluate:
     """NOT."""
 
     def value(scope: Scope) -> Value:
-        found = inner(scope)
-        return None if found is None else not found
+        parsed = inner(scope)
+        return None if parsed is None else not parsed
 
     return value
 
@@ -254,8 +254,8 @@ def binary(op: str, a: Any, b: Any) -> Value:
             return None if b == 0 else real(float(a) / float(b))
         case "%":
             return None if b == 0 else remainder(a, b)
-    found = a + b if op == "+" else a - b if op == "-" else a * b
-    return real(found) if isinstance(found, float) else whole(found)
+    parsed = a + b if op == "+" else a - b if op == "-" else a * b
+    return real(parsed) if isinstance(parsed, float) else whole(parsed)
 
 
 def remainder(a: Any, b: Any) -> Value:

@@ -143,7 +143,7 @@ class Partition:
 
     def steps(self, runs: set[Run], how: str, event: Row | None, now: int) -> set[Run]:
         """The runs one arc further."""
-        found: set[Run] = set()
+        rows: set[Run] = set()
         names = tuple(self.automaton.fields)
         for state, register in runs:
 
@@ -160,10 +160,10 @@ class Partition:
                 if any(need(scope) is not True for need in one.needs) or one.when(scope) is not True:
                     continue
                 new = {name: fitted(self.automaton.fields[name], value(scope)) for name, value in one.sets.items()}
-                if len(found) >= MOST:
+                if len(rows) >= MOST:
                     raise TooManyRunsError
-                found.add((one.target, tuple(new.get(n, old) for n, old in zip(names, register, strict=True))))
-        return found
+                rows.add((one.target, tuple(new.get(n, old) for n, old in zip(names, register, strict=True))))
+        return rows
 
     def settled(self, runs: set[Run], now: int) -> set[Run]:
         """The runs and all that epsilon arcs make of them."""
@@ -221,8 +221,8 @@ def partitions(query: Mapping[str, Any], rows: Sequence[Row], watermark: int | N
 
 def enumerate_runs(query: Mapping[str, Any], rows: Sequence[Row], watermark: int | None = None) -> list[dict[str, Any]]:
     """The rows of the answer, each once. `watermark`: microseconds that the data is known to have reached."""
-    found = [row for partition in partitions(query, rows, watermark) for row in partition.rows()]
-    return list({tuple(row.items()): row for row in found}.values())
+    runs = [row for partition in partitions(query, rows, watermark) for row in partition.rows()]
+    return list({tuple(row.items()): row for row in runs}.values())
 
 
 def partial_runs(query: Mapping[str, Any], rows: Sequence[Row]) -> set[tuple[Any, ...]]:

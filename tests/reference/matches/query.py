@@ -105,10 +105,10 @@ def read(query: Mapping[str, Any]) -> Query:
 
 
 def _expression(text: str) -> s.Expr:
-    found = parse.parse_condition(text)
-    if isinstance(found, s.Equivalence):
+    actual = parse.parse_condition(text)
+    if isinstance(actual, s.Equivalence):
         raise OutsideLanguageError(f"{text} is no measure")
-    return found
+    return actual
 
 
 def _pattern(tree: s.PatternNode) -> tuple[tuple[Part, ...], tuple[Negated, ...]]:

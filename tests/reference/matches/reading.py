@@ -36,12 +36,12 @@ def _choices(
         elif later or not isinstance(read, s.Indexed):
             ranges[read.variable] = range(1 if later else 0, len(bound[read.variable]))
             styles.setdefault(read.variable, set()).add(later)
-    if any(len(found) > 1 for found in styles.values()):
+    if any(len(actual) > 1 for actual in styles.values()):
         raise OutsideLanguageError("a.x speaks of each event, a[i].x of one")
     for name, index in now.items():
         if name in ranges:
             ranges[name] = range(index, index + 1) if index in ranges[name] else range(0)
-    yield from (dict(zip(ranges, found, strict=True)) for found in product(*ranges.values()))
+    yield from (dict(zip(ranges, actual, strict=True)) for actual in product(*ranges.values()))
 
 
 def value(read: s.Attribute, bound: Bound, at: Mapping[str, int]) -> Value:
@@ -87,8 +87,8 @@ def measure(expression: s.Expr, bound: Bound, kleene: set[str]) -> Value:
             case s.Call(
                 function="count" | "sum" | "avg" | "min" | "max" as function, arguments=(s.Attribute() as read,)
             ):
-                found = aggregate(function, [event.values[read.name] for event in bound[read.variable]])
-                return s.Literal(found, "double")
+                actual = aggregate(function, [event.values[read.name] for event in bound[read.variable]])
+                return s.Literal(actual, "double")
             case s.Call(function=function, arguments=arguments):
                 return s.Call(function, tuple(map(reduced, arguments)))
             case s.Binary(op=op, left=left, right=right):

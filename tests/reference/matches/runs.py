@@ -49,10 +49,10 @@ def reference(
     names = set(asked.shared) | {name for name, _ in asked.scoped}
     if events and names - set(events[0].values):
         raise OutsideLanguageError(f"no attributes {names}")
-    found = [run for run in _finished(asked, events, limit) if not _ruled_out(asked, events, run)]
+    runs = [run for run in _finished(asked, events, limit) if not _ruled_out(asked, events, run)]
     if asked.output == "non_overlap":
-        found = _non_overlapping(asked, found)
-    return [_row(asked, run) for run in found]
+        runs = _non_overlapping(asked, runs)
+    return [_row(asked, run) for run in runs]
 
 
 def _row(query: Query, run: Run) -> dict[str, Any]:
@@ -194,14 +194,14 @@ def _non_overlapping(query: Query, runs: list[Run]) -> list[Run]:
         spelt = [(event.place, number) for number, part in enumerate(run.bound) for event in part]
         return run.last.place, run.first.place, spelt
 
-    kept: list[Run] = []
+    remaining: list[Run] = []
     ends: dict[Any, int] = {}
     for run in sorted(runs, key=order):
         partition = tuple(run.first.values[name] for name in query.shared)
         if run.first.place > ends.get(partition, -1):
-            kept.append(run)
+            remaining.append(run)
             ends[partition] = run.last.place
-    return kept
+    return remaining
 
 
 __all__ = ["LIMIT", "Run", "TooManyRunsError", "reference"]

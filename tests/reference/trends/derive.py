@@ -94,10 +94,10 @@ class Derivations:
             case s.Or(options=options):
                 return set().union(*(self.of(option) for option in options))
             case s.Seq(parts=parts):
-                found = {EMPTY}
+                derivations = {EMPTY}
                 for part in parts:
-                    found = self.then(found, self.of(part))
-                return found
+                    derivations = self.then(derivations, self.of(part))
+                return derivations
             case s.Repeat(body=body, low=low, high=high):
                 return self.repeat(self.of(body), low, high)
         raise OutsideLanguageError("AND is allowed only outermost")
@@ -107,30 +107,30 @@ class Derivations:
         exactly = {EMPTY}
         for _ in range(low):
             exactly = self.then(exactly, once)
-        found, newest, times = set(exactly), exactly, low
+        derivations, newest, times = set(exactly), exactly, low
         while newest and times != high:
-            newest = self.then(newest, once) - found
-            found |= newest
+            newest = self.then(newest, once) - derivations
+            derivations |= newest
             times += 1
-            self._bound(found)
-        return found
+            self._bound(derivations)
+        return derivations
 
     def then(self, lefts: set[Derivation], rights: set[Derivation]) -> set[Derivation]:
         """Every left derivation followed by every right one whose first event may follow the left's last."""
         by_first: dict[tuple[int, str] | None, list[Derivation]] = {}
         for right in rights:
             by_first.setdefault(trend_of(right[0][:1])[0] if right[0] else None, []).append(right)
-        found: set[Derivation] = set()
+        derivations: set[Derivation] = set()
         for path, nots in lefts:
             for first, followers in by_first.items():
                 if path and first is not None and not self.links.linked(trend_of(path[-1:])[0], first):
                     continue
                 for more, more_nots in followers:
                     shifted = frozenset((gap + len(path), node) for gap, node in more_nots)
-                    found.add((path + more, nots | shifted))
-            self._bound(found)
-        return found
+                    derivations.add((path + more, nots | shifted))
+            self._bound(derivations)
+        return derivations
 
-    def _bound(self, found: set[Derivation]) -> None:
-        if len(found) > self.limit:
+    def _bound(self, derivations: set[Derivation]) -> None:
+        if len(derivations) > self.limit:
             raise TooManyTrendsError(f"more than {self.limit} derivations")

@@ -73,7 +73,7 @@ def read(query: Mapping[str, Any]) -> Query:
         [part for line in lines if not isinstance(line, s.Equivalence) for part in s.conjuncts(line)],
         {atom.variable for atom in s.atoms(tree)},
     )
-    agreements = [found for line in equivalences for found in _agreements(line)]
+    agreements = [pair for line in equivalences for pair in _agreements(line)]
     group_by = list(query.get("group_by") or [])
     spoken_of = {agreement.attribute for agreement in agreements}
     return Query(
@@ -123,16 +123,16 @@ def _conditions(parts: list[s.Expr], known: set[str]) -> tuple[dict[str, list[s.
     local: dict[str, list[s.Expr]] = {}
     adjacent: list[Adjacent] = []
     for part in parts:
-        here = sorted({read.variable for read in s.attributes(part) if not read.next})
+        variables = sorted({read.variable for read in s.attributes(part) if not read.next})
         there = sorted({read.variable for read in s.attributes(part) if read.next})
-        if unknown := {*here, *there} - known:
+        if unknown := {*variables, *there} - known:
             raise OutsideLanguageError(f"unknown variables {sorted(unknown)}")
-        if len(here) == 1 and len(there) == 1:
-            adjacent.append(Adjacent(here[0], there[0], part))
-        elif len(here) == 1 and not there:
-            local.setdefault(here[0], []).append(part)
+        if len(variables) == 1 and len(there) == 1:
+            adjacent.append(Adjacent(variables[0], there[0], part))
+        elif len(variables) == 1 and not there:
+            local.setdefault(variables[0], []).append(part)
         else:
-            raise OutsideLanguageError(f"neither local nor adjacent: it speaks of {here} and NEXT {there}")
+            raise OutsideLanguageError(f"neither local nor adjacent: it speaks of {variables} and NEXT {there}")
     return local, adjacent
 
 

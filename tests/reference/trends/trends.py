@@ -67,18 +67,18 @@ def _groups(query: Query, events: Sequence[Event], inside: Sequence[Event], limi
     """Group key -> its trends in one window (with AND: its unordered pairs of different trends)."""
     window = Window(query, events, inside, limit)
     by_side = [_by_group(query, events, window.trends(side)) for side in query.sides]
-    found: dict[Any, list[Any]] = {}
+    groups: dict[Any, list[Any]] = {}
     for key in dict.fromkeys(key for side in by_side for key in side):
         together = by_side[0].get(key, [])
         if len(by_side) > 1:
             combinations = product(*(side.get(key, []) for side in by_side))
             together = list({frozenset(one) for one in combinations if len(set(one)) == len(one)})
         if together:
-            found[key] = together
+            groups[key] = together
     if query.empty_windows:
         for event in inside:
-            found.setdefault(tuple(event.values[name] for name in query.group_by), [])
-    return found
+            groups.setdefault(tuple(event.values[name] for name in query.group_by), [])
+    return groups
 
 
 def _by_group(query: Query, events: Sequence[Event], trends: Iterable[Trend]) -> dict[Any, list[Trend]]:
@@ -90,13 +90,13 @@ def _by_group(query: Query, events: Sequence[Event], trends: Iterable[Trend]) ->
 
 def _group_value(query: Query, events: Sequence[Event], trend: Trend, attribute: str) -> Value:
     """The value the trend's events in the attribute's scope agree on; NULL if it has no such event."""
-    found: set[Value] = set()
+    groups: set[Value] = set()
     for agreement in query.agreements:
         if agreement.attribute == attribute:
-            found |= _values(agreement, events, trend)
-    if len(found) > 1:
+            groups |= _values(agreement, events, trend)
+    if len(groups) > 1:
         raise OutsideLanguageError(f"a trend has no one {attribute} to be grouped by")
-    return next(iter(found), None)
+    return next(iter(groups), None)
 
 
 def _values(agreement: Agreement, events: Sequence[Event], trend: Trend) -> set[Value]:

@@ -59,10 +59,10 @@ def evaluate(node: s.Expr, lookup: Lookup) -> Value:
         case s.Binary(op=op, left=left, right=right):
             return binary(op, evaluate(left, lookup), evaluate(right, lookup))
         case s.In(operand=operand, choices=choices):
-            found: Value = False
+            result: Value = False
             for choice in choices:
-                found = binary("or", found, binary("=", evaluate(operand, lookup), evaluate(choice, lookup)))
-            return found
+                result = binary("or", result, binary("=", evaluate(operand, lookup), evaluate(choice, lookup)))
+            return result
         case s.Call(function=function, arguments=arguments):
             return _call(function, [evaluate(argument, lookup) for argument in arguments])
     raise OutsideLanguageError(f"no such expression: {node}")
