@@ -16,6 +16,14 @@ CUSTOM_VALUES: Mapping[str, dict[str, Any]] = {
         "description": "Words that mean NULL in files of events; without it NA, null and the like, in columns that are "
         "no texts.",
     },
+    "timeFormat": {
+        "type": "string", "minLength": 1, "examples": ["iso8601", "unix_seconds", "unix_millis", "%m/%d/%Y %H:%M"],
+        "description": "How files write the times of the column; without it ISO 8601.",
+    },
+    "timeZone": {
+        "type": "string", "minLength": 1, "examples": ["UTC", "America/New_York"],
+        "description": "The IANA time zone of times that state no offset; without it UTC.",
+    },
 }  # fmt: skip
 """What the custom properties that Trendlake reads may be."""
 

@@ -22,6 +22,7 @@ from pipelines.contracts.odcs import Document, Property
 from pipelines.contracts.properties import MAX_FUTURE_US, duration, misspelt, replaces
 from pipelines.contracts.rule_options import same_name
 from pipelines.contracts.rules import Rule, rules_of, spark_type
+from pipelines.contracts.time_formats import TimeFormat, time_formats_of
 from pipelines.errors import ContractErrors
 
 ROLES = ("event_id", "event_time", "event_type", "sequence")
@@ -50,7 +51,8 @@ class Contract:
     None when not said; `ahead_us`: what is added to that for a table whose events lie ahead by nature;
     `tolerance`: the share (0..1) of quarantined rows a run accepts; `replaces`: whether a delivered row replaces the
     row that has its key; `null_words`: the words that mean NULL in files, of the columns that it declares any for;
-    `fingerprint`: 16 hex digits of all that decides which rows pass and which move the watermark."""
+    `time_formats`: how files write times, of the columns that declare it; `fingerprint`: 16 hex digits of all that
+    decides which rows pass and which move the watermark."""
 
     name: str
     version: str
@@ -67,6 +69,7 @@ class Contract:
     tolerance: float = 0.0
     replaces: bool = False
     null_words: Words = field(default_factory=dict, hash=False)
+    time_formats: Mapping[str, TimeFormat] = field(default_factory=dict, hash=False)
     description: str = ""
     file: str = field(default="", compare=False)
 
@@ -153,6 +156,7 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         tolerance=_tolerance(document, source, errors),
         replaces=replaces(document, source, errors),
         null_words=null_words_of(document, source, errors),
+        time_formats=time_formats_of(document, source, errors),
         description=table.description or "",
         file=source.name,
     )

@@ -80,6 +80,8 @@ def test_a_mistake_is_seen(change: dict[str, Any], told: str) -> None:
     [
         ("nullWords", ["NA", "-"], "NA"),
         ("nullWords", [], [None]),
+        ("timeFormat", "%m/%d/%Y", 5),
+        ("timeZone", "Europe/Berlin", ["UTC"]),
         ("eventType", "Trade", "1 Trade"),
         ("eventRole", "sequence", "event"),
         ("quarantineTolerance", 0.02, 2),

@@ -49,15 +49,18 @@ class CsvFile:
             columns = {name: part.column(name) for part in parts for name in part.schema.names}
             yield parts[0].num_rows, {name: (Cells(columns[name]),) for name in wanted}
 
-    def where(self, row: int) -> str:
-        """Where row number `row` (from 0) begins."""
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """Where rows number `rows` (from 0, ascending) begin."""
+        places = []
         with self._text() as text:
             reader = csv.reader(text)
             number, line = -2, 0
-            while number < row:
-                line = reader.line_num + 1
-                number += bool(next(reader))
-        return f"line {line}"
+            for row in rows:
+                while number < row:
+                    line = reader.line_num + 1
+                    number += bool(next(reader))
+                places.append(f"line {line}")
+        return places
 
     def _stream(self, names: Sequence[str], words: Sequence[str]) -> Iterator[pa.RecordBatch]:
         read = pyarrow.csv.ReadOptions(column_names=self.names, skip_rows_after_names=1, block_size=BLOCK)

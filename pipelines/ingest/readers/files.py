@@ -12,6 +12,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,11 +22,14 @@ from cep_core.errors import did_you_mean
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.null_words import USUAL
 from pipelines.contracts.rule_options import same_name
+from pipelines.contracts.time_formats import ISO, TimeFormat
 from pipelines.errors import SourceFileError
-from pipelines.ingest.readers.cells import BadCellError, Cells, values_of
+from pipelines.ingest.readers.bad_values import COUNTED, BadValues
+from pipelines.ingest.readers.cells import ISO_IN_UTC, Cells, values_of
 from pipelines.ingest.readers.csv_file import CsvFile
 from pipelines.ingest.readers.json_lines import JsonLines
 from pipelines.ingest.readers.parquet_file import ParquetFile
+from pipelines.ingest.readers.refusals import BadCellsError
 from pipelines.ingest.readers.repair_cells import unescaped, unescaped_name
 from pipelines.ingest.readers.spool import Spool
 
@@ -46,11 +50,16 @@ def read_file(
     """The file's rows: the contract's columns in their order and types, then those of `also` that it has, as texts.
     What no memory need hold lies in a deleted file.
 
-    `repaired`: a CSV file is read as `quarantine show --out` writes it (`repair_cells`), whatever words mean NULL
-    elsewhere. `others`: whether columns that neither names are passed over; else they are refused.
-    Raises SourceFileError, naming line (row) and column, for a value that its type does not take as it is.
+    `repaired`: the file is one of `quarantine show --out`: times are ISO 8601, and CSV is read as `repair_cells` writes
+    it, whatever the contract declares for other files. `others`: whether columns that neither names are passed over;
+    else they are refused.
+    Raises SourceFileError, naming line (row) and column, for values that their types do not take as they are.
     """
     kinds = {item.name: arrow_type(item.type) for item in contract.columns}
+    formats = contract.time_formats
+    if repaired:
+        formats = {name: replace(how, format=ISO) for name, how in formats.items()}
+    bad = BadValues(path, contract, kinds, formats, repaired=repaired)
     declared = {} if repaired else contract.null_words
     repaired = repaired and path.name.lower().endswith((".csv", ".csv.gz"))
     words = {name: declared.get(name, () if pa.types.is_string(kind) else USUAL) for name, kind in kinds.items()}
@@ -68,14 +77,21 @@ def read_file(
         before = 0
         with Spool(pa.schema(kinds.items())) as spool:
             for rows, block in file.blocks(in_cells):
-                columns = []
+                if bad.count > COUNTED:
+                    continue  # to the end: Arrow aborts where a CSV file is left half-read
+                columns, errors = [], []
                 for name, kind in kinds.items():
                     cells = block.get(stored.get(name, name), (Cells(pa.nulls(rows)),))
-                    values = _values(path, file, before, name, cells, kind, words.get(name, ()))
+                    values, refused = _values(cells, kind, words.get(name, ()), formats.get(name, ISO_IN_UTC))
+                    errors += [(name, error) for error in refused]
                     columns.append(unescaped(values) if repaired and pa.types.is_string(kind) else values)
-                spool.add(pa.record_batch(columns, schema=spool.schema))
+                if errors:
+                    bad.add(file.where, before, errors)
+                elif not bad.count:
+                    spool.add(pa.record_batch(columns, schema=spool.schema))
                 before += rows
             table = spool.table()
+    bad.check()
     if isinstance(file, JsonLines):
         names = file.names
         _refuse_columns(path, names, contract, others=others)
@@ -125,40 +141,16 @@ def arrow_type(spark_type: str) -> pa.DataType:
 
 
 def _values(
-    path: Path, file: EventFile, before: int, name: str, cells: Sequence[Cells], kind: pa.DataType,
-    words: Sequence[str],
-) -> pa.Array:  # fmt: skip
-    """A column of a block in its type, `before` rows of the file before it. Raises SourceFileError."""
-    try:
-        parts = [values_of(part, kind, words) for part in cells]
-    except BadCellError as error:
-        place = f"{path}, {file.where(before + error.row)}, column {name}"
-        raise SourceFileError(
-            f"{place}: {error.shown} is no {in_words(kind)}",
-            hint="correct the file, or the column's type in the contract",
-        ) from None
-    values = parts[0]
-    for part in parts[1:]:
-        values = pc.coalesce(values, part)
-    return values
-
-
-def in_words(kind: pa.DataType) -> str:
-    """A column's type as an error names it: what its cells look like."""
-    if pa.types.is_integer(kind):
-        most = 2 ** (kind.bit_width - 1)
-        return f"whole number from {-most} to {most - 1}"
-    if pa.types.is_decimal(kind):
-        return f"number of at most {kind.precision - kind.scale} digits before and {kind.scale} after the point"
-    if pa.types.is_floating(kind):
-        return "number" if kind.bit_width == 64 else "number of type float"
-    if pa.types.is_boolean(kind):
-        return "true or false"
-    if pa.types.is_date(kind):
-        return "date such as 2026-01-31"
-    if pa.types.is_timestamp(kind):
-        return "time such as 2026-01-31T09:00:00.123456Z"
-    return "text"
+    cells: Sequence[Cells], kind: pa.DataType, words: Sequence[str], how: TimeFormat
+) -> tuple[pa.Array, list[BadCellsError]]:  # fmt: skip
+    """A column of a block in its type, and what its type does not take."""
+    values, errors = pa.nulls(len(cells[0].values), kind), []
+    for part in cells:
+        try:
+            values = pc.coalesce(values, values_of(part, kind, words, how))
+        except BadCellsError as error:
+            errors.append(error)
+    return values, errors
 
 
 def refuse_names(path: Path, names: Sequence[str]) -> None:

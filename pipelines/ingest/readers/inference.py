@@ -16,10 +16,12 @@ import pyarrow.compute as pc
 
 from pipelines.contracts.null_words import USUAL
 from pipelines.errors import SourceFileError
-from pipelines.ingest.readers.cells import DIGITS_OF_A_DOUBLE, MOMENT, MOST_DIGITS, BadCellError, Cells, values_of
+from pipelines.ingest.readers.cells import DIGITS_OF_A_DOUBLE, MOST_DIGITS, Cells, values_of
 from pipelines.ingest.readers.files import open_file, refuse_names, unreadable
 from pipelines.ingest.readers.json_lines import JsonLines
 from pipelines.ingest.readers.parquet_file import ParquetFile
+from pipelines.ingest.readers.refusals import BadCellsError
+from pipelines.ingest.readers.times import MOMENT
 
 FEW_DIGITS = 18
 """Of the decimals that Spark keeps in 64 bits."""
@@ -118,8 +120,8 @@ def first_that_is_no_time(path: Path, column: str) -> str | None:
     for cells in _cells(path, column):
         try:
             values_of(cells, MOMENT, USUAL)
-        except BadCellError as error:
-            return error.shown
+        except BadCellsError as error:
+            return error.first[0].shown
     return None
 
 
@@ -145,7 +147,7 @@ def _holds(kind: pa.DataType, cells: Cells) -> bool:
         return False
     try:
         values_of(cells, kind, ())
-    except BadCellError:
+    except BadCellsError:
         return False
     return True
 

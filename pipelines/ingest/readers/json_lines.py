@@ -82,9 +82,9 @@ class JsonLines:
             yield len(rows), {name: self._cells(name, [row.get(name) for row in rows]) for name in wanted}
             self._before += len(rows)
 
-    def where(self, row: int) -> str:
-        """Where row number `row` (from 0), of the block that came last, stands."""
-        return f"line {self._lines[row - self._before]}"
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """Where rows number `rows` (from 0), of the block that came last, stand."""
+        return [f"line {self._lines[row - self._before]}" for row in rows]
 
     def _rows(self) -> Iterator[list[dict[str, Any]]]:
         rows: list[dict[str, Any]] = []

@@ -32,5 +32,5 @@ class ParquetFile:
                 unpacked.add(batch.nbytes)
                 yield batch.num_rows, {name: (Cells(batch.column(name)),) for name in wanted}
 
-    def where(self, row: int) -> str:
-        return f"row {row + 1}"
+    def where(self, rows: Sequence[int]) -> list[str]:
+        return [f"row {row + 1}" for row in rows]
