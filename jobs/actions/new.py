@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pipelines.contracts.rule_options import refuse_column_names
 from pipelines.errors import ProjectError
 from pipelines.project.paths import TABLE_NAME, find_project
 from pipelines.project.shipped import shipped
 
 if TYPE_CHECKING:
     from pipelines.authoring.scaffold import Roles
+    from pipelines.authoring.source_file import TimeOptions
 
 
 def create_project(folder: Path) -> dict[str, Any]:
@@ -31,52 +31,20 @@ def create_project(folder: Path) -> dict[str, Any]:
     return {"wrote": written}
 
 
-def write_source(name: str, sample: Path, roles: Roles, project_dir: Path | None) -> dict[str, Any]:
-    """The contract of a new source. Raises ProjectError, SourceFileError, ContractErrors."""
-    import pyarrow as pa
-
-    from pipelines.authoring.scaffold import check_roles, new_source
-    from pipelines.contracts.contract import load_contract
-    from pipelines.ingest.readers.inference import columns_of
+def write_source(
+    name: str, sample: Path, roles: Roles, options: TimeOptions, project_dir: Path | None
+) -> dict[str, Any]:  # fmt: skip
+    """The contract of a new source. Raises as `pipelines.authoring.source_file.new_source_of_file`."""
+    from pipelines.authoring.source_file import new_source_of_file
 
     project = find_project(project_dir)
     _named(name)
-    columns = columns_of(sample)
-    refuse_column_names(sample, columns.names)
-    check_roles(columns, roles)
-    note = _check_columns(sample, roles)
-    ident = columns.get_field_index(roles.event_id)
-    if ident >= 0:  # as it is written: an id 007 is not 7
-        columns = columns.set(ident, columns.field(ident).with_type(pa.string()))
-    path = new_source(project, name, columns, roles)
-    load_contract(path)
-    if note is not None:
+    path, notes = new_source_of_file(project, name, sample, roles, options)
+    for note in notes:
         typer.echo(note)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
     typer.echo(f"next: trendlake ingest {name} {sample}")
-    return {"wrote": [path]}
-
-
-def _check_columns(sample: Path, roles: Roles) -> str | None:
-    """A note on repeated ids. Raises ProjectError if ingestion would refuse a value of the time column, or if most
-    values of the id column are repeated."""
-    from pipelines.ingest.readers.inference import count_values, first_that_is_no_time
-
-    value = first_that_is_no_time(sample, roles.event_time)
-    if value is not None:
-        raise ProjectError(
-            f"column '{roles.event_time}' cannot be the event time: it holds {value}",
-            hint="write times as 2026-01-05T09:30:00Z (ISO 8601; without a zone they are read as UTC)",
-        )
-    rows, distinct = count_values(sample, roles.event_id)
-    if rows > 2 * distinct:
-        raise ProjectError(
-            f"column '{roles.event_id}' cannot be the id: {rows:,} rows have {distinct:,} distinct values",
-            hint="an id identifies one event; if it takes several columns, combine them into one in the file",
-        )
-    if rows > distinct:
-        return f"note: {rows - distinct:,} of {rows:,} rows repeat an id; of rows with one id, one counts"
-    return None
+    return {"wrote": [path], "notes": notes}
 
 
 def write_source_of_table(

@@ -16,6 +16,10 @@ CUSTOM_VALUES: Mapping[str, dict[str, Any]] = {
         "description": "Words that mean NULL in files of events; without it NA, null and the like, in columns that are "
         "no texts.",
     },
+    "idColumns": {
+        "type": "array", "items": {"type": "string"}, "minItems": 2, "uniqueItems": True,
+        "description": "The columns that ingestion makes the event id of.",
+    },
     "timeFormat": {
         "type": "string", "minLength": 1, "examples": ["iso8601", "unix_seconds", "unix_millis", "%m/%d/%Y %H:%M"],
         "description": "How files write the times of the column; without it ISO 8601.",

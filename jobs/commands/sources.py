@@ -33,7 +33,9 @@ def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] =
 @guarded
 def new_source(
     name: Annotated[str, typer.Argument(help="The source's name.")],
-    event_id: Annotated[str, typer.Option("--event-id", help="The column with the unique id of an event.")],
+    event_id: Annotated[
+        str, typer.Option("--event-id", help="The column with the unique id of an event, or several: carrier,day.")
+    ],
     event_time: Annotated[str, typer.Option("--event-time", help="The column with the time of an event.")],
     event_type: Annotated[
         Optional[str],  # noqa: UP045
@@ -47,6 +49,14 @@ def new_source(
         Optional[Path],  # noqa: UP045
         typer.Option("--from", help="A file with its columns: CSV, Parquet or JSON."),
     ] = None,
+    time_format: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--time-format", help='How the file writes times, such as "%m/%d/%Y %H:%M" or unix_seconds.'),
+    ] = None,
+    time_zone: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--time-zone", help="The zone of times without an offset; default: UTC."),
+    ] = None,
     table: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--table", help="Path or URI of an existing Delta table, which is read in place."),
@@ -59,15 +69,21 @@ def new_source(
 
     Example: trendlake new source trades --from trades.csv --event-id id --event-time at --type Trade
 
+    Example: trendlake new source trips --from trips.csv --event-id car,start --event-time start --type Trip --time-zone
+    Europe/Berlin
+
     Example: trendlake new source trades --table /lake/trades --event-id id --event-time at --event-type kind
     """
     from jobs.actions.new import write_source, write_source_of_table
     from pipelines.authoring.scaffold import Roles
+    from pipelines.authoring.source_file import TimeOptions
 
     roles = Roles(event_id, event_time, event_type, constant)
     if sample is not None and table is None:
-        return write_source(name, sample, roles, project_dir)
+        return write_source(name, sample, roles, TimeOptions(time_format, time_zone), project_dir)
     if table is not None and sample is None:
+        if time_format is not None or time_zone is not None:
+            raise typer.BadParameter("--time-format and --time-zone are for files; a table has timestamps")
         return write_source_of_table(name, table, roles, profile, project_dir)
     raise typer.BadParameter("the columns come from a file or a table: give --from FILE or --table PLACE")
 

@@ -11,7 +11,7 @@ from cep_core.errors import TrendlakeError
 from pipelines.authoring.scaffold import Roles, known, new_source
 from pipelines.contracts.contract import load_contract
 from pipelines.delta.tables import exists
-from pipelines.errors import SourceMissingError
+from pipelines.errors import ProjectError, SourceMissingError
 from pipelines.project.paths import Project
 from pipelines.quality.quarantine import check_columns
 
@@ -23,6 +23,11 @@ def adopt(spark: SparkSession, project: Project, name: str, place: str, roles: R
     Raises ProjectError, SourceMissingError, SourceSchemaError (an id that is neither text nor a whole number, a time
     that is no timestamp), ContractErrors.
     """
+    if len(roles.id_columns) > 1:
+        raise ProjectError(
+            f"--event-id takes one column of a table that other programs write, not {', '.join(roles.id_columns)}",
+            hint="the table is read in place: let the program that writes it add a column with the id",
+        )
     if not exists(spark, place):
         raise SourceMissingError(f"there is no Delta table at {place}", hint="events in files: --from FILE")
     table = spark.read.format("delta").load(place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -10,11 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
 
 from cep_core.errors import did_you_mean
 from cep_core.yaml.source import read_yaml
-from pipelines.contracts.contract import TYPE_COLUMN, Contract
-from pipelines.contracts.rule_options import name_fault
+from pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, Contract
+from pipelines.contracts.id_columns import ID_COLUMNS, KINDS
+from pipelines.contracts.rule_options import name_fault, same_name
+from pipelines.contracts.time_formats import ISO, TIME_FORMAT, TIME_ZONE, TimeFormat
 from pipelines.errors import ProfileError, ProjectError
 from pipelines.project.paths import Project
 from pipelines.project.profile import profile_path, read_profile
@@ -41,9 +44,14 @@ class Roles:
     """Which columns are an event's id, time and type; or the one type that all events have."""
 
     event_id: str
+    """Or columns that identify an event together, with commas between them."""
     event_time: str
     event_type: str | None = None
     constant: str | None = None
+
+    @property
+    def id_columns(self) -> tuple[str, ...]:
+        return tuple(name.strip() for name in self.event_id.split(","))
 
 
 def init_project(folder: Path, results: Path) -> list[Path]:
@@ -80,14 +88,17 @@ def known(columns: pa.Schema) -> tuple[pa.Schema, list[str]]:
     return kept, [name for name in columns.names if name not in kept.names]
 
 
-def new_source(project: Project, name: str, columns: pa.Schema, roles: Roles) -> Path:
-    """A contract for the source `name`, with a table's columns; the file. Raises ProjectError."""
+def new_source(
+    project: Project, name: str, columns: pa.Schema, roles: Roles, times: Mapping[str, TimeFormat] | None = None
+) -> Path:  # fmt: skip
+    """A contract for the source `name`, with a table's columns; the file. `times`: how files write the times
+    of columns, for those whose format and zone the contract states. Raises ProjectError."""
     path = project.contracts / f"{name}.yaml"
     text = StringIO()
     yaml = YAML()
     yaml.width = 110
     yaml.indent(mapping=2, sequence=4, offset=2)
-    yaml.dump(_contract(name, columns, roles), text)
+    yaml.dump(_contract(name, columns, roles, times or {}), text)
     if not _write_new(
         path, f"# What the source `{name}` promises (Open Data Contract Standard 3.1).\n{text.getvalue()}"
     ):
@@ -132,24 +143,45 @@ def _write_new(path: Path, text: str) -> bool:
     return True
 
 
-def check_roles(columns: pa.Schema, roles: Roles) -> dict[str, str | None]:
-    """The column of each role. Raises ProjectError for one that is not there."""
-    named = {
-        "event_id": roles.event_id, "event_time": roles.event_time, "event_type": roles.event_type,
-    }  # fmt: skip
-    for role, column in named.items():
-        if column is None or column in columns.names:
-            continue
-        hint = did_you_mean(column, columns.names) or f"there are {', '.join(columns.names)}"
-        several = [part.strip() for part in column.split(",")]
-        if len(several) > 1 and set(several) <= set(columns.names):
-            hint = f"--{role.replace('_', '-')} takes one column; make one of {' and '.join(several)} in the file"
-        raise ProjectError(f"there is no column '{column}' to be the {role}", hint=hint)
-    return named
+def check_roles(columns: pa.Schema, roles: Roles) -> dict[str, str]:
+    """The role of each column that has one: of the columns of a table or file, and of `ID_COLUMN` where the id is made
+    of several. Raises ProjectError for a column that is not there."""
+    several = len(roles.id_columns) > 1
+    named = [("event_time", roles.event_time), ("event_type", roles.event_type)]
+    for role, column in [*(("event_id", column) for column in roles.id_columns), *named]:
+        if column is not None and column not in columns.names:
+            hint = did_you_mean(column, columns.names) or f"there are {', '.join(columns.names)}"
+            raise ProjectError(f"there is no column '{column}' to be the {role}", hint=hint)
+    if roles.id_columns == (roles.event_time,):
+        raise ProjectError(
+            f"column '{roles.event_time}' cannot be both the id and the time", hint="--event-id COLUMN,COLUMN"
+        )
+    if several:
+        _check_id_columns(columns, roles.id_columns)
+    ids = ("event_id", ID_COLUMN if several else roles.id_columns[0])
+    return {column: role for role, column in [ids, *named] if column is not None}
 
 
-def _contract(name: str, columns: pa.Schema, roles: Roles) -> dict[str, Any]:
-    named = check_roles(columns, roles)
+def _check_id_columns(columns: pa.Schema, names: Sequence[str]) -> None:
+    """Raises ProjectError for columns that no id can be made of."""
+    if len(set(names)) < len(names):
+        raise ProjectError(f"--event-id names a column twice: {', '.join(names)}", hint="name each once")
+    if ID_COLUMN in map(same_name, columns.names):
+        raise ProjectError(
+            f"an id of several columns is stored as the column '{ID_COLUMN}', which the file has already",
+            hint=f"--event-id {ID_COLUMN}, or give that column another name in the file",
+        )
+    for name in names:
+        logical, _ = _types(columns.field(name), None)
+        if logical not in KINDS:
+            raise ProjectError(
+                f"column '{name}' is a {logical}: an id is made of columns of type {', '.join(KINDS)}",
+                hint="leave it out of --event-id",
+            )
+
+
+def _contract(name: str, columns: pa.Schema, roles: Roles, times: Mapping[str, TimeFormat]) -> dict[str, Any]:
+    role_of = check_roles(columns, roles)
     if (roles.event_type is None) == (roles.constant is None):
         raise ProjectError(
             "say what type events have: a column that tells it, or one type for all",
@@ -160,8 +192,15 @@ def _contract(name: str, columns: pa.Schema, roles: Roles) -> dict[str, Any]:
     table: dict[str, Any] = {"name": name, "physicalType": "table"}
     constant = [] if roles.constant is None else [{"property": "eventType", "value": roles.constant}]
     table["customProperties"] = [*constant, {"property": "corrections", "value": "replace"}]
-    role_of = {column: role for role, column in named.items() if column is not None}
-    table["properties"] = [_column(field, role_of.get(field.name)) for field in columns]
+    properties = [_column(field, role_of.get(field.name), times.get(field.name)) for field in columns]
+    if len(roles.id_columns) > 1:
+        made = _column(pa.field(ID_COLUMN, pa.string()), "event_id")
+        made["customProperties"].append({"property": ID_COLUMNS, "value": list(roles.id_columns)})
+        for item in properties:
+            if item["name"] in roles.id_columns:
+                item["required"] = True
+        properties = [made, *properties]
+    table["properties"] = properties
     return {
         "apiVersion": "v3.1.0", "kind": "DataContract", "id": f"source-{name}", "version": "1.0.0", "name": name,
         "status": "draft", "schema": [table],
@@ -169,17 +208,33 @@ def _contract(name: str, columns: pa.Schema, roles: Roles) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _column(field: pa.Field, role: str | None) -> dict[str, Any]:
+def _column(field: pa.Field, role: str | None, how: TimeFormat | None = None) -> dict[str, Any]:
     logical, physical = _types(field, role)
-    found: dict[str, Any] = {"name": field.name, "logicalType": logical}
+    item: dict[str, Any] = {"name": field.name, "logicalType": logical}
     if physical is not None:
-        found["physicalType"] = physical
+        item["physicalType"] = physical
+    custom: list[dict[str, Any]] = []
     if role is not None:
-        found["required"] = True
-        found["customProperties"] = [{"property": "eventRole", "value": role}]
+        item["required"] = True
+        custom.append({"property": "eventRole", "value": role})
+    if how is not None:
+        custom += _time_properties(how, logical)
+    if custom:
+        item["customProperties"] = custom
     if role == "event_id":
-        found |= {"primaryKey": True, "primaryKeyPosition": 1, "unique": True}
-    return found
+        item |= {"primaryKey": True, "primaryKeyPosition": 1, "unique": True}
+    return item
+
+
+def _time_properties(how: TimeFormat, logical: str) -> list[dict[str, Any]]:
+    properties: list[dict[str, Any]] = []
+    if how.format != ISO:
+        properties.append({"property": TIME_FORMAT, "value": how.format})
+    if logical == "timestamp" and not how.states_offset:
+        zone = CommentedMap(property=TIME_ZONE, value=how.zone)
+        zone.yaml_add_eol_comment("of times that state no offset", "value")
+        properties.append(zone)
+    return properties
 
 
 _WIDTHS: Mapping[int, str] = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}

@@ -17,6 +17,7 @@ from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
 from cep_core.events.schema import EventSchema
 from cep_core.yaml.source import Source
 from pipelines.contracts.document import load_document
+from pipelines.contracts.id_columns import id_columns_of
 from pipelines.contracts.null_words import Words, null_words_of
 from pipelines.contracts.odcs import Document, Property
 from pipelines.contracts.properties import MAX_FUTURE_US, duration, misspelt, replaces
@@ -51,6 +52,7 @@ class Contract:
     None when not said; `ahead_us`: what is added to that for a table whose events lie ahead by nature;
     `tolerance`: the share (0..1) of quarantined rows a run accepts; `replaces`: whether a delivered row replaces the
     row that has its key; `null_words`: the words that mean NULL in files, of the columns that it declares any for;
+    `id_columns`: the columns that ingestion makes the id of;
     `time_formats`: how files write times, of the columns that declare it; `fingerprint`: 16 hex digits of all that
     decides which rows pass and which move the watermark."""
 
@@ -69,6 +71,7 @@ class Contract:
     tolerance: float = 0.0
     replaces: bool = False
     null_words: Words = field(default_factory=dict, hash=False)
+    id_columns: tuple[str, ...] = ()
     time_formats: Mapping[str, TimeFormat] = field(default_factory=dict, hash=False)
     description: str = ""
     file: str = field(default="", compare=False)
@@ -156,6 +159,7 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         tolerance=_tolerance(document, source, errors),
         replaces=replaces(document, source, errors),
         null_words=null_words_of(document, source, errors),
+        id_columns=id_columns_of(document, source, errors),
         time_formats=time_formats_of(document, source, errors),
         description=table.description or "",
         file=source.name,

@@ -19,7 +19,7 @@ from pipelines.contracts.odcs import Document
 Level = Literal["table", "column", "service level"]
 PROPERTIES: Mapping[Level, tuple[str, ...]] = {
     "table": ("eventType", "quarantineTolerance", "corrections", "nullWords"),
-    "column": ("eventRole", "nullWords", "timeFormat", "timeZone", "appliesTo"),
+    "column": ("eventRole", "nullWords", "timeFormat", "timeZone", "idColumns", "appliesTo"),
     "service level": ("latency", "maxFuture"),
 }
 """The properties that are read, by the place where they are: `customProperties` of the table, `customProperties` of a

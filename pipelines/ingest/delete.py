@@ -66,7 +66,7 @@ def keys_in(file: Path, contract: Contract) -> Selection:
             f"the contract of '{contract.name}' names no key: no column is unique",
             hint="say which rows with --where, or put `unique: true` to the column that tells them apart",
         )
-    columns = tuple(item for item in contract.columns if item.name in key)
+    columns = tuple(item for item in contract.columns if item.name in {*key, *contract.id_columns})
     keys = read_file(file, replace(contract, columns=columns, rules=())).select(list(key))
     if len(key) == 1 and keys.column(0).null_count:
         raise DeliveryError(

@@ -80,6 +80,7 @@ def test_a_mistake_is_seen(change: dict[str, Any], told: str) -> None:
     [
         ("nullWords", ["NA", "-"], "NA"),
         ("nullWords", [], [None]),
+        ("idColumns", ["carrier", "flight"], ["carrier"]),
         ("timeFormat", "%m/%d/%Y", 5),
         ("timeZone", "Europe/Berlin", ["UTC"]),
         ("eventType", "Trade", "1 Trade"),

@@ -35,15 +35,21 @@ SECONDS, MILLIS = (range(10**8, 10**10), range(10**11, 10**13))
 
 
 def common_formats(texts: Sequence[str]) -> list[str]:
-    """The common formats that read all of the texts; one of each two that read them alike. None for no texts."""
-    if not texts:
-        return []
-    moments: dict[tuple[int | None, ...], str] = {}
-    for text_format in _candidates(texts[0]):
-        read = read_all(pa.array(texts, pa.string()), TimeFormat(text_format))
-        if read is not None:
-            moments.setdefault(tuple(read.cast(pa.int64()).to_pylist()), text_format)
-    return list(moments.values())
+    """The common formats that read all of the texts; one of those that read them alike. None for no texts."""
+    array = pa.array(texts, pa.string())
+    formats = candidates(texts[0]) if texts else []
+    return without_alike([one for one in formats if read_all(array, TimeFormat(one)) is not None], texts)
+
+
+def without_alike(formats: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """The formats, all of which read the texts, without those that read them as an earlier one does."""
+    array = pa.array(texts, pa.string())
+    by_moments: dict[tuple[int | None, ...], str] = {}
+    for one in formats:
+        moments = read_all(array, TimeFormat(one))
+        if moments is not None:
+            by_moments.setdefault(tuple(moments.cast(pa.int64()).to_pylist()), one)
+    return list(by_moments.values())
 
 
 def read_all(texts: pa.Array, how: TimeFormat) -> pa.Array | None:
@@ -53,7 +59,7 @@ def read_all(texts: pa.Array, how: TimeFormat) -> pa.Array | None:
     return None if refusals.count else moments
 
 
-def _candidates(text: str) -> list[str]:
+def candidates(text: str) -> list[str]:
     """The formats that could be those of a text: ISO 8601 alone if it reads it."""
     if read_all(pa.array([text], pa.string()), TimeFormat()) is not None:
         return [ISO]

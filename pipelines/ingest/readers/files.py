@@ -27,6 +27,7 @@ from pipelines.errors import SourceFileError
 from pipelines.ingest.readers.bad_values import COUNTED, BadValues
 from pipelines.ingest.readers.cells import ISO_IN_UTC, Cells, values_of
 from pipelines.ingest.readers.csv_file import CsvFile
+from pipelines.ingest.readers.event_ids import event_ids
 from pipelines.ingest.readers.json_lines import JsonLines
 from pipelines.ingest.readers.parquet_file import ParquetFile
 from pipelines.ingest.readers.refusals import BadCellsError
@@ -55,7 +56,8 @@ def read_file(
     else they are refused.
     Raises SourceFileError, naming line (row) and column, for values that their types do not take as they are.
     """
-    kinds = {item.name: arrow_type(item.type) for item in contract.columns}
+    types = {item.name: arrow_type(item.type) for item in contract.columns}
+    kinds = {name: kind for name, kind in types.items() if name != made_id(contract)}
     formats = contract.time_formats
     if repaired:
         formats = {name: replace(how, format=ISO) for name, how in formats.items()}
@@ -69,33 +71,42 @@ def read_file(
         if not isinstance(file, JsonLines):  # whose columns are all known only at its end
             _refuse_columns(path, names, contract, others=others)
         stored = dict(zip(names, file.names, strict=True))
-        kinds |= dict.fromkeys((name for name in also if name in stored or isinstance(file, JsonLines)), pa.string())
+        added = dict.fromkeys((name for name in also if name in stored or isinstance(file, JsonLines)), pa.string())
+        kinds |= added
         in_cells = {  # texts of a CSV file are NULL by their words only where no quotation marks say otherwise
             stored.get(name, name): words.get(name, ()) if pa.types.is_string(kind) else ()
             for name, kind in kinds.items()
         }
         before = 0
-        with Spool(pa.schema(kinds.items())) as spool:
+        with Spool(pa.schema((types | added).items())) as spool:
             for rows, block in file.blocks(in_cells):
                 if bad.count > COUNTED:
                     continue  # to the end: Arrow aborts where a CSV file is left half-read
-                columns, errors = [], []
+                columns: dict[str, pa.Array] = {}
+                errors = []
                 for name, kind in kinds.items():
                     cells = block.get(stored.get(name, name), (Cells(pa.nulls(rows)),))
                     values, refused = _values(cells, kind, words.get(name, ()), formats.get(name, ISO_IN_UTC))
                     errors += [(name, error) for error in refused]
-                    columns.append(unescaped(values) if repaired and pa.types.is_string(kind) else values)
+                    columns[name] = unescaped(values) if repaired and pa.types.is_string(kind) else values
                 if errors:
                     bad.add(file.where, before, errors)
                 elif not bad.count:
-                    spool.add(pa.record_batch(columns, schema=spool.schema))
+                    if contract.id_columns:
+                        columns[made_id(contract)] = event_ids([columns[name] for name in contract.id_columns])
+                    spool.add(pa.record_batch([columns[name] for name in spool.schema.names], schema=spool.schema))
                 before += rows
             table = spool.table()
     bad.check()
     if isinstance(file, JsonLines):
         names = file.names
         _refuse_columns(path, names, contract, others=others)
-    return table.select([name for name in kinds if name in names])
+    return table.select([name for name in table.column_names if name in types or name in names])
+
+
+def made_id(contract: Contract) -> str:
+    """The column of the id that ingestion makes of others; empty if files have it."""
+    return contract.roles["event_id"] if contract.id_columns else ""
 
 
 def open_file(path: Path) -> EventFile:
@@ -172,7 +183,12 @@ def _refuse_columns(path: Path, names: Sequence[str], contract: Contract, *, oth
     """Raises SourceFileError where columns cannot be told apart, a column of the contract is not in the file, or,
     unless `others` may be there, one of the file not in the contract."""
     refuse_names(path, names)
-    wanted = [item.name for item in contract.columns]
+    wanted = [item.name for item in contract.columns if item.name != made_id(contract)]
+    if made_id(contract) in names and not others:
+        raise SourceFileError(
+            f"{path} has the column {made_id(contract)}, which ingestion makes of {', '.join(contract.id_columns)}",
+            hint="leave it out of the file",
+        )
     missing = [name for name in wanted if name not in names]
     if missing and len(names) == 1 and (other := next((char for char in ";\t|" if char in names[0]), None)):
         way_out = f"its cells are separated by {'a tab' if other == chr(9) else repr(other)}: save it with commas"

@@ -7,6 +7,7 @@ decimal.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -114,30 +115,12 @@ def columns_of(path: Path) -> pa.Schema:
     return pa.schema([(name, columns[name].type) for name in file.names if name in columns])
 
 
-def first_that_is_no_time(path: Path, column: str) -> str | None:
-    """The first value of a column that ingestion would not take for a time, as a message shows it; None where it takes
-    all. Raises SourceFileError."""
-    for cells in _cells(path, column):
-        try:
-            values_of(cells, MOMENT, USUAL)
-        except BadCellsError as error:
-            return error.first[0].shown
-    return None
-
-
-def count_values(path: Path, column: str) -> tuple[int, int]:
-    """How many values a column of a file has, and how many distinct ones, NULL aside. Raises SourceFileError."""
+def read_columns(path: Path, names: Sequence[str]) -> Iterator[Mapping[str, tuple[Cells, ...]]]:
+    """The named columns of a file as it has them, by blocks of rows. To be read to the end: Arrow aborts where a CSV
+    file is left half-read. Raises SourceFileError."""
     with unreadable(path):
-        texts = pa.chunked_array([cells.values.cast(pa.string()) for cells in _cells(path, column)], pa.string())
-    return len(texts) - texts.null_count, pc.count_distinct(texts).as_py()
-
-
-def _cells(path: Path, column: str) -> list[Cells]:
-    """The column's cells, by blocks of rows; all of them, as a half-read CSV file ends with an abort of Arrow's."""
-    with unreadable(path):
-        file = open_file(path)
-        blocks = file.blocks(None) if isinstance(file, JsonLines) else file.blocks({column: ()})
-        return [cells for _, block in blocks for cells in block.get(column, ())]
+        for _, block in open_file(path).blocks(dict.fromkeys(names, ())):
+            yield block
 
 
 def _holds(kind: pa.DataType, cells: Cells) -> bool:

@@ -65,10 +65,13 @@ class Refusals:
     def check(self) -> None:
         """Raises BadCellsError if a cell was refused."""
         if self._reasons:
-            rows = islice(sorted(self._reasons.items()), SHOWN)
-            raise BadCellsError(
-                tuple(BadCell(row, _shown(self._cells, row), reason) for row, reason in rows), len(self._reasons)
-            )
+            raise BadCellsError(self.first, self.count)
+
+    @property
+    def first(self) -> tuple[BadCell, ...]:
+        """The first `SHOWN`."""
+        rows = islice(sorted(self._reasons.items()), SHOWN)
+        return tuple(BadCell(row, _shown(self._cells, row), reason) for row, reason in rows)
 
 
 def _failing(values: pa.Array, conversion: Callable[[pa.Array], pa.Array]) -> list[int]:

@@ -28,6 +28,7 @@ from pipelines.ingest.readers.refusals import Refusals
 MOMENT = pa.timestamp("us", "UTC")
 ZONED = r"(Z|[+-]\d{2}:?\d{2})$"
 """How a time ends that says its zone."""
+STARTS_WITH_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 DAY_US = 86_400_000_000
 HOUR_US = 3_600_000_000
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
@@ -53,9 +54,10 @@ def read_moments(texts: pa.Array, how: TimeFormat, refusals: Refusals) -> pa.Arr
 
 
 def iso_texts(texts: pa.Array, how: TimeFormat, refusals: Refusals) -> pa.Array:
-    """Texts of a format of directives, rewritten as ISO 8601; a format without an hour gives days."""
-    if how.format == ISO:
-        return texts
+    """Texts of a format of directives, rewritten as ISO 8601; a format without an hour gives days. Of texts in ISO 8601
+    those that do not begin with a day are refused."""
+    if how.format == ISO:  # Arrow would refuse them too, but has to be asked for each
+        return refusals.drop(texts, pc.invert(pc.match_substring_regex(texts, STARTS_WITH_DAY)))
     shape, directives = _shape(how.format)
     parts = pc.extract_regex(texts, shape)
     part = {directive: pc.struct_field(parts, _group(directive)) for directive in directives}

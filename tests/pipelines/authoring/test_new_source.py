@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.contracts.contract import Contract, load_contract
+from pipelines.contracts.time_formats import TimeFormat
 from pipelines.errors import ContractErrors, SourceFileError
 from pipelines.ingest.deliver import ingest
 from pipelines.ingest.readers.files import feed_of, read_file
@@ -61,17 +63,34 @@ def test_times_with_and_without_a_zone(started: Path) -> None:
 @pytest.mark.parametrize(
     ("ident", "time", "said"),
     [
-        ("id,at", "at", "--event-id takes one column; make one of id and at in the file"),
-        ("company", "at", "column 'company' cannot be the id: 5 rows have 2 distinct values"),
-        ("id", "price", "column 'price' cannot be the event time: it holds '10'"),
-        ("id", "us", "column 'us' cannot be the event time: it holds '01/02/2026 09:00'"),
+        (
+            "company",
+            "at",
+            "column 'company' cannot be the id: 5 rows have 2 distinct values these identify each row: --event-id id",
+        ),
+        ("company,n", "at", "columns company, n cannot be the id: 5 rows have 2 distinct values these identify"),
+        ("id,idd", "at", "there is no column 'idd' to be the event_id did you mean 'id'?"),
+        ("id,id", "at", "--event-id names a column twice"),
+        ("id,price", "at", "column 'price' is a number: an id is made of columns of type string, integer"),
+        ("at", "at", "column 'at' cannot be both the id and the time"),
+        ("id", "price", "column 'price' cannot be the event time: it holds '10' columns of times: at, us, day"),
+        ("id", "n", "column 'n' cannot be the event time: it holds '7' columns of times: at, us, day"),
+        ("id", "company", "column 'company' cannot be the event time: it holds 'A' columns of times: at, us, day"),
+        ("id", "unix", 'holds numbers such as 1357030800 if they are times: --time-format "unix_seconds"'),
+        (
+            "id",
+            "us",
+            "day and month cannot be told apart in any value, such as '01/02/2026 09:00' state the format: "
+            '--time-format "%m/%d/%Y %H:%M" or --time-format "%d/%m/%Y %H:%M"',
+        ),
     ],
 )
 def test_columns_that_cannot_have_their_role(started: Path, ident: str, time: str, said: str) -> None:
     """Nothing is written: such a contract would lose rows, or refuse each file."""
     lines = (started.parent / "trades.csv").read_text().splitlines()
     file = started.parent / "others.csv"
-    file.write_text("\n".join([f"{lines[0]},us", *(f"{line},01/02/2026 09:00" for line in lines[1:])]))
+    more = "01/02/2026 09:00,7,31.01.2026,1357030800"
+    file.write_text("\n".join([f"{lines[0]},us,n,day,unix", *(f"{line},{more}" for line in lines[1:])]))
     roles = ["--event-id", ident, "--event-time", time, "--type", "Trade", "--project-dir", started]
     assert said in " ".join(told("new", "source", "others", "--from", file, *roles, code=1).split())
     assert not (started / "data_contracts" / "others.yaml").exists()
@@ -89,11 +108,109 @@ def test_times_as_text_in_a_parquet_file(started: Path) -> None:
     told("new", "source", "header", "--from", started / "header.csv", *roles)
 
 
-def test_an_id_that_is_repeated_is_told(started: Path) -> None:
+def test_repeated_ids(started: Path) -> None:
+    """Equal rows count once; rows that share an id and differ would be refused by `ingest`: no contract is written."""
     file = started.parent / "again.csv"
-    file.write_text((started.parent / "trades.csv").read_text() + "t1,2026-01-05T09:00:09Z,A,11\n")
     roles = ["--event-id", "id", "--event-time", "at", "--type", "Trade", "--project-dir", started]
-    assert "1 of 6 rows repeat an id" in told("new", "source", "again", "--from", file, *roles)
+    file.write_text(f"{ROWS}t1,2026-01-05T09:00:09Z,A,11\n")
+    text = " ".join(told("new", "source", "again", "--from", file, *roles, code=1).split())
+    assert "column 'id' cannot be the id: 6 rows have 5 distinct values these identify each row: --event-id at" in text
+    assert not (started / "data_contracts" / "again.yaml").exists()
+    file.write_text(f"{ROWS}{ROWS.splitlines()[1]}\n,2026-01-05T09:00:09Z,A,11\n,2026-01-05T09:00:09Z,A,12\n")
+    assert "1 of 6 rows repeat another row" in told("new", "source", "again", "--from", file, *roles)
+
+
+US = """\
+id,at,day,ship,either,text,price
+t1,1/31/2013 9:05,31.01.2013,01/02/2013,01/02/2013,20130105,10
+t2,11/3/2013 1:30,30.01.2013,01/25/2013,02/01/2013,20130106,9
+"""
+
+
+def source(folder: Path, text: str, *options: str, name: str = "us", code: int = 0) -> str:
+    """What `new source` says of a file with this text."""
+    file = folder.parent / f"{name}.csv"
+    file.write_text(text)
+    roles = ["--event-id", "id", "--event-time", "at", "--type", "Trade", "--project-dir", folder]
+    return " ".join(told("new", "source", name, "--from", file, *roles, *options, code=code).split())
+
+
+def test_times_of_the_united_states(started: Path) -> None:
+    """The first tries of a new user: the contract states how the file writes its times, and reads it."""
+    said = source(started, US)
+    assert "note: at has times without an offset, which are read as UTC" in said
+    assert "column either is a text: its dates could be %m/%d/%Y or %d/%m/%Y" in said
+    path = started / "data_contracts" / "us.yaml"
+    assert "value: UTC  # of times that state no offset" in path.read_text()
+    contract = load_contract(path)
+    assert contract.time_formats == {
+        "at": TimeFormat("%m/%d/%Y %H:%M"), "day": TimeFormat("%d.%m.%Y"), "ship": TimeFormat("%m/%d/%Y"),
+    }  # fmt: skip
+    table = read_file(started.parent / "us.csv", contract)
+    assert table["at"].to_pylist() == [
+        datetime(2013, 1, 31, 9, 5, tzinfo=UTC),
+        datetime(2013, 11, 3, 1, 30, tzinfo=UTC),
+    ]
+    assert table["day"].to_pylist() == [date(2013, 1, 31), date(2013, 1, 30)]
+    assert table["either"].to_pylist() == ["01/02/2013", "02/01/2013"]
+
+
+def test_a_stated_format_and_zone(started: Path) -> None:
+    """The format decides for all columns that it reads; others keep their own. The zone is that of local times."""
+    text = US.replace("1/31/2013", "1/3/2013")
+    assert "state the format" in source(started, text, code=1)
+    said = source(started, text, "--time-format", "%d/%m/%Y %H:%M", "--time-zone", "America/New_York")
+    assert "note: at has" not in said
+    contract = load_contract(started / "data_contracts" / "us.yaml")
+    assert contract.time_formats["at"] == TimeFormat("%d/%m/%Y %H:%M", "America/New_York")
+    assert contract.time_formats["ship"] == TimeFormat("%m/%d/%Y")
+    first = read_file(started.parent / "us.csv", contract)["at"].to_pylist()[0]
+    assert first == datetime(2013, 3, 1, 14, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--time-format", "%d/%m/%Y %H:%M"], "column 'at' is not in the format %d/%m/%Y %H:%M: it holds "
+         "'1/31/2013 9:05' --time-format \"%m/%d/%Y %H:%M\""),
+        (["--time-format", "MM/DD/YYYY"], "--time-format: unknown timeFormat 'MM/DD/YYYY'"),
+        (["--time-zone", "Berlin"], "--time-zone: unknown time zone 'Berlin' did you mean 'Europe/Berlin'?"),
+    ],
+)  # fmt: skip
+def test_options_that_are_refused(started: Path, options: list[str], said: str) -> None:
+    assert said in source(started, US, *options, code=1)
+    assert not (started / "data_contracts" / "us.yaml").exists()
+
+
+def test_numbers_and_offsets(started: Path) -> None:
+    """Seconds since 1970 have to be stated; they, and times with offsets, need no zone."""
+    text = "id,at,v\na,1357030800,2013-01-01T09:00:00+01:00\nb,1357030801,2013-01-01T09:00:00Z\n"
+    source(started, text, "--time-format", "unix_seconds")
+    contract = load_contract(started / "data_contracts" / "us.yaml")
+    assert contract.time_formats == {"at": TimeFormat("unix_seconds")}
+    assert read_file(started.parent / "us.csv", contract)["at"].to_pylist()[0] == datetime(2013, 1, 1, 9, tzinfo=UTC)
+    said = source(started, text.replace("1357030800", "2013-01-01T09:00Z").replace("1357030801", "2013-01-01T09:00Z"),
+                  "--time-zone", "Asia/Tokyo", name="zoned")  # fmt: skip
+    assert "--time-zone Asia/Tokyo has no effect" in said
+    assert load_contract(started / "data_contracts" / "zoned.yaml").time_formats == {}
+
+
+def test_an_id_of_several_columns(started: Path) -> None:
+    """Where no single column identifies an event."""
+    file = started.parent / "flights.csv"
+    file.write_text("carrier,flight,at,delay\nUA,1,1/31/2013 9:05,5\nUA,2,1/31/2013 9:05,5\nAA,1,1/31/2013 9:05,5\n")
+    common = ["--from", file, "--event-time", "at", "--type", "Flight", "--project-dir", started, "--event-id"]
+    said = " ".join(told("new", "source", "flights", *common, "carrier", code=1).split())
+    assert "3 rows have 2 distinct values these identify each row: --event-id carrier,flight" in said
+    told("new", "source", "flights", *common, "carrier, flight,at")
+    contract = load_contract(started / "data_contracts" / "flights.yaml")
+    assert (contract.key, contract.id_columns) == (("event_id",), ("carrier", "flight", "at"))
+    assert all(column.required for column in contract.columns if column.name != "delay")
+    table = read_file(file, contract, others=False)
+    assert table["event_id"].to_pylist()[0] == "UA|1|2013-01-31 09:05:00.000000Z"
+    assert table.column_names == ["event_id", "carrier", "flight", "at", "delay"]
+    file.write_text("event_id,x,at\na,1,2013-01-31\n")
+    assert "which the file has already" in told("new", "source", "taken", *common, "x,at", code=1)
 
 
 def test_a_value_of_another_type_refuses_the_file(started: Path) -> None:
