@@ -44,7 +44,7 @@ def write_source(
         typer.echo(note)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
     typer.echo(f"next: trendlake ingest {name} {sample}")
-    return {"wrote": [path], "notes": notes}
+    return {"wrote": [path]}
 
 
 def write_source_of_table(

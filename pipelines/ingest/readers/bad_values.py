@@ -83,7 +83,8 @@ class BadValues:
         value = self._first[0]
         kind, how = self._kinds[value.column], self._formats.get(value.column, TimeFormat())
         if value.cell.reason:
-            return "correct the value, or write it with its offset, such as -05:00"
+            offset = "; a time with its offset, such as -05:00, needs no zone" if how.format == ISO else ""
+            return f"correct the value, or timeZone under column {value.column} in {self._contract.file}{offset}"
         if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
             return "correct the file, or the column's type in the contract"
         if self._repaired:

@@ -26,7 +26,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project without a warehouse, where Spark could not start: Delta's jars are not there."""
     monkeypatch.setenv("TRENDLAKE_JARS", str(tmp_path / "no jars"))
     monkeypatch.setenv("TRENDLAKE_PROJECT", str(tmp_path))
-    start(tmp_path, tmp_path / "trades.csv", ROWS)
+    start(tmp_path, tmp_path / "trades.csv", ROWS.replace("t4,2026-01-05T09:01:05,B,3\n", ""))
+    (tmp_path / "trades.csv").write_text(ROWS)
     (tmp_path / "conf" / "patterns" / "falling.yaml").write_text(FALLING)
     return tmp_path
 

@@ -24,6 +24,7 @@ from pipelines.ingest.readers.cells import Cells, values_of
 from pipelines.ingest.readers.common_formats import COMMON, common_formats
 from pipelines.ingest.readers.files import read_file
 from pipelines.ingest.readers.refusals import BadCellsError, Refusals
+from pipelines.ingest.readers.repair_cells import write_repair_file
 from pipelines.ingest.readers.times import MOMENT, in_zone
 from tests.random.profile import CI
 from tests.support.event_files import contract_of
@@ -342,7 +343,28 @@ def test_a_time_that_does_not_exist(tmp_path: Path) -> None:
         SourceFileError, match=r"e\.csv, line 3, column v: '03/10/2013 02:30' does not exist in"
     ) as raised:
         read_file(path, declared(tmp_path, timeFormat=US, timeZone=NEW_YORK))
-    assert "its offset" in str(raised.value.hint)
+    assert raised.value.hint == f"correct the value, or timeZone under column v in {tmp_path / 'ev.yaml'}"
+    path = write(tmp_path / "e.csv", ["2013-03-10T02:30:00"])
+    with pytest.raises(SourceFileError, match="does not exist in America/New_York") as raised:
+        read_file(path, declared(tmp_path, timeZone=NEW_YORK))
+    assert "a time with its offset, such as -05:00" in str(raised.value.hint)
+
+
+def test_a_file_of_repaired_rows(tmp_path: Path) -> None:
+    """It is written in ISO 8601 and read so, whatever the format and zone of other files."""
+    contract = declared(tmp_path, timeFormat="%Y-%d-%m %H:%M", timeZone=NEW_YORK)
+    table = read_file(write(tmp_path / "e.csv", ["2013-31-01 09:00", "2013-02-01 01:30"]), contract)
+    for form in ("csv", "parquet"):
+        path = tmp_path / f"broken.{form}"
+        if form == "csv":
+            write_repair_file(table, path)
+        else:
+            pyarrow.parquet.write_table(table, path)
+        assert read_file(path, contract, repaired=True).equals(table)
+    path = write(tmp_path / "broken.csv", ["2013-31-01 09:00"])
+    with pytest.raises(SourceFileError, match=r"'2013-31-01 09:00' is no time such as 2026-01-31T09:00:00") as raised:
+        read_file(path, contract, repaired=True)
+    assert "as `quarantine show` does" in str(raised.value.hint)
 
 
 def test_many_bad_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
