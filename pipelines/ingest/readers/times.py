@@ -138,7 +138,7 @@ def _shape(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _literal(text: str) -> str:
-    return r"\s+".join(map(re.escape, re.split(r"\s+", text)))
+    return r"\s+".join(map(re.escape, re.split(r"[ \t\n\r\f]+", text)))
 
 
 def _group(directive: str) -> str:

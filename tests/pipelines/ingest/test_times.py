@@ -131,6 +131,8 @@ def test_texts_of_almost_a_format(
         ("05-JAN-13", "%d-%b-%y", datetime(2013, 1, 5)),
         ("05 sept 2013", "%d %b %Y", None),
         ("05 september 2013", "%d %B %Y", datetime(2013, 9, 5)),
+        ("2013\u30001.5", "%Y\u3000%m.%d", datetime(2013, 1, 5)),
+        ("2013[1*5", "%Y[%m*%d", datetime(2013, 1, 5)),
         ("2013111", "%Y%m%d", None),
         ("20130111", "%Y%m%d", datetime(2013, 1, 11)),
         ("68-01-01", "%y-%m-%d", datetime(2068, 1, 1)),
