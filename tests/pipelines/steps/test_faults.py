@@ -442,7 +442,7 @@ def test_maintenance_keeps_tables_readable(lake: Signals) -> None:
     """How long files are kept is set where it was not; rows stay."""
     lake.sql("ALTER TABLE signals UNSET TBLPROPERTIES ('delta.logRetentionDuration')")
     kept = list(maintain(lake.spark, tables(lake.spark, lake.warehouse, ["signals"], [])))
-    assert [item.table for item in kept] == ["sources/signals"]
+    assert [item.table for item in kept] == ["sources/signals", "trendlake_runs"]
     properties = DeltaTable.forPath(lake.spark, lake.source).detail().select("properties").collect()[0][0]
     assert KEPT.items() <= properties.items()
     assert source(lake).count() == 20
