@@ -112,15 +112,15 @@ def revise_in_session(
         return {"pattern": run.name, "run_id": run_id, "changed": False, "revision": None, "site": None}
     record = revise(run)
     seconds = time.monotonic() - began
-    for item in record.checks:
-        if item["check"] in ("revision", "stale_rows", "stale_versions"):
-            typer.echo(f"{item['check'].replace('_', ' '):<14} {item['observed']}")
-        elif item["check"] == "set_apart":
-            if item["success"] is False:
+    for check in record.checks:
+        if check.name in ("revision", "stale_rows", "stale_versions"):
+            typer.echo(f"{check.name.replace('_', ' '):<14} {check.observed}")
+        elif check.name == "set_apart":
+            if check.failed:
                 see = f"trendlake quarantine show {record.source}"
-                typer.echo(f"{'quarantined':<14} {item['observed']}: {see}")
-        elif item["success"] is False:
-            typer.echo(f"{'':<14} {item['check']}: {item['observed']}")
+                typer.echo(f"{'quarantined':<14} {check.observed}: {see}")
+        elif check.failed:
+            typer.echo(f"{'':<14} {check.name}: {check.observed}")
     changes = f"{record.rows_inserted:,} inserted, {record.rows_updated:,} updated, {record.rows_deleted:,} retracted"
     done = (
         f"version {record.results_version}: {changes}"

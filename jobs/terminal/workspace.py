@@ -104,13 +104,12 @@ def run_step(step: str, run: Run) -> Record:
 
 def broken(record: Record) -> list[str]:
     """A line for each check that failed without ending the stage."""
-    return [f"{item['check']}: {item['observed']}" for item in record.checks if item["success"] is False]
+    return [f"{check.name}: {check.observed}" for check in record.checks if check.failed]
 
 
 def set_apart_of(record: Record) -> str:
     """`5 quarantined (id_unique)`; empty if no row was quarantined."""
-    checks = (item for item in record.checks if item["check"] == "set_apart")
-    return next((item["observed"] for item in checks if item["success"] is False), "")
+    return next((check.observed for check in record.checks if check.name == "set_apart" and check.failed), "")
 
 
 def changed(record: Record) -> bool:
@@ -128,7 +127,7 @@ def summary(record: Record) -> str:
     if record.stage == "compute":
         return f"{plural(record.windows or 0, 'window')}, {plural(record.rows_out or 0, 'result row')} staged"
     if record.stage == "check_results":
-        judged = [item["success"] for item in record.checks if item["success"] is not None]
+        judged = [check.success for check in record.checks if check.success is not None]
         left = len(record.checks) - len(judged)
         return f"{sum(judged)} of {plural(len(judged), 'check')} hold{f', {left} not judged' if left else ''}"
     return (

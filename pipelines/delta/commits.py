@@ -132,21 +132,6 @@ def next_number(commits: Sequence[Commit]) -> int:
     return int(next(numbers, commits[0].version)) + 1
 
 
-def told_late(commits: Sequence[Commit]) -> list[dict[str, Any]]:
-    """Verdicts for a run's record that tell of publications without a record of their own: their runs were killed
-    between the two, or are about to write it."""
-    return [
-        {
-            "check": "unrecorded_publication",
-            "column": None,
-            "success": True,
-            "observed": "version {}: {} inserted, {} updated, {} deleted".format(commit.version, *commit.changed),
-            "expected": f"recorded by {commit.note.get('stage')} of run {commit.note.get('run_id')}",
-        }
-        for commit in reversed(commits)
-    ]
-
-
 def publication(name: str) -> str:
     """The application id of the transactions that publish the pattern `name`."""
     return f"publish {name}"

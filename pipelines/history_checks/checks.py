@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Row
@@ -19,6 +18,7 @@ from pyspark.sql import functions as sf
 from cep_core import AnyPlan
 from cep_core.events.windows import moment
 from cep_core.patterns.expectations import ExpectationModel, shown
+from pipelines.check import Check
 from pipelines.delta.tables import read_at
 from pipelines.error_text import plural
 from pipelines.history_checks.evaluate import Judged, Stretch, judged_of
@@ -33,7 +33,7 @@ from pipelines.runs.watermark import BEGINNING
 from pipelines.spark.columns import column
 
 SHOWN = 10
-"""Groups in windows that a verdict names; the others are counted."""
+"""Groups in windows that a check names; the others are counted."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Beside:
     then_known: tuple[Stretch, ...] = ()
 
 
-def of_run(run: Run, staged: DataFrame, source_version: int) -> list[dict[str, Any]]:
-    """The verdicts on the run's windows, as staged, that may be published; none where nothing is expected."""
+def of_run(run: Run, staged: DataFrame, source_version: int) -> list[Check]:
+    """The checks of the run's windows, as staged, that may be published; none where nothing is expected."""
     windows = ready(run.windows, last_ready(run, source_version)) if run.pattern.expect else range(0)
     if not windows:
         return [_nothing(run, expected) for expected in run.pattern.expect]
@@ -60,12 +60,12 @@ def of_run(run: Run, staged: DataFrame, source_version: int) -> list[dict[str, A
     back = (windows[0] - _longest(run), windows[0] - 1)
     parts = (staged, _read(run, ledger, (back,))) if _meet(published, back) else (staged,)
     beside = Beside(wanted, _united((*published, *wanted)), parts, ledger.version)
-    return [_verdict(run, expected, beside) for expected in run.pattern.expect]
+    return [_judged(run, expected, beside) for expected in run.pattern.expect]
 
 
-def of_revision(run: Run, ledger: Ledger, affected: Affected, staged: DataFrame) -> list[dict[str, Any]]:
-    """The verdicts on what a revision would publish in the windows it has computed; what broke an expectation there
-    before is not told again."""
+def of_revision(run: Run, ledger: Ledger, affected: Affected, staged: DataFrame) -> list[Check]:
+    """The checks of what a revision would publish in the windows it has computed. Breaks that the published rows had
+    before do not count."""
     if not run.pattern.expect or not affected.stretches:
         return []
     published = _published(run, ledger)
@@ -75,7 +75,7 @@ def of_revision(run: Run, ledger: Ledger, affected: Affected, staged: DataFrame)
     try:
         known = _united((*published, *affected.stretches))
         beside = Beside(affected.stretches, known, (left, staged), ledger.version, then, published)
-        return [_verdict(run, expected, beside) for expected in run.pattern.expect]
+        return [_judged(run, expected, beside) for expected in run.pattern.expect]
     finally:
         left.unpersist()
         then.unpersist()
@@ -120,10 +120,10 @@ def _left(plan: AnyPlan, affected: Affected, then: DataFrame) -> DataFrame:
     return then.join(gone, same, "anti")
 
 
-def _verdict(run: Run, expected: ExpectationModel, beside: Beside) -> dict[str, Any]:
+def _judged(run: Run, expected: ExpectationModel, beside: Beside) -> Check:
     judged = judged_of(beside.wanted, beside.known, expected.of_last)
     if not judged:
-        return _told(run, expected, beside, judged, 0, 0, 0, [])
+        return _check(run, expected, beside, judged, 0, 0, 0, [])
     missing = missing_of(run.pattern, run.plan, expected)
     outcomes = found(cells(run.pattern, run.plan, expected, beside.parts), expected, judged, missing)
     outcomes = outcomes.persist(StorageLevel.MEMORY_AND_DISK)
@@ -137,7 +137,7 @@ def _verdict(run: Run, expected: ExpectationModel, beside: Beside) -> dict[str, 
                 breaks = _fresh(run, expected, beside, breaks)
                 fresh = breaks.count()
             named = breaks.orderBy("window", "group").limit(SHOWN).collect()
-        return _told(run, expected, beside, judged, kept + broken, unjudged, fresh, named)
+        return _check(run, expected, beside, judged, kept + broken, unjudged, fresh, named)
     finally:
         outcomes.unpersist()
 
@@ -156,39 +156,39 @@ def _fresh(run: Run, expected: ExpectationModel, beside: Beside, breaks: DataFra
     return breaks.join(old, same, "anti")
 
 
-def _nothing(run: Run, expected: ExpectationModel) -> dict[str, Any]:
-    return _told(run, expected, Beside((), (), (), None), Judged(()), 0, 0, 0, [])
+def _nothing(run: Run, expected: ExpectationModel) -> Check:
+    return _check(run, expected, Beside((), (), (), None), Judged(()), 0, 0, 0, [])
 
 
-def _told(
+def _check(
     run: Run, expected: ExpectationModel, beside: Beside, judged: Judged, number: int, unjudged: int, broken: int,
     named: Sequence[Row],
-) -> dict[str, Any]:  # fmt: skip
-    """A verdict in the shape of `runs.checks`. `number`: groups in windows that were judged; `broken`: those of them
-    that break it, of which `named` are some."""
+) -> Check:  # fmt: skip
+    """`number`: groups in windows that were judged; `broken`: those of them that break it, of which `named` are
+    some."""
     groups = groups_of(run.pattern, expected)
     windows = sum(last - first + 1 for first, last in beside.wanted)
     what = "groups in windows" if groups else "windows"
     of = f"{plural(number, 'group')} in windows" if groups else plural(number, "window")
-    said = [f"{broken} of {of} break it" if broken else f"none of {of} breaks it"]
+    sentences = [f"{broken} of {of} break it" if broken else f"none of {of} breaks it"]
     if broken:
         more = [f"and {broken - len(named)} more"] if broken > len(named) else []
-        said = [f"{said[0]}: {'; '.join([*(_name(run.plan, groups, row) for row in named), *more])}"]
+        sentences = [f"{sentences[0]}: {'; '.join([*(_name(run.plan, groups, row) for row in named), *more])}"]
     if not number:
-        said = ["not judged"] if windows else ["not judged: there is no window"]
+        sentences = ["not judged"] if windows else ["not judged: there is no window"]
     if unjudged:
-        said.append(f"{unjudged} {what} not judged: no value, or none that is usual")
+        sentences.append(f"{unjudged} {what} not judged: no value, or none that is usual")
     if windows > len(judged):
         before = f"the {expected.of_last} before" if expected.of_last > 1 else "the one before"
         missed = f"{windows - len(judged)} of {plural(windows, 'window')} not judged"
-        said.append(f"{missed}: not all of {before} are published in this form of the pattern")
-    return {
-        "check": expected.name,
-        "column": expected.measure or ", ".join(groups),
-        "success": not broken if number else None,
-        "observed": "; ".join(said),
-        "expected": _asked(expected, groups, beside.version),
-    }
+        sentences.append(f"{missed}: not all of {before} are published in this form of the pattern")
+    data = {
+        "judged": number, "broken": broken, "unjudged": unjudged, "windows": windows, "windows_judged": len(judged),
+        "results_version": beside.version,
+    }  # fmt: skip
+    success = None if not number else not broken
+    sentence = _asked(expected, groups, beside.version)
+    return Check(expected.name, success, "; ".join(sentences), sentence, expected.measure or ", ".join(groups), data)
 
 
 def _name(plan: AnyPlan, groups: Sequence[str], row: Row) -> str:

@@ -114,7 +114,7 @@ def ingest(
         finally:
             writer.write_quarantine(warehouse.quarantine(contract.name))
         record.rows_quarantined = broken.rows
-        record.checks = [broken.verdict()]
+        record.checks = [broken.check()]
         record.source_version = latest_version(spark, path)
         record.basis = Basis(
             contract.fingerprint, contract.lateness_us or 0, source_version=record.source_version,

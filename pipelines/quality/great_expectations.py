@@ -23,8 +23,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core.events.arrays import arrow, repeated
+from pipelines.check import Check
 from pipelines.contracts.rules import Rule
-from pipelines.quality.local_verdicts import verdict_of
+from pipelines.quality.local_verdicts import rule_check
 from pipelines.quality.quarantine import is_good
 from pipelines.spark.columns import column as column_of
 
@@ -53,7 +54,7 @@ FEW = 500_000
 """So many rows, of the columns that rules speak of, this process can hold."""
 
 
-def verdicts(frame: DataFrame, rules: Sequence[Rule], suite_name: str, rows: int) -> list[dict[str, Any]]:
+def verdicts(frame: DataFrame, rules: Sequence[Rule], suite_name: str, rows: int) -> list[Check]:
     """As `judge`, where it costs least: a table of `rows` rows is judged here where those are `FEW`."""
     return judge_here(frame, rules, suite_name)[0] if rows <= FEW else judge(frame, rules, suite_name)
 
@@ -65,7 +66,7 @@ def flags_of(frame: DataFrame, rules: Sequence[Rule], others: Sequence[Column]) 
 
 def judge_flags(
     flags: DataFrame, names: Mapping[str, str], rules: Sequence[Rule], suite_name: str, rows: int
-) -> list[dict[str, Any]]:
+) -> list[Check]:
     """As `judge`, of what `flags_of` has made."""
     if rows > FEW:
         return _on_spark(flags, rules, names, suite_name)
@@ -74,7 +75,7 @@ def judge_flags(
 
 def judge_truth_values(
     truth: Mapping[str, Any], rules: Sequence[Rule], suite_name: str, rows: int
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[Check]:  # fmt: skip
     """As `judge`, of `rows` rows in this process: of each rule that speaks of rows, by its name, which rows keep it
     (bool, length `rows`)."""
     names = {f"rule {name}": f"rule_{number}" for number, name in enumerate(truth)}
@@ -82,8 +83,8 @@ def judge_truth_values(
     return _here(pa.table({"row_there": repeated(True, rows), **columns}), rules, names, suite_name)
 
 
-def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[dict[str, Any]]:
-    """The verdict on every rule: `{check, column, success, observed, expected}`, in the order of `rules`.
+def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[Check]:
+    """A check for every rule, in the order of `rules`.
 
     `frame` is read several times: persist it. Raises RuntimeError when Great Expectations could not judge a rule.
     """
@@ -93,7 +94,7 @@ def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[dict
 
 def judge_here(
     frame: DataFrame, rules: Sequence[Rule], suite_name: str, others: Sequence[Column] = ()
-) -> tuple[list[dict[str, Any]], pa.Table]:
+) -> tuple[list[Check], pa.Table]:
     """As `judge`, for a table that this process can hold, which is read once; and that table: a row for each row, with
     the columns `others`."""
     judged, names = renamed(frame, rules, HERE, others)
@@ -101,13 +102,11 @@ def judge_here(
     return _here(table, rules, names, suite_name), table
 
 
-def _on_spark(
-    judged: DataFrame, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str
-) -> list[dict[str, Any]]:
+def _on_spark(judged: DataFrame, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str) -> list[Check]:
     return _judged(lambda sources: sources.add_spark("spark", persist=False), judged, rules, names, suite_name)
 
 
-def _here(table: pa.Table, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str) -> list[dict[str, Any]]:
+def _here(table: pa.Table, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str) -> list[Check]:
     import pandas as pd
 
     here = table.to_pandas(types_mapper=pd.ArrowDtype)
@@ -116,7 +115,7 @@ def _here(table: pa.Table, rules: Sequence[Rule], names: Mapping[str, str], suit
 
 def _judged(
     add_source: Callable[[Any], Any], data: Any, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str
-) -> list[dict[str, Any]]:
+) -> list[Check]:
     if not rules:
         return []
     context = quiet_context()
@@ -130,7 +129,7 @@ def _judged(
     batch = batches.get_batch(batch_parameters={"dataframe": data})
     outcome: Any = batch.validate(suite, result_format={"result_format": "BASIC", "partial_unexpected_count": 0})
     results = {result.expectation_config.meta["rule"]: result for result in outcome.results}
-    return [_verdict(rule, results[rule.name]) for rule in rules]
+    return [_check(rule, results[rule.name]) for rule in rules]
 
 
 def quiet_context() -> Any:
@@ -221,14 +220,14 @@ def expectation_of(rule: Rule, names: Mapping[str, str]) -> Any:
     return gxe.ExpectColumnValuesToBeBetween(**bounds, **column)
 
 
-def _verdict(rule: Rule, outcome: Any) -> dict[str, Any]:
+def _check(rule: Rule, outcome: Any) -> Check:
     raised = _exception(outcome.exception_info)
     if raised:
         raise RuntimeError(f"Great Expectations could not judge rule '{rule.name}': {raised}")
     counted = outcome.result
     if rule.kind == "row_count":
-        return verdict_of(rule, int(counted["observed_value"]), 0)
-    return verdict_of(rule, int(counted.get("element_count") or 0), int(counted.get("unexpected_count") or 0))
+        return rule_check(rule, int(counted["observed_value"]), 0)
+    return rule_check(rule, int(counted.get("element_count") or 0), int(counted.get("unexpected_count") or 0))
 
 
 def _exception(info: Any) -> str | None:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.events.arrays import arrow, numbers, valid
+from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule
 from pipelines.delta.local_reader import ROWS, NotHereError, TableHere, here, inside
@@ -25,11 +26,11 @@ Array = Any
 
 @dataclass(frozen=True)
 class Judged:
-    """Of `rows` rows, all good: the verdict on each rule of the contract; and of all good rows of the table, whatever
+    """Of `rows` rows, all good: the check of each rule of the contract; and of all good rows of the table, whatever
     the windows, the `times`: int64, microseconds."""
 
     rows: int
-    verdicts: list[dict[str, Any]]
+    checks: list[Check]
     times: pa.Array
 
 

@@ -7,13 +7,12 @@ equal to those of Great Expectations.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from cep_core.events.arrays import valid
+from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rule_text import expected_of
 from pipelines.contracts.rules import Rule
@@ -24,8 +23,8 @@ from pipelines.quality.quarantine import is_good
 from pipelines.spark.frames import frame_of
 
 
-def judge_local(spark: SparkSession, table: pa.Table, contract: Contract) -> list[dict[str, Any]]:
-    """The verdict on every rule of `contract`, as `expectations.judge`. Spark is asked about the rules that are only
+def judge_local(spark: SparkSession, table: pa.Table, contract: Contract) -> list[Check]:
+    """A check for every rule of `contract`, as `great_expectations.judge`. Spark is asked about the rules that are only
     its to judge. Raises ArrowException where keys cannot be compared."""
     counts: dict[str, int] = {}
     sparks: list[Rule] = []
@@ -39,24 +38,20 @@ def judge_local(spark: SparkSession, table: pa.Table, contract: Contract) -> lis
         else:
             sparks.append(rule)
     counts |= _broken_on_spark(spark, table, sparks)
-    return [verdict_of(rule, table.num_rows, counts[rule.name]) for rule in contract.rules]
+    return [rule_check(rule, table.num_rows, counts[rule.name]) for rule in contract.rules]
 
 
-def verdict_of(rule: Rule, rows: int, broken: int) -> dict[str, Any]:
-    """`{check, column, success, observed, expected}` of a rule that `broken` of `rows` rows break."""
+def rule_check(rule: Rule, rows: int, broken: int) -> Check:
+    """The check of a rule that `broken` of `rows` rows break. Its data: `rows` and, unless it counts rows, `broken`."""
+    data = {"rows": rows}
     if rule.kind == "row_count":
         value, observed = float(rows), plural(rows, "row")
     else:
         value = 100 * broken / rows if rule.limit.percent and rows else float(broken)
         of = plural(rows, "row")
         observed = f"{broken} of {of} break it" if broken else f"none of {of} breaks it"
-    return {
-        "check": rule.name,
-        "column": ", ".join(rule.columns) or None,
-        "success": rule.limit.holds(value),
-        "observed": observed,
-        "expected": expected_of(rule),
-    }
+        data["broken"] = broken
+    return Check(rule.name, rule.limit.holds(value), observed, expected_of(rule), ", ".join(rule.columns) or None, data)
 
 
 def _repeating(rule: Rule, table: pa.Table) -> int:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core.events.arrays import numbers
+from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.quality import quarantine as q
 from pipelines.quality.arrow_split import split_alone
@@ -19,7 +20,7 @@ from pipelines.quality.uniqueness import BROKEN, counted_broken
 from pipelines.spark.frames import frame_of
 
 SET_APART = "set_apart"
-"""The verdict that says how many rows break the contract, and which rules."""
+"""The check that says how many rows break the contract, and which rules."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ class Broken:
         repeats = f", {self.repeats:,} of them repeats" if self.repeats else ""
         return f"{self.rows:,} quarantined ({rules}){repeats}"
 
-    def verdict(self) -> dict[str, Any]:
-        """As a check of a run's record."""
-        return {"check": SET_APART, "column": None, "success": not self.rows, "observed": str(self), "expected": "none"}
+    def check(self) -> Check:
+        data = {"rows": self.rows, "repeats": self.repeats, "rules": dict(self.rules.most_common())}
+        return Check(SET_APART, not self.rows, str(self), "none", data=data)
 
 
 def broken_of(annotated: DataFrame) -> Broken:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +10,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
+from pipelines.check import checks_of
 from pipelines.delta.tables import Warehouse, exists
 from pipelines.quality.quarantine import ADDED
 from pipelines.quality.quarantine_counts import SET_APART
@@ -72,7 +72,7 @@ def run_facts(rows: Iterable[Row]) -> RunFacts:
     last = [attempts[name][-1] for name in names]
     started = [row["started_at"] for row in ordered if row["started_at"] is not None]
     finished = [row["finished_at"] for row in ordered if row["finished_at"] is not None]
-    checks = [check for row in last for check in checks_of(row["stage"], row["checks"])]
+    checks = [check for row in last for check in check_facts(row["stage"], row["checks"])]
     return RunFacts(
         run_id=ordered[0]["run_id"],
         pattern=ordered[0]["pattern"],
@@ -95,18 +95,11 @@ def _place(row: Row) -> tuple[int, int]:
     return row.asDict().get(NUMBER) or 0, row["finished_at"] or row["started_at"] or 0
 
 
-def checks_of(stage: str, checks: str | None) -> tuple[CheckFacts, ...]:
-    """The verdicts in a run's `checks` JSON: a list of `{check, column, success, observed, expected}`."""
+def check_facts(stage: str, checks: str | None) -> tuple[CheckFacts, ...]:
+    """The checks in the column `checks` of the run record."""
     return tuple(
-        CheckFacts(
-            stage=stage,
-            check=str(item.get("check", "")),
-            column=None if item.get("column") is None else _json_text(item["column"]),
-            success=None if item.get("success", False) is None else item.get("success") is True,
-            observed=_json_text(item.get("observed")),
-            expected=_json_text(item.get("expected")),
-        )
-        for item in json.loads(checks or "[]")
+        CheckFacts(stage, check.name, check.column, check.success, check.observed, check.expected)
+        for check in checks_of(checks)
     )
 
 
@@ -189,12 +182,6 @@ def _latest(rows: list[Row], name: str) -> Any:
 
 def _time(micros: int | None) -> datetime | None:
     return None if micros is None else utc(micros)
-
-
-def _json_text(value: object) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _str(value: str | None) -> str:

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from pipelines.check import Check
 from pipelines.delta.commits import Commit, known_commits, next_number
 from pipelines.delta.local_reader import NotHereError, table_here
 from pipelines.delta.table_versions import changes_rows, creation_time, table_id
@@ -47,6 +48,10 @@ class Ledger:
     """Whether the table has been made, and nothing else."""
     table_id: str | None = None
 
+    def checks(self) -> list[Check]:
+        """A check for each unrecorded publication, for the record of the run that sees it."""
+        return [_unrecorded(commit) for commit in reversed(self.unrecorded)]
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -56,6 +61,17 @@ class Recorded:
     version: int
     note: Mapping[str, Any]
     at: datetime
+
+
+def _unrecorded(commit: Commit) -> Check:
+    inserted, updated, deleted = commit.changed
+    stage, run_id = commit.note.get("stage"), commit.note.get("run_id")
+    data = {
+        "results_version": commit.version, "stage": stage, "run_id": run_id,
+        "inserted": inserted, "updated": updated, "deleted": deleted,
+    }  # fmt: skip
+    observed = f"version {commit.version}: {inserted} inserted, {updated} updated, {deleted} deleted"
+    return Check("unrecorded_publication", True, observed, f"recorded by {stage} of run {run_id}", data=data)
 
 
 def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan, source: str) -> Ledger:

@@ -15,6 +15,7 @@ import numpy as np
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
+from pipelines.check import Check
 from pipelines.error_text import plural
 from pipelines.results.ledger import Ledger
 from pipelines.results.row_versions import stale_rows
@@ -23,7 +24,7 @@ from pipelines.runs.run import Run
 from pipelines.spark.columns import column
 
 CHECK = "windows_changed"
-"""The verdict in a step's record that says which windows of the run were left alone."""
+"""The check in a step's record that says how many windows of the run were not computed again."""
 
 
 def noted(run: Run, basis: Basis, made: Sequence[range]) -> dict[str, Any]:
@@ -75,25 +76,23 @@ def changed(
     return windows[left[0] : left[-1] + 1] if len(left) else windows[:0]
 
 
-def told(run: Run, windows: range) -> dict[str, Any] | None:
-    """The verdict of a run that computes `windows` only; None where those are all."""
+def reuse_check(run: Run, windows: range) -> Check | None:
+    """The check of a run that computes `windows` only; None if those are all."""
     if windows == run.windows:
         return None
-    left = len(run.windows) - len(windows)
-    return {
-        "check": CHECK,
-        "column": None,
-        "success": True,
-        "observed": f"{left:,} of {plural(len(run.windows), 'window')} as this pattern has them already",
-        "expected": f"windows {windows.start} to {windows.stop} computed",
-    }
+    unchanged = len(run.windows) - len(windows)
+    observed = f"{unchanged:,} of {plural(len(run.windows), 'window')} as this pattern has them already"
+    expected = f"windows {windows[0]} to {windows[-1]} computed" if windows else "no window computed"
+    data = {"windows": [windows.start, windows.stop], "windows_unchanged": unchanged}
+    return Check(CHECK, True, observed, expected, data=data)
 
 
-def narrowed(run: Run, record: Mapping[str, Any]) -> tuple[Run, list[dict[str, Any]]]:
-    """The run of the windows that an earlier step of it went on with, and that step's verdict on the others."""
-    found = [item for item in record["checks"] if item["check"] == CHECK]
+def narrowed(run: Run, record: Mapping[str, Any]) -> tuple[Run, list[Check]]:
+    """The run of the windows that an earlier step of it computed (`basis.computed` of its `record`), and that step's
+    check of the others."""
+    checks = [check for check in record["checks"] if check.name == CHECK]
     computed = range(*record["basis"].computed)
-    return (run if computed == run.windows else run.narrowed(computed)), found
+    return (run if computed == run.windows else run.narrowed(computed)), checks
 
 
 def hashes(run: Run) -> tuple[tuple[int, str], ...]:

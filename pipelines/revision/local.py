@@ -21,6 +21,7 @@ from cep_core import AnyPlan, run_plan
 from cep_core.errors import TrendlakeError
 from cep_core.events.arrays import arrow, numbers, repeated
 from cep_core.events.codes import group_codes
+from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
 from pipelines.contracts.rules import Rule, unique_rules
@@ -48,14 +49,14 @@ NET = "__trendlake_net"
 @dataclass(frozen=True)
 class Small:
     """The windows that changed rows touch, and all `rows` that these should have (`plan.result_schema` and the origin).
-    `changed`: rows of the source that came or went. `checks`: the verdicts of the results contract on `rows`.
+    `changed`: rows of the source that came or went. `checks`: those of the results contract on `rows`.
     `published`: the rows that these windows have."""
 
     run: Run
     found: Affected
     rows: pa.Table
     changed: int
-    checks: tuple[dict[str, Any], ...] = ()
+    checks: tuple[Check, ...] = ()
     published: Published | None = None
 
     @property
@@ -105,14 +106,14 @@ def _small(run: Run, task: Task, results_version: int) -> Small:
     return Small(run, found, rows, net.num_rows, checks, there)
 
 
-def _judged(run: Run, rows: pa.Table) -> tuple[dict[str, Any], ...]:
-    """The verdicts of the results contract. Raises NotHereError where one is against the rows."""
+def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...]:
+    """The checks of the results contract. Raises NotHereError if one fails."""
     if rows.num_rows > ROWS:
         raise NotHereError("too many rows")
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
     checks = judge_local(run.spark, rows, contract)
     warnings = {rule.name for rule in contract.rules if rule.warning}
-    if any(not item["success"] and item["check"] not in warnings for item in checks):
+    if any(not check.success and check.name not in warnings for check in checks):
         raise NotHereError("rows that are not published: they are staged, to be looked at")
     return tuple(checks)
 

@@ -9,14 +9,13 @@ whatever the clock says. (CEDR: Barga et al. 2007, section 2.)
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core.events.windows import moment
+from pipelines.check import Check
 from pipelines.delta.tables import read_at
 from pipelines.quality import quarantine as q
 from pipelines.runs.run import Run
@@ -24,7 +23,7 @@ from pipelines.runs.watermark import BEGINNING, future_limit
 from pipelines.spark.columns import column
 
 FUTURE = "future_events"
-"""The verdict that names events of the far future."""
+"""The check that counts events of the far future."""
 
 
 def last_ready(run: Run, version: int) -> int | None:
@@ -52,16 +51,16 @@ def limit_of(run: Run, version: int) -> int:
     )  # fmt: skip
 
 
-def future_events(run: Run, version: int, times: pa.Array | None = None) -> dict[str, Any]:
-    """The verdict that names the good rows of a version which the watermark passes over: how many, up to which time.
+def future_events(run: Run, version: int, times: pa.Array | None = None) -> Check:
+    """The check that counts the good rows of a version which the watermark passes over: how many, up to which time.
     They stay in the source, and count in the windows they are in. `times`: those of all good rows, int64, microseconds,
     where they are known."""
     limit = limit_of(run, version)
     rows, newest = _after(run, version, limit) if times is None else counted_after(times, limit)
     observed = f"{rows:,} row{'s' * (rows != 1)}" + (f" up to {_moment(newest)}" if newest is not None else "")
     expected = f"no event after {_moment(limit)}: `maxFuture` after the commit of version {version}"
-    return {"check": FUTURE, "column": run.contract.event_time, "success": not rows, "observed": observed,
-            "expected": expected}  # fmt: skip
+    data = {"rows": rows, "newest": newest, "limit": limit, "source_version": version}
+    return Check(FUTURE, not rows, observed, expected, run.contract.event_time, data)
 
 
 def _after(run: Run, version: int, limit: int) -> tuple[int, int | None]:

@@ -7,11 +7,10 @@ but the run itself, whose publication names the version of the source that they 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState, set_producer
@@ -36,6 +35,7 @@ from openlineage.client.uuid import generate_new_uuid
 from pyspark.sql import SparkSession
 
 from cep_core.events.windows import moment
+from pipelines.check import Check
 from pipelines.delta.tables import Warehouse, read_at
 from pipelines.runs.stage import Record
 
@@ -160,18 +160,18 @@ def named(path: str) -> tuple[str, str]:
     return f"{scheme}://{place}", uri.path.lstrip("/") if uri.scheme in OBJECT_STORES else uri.path
 
 
-def assertions(checks: list[dict[str, Any]]) -> list[quality.Assertion]:
+def assertions(checks: Iterable[Check]) -> list[quality.Assertion]:
     """The verdicts of a run record; what could not be judged has none, and OpenLineage knows no third answer."""
     return [
         quality.Assertion(
-            assertion=item["check"],
-            success=bool(item["success"]),
-            column=item["column"],
-            expected=_text(item["expected"]),
-            actual=_text(item["observed"]),
+            assertion=check.name,
+            success=check.success,
+            column=check.column,
+            expected=check.expected,
+            actual=check.observed,
         )
-        for item in checks
-        if item["success"] is not None
+        for check in checks
+        if check.success is not None
     ]
 
 
@@ -188,7 +188,3 @@ def parent_of(settings: Mapping[str, str]) -> parent_run.ParentRunFacet | None:
 def _sum(*numbers: int | None) -> int | None:
     known = [number for number in numbers if number is not None]
     return sum(known) if known else None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

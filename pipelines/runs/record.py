@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from cep_core.events.windows import moment
+from pipelines.check import checks_of
 from pipelines.delta.local_reader import NotHereError, append_here, here, table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, create, exists
@@ -85,7 +86,7 @@ def _row(record: Record, *, status: str, started_at: datetime, error: str | None
     values: dict[str, Any] = {item.name: getattr(record, item.name) for item in fields(record)}
     values |= {
         "status": status,
-        "checks": json.dumps(record.checks, ensure_ascii=False, default=str),
+        "checks": json.dumps([check.as_json() for check in record.checks], ensure_ascii=False),
         NOTED: None if record.note is None else json.dumps(record.note),
         BASIS: None if record.basis is None else json.dumps(record.basis.as_json()),
         "error": error,
@@ -132,7 +133,7 @@ def find(
     if not rows:
         return None
     found = max(rows, key=lambda row: row.get(NUMBER) or 0)
-    found["checks"] = json.loads(found["checks"] or "[]")
+    found["checks"] = checks_of(found["checks"])
     found[NOTED] = json.loads(found[NOTED]) if found.get(NOTED) else None
     found[BASIS] = Basis.from_json(json.loads(found[BASIS])) if found.get(BASIS) else None
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from pipelines.check import Check
 from pipelines.runs.basis import Basis
 
 Stage = Literal["ingest", "check_source", "compute", "check_results", "publish", "revise"]
@@ -17,11 +18,10 @@ STAGES: tuple[str, ...] = get_args(Stage)
 class Record:
     """The facts of one stage of one run; a number stays None where the stage does not know it.
 
-    `interval_from`, `interval_to`: microseconds since the epoch. `checks`: `{check, column, success, observed,
-    expected}` each. `source_version`: the version a stage read, of `ingest` the last it wrote. `staged_version`: the
-    number of the attempt whose rows are staged. `record_number`: 1 for the first record of a run, and for each stage
-    that begins one more than the records before have; the order of records, whatever the clocks say. `basis`: what the
-    stage's work is based on.
+    `interval_from`, `interval_to`: microseconds since the epoch. `source_version`: the version a stage read, of
+    `ingest` the last it wrote. `staged_version`: the number of the attempt whose rows are staged. `record_number`: 1
+    for the first record of a run, and for each stage that begins one more than the records before have; the order of
+    records, whatever the clocks say. `basis`: what the stage's work is based on.
     """
 
     run_id: str
@@ -42,7 +42,7 @@ class Record:
     rows_updated: int | None = None
     rows_deleted: int | None = None
     seconds: float | None = None
-    checks: list[dict[str, Any]] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
     note: dict[str, Any] | None = None
     record_number: int | None = None
     basis: Basis | None = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule
 from pipelines.delta.local_reader import NotHereError, table_here
@@ -29,7 +29,7 @@ from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 
 REPEATED = "repeated_rows"
-"""The verdict that says whether a row of the run's windows repeats a key of another row of the table."""
+"""The check whether a row of the run's windows repeats a key of another row of the table."""
 
 
 def check_source(run: Run) -> Record:
@@ -65,7 +65,7 @@ def _all_good(run: Run, judged: Judged, record: Record) -> Broken:
     """What `_split_and_judge` notes of rows that all keep the contract."""
     record.rows_in = record.rows_out = judged.rows
     record.rows_quarantined = 0
-    record.checks = _checks(run, 0, Broken(), judged.verdicts)
+    record.checks = _checks(run, 0, Broken(), judged.checks)
     return Broken()
 
 
@@ -74,31 +74,33 @@ def _split_and_judge(run: Run, rows: DataFrame, rest: DataFrame, record: Record)
     rules, name = run.contract.rules, run.contract.name
     annotated = q.annotate(rows, rules, unique=False)
     repeated = q.repeated(rows, rules, rest)
-    found, again, broken = None if repeated else _judged_alone(rows, rules, name, record), 0, Broken()
-    if found is None:
+    checks, repeats, broken = None if repeated else _judged_alone(rows, rules, name, record), 0, Broken()
+    if checks is None:
         with _held(q.marked(rows, rules, rest) if repeated else annotated) as annotated:
             counted = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
-            record.rows_in, record.rows_quarantined, again = counted
+            record.rows_in, record.rows_quarantined, repeats = counted
             record.rows_out = counted[0] - counted[1]
             broken = broken_of(annotated) if counted[1] else broken
             _quarantine(run, annotated, record)
-            found = verdicts(annotated.drop(BROKEN), rules, name, counted[0])
-    record.checks = _checks(run, again, broken, found)
+            checks = verdicts(annotated.drop(BROKEN), rules, name, counted[0])
+    record.checks = _checks(run, repeats, broken, checks)
     return broken
 
 
-def _checks(run: Run, again: int, broken: Broken, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """`again`: rows that repeat a key; `found`: the verdicts on the contract's rules."""
+def _checks(run: Run, repeated: int, broken: Broken, rule_checks: Sequence[Check]) -> list[Check]:
+    """`repeated`: the number of rows that repeat a key."""
+    contract = run.contract
+    about = {"contract": contract.name, "version": contract.version, "fingerprint": contract.fingerprint}
     return [
-        verdict("contract", True, f"{run.contract.name} {run.contract.version}", run.contract.fingerprint),
-        verdict(REPEATED, again == 0, plural(again, "row"), "0 rows"),
-        broken.verdict(),
-        *found,
+        Check("contract", True, f"{contract.name} {contract.version}", contract.fingerprint, data=about),
+        Check(REPEATED, repeated == 0, plural(repeated, "row"), "0 rows", data={"rows": repeated}),
+        broken.check(),
+        *rule_checks,
     ]
 
 
-def _judged_alone(rows: DataFrame, rules: Sequence[Rule], name: str, record: Record) -> list[dict[str, Any]] | None:
-    """The verdicts on rows that repeat no key, where none is bad, as in a table of many rows it should be: then a few
+def _judged_alone(rows: DataFrame, rules: Sequence[Rule], name: str, record: Record) -> list[Check] | None:
+    """The checks of rows that repeat no key, where none is bad, as in a table of many rows it should be: then a few
     bits of each row are all that is held. For whole rows there may be no room, and to write them down takes longer than
     all else."""
     if not all(rule.quarantines for rule in rules if rule.kind == "unique"):
@@ -147,14 +149,11 @@ def _within_tolerance(run: Run, record: Record, broken: Broken) -> None:
     rows, most = record.rows_in or 0, run.contract.tolerance
     within = broken.lost <= most * rows
     observed = f"{broken.lost} of {rows} rows"
-    record.checks.append(verdict("quarantine_tolerance", within, observed, f"at most {most:.2%} of the rows"))
+    data = {"rows": rows, "broken": broken.lost, "tolerance": most}
+    expected = f"at most {most:.2%} of the rows"
+    record.checks.append(Check("quarantine_tolerance", within, observed, expected, data=data))
     if not within:
         raise ToleranceError(
             f"{observed} of '{run.contract.name}' break its contract; it tolerates {most:.2%}: {broken}",
             hint=f"see them with `trendlake quarantine show {run.contract.name}`",
         )
-
-
-def verdict(check: str, success: bool, observed: str, expected: str) -> dict[str, Any]:
-    """A verdict that is not a rule's, in the shape of `runs.checks`."""
-    return {"check": check, "column": None, "success": success, "observed": observed, "expected": expected}

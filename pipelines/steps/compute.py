@@ -20,7 +20,7 @@ from pipelines.execute.shard_plan import Cut, likely
 from pipelines.execute.worker import Batches, kernel_of
 from pipelines.quality import quarantine as q
 from pipelines.results.ledger import notes, read_ledger
-from pipelines.results.reuse import changed, told
+from pipelines.results.reuse import changed, reuse_check
 from pipelines.results.staging import leave_staged, write_staged
 from pipelines.runs.consistency import limit_of
 from pipelines.runs.record import recorded
@@ -64,10 +64,10 @@ def _changed(run: Run, version: int, table: str | None, record: Record) -> Run:
         return run  # there was no other form
     ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
     windows = changed(run, ledger, notes(run.spark, run.warehouse, run.name, commits), version, table)
-    verdict = told(run, windows)
-    if verdict is None:
+    check = reuse_check(run, windows)
+    if check is None:
         return run
-    record.checks, record.windows = [verdict], len(windows)
+    record.checks, record.windows = [check], len(windows)
     return run.narrowed(windows)
 
 
@@ -129,7 +129,7 @@ def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
     rows = source.where(inside)
     if checked.get("rows_quarantined") == 0:
         return needed(run, rows)
-    if any(not item["success"] for item in checked["checks"] if item["check"] == REPEATED):
+    if any(not check.success for check in checked["checks"] if check.name == REPEATED):
         return needed(run, q.good_rows(q.annotate(rows, rules, rest=source.where(~inside))))
     return needed(run, q.keeping(rows, rules))
 

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, recent_commits, told_late
+from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, recent_commits
 from pipelines.delta.local_commit import shaped
 from pipelines.delta.local_reader import ROWS, NotHereError, here, inside, table_here
 from pipelines.delta.tables import FED, OvertakenError, create, exists, with_retries
@@ -96,7 +96,7 @@ def _commit(
     """`asked`: the run with all its windows, those too that are left alone as they are right already; `basis`: of the
     staged rows."""
     ledger = read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name)
-    record.checks = told_late(ledger.unrecorded)
+    record.checks = ledger.checks()
     _refuse_stale(run, ledger, basis)
     _refuse_changed(run, asked, ledger, basis)
     last_window = last_ready(run, int(record.source_version or 0))
@@ -189,7 +189,7 @@ def _merge(run: Run, spark: SparkSession, path: str, rows: DataFrame, owned: tup
 def _unique(run: Run, record: Record) -> bool:
     """Whether check_source has seen that no row of the windows repeats a key of another in the version published."""
     checked = run.need("check_source")
-    verdicts = [item["success"] for item in checked["checks"] if item["check"] == REPEATED]
+    verdicts = [check.success for check in checked["checks"] if check.name == REPEATED]
     return checked["source_version"] == record.source_version and verdicts == [True]
 
 

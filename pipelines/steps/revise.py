@@ -18,8 +18,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from pipelines.check import Check
 from pipelines.contracts.results import contract_name, results_contract
-from pipelines.delta.commits import told_late
 from pipelines.delta.local_reader import NotHereError
 from pipelines.delta.tables import CONFLICTS, read_at, with_retries
 from pipelines.error_text import plural
@@ -53,7 +53,7 @@ from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.spark.columns import column
 from pipelines.steps.check_results import judged, refuse_failed, refuse_unexpected
-from pipelines.steps.check_source import broken_rows, verdict
+from pipelines.steps.check_source import broken_rows
 from pipelines.steps.compute import cut_and_stage, needed, no_rows
 
 ATTEMPTS = 5
@@ -82,21 +82,24 @@ def _revised(run: Run, record: Record) -> bool:
     """One attempt; False where other publications came in between."""
     ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
     task = task_of(run, ledger)
-    record.checks, record.windows, record.basis = told_late(ledger.unrecorded), 0, task.basis(run)
+    record.checks, record.windows, record.basis = ledger.checks(), 0, task.basis(run)
     refuse_other_types(run)
     stale = stale_windows(run, ledger)
     if stale:
-        record.checks.append(verdict("stale_rows", False, stale, "all windows in the pattern's present form"))
+        record.checks.append(Check("stale_rows", False, stale, "all windows in the pattern's present form"))
     old = older_versions(run, ledger)
     if old is not None:
-        record.checks.append(verdict("stale_versions", False, old.sentence(run.name), "versions known to be right"))
+        data = {"windows": [list(interval) for interval in old.windows], "reason": old.reason}
+        expected = "versions known to be right"
+        record.checks.append(Check("stale_versions", False, old.sentence(run.name), expected, data=data))
     record.rows_inserted = record.rows_updated = record.rows_deleted = record.rows_quarantined = 0
     record.source_version, record.results_version = task.version, ledger.version
     if run.pattern.consistency == "weak":
-        record.checks.append(verdict("revision", True, "nothing: a weak pattern corrects nothing", "change feed"))
+        record.checks.append(Check("revision", True, "nothing: a weak pattern corrects nothing", "change feed"))
         return True
     if task.reason is None and task.after == task.version and not task.due:
-        record.checks.append(verdict("revision", True, f"nothing new since version {task.version}", "change feed"))
+        observed = f"nothing new since version {task.version}"
+        record.checks.append(Check("revision", True, observed, "change feed", data={"to_version": task.version}))
         return True
     if run.needs_watermark:
         record.checks.append(future_events(run, task.version))
@@ -109,9 +112,9 @@ def _revised(run: Run, record: Record) -> bool:
         if not found.stretches:
             return _quiet(ledger, record, _claims(run, ledger, task, unique, found, local=False))
         staged, unique = _computed(run, found, unique, task, record, broken)
-        expected = verdicts.of_revision(run, ledger, found, staged)
-        record.checks += expected
-        refuse_unexpected(run, record, expected)
+        expectations = verdicts.of_revision(run, ledger, found, staged)
+        record.checks += expectations
+        refuse_unexpected(run, record, expectations)
 
         def against(version: int) -> Difference:
             there = read_at(run.spark, run.warehouse.results(run.name), version)
@@ -128,7 +131,7 @@ def _revised_here(run: Run, ledger: Ledger, task: Task, record: Record) -> bool:
     checks, small = record.checks, small_revision(run, task, int(ledger.version or 0))
     record.basis = task.basis(run, small.found.windows)
     record.rows_in, record.rows_out, record.windows = small.changed, small.rows.num_rows, small.found.count
-    record.checks = [*checks, _told(task, small.changed, small.found), *small.checks]
+    record.checks = [*checks, _changes_check(task, small.changed, small.found), *small.checks]
     claims = _claims(run, ledger, task, True, small.found, local=True)
     if not small.found.stretches:
         return _quiet(ledger, record, claims)
@@ -147,8 +150,8 @@ def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> tu
     reason = task.reason
     if reason is None and task.after == task.version:
         found = Affected(run.plan, task.due)
-        words = f"published now, held back before: {plural(found.count, 'window')}"
-        record.checks.append(verdict("revision", True, words, "watermark"))
+        observed = f"published now, held back before: {plural(found.count, 'window')}"
+        record.checks.append(Check("revision", True, observed, "watermark", data={"windows": found.count}))
         return found, task.unique, Broken()
     if reason is None:
         path = run.warehouse.source(run.contract.name)
@@ -165,21 +168,22 @@ def _affected(run: Run, task: Task, record: Record, kept: list[DataFrame]) -> tu
             broken = _quarantine(run, told.bad, task) if told.rows else Broken()
             record.rows_quarantined = broken.rows
             record.windows = found.count
-            record.checks += [_told(task, told.rows, found), broken.verdict()]
+            record.checks += [_changes_check(task, told.rows, found), broken.check()]
             return found, told.unique, broken
         reason = told.reason
     found = Affected(run.plan, task.windows)
     record.windows = found.count
-    record.checks.append(
-        verdict("revision", True, f"all computed anew, {plural(found.count, 'window')}: {reason}", "change feed")
-    )
+    observed = f"all computed anew, {plural(found.count, 'window')}: {reason}"
+    data = {"windows": found.count, "to_version": task.version, "reason": reason}
+    record.checks.append(Check("revision", True, observed, "change feed", data=data))
     return found, False, Broken()
 
 
-def _told(task: Task, rows: int, found: Affected) -> dict[str, Any]:
-    touched = f"{plural(found.count, 'window')} touched"
-    words = f"{plural(rows, 'row')} changed from version {task.after} to {task.version}: {touched}"
-    return verdict("revision", True, words, "change feed")
+def _changes_check(task: Task, rows: int, affected: Affected) -> Check:
+    touched = f"{plural(affected.count, 'window')} touched"
+    observed = f"{plural(rows, 'row')} changed from version {task.after} to {task.version}: {touched}"
+    data = {"rows": rows, "windows": affected.count, "from_version": task.after, "to_version": task.version}
+    return Check("revision", True, observed, "change feed", data=data)
 
 
 def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
@@ -252,7 +256,7 @@ def _computed(
             else:
                 broken = _quarantine(run, annotated.where(sf.size(BROKEN) > 0), task) if bad else Broken()
                 record.rows_in, record.rows_quarantined = rows, broken.rows
-                record.checks.append(broken.verdict())
+                record.checks.append(broken.check())
                 _refuse_lost(run, broken, annotated)
             events = needed(run, found.of_units(q.good_rows(annotated)))
             record.staged_version, record.rows_out = _stage(run, hull, found, events, rows, task)

@@ -88,7 +88,7 @@ def test_every_group_and_day_of_the_year(
     assert (checked.rows_in, checked.rows_quarantined, checked.rows_out) == (ROWS, BROKEN, ROWS - BROKEN)
     assert len(legs) == ROWS - BROKEN
     assert computed.rows_out == judged.rows_in == merged.rows_inserted == groups
-    assert all(item["success"] for item in judged.checks)
+    assert all(item.success for item in judged.checks)
     starts = {window for _, window in actual}
     assert min(starts) >= moment(run.plan.windows.start(run.windows[0]))
     quarantine = spark.read.format("delta").load(lake.quarantine("flights"))

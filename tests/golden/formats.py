@@ -14,6 +14,7 @@ from typing import Any
 from cep_core.engine import compile_plan
 from cep_core.errors import TrendlakeError
 from cep_core.load import load_pattern
+from pipelines.check import Check
 from pipelines.contracts.pattern_source import source_contract
 from pipelines.delta.commits import publication
 from pipelines.ingest import deliver
@@ -35,6 +36,7 @@ def formats() -> dict[str, Any]:
         "plan hashes": plan_hashes(),
         "result columns": result_columns(),
         "run record": [f"{field.name} {field.dataType.simpleString()}" for field in SCHEMA],
+        "check": list(Check("name", True, "", "", data={"rows": 1}).as_json()),
         "stages": list(STAGES),
         "basis": sorted(Basis("contract", 0).as_json()),
         "origin of a row": [f"{field.name} {field.dataType.simpleString()}" for field in ORIGIN],

@@ -84,7 +84,8 @@ def test_it_is_read_and_revised_where_it_lies(others: Lake) -> None:
     flights.update("event_id = 'UA-1-3'", {"dep_delay": sf.lit(-5.0)})
     flights.delete("event_id = 'UA-1-0'")
     record = revise(others.run(others.pattern(), *WEEK, "revision"))
-    assert "changed from version 1 to 4" in record.checks[0]["observed"]
+    changes = record.checks[0].data
+    assert (changes["from_version"], changes["to_version"]) == (1, 4)
     assert (record.rows_updated, record.rows_quarantined, record.source_version) == (2, 2, 4)
     assert counts(others, run) == {"UA": 4, "AA": 15, "B6": 8191, "DL": 19}
     commits = recent_commits(others.spark, theirs)

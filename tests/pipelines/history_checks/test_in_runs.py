@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan, EventSchema, compile_plan, load_pattern
 from jobs.terminal.workspace import broken
+from pipelines.check import Check
 from pipelines.delta.tables import latest_version
 from pipelines.errors import ChecksFailedError
 from pipelines.history_checks.evaluate import Judged
@@ -42,9 +43,9 @@ def expecting(lake: Lake, since: int, until: int, run_id: str, expect: str = EXP
     return lake.run(path, f"2013-03-{since:02d}", f"2013-03-{until:02d}", run_id)
 
 
-def told(checks: Sequence[dict[str, Any]]) -> list[tuple[bool | None, str]]:
+def told(checks: Sequence[Check]) -> list[tuple[bool | None, str]]:
     """The verdicts on what is expected, in order."""
-    found = {check["check"]: (check["success"], check["observed"]) for check in checks}
+    found = {check.name: (check.success, check.observed) for check in checks}
     return [found[name] for name in NAMES]
 
 
@@ -105,7 +106,7 @@ def test_a_revision_tells_what_it_breaks(lake: Lake) -> None:
         (True, f"none of 1 window breaks it; 1 of 2 {FEW.format(3)}"),
         (False, f"1 of 5 groups in windows break it: carrier=B6, {third}"),
     ]  # fmt: skip
-    assert not {check["check"] for check in revise(expecting(lake, 1, 5, "quiet")).checks} & set(NAMES)
+    assert not {check.name for check in revise(expecting(lake, 1, 5, "quiet")).checks} & set(NAMES)
 
     path = Path(lake.pattern(group_by="carrier, origin"))  # another form of the pattern has no windows before it yet
     path.write_text(path.read_text() + EXPECT)
@@ -192,7 +193,7 @@ def test_runs_of_other_kinds(spark: SparkSession, tmp_path: Path, kind: str) -> 
     second = lake.run(1, 2, "second")
     all_steps(second)
     checks = second.need("check_results")["checks"]
-    said = [(item["success"], item["observed"]) for item in checks if item["check"].endswith("of_last_3")]
+    said = [(item.success, item.observed) for item in checks if item.name.endswith("of_last_3")]
     if kind == "matches":
         assert said == [
             (False, "2 of 4 windows break it: end from 2026-01-02 00:00:00: 1, usually 2; "

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.airflow.home import AirflowHome
+from pipelines.check import Check
 from pipelines.errors import ProfileError
 from pipelines.project.paths import Project
 from pipelines.project.profile import Profile, read_profile
@@ -117,6 +118,5 @@ def test_the_parent_is_what_airflow_says() -> None:
 
 
 def test_what_could_not_be_judged_has_not_failed() -> None:
-    about = {"column": None, "observed": "", "expected": ""}
-    checks = [{"check": str(success), "success": success, **about} for success in (True, False, None)]
+    checks = [Check(str(success), success, "", "") for success in (True, False, None)]
     assert [(one.assertion, one.success) for one in assertions(checks)] == [("True", True), ("False", False)]

@@ -104,14 +104,14 @@ def test_verdicts_are_recorded(lake: Lake) -> None:
     """Great Expectations judges every rule of the contract; a warning is told but sets nothing apart."""
     lake.append([*GOOD, *BAD, flight(500, "2013-03-01T06:00:00", arr_delay=None)])
     record = check_source(a_run(lake))
-    verdicts = {item["check"]: item for item in record.checks}
+    verdicts = {item.name: item for item in record.checks}
     assert {rule.name for rule in lake.contract.rules} < set(verdicts)
-    assert verdicts["flight_has_landed"]["observed"] == "1 of 105 rows break it"
-    assert not verdicts["flight_has_landed"]["success"]
-    assert not verdicts["mostly_arrivals"]["success"]
-    assert not verdicts["event_id_unique"]["success"]
-    assert verdicts["carrier_required"]["success"]
-    assert verdicts["quarantine_tolerance"]["observed"] == "5 of 105 rows"
+    assert verdicts["flight_has_landed"].observed == "1 of 105 rows break it"
+    assert not verdicts["flight_has_landed"].success
+    assert not verdicts["mostly_arrivals"].success
+    assert not verdicts["event_id_unique"].success
+    assert verdicts["carrier_required"].success
+    assert verdicts["quarantine_tolerance"].observed == "5 of 105 rows"
     assert record.rows_quarantined == 5
 
 
@@ -141,9 +141,9 @@ def test_equal_repeats_never_count_against_the_tolerance(lake: Lake) -> None:
     lake.append(GOOD)
     record = check_source(a_run(lake))
     assert (record.rows_in, record.rows_quarantined, record.rows_out) == (200, 100, 100)
-    verdicts = {item["check"]: item for item in record.checks}
-    assert verdicts["set_apart"]["observed"] == "100 quarantined (event_id_unique), 100 of them repeats"
-    assert verdicts["quarantine_tolerance"]["observed"] == "0 of 200 rows"
+    verdicts = {item.name: item for item in record.checks}
+    assert verdicts["set_apart"].observed == "100 quarantined (event_id_unique), 100 of them repeats"
+    assert verdicts["quarantine_tolerance"].observed == "0 of 200 rows"
     assert {row["reason"] for row in lake.quarantined().collect()} == {
         "event_id_unique: another row has the same event_id and equal values"
     }

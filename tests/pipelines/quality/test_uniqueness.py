@@ -112,7 +112,7 @@ def test_all_agree(spark: SparkSession, tmp_path: Path, key: tuple[str, ...], se
     assert Counter(content(row) for row in found if row["good"]) == wanted
     assert len(found) == len(rows)
     verdict = judge_here(frame, contract.rules, "ticks")[0][-1]
-    assert not verdict["success"]
+    assert not verdict.success
 
 
 def test_what_a_row_holds_never_decides(spark: SparkSession, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def correct(monkeypatch: pytest.MonkeyPatch, component: str) -> None:
 
 
 def named(record: Record) -> list[str]:
-    return [item["observed"] for item in record.checks if item["check"] == "stale_versions"]
+    return [item.observed for item in record.checks if item.name == "stale_versions"]
 
 
 def stale(lake: Signals, *, dry_run: bool = False) -> list[dict[str, Any]]:
@@ -90,7 +90,7 @@ def test_rows_of_a_wrong_version_are_named_and_recomputed(lake: Signals, monkeyp
     assert named(revise(renamed(run, "before the fix"))) == []
     correct(monkeypatch, "local")
     after = revise(renamed(run, "after the fix"))
-    assert [item["observed"] for item in after.checks if item["check"] == "revision"] == ["nothing new since version 2"]
+    assert [item.observed for item in after.checks if item.name == "revision"] == ["nothing new since version 2"]
     assert named(after) == [
         f"{revised.windows} windows computed by versions known to be wrong (before local 2: sums were wrong); "
         "recomputed by `trendlake backfill watched --stale`"

@@ -61,7 +61,7 @@ def test_old_rows_stay_until_they_are_replaced(spark: SparkSession, edit: str, s
             for _ in range(rng.randrange(1, 3)):
                 change(rng, lake)
             record = revise(renamed(part, f"revision {number}"))
-            assert [item["check"] for item in record.checks if not item["success"]] == ["stale_rows"]
+            assert [item.name for item in record.checks if not item.success] == ["stale_rows"]
             assert inside(lake, part) == recomputed(part, lake.version(), part.windows)
             assert beside(lake, part) == stays
         whole = lake.run(FIRST_DAY, LAST_DAY, "in whole")
@@ -69,7 +69,7 @@ def test_old_rows_stay_until_they_are_replaced(spark: SparkSession, edit: str, s
         agree(lake, whole)
         change(rng, lake)
         record = revise(renamed(whole, "last revision"))
-        assert all(item["success"] for item in record.checks)
+        assert all(item.success for item in record.checks)
         agree(lake, whole)
         replayed(lake, whole)
         DONE[f"edited: {edit}"] += 1

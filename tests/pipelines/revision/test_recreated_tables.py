@@ -74,7 +74,7 @@ def published(lake: Signals, run: Run) -> list[dict[str, Any]]:
 
 
 def revision(record: Record) -> str:
-    return str(next(item["observed"] for item in record.checks if item["check"] == "revision"))
+    return str(next(item.observed for item in record.checks if item.name == "revision"))
 
 
 def freshness(lake: Signals, run: Run) -> str:

@@ -58,7 +58,7 @@ def counts(lake: Lake, run: Run) -> dict[tuple[str, int], int]:
 
 
 def told(record: Record) -> str:
-    return str(next(item["observed"] for item in record.checks if item["check"] == "revision"))
+    return str(next(item.observed for item in record.checks if item.name == "revision"))
 
 
 def changed(record: Record) -> tuple[int | None, int | None, int | None]:

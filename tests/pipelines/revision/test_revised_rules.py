@@ -64,7 +64,7 @@ folder, settings = Path(sys.argv[1]), json.loads(sys.argv[2])
 project, profile = Project(folder, folder / "state"), Profile(master="local[2]", spark=settings)
 run = prepare(start_session(project, profile), project, profile, str(folder / "watched.yaml"), "late", 0, 1)
 record = revise(run)
-print(json.dumps([record.staged_version, record.rows_updated, [check["observed"] for check in record.checks]]))
+print(json.dumps([record.staged_version, record.rows_updated, [check.observed for check in record.checks]]))
 print(json.dumps("great_expectations" in sys.modules))
 """
 

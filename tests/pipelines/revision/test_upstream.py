@@ -107,7 +107,7 @@ def test_a_revision_flows_down(lake: Lake, tmp_path: Path) -> None:
     for name in NAMES:
         record = revise(run_of(lake, name, "late"))
         assert record.succeeded
-        assert "all" not in next(item["observed"] for item in record.checks if item["check"] == "revision").split()
+        assert "reason" not in next(item.data for item in record.checks if item.name == "revision")
         all_steps(run_of(anew, name, "anew"))
         assert published(lake, name) == published(anew, name)
         assert published(lake, name) != before[name]
@@ -131,7 +131,7 @@ def test_results_made_anew(lake: Lake) -> None:
     for number in range(versions):
         all_steps(run_of(lake, NAMES[0], f"second {number}"))
     record = revise(run_of(lake, lower, "revision"))
-    said = next(item["observed"] for item in record.checks if item["check"] == "revision")
+    said = next(item.observed for item in record.checks if item.name == "revision")
     assert said.endswith(f"the table of 'results/{NAMES[0]}' was made anew since the results were computed"), said
     found = published(lake, lower)
     assert found != before

@@ -48,7 +48,7 @@ def insert(lake: Signals, **times: int) -> None:
 
 
 def future(record: Record) -> list[tuple[bool, str]]:
-    return [(item["success"], item["observed"]) for item in record.checks if item["check"] == "future_events"]
+    return [(item.success, item.observed) for item in record.checks if item.name == "future_events"]
 
 
 def published(lake: Signals, run: Run) -> list[dict[str, Any]]:
