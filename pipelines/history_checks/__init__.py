@@ -1,5 +1,5 @@
 """Evaluates `expect` of pattern files.
 
-`evaluate` compares a window with earlier ones, `read` reads their rows on Spark, `checks` adds the verdicts to a step's
+`evaluate` compares a window with earlier ones, `read` reads their rows on Spark, `checks` makes the checks of a step's
 record.
 """

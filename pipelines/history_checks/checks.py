@@ -7,7 +7,7 @@ nothing could be judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -21,12 +21,13 @@ from cep_core.patterns.expectations import ExpectationModel, shown
 from pipelines.check import Check
 from pipelines.delta.tables import read_at
 from pipelines.error_text import plural
+from pipelines.errors import ChecksFailedError
 from pipelines.history_checks.evaluate import Judged, Stretch, judged_of
 from pipelines.history_checks.read import cells, found, groups_of, missing_of
 from pipelines.results.coverage import slice_of
 from pipelines.results.ledger import Ledger, read_ledger
+from pipelines.results.staging import staged_folder
 from pipelines.results.windows import MOST, fewer, united
-from pipelines.revision.affected import Affected
 from pipelines.runs.consistency import last_ready, ready
 from pipelines.runs.run import Run
 from pipelines.runs.watermark import BEGINNING
@@ -63,27 +64,38 @@ def of_run(run: Run, staged: DataFrame, source_version: int) -> list[Check]:
     return [_judged(run, expected, beside) for expected in run.pattern.expect]
 
 
-def of_revision(run: Run, ledger: Ledger, affected: Affected, staged: DataFrame) -> list[Check]:
-    """The checks of what a revision would publish in the windows it has computed. Breaks that the published rows had
-    before do not count."""
-    if not run.pattern.expect or not affected.stretches:
+def of_revision(
+    run: Run, ledger: Ledger, windows: tuple[Stretch, ...], recomputed: Callable[[DataFrame], DataFrame],
+    staged: DataFrame,
+) -> list[Check]:  # fmt: skip
+    """The checks of what a revision would publish in the `windows` it has computed; `recomputed` selects the published
+    rows that `staged` replaces. Breaks that the published rows had before do not count."""
+    if not run.pattern.expect or not windows:
         return []
     published = _published(run, ledger)
-    back = _united((first - _longest(run), last) for first, last in affected.stretches)
+    back = _united((first - _longest(run), last) for first, last in windows)
     then = _read(run, ledger, back).persist(StorageLevel.MEMORY_AND_DISK)
-    left = _left(run.plan, affected, then).persist(StorageLevel.MEMORY_AND_DISK)
+    left = _without(run.plan, then, recomputed(then)).persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        known = _united((*published, *affected.stretches))
-        beside = Beside(affected.stretches, known, (left, staged), ledger.version, then, published)
+        known = _united((*published, *windows))
+        beside = Beside(windows, known, (left, staged), ledger.version, then, published)
         return [_judged(run, expected, beside) for expected in run.pattern.expect]
     finally:
         left.unpersist()
         then.unpersist()
 
 
-def warned_only(run: Run) -> set[str]:
-    """The checks of expectations that stop nothing."""
-    return {expected.name for expected in run.pattern.expect if expected.on_break == "warn"}
+def refuse_unexpected(run: Run, staged_version: int, checks: Sequence[Check]) -> None:
+    """Raises ChecksFailedError if staged rows break an expectation, unless it only warns."""
+    warnings = {expected.name for expected in run.pattern.expect if expected.on_break == "warn"}
+    failed = [check for check in checks if check.failed and check.name not in warnings]
+    if failed:
+        reasons = ", ".join(f"{check.name} ({check.observed})" for check in failed)
+        raise ChecksFailedError(
+            f"staged results of {run.name} are not as it expects: {reasons}",
+            hint=f"the rows are in {staged_folder(run, staged_version)}; nothing was published. "
+            "Where they are right: on_break: warn",
+        )
 
 
 def _published(run: Run, ledger: Ledger) -> tuple[Stretch, ...]:
@@ -112,12 +124,12 @@ def _read(run: Run, ledger: Ledger, stretches: Sequence[Stretch]) -> DataFrame:
     return read_at(run.spark, path, int(ledger.version or 0)).where(reduce(lambda a, b: a | b, near))
 
 
-def _left(plan: AnyPlan, affected: Affected, then: DataFrame) -> DataFrame:
-    """The rows that a revision has not computed anew."""
+def _without(plan: AnyPlan, rows: DataFrame, others: DataFrame) -> DataFrame:
+    """The rows whose key none of `others` has."""
     names = {name: f"__trendlake_gone_{i}" for i, name in enumerate(plan.key)}
-    gone = affected.rows(then).select(*[column(name).alias(other) for name, other in names.items()])
+    gone = others.select(*[column(name).alias(other) for name, other in names.items()])
     same: list[Column] = [column(name).eqNullSafe(sf.col(other)) for name, other in names.items()]
-    return then.join(gone, same, "anti")
+    return rows.join(gone, same, "anti")
 
 
 def _judged(run: Run, expected: ExpectationModel, beside: Beside) -> Check:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core.events.arrays import numbers
@@ -55,6 +55,13 @@ class Broken:
     def check(self) -> Check:
         data = {"rows": self.rows, "repeats": self.repeats, "rules": dict(self.rules.most_common())}
         return Check(SET_APART, not self.rows, str(self), "none", data=data)
+
+
+def broken_rows(contract: Contract) -> tuple[Column, Column]:
+    """Of annotated rows the number of bad ones, and of those that repeat a key."""
+    keyed = [rule.name for rule in contract.rules if rule.kind == "unique" and rule.quarantines]
+    again = sf.count_if(sf.exists(BROKEN, lambda broken: broken["rule"].isin(keyed))) if keyed else sf.lit(0)
+    return sf.count_if(sf.size(BROKEN) > 0), again
 
 
 def broken_of(annotated: DataFrame) -> Broken:

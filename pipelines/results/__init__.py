@@ -1,1 +1,1 @@
-"""A pattern's results table: staging, coverage of windows, code versions of rows, history."""
+"""A pattern's results table: computation and staging, coverage of windows, code versions of rows, history."""

@@ -57,7 +57,7 @@ def write_staged(run: Run, results: DataFrame, source_version: int) -> tuple[int
         }
     )
     with told_by_workers():
-        told.write.format("parquet").save(_folder(run, number))
+        told.write.format("parquet").save(staged_folder(run, number))
     return number, read_staged(run, number).count()
 
 
@@ -70,7 +70,7 @@ def leave_staged(
 
     What a worker that fails has written, or one whose work Spark does again, stays hidden from who reads."""
     number = secrets.randbits(62)
-    folder = on_disk(run.spark, _folder(run, number))
+    folder = on_disk(run.spark, staged_folder(run, number))
     if folder is None:
         return None
     folder.mkdir(parents=True)
@@ -134,7 +134,7 @@ def _known(owner: Any, hashes: Sequence[tuple[int, str]]) -> Any:
 
 def read_staged(run: Run, number: int, spark: SparkSession | None = None) -> DataFrame:
     """The rows of an attempt, in the run's session or another."""
-    return read_folder(spark or run.spark, _folder(run, number), run.plan)
+    return read_folder(spark or run.spark, staged_folder(run, number), run.plan)
 
 
 def read_folder(spark: SparkSession, folder: str, plan: AnyPlan) -> DataFrame:
@@ -144,7 +144,7 @@ def read_folder(spark: SparkSession, folder: str, plan: AnyPlan) -> DataFrame:
 
 def staged_here(run: Run, number: int, most: int) -> pa.Table:
     """The rows of an attempt in this process. Raises NotHereError where they are more than `most`, or lie elsewhere."""
-    folder = on_disk(run.spark, _folder(run, number))
+    folder = on_disk(run.spark, staged_folder(run, number))
     if folder is None:
         raise NotHereError("staged rows elsewhere")
     with here():
@@ -158,5 +158,6 @@ def _origin_schema() -> pa.Schema:
     return to_arrow_schema(StructType(list(ORIGIN)), timezone="UTC")
 
 
-def _folder(run: Run, number: int) -> str:
+def staged_folder(run: Run, number: int) -> str:
+    """The path of the rows of an attempt."""
     return f"{run.warehouse.staging(run.name, run.run_id)}/{number}"

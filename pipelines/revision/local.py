@@ -4,7 +4,7 @@ kernels, judges what they give and writes it; only the commit is Delta's.
 Of a few thousand changed events Spark takes seconds to plan its sixty jobs, and a tenth of one to do them. What is made
 here is what the jobs would have made: the touched windows are computed whole, for every unit, and what is there already
 makes no difference. Where a row would go to quarantine, a key be repeated, a rule be Spark's alone to judge, or there
-is more to hold than a worker would be given, `NotHereError` leaves it to them.
+is more to hold than a worker would be given, `local_revision` says why, and Spark computes the revision.
 """
 
 from __future__ import annotations
@@ -35,9 +35,11 @@ from pipelines.results.staging import with_origin
 from pipelines.results.windows import MOST, Stretch, united
 from pipelines.revision.affected import Affected
 from pipelines.revision.local_rewrite import Published, Rewrite
+from pipelines.revision.revision import changes_check
 from pipelines.revision.row_diff import differing, exact
 from pipelines.revision.scope import Task
 from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
 from pipelines.spark.frames import frame_of
 
 Array = Any
@@ -47,41 +49,63 @@ NET = "__trendlake_net"
 
 
 @dataclass(frozen=True)
-class Small:
-    """The windows that changed rows touch, and all `rows` that these should have (`plan.result_schema` and the origin).
-    `changed`: rows of the source that came or went. `checks`: those of the results contract on `rows`.
-    `published`: the rows that these windows have."""
+class NotLocal:
+    """A revision that this process does not compute, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class LocalRevision:
+    """A `Revision`: the windows that changed rows touch, and all `rows` that these should have (`plan.result_schema`
+    and the origin). `changed`: rows of the source that came or went. `checks`: those of the results contract on `rows`.
+    `rewrite`: the difference from the version of the results that was the newest; None if no window is touched."""
 
     run: Run
-    found: Affected
+    task: Task
+    affected: Affected
     rows: pa.Table
     changed: int
     checks: tuple[Check, ...] = ()
-    published: Published | None = None
+    rewrite: Rewrite | None = None
 
-    @property
-    def interval(self) -> Stretch:
-        """From the first touched window's start to the last one's end, microseconds."""
-        windows = self.run.plan.windows
-        return windows.start(self.found.windows[0]), windows.end(self.found.windows[-1])
+    local = True
+    unique = True
 
-    def difference(self, results_version: int) -> Rewrite:
-        """Against a version of the results. Raises NotHereError."""
-        there = self.published
+    def find_affected(self, record: Record) -> None:
+        record.rows_in, record.rows_out, record.windows = self.changed, self.rows.num_rows, self.affected.count
+        record.checks.append(changes_check(self.task, self.changed, self.affected))
+
+    def compute(self, record: Record) -> None:
+        windows, affected = self.run.plan.windows, self.affected.windows
+        record.interval_from, record.interval_to = windows.start(affected[0]), windows.end(affected[-1])
+        record.checks += self.checks
+
+    def difference(self, results_version: int) -> Rewrite | None:
+        if self.rewrite is not None and self.rewrite.there.table.version == results_version:
+            return self.rewrite
+        try:
+            with here():
+                published = _published(self.run, results_version, self.affected)
+                return _rewrite(published, self.run, self.rows)
+        except NotHereError:
+            return None
+
+    def close(self) -> None:
+        """Only Spark's frames are to be freed."""
+
+
+def local_revision(run: Run, task: Task, results_version: int) -> LocalRevision | NotLocal:
+    """What a revision would publish, or why this process does not compute it. Writes nothing."""
+    try:
         with here():
-            if there is None or there.table.version != results_version:
-                there = _published(self.run, results_version, self.found)
-            old, plan = there.rows, self.found.plan
-            return Rewrite(self.run, plan, there, differing(old, shaped(self.rows, old.schema), plan.key))
+            return _local_revision(run, task, results_version)
+    except NotHereError as error:
+        return NotLocal(str(error))
 
 
-def small_revision(run: Run, task: Task, results_version: int) -> Small:
-    """What a revision would publish. Raises NotHereError, before anything is written."""
-    with here():
-        return _small(run, task, results_version)
-
-
-def _small(run: Run, task: Task, results_version: int) -> Small:
+def _local_revision(run: Run, task: Task, results_version: int) -> LocalRevision:
+    """Raises NotHereError."""
     plan, contract = run.plan, run.contract
     keyed = unique_rules(contract.rules)
     if task.reason is not None or task.due or not task.settled or plan.waits or run.pattern.expect:
@@ -89,21 +113,21 @@ def _small(run: Run, task: Task, results_version: int) -> Small:
     if (contract.made_id and plan.schema.event_id in plan.columns) or (keyed and not (task.unique and len(keyed) == 1)):
         raise NotHereError("ids that are made of keys, or keys that may be repeated")
     source = table_here(run.spark, run.warehouse.source(contract.name), task.version)
-    told = source.feed([item.name for item in contract.columns], task.after, ROWS)
-    net = net_changes(told, [item.name for item in contract.columns])
+    names = [item.name for item in contract.columns]
+    net = net_changes(source.feed(names, task.after, ROWS), names)
     good = _good(run, net)
     for rule in keyed:
         _refuse_repeated(source, good, contract, rule)
     wanted = [item.name for item in contract.columns if item.name in plan.columns]
-    found = Affected(plan, touched(plan, _summed(good, wanted), task.published))
-    if not found.stretches:
-        return Small(run, found, plan.result_schema.empty_table(), net.num_rows)
-    if len(found.stretches) > MOST:
+    affected = Affected(plan, touched(plan, _summed(good, wanted), task.published))
+    if not affected.stretches:
+        return LocalRevision(run, task, affected, plan.result_schema.empty_table(), net.num_rows)
+    if len(affected.stretches) > MOST:
         raise NotHereError("windows all over the place")
-    there = _published(run, results_version, found)
-    rows = with_origin(_hull(run, found), _computed(run, source, found), task.version)
+    published = _published(run, results_version, affected)
+    rows = with_origin(_hull(run, affected), _computed(run, source, affected), task.version)
     checks = _judged(run, rows)
-    return Small(run, found, rows, net.num_rows, checks, there)
+    return LocalRevision(run, task, affected, rows, net.num_rows, checks, _rewrite(published, run, rows))
 
 
 def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...]:
@@ -118,24 +142,30 @@ def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _published(run: Run, version: int, found: Affected) -> Published:
+def _published(run: Run, version: int, affected: Affected) -> Published:
     """Raises NotHereError where the rows are too many to be held: then a kernel would have much to do, too."""
     table = table_here(run.spark, run.warehouse.results(run.name), version)
-    slices = [slice_of(found.plan, *stretch) for stretch in found.stretches]
-    return Published.of(table, found.plan.owned(range(1))[0], slices, ROWS)
+    slices = [slice_of(run.plan, *stretch) for stretch in affected.stretches]
+    return Published.of(table, run.plan.owned(range(1))[0], slices, ROWS)
 
 
-def _hull(run: Run, found: Affected) -> Run:
+def _rewrite(published: Published, run: Run, rows: pa.Table) -> Rewrite:
+    """`rows` in place of the published ones. Raises NotHereError where two rows of one table have one key."""
+    old = published.rows
+    return Rewrite(run, run.plan, published, differing(old, shaped(rows, old.schema), run.plan.key))
+
+
+def _hull(run: Run, affected: Affected) -> Run:
     """The run of the windows from the first to the last that are touched."""
     windows = run.plan.windows
-    return replace(run, start_us=windows.end(found.windows[0]) - 1, end_us=windows.end(found.windows[-1]))
+    return replace(run, start_us=windows.end(affected.windows[0]) - 1, end_us=windows.end(affected.windows[-1]))
 
 
-def net_changes(told: pa.Table, names: Sequence[str]) -> pa.Table:
+def net_changes(feed: pa.Table, names: Sequence[str]) -> pa.Table:
     """The rows that came more often than they went, or less, each once, with `NET`."""
-    came = pc.is_in(told[CHANGE], pa.array(["insert", "update_postimage"]))
+    came = pc.is_in(feed[CHANGE], pa.array(["insert", "update_postimage"]))
     signs = pc.if_else(came, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64()))
-    return _summed(told.select(list(names)).append_column(NET, signs), names)
+    return _summed(feed.select(list(names)).append_column(NET, signs), names)
 
 
 def _summed(rows: pa.Table, names: Sequence[str]) -> pa.Table:
@@ -146,23 +176,23 @@ def _summed(rows: pa.Table, names: Sequence[str]) -> pa.Table:
 
 def _good(run: Run, net: pa.Table) -> pa.Table:
     """Those that keep the rules of single rows."""
-    kept = _kept(run, net)
-    if (~kept & (numbers(net[NET].combine_chunks()) > 0)).any():
+    good = _are_good(run, net)
+    if (~good & (numbers(net[NET].combine_chunks()) > 0)).any():
         raise NotHereError("rows for the quarantine")
-    return net.filter(arrow(kept))
+    return net.filter(arrow(good))
 
 
-def _kept(run: Run, rows: pa.Table) -> Array:
+def _are_good(run: Run, rows: pa.Table) -> Array:
     """Which rows keep the rules of single rows. No row is dropped on this process's word alone: Spark is shown those
     that break a rule, and where it keeps one of them, the revision is Spark's. Raises NotHereError."""
     parted = split_alone(rows.combine_chunks(), run.contract)
     if parted.unjudged:
         raise NotHereError(f"rules that Spark judges: {', '.join(parted.unjudged)}")
-    kept = parted.broken < 0
-    dropped = rows.filter(arrow(~kept))
+    good = parted.broken < 0
+    dropped = rows.filter(arrow(~good))
     if dropped.num_rows and not q.keeping(frame_of(run.spark, dropped), run.contract.rules).isEmpty():
         raise NotHereError("rows that Spark keeps")
-    return kept
+    return good
 
 
 def _refuse_repeated(source: TableHere, good: pa.Table, contract: Contract, rule: Rule) -> None:
@@ -179,11 +209,11 @@ def _refuse_repeated(source: TableHere, good: pa.Table, contract: Contract, rule
         raise NotHereError("a table of many keys")
     if any(pa.types.is_floating(kind) for kind in fresh.schema.types):
         raise NotHereError("doubles as keys: Arrow looks for 0.0 and for -0.0")
-    there = source.rows_with(rule.columns, fresh[rule.columns[0]].combine_chunks(), KEYS)
-    both = pa.concat_tables([there, fresh])
+    present = source.rows_with(rule.columns, fresh[rule.columns[0]].combine_chunks(), KEYS)
+    both = pa.concat_tables([present, fresh])
     codes = group_codes([exact(column) for column in both.columns], both.num_rows)
-    mine = np.isin(codes[: there.num_rows], codes[there.num_rows :])
-    if len(np.unique(codes[: there.num_rows][mine])) < mine.sum():
+    shared = np.isin(codes[: present.num_rows], codes[present.num_rows :])
+    if len(np.unique(codes[: present.num_rows][shared])) < shared.sum():
         raise NotHereError("a key is repeated")
 
 
@@ -196,26 +226,26 @@ def touched(plan: AnyPlan, changed: pa.Table, spans: Sequence[Stretch]) -> tuple
     windows = plan.windows
     first = (time - (windows.origin + windows.within)) // windows.slide + 1
     last = (time - windows.origin) // windows.slide
-    held = np.unique(np.stack([first, last + 1], axis=1), axis=0)
+    ranges = np.unique(np.stack([first, last + 1], axis=1), axis=0)
     inside = [
         (max(a, first), min(b, last + 1))
-        for a, b in united((int(a), int(b)) for a, b in held if a < b)
+        for a, b in united((int(a), int(b)) for a, b in ranges if a < b)
         for first, last in spans
         if a <= last and b > first
     ]
     return tuple(united(inside, last=True))
 
 
-def _computed(run: Run, source: TableHere, found: Affected) -> pa.Table:
+def _computed(run: Run, source: TableHere, affected: Affected) -> pa.Table:
     """The rows of the touched windows, of all units."""
     plan, windows, contract = run.plan, run.plan.windows, run.contract
-    slices = [(windows.start(first), windows.end(last)) for first, last in found.stretches]
+    slices = [(windows.start(first), windows.end(last)) for first, last in affected.stretches]
     events = source.rows([item.name for item in contract.columns], contract.event_time, slices, ROWS)
-    events = _needed(plan, contract, events.filter(arrow(_kept(run, events))))
+    events = _needed(plan, contract, events.filter(arrow(_are_good(run, events))))
     try:
         parts = [
             run_plan(plan, _within(events, contract.event_time, span), range(first, last + 1)).cast(plan.result_schema)
-            for (first, last), span in zip(found.stretches, slices, strict=True)
+            for (first, last), span in zip(affected.stretches, slices, strict=True)
         ]
     except TrendlakeError as error:
         raise NotHereError(str(error)) from error
@@ -223,7 +253,7 @@ def _computed(run: Run, source: TableHere, found: Affected) -> pa.Table:
 
 
 def _needed(plan: AnyPlan, contract: Contract, good: pa.Table) -> pa.Table:
-    """As `steps.compute.needed`."""
+    """As `results.computation.needed`."""
     kind = plan.schema.event_type
     if contract.constant_type is not None:
         good = good.append_column(kind, repeated(contract.constant_type, good.num_rows))

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from pipelines.check import Check
-from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule
 from pipelines.delta.local_reader import NotHereError, table_here
 from pipelines.delta.table_versions import table_id
@@ -20,7 +19,7 @@ from pipelines.errors import ToleranceError
 from pipelines.quality import quarantine as q
 from pipelines.quality.great_expectations import flags_of, judge_flags, verdicts
 from pipelines.quality.local_check import Judged, judge_small
-from pipelines.quality.quarantine_counts import Broken, broken_of
+from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
 from pipelines.quality.uniqueness import BROKEN
 from pipelines.results.types import refuse_other_types
 from pipelines.runs.consistency import future_events
@@ -136,13 +135,6 @@ def _quarantine(run: Run, annotated: DataFrame, record: Record) -> None:
             ),
             "writing the quarantine",
         )  # fmt: skip
-
-
-def broken_rows(contract: Contract) -> tuple[Column, Column]:
-    """Of annotated rows the number of bad ones, and of those that repeat a key."""
-    keyed = [rule.name for rule in contract.rules if rule.kind == "unique" and rule.quarantines]
-    again = sf.count_if(sf.exists(BROKEN, lambda broken: broken["rule"].isin(keyed))) if keyed else sf.lit(0)
-    return sf.count_if(sf.size(BROKEN) > 0), again
 
 
 def _within_tolerance(run: Run, record: Record, broken: Broken) -> None:

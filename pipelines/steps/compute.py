@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from pipelines.delta.commits import recent_commits
 from pipelines.delta.local_reader import ROWS, NotHereError, table_here
 from pipelines.delta.parquet_scan import Files, Span, paths_by_delta, plain_files
 from pipelines.delta.tables import exists, read_at
-from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
-from pipelines.execute.distribute import choose, distribute, folder_here
-from pipelines.execute.shard_plan import Cut, likely
-from pipelines.execute.worker import Batches, kernel_of
+from pipelines.errors import OtherwiseWrittenError
 from pipelines.quality import quarantine as q
+from pipelines.results.computation import cut_and_stage, needed, no_rows
 from pipelines.results.ledger import notes, read_ledger
 from pipelines.results.reuse import changed, reuse_check
-from pipelines.results.staging import leave_staged, write_staged
+from pipelines.results.staging import write_staged
 from pipelines.runs.consistency import limit_of
 from pipelines.runs.record import recorded
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.runs.watermark import watermark
-from pipelines.spark.columns import column
-from pipelines.spark.session import quiet
-from pipelines.spark.worker_errors import told_by_workers
 from pipelines.steps.check_source import REPEATED
 
 
@@ -83,41 +76,6 @@ def _read_and_stage(run: Run, checked: Mapping[str, Any], rows: int, version: in
     return cut_and_stage(run, read_events(run, checked), rows, version, time)
 
 
-def cut_and_stage(
-    run: Run, events: DataFrame | Files, rows: int, version: int, watermark: int | None,
-    only: Callable[[DataFrame], DataFrame] | None = None,
-) -> tuple[int, int]:  # fmt: skip
-    """As `write_staged`, of the result rows (those that `only` keeps), with the cut that is likely to do; where a
-    worker says that it does not, with one made by counting: that would read every event once more, and is hardly ever
-    needed."""
-    limit, cores = run.profile.limits.shard_rows, run.spark.sparkContext.defaultParallelism
-    cut = likely(run.plan, rows, run.windows, limit, cores)
-    if cut is not None:
-        try:
-            with quiet(run.spark):
-                return _staged(run, events, cut, version, watermark, only)
-        except ShardTooLargeError:
-            pass
-    with told_by_workers():
-        cut = choose(run.plan, events, rows, run.windows, limit, cores)
-    return _staged(run, events, cut, version, watermark, only)
-
-
-def _staged(
-    run: Run, events: DataFrame | Files, cut: Cut, version: int, watermark: int | None,
-    only: Callable[[DataFrame], DataFrame] | None,
-) -> tuple[int, int]:  # fmt: skip
-    """As `cut_and_stage`, with this cut. Raises ShardTooLargeError."""
-    with folder_here(run.spark) as folder:
-        if folder is not None and only is None:
-            packed = distribute(run.plan, events, cut, folder)
-            staged = leave_staged(run, packed, _kernel(run, cut, watermark), version)
-            if staged is not None:
-                return staged
-        found = computed(run, events, cut, watermark, folder)
-        return write_staged(run, found if only is None else only(found), version)
-
-
 def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
     """The good rows the plan needs of the pinned version: its columns, its event types, the windows' time range.
 
@@ -160,23 +118,6 @@ def _paths(run: Run, checked: Mapping[str, Any]) -> tuple[tuple[str, ...], Struc
     return None if paths is None else (paths, frame.schema)
 
 
-def needed(run: Run, good: DataFrame) -> DataFrame:
-    """Of good rows of the source what the plan reads: its columns and its event types."""
-    if run.contract.constant_type is not None:
-        good = good.withColumn(run.plan.schema.event_type, sf.lit(run.contract.constant_type))
-    if run.contract.made_id:
-        good = good.withColumn(run.plan.schema.event_id, _id_of_key(run.contract.key))
-    types = run.plan.event_types
-    if types is not None and not run.contract.assures(types):
-        good = good.where(column(run.plan.schema.event_type).isin(list(types)))
-    return good.select(*[column(name) for name in run.plan.columns])
-
-
-def _id_of_key(key: tuple[str, ...]) -> Column:
-    """The values of a key as one text, another for each key: `["UA","2013-01-02 09:00:00"]`."""
-    return sf.to_json(sf.array(*[column(name).cast("string") for name in key]))
-
-
 def _source(run: Run, checked: Mapping[str, Any]) -> DataFrame:
     return read_at(run.spark, run.warehouse.source(run.contract.name), int(checked["source_version"]))
 
@@ -188,19 +129,3 @@ def reached(run: Run, checked: Mapping[str, Any]) -> int | None:
     good = q.keeping(_source(run, checked), run.contract.rules)
     limit = limit_of(run, int(checked["source_version"]))
     return watermark(good, run.contract.event_time, run.span, run.lateness, limit)
-
-
-def computed(
-    run: Run, events: DataFrame | Files, cut: Cut, watermark: int | None = None, folder: str | None = None
-) -> DataFrame:
-    """The result rows, columns of `plan.result_schema`. `folder`: as of `distribute`."""
-    schema = from_arrow_schema(run.plan.result_schema)
-    return distribute(run.plan, events, cut, folder).mapInArrow(_kernel(run, cut, watermark), schema)
-
-
-def _kernel(run: Run, cut: Cut, watermark: int | None) -> Callable[[Batches], Batches]:
-    return kernel_of(run.plan, cut, run.profile.limits.shard_rows, watermark)
-
-
-def no_rows(run: Run) -> DataFrame:
-    return run.spark.createDataFrame([], from_arrow_schema(run.plan.result_schema))

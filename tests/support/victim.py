@@ -31,10 +31,10 @@ from pipelines.ingest.deliver import ingest
 from pipelines.ingest.replay import read_repaired, replay
 from pipelines.project.paths import Project
 from pipelines.project.profile import Profile
+from pipelines.results import computation
 from pipelines.revision import local
 from pipelines.runs.run import Run, prepare
 from pipelines.spark.session import EXECUTOR, start_session
-from pipelines.steps import compute as compute_step
 from pipelines.steps.revise import revise
 from pipelines.steps.sequence import STEPS
 from tests.conftest import FEW_ROWS, SETTINGS
@@ -132,7 +132,7 @@ def watch(boundaries: Boundaries) -> None:
 
     DeltaTableBuilder.location = location  # type: ignore[method-assign]
     boundaries.around(DataFrameWriter, "save", lambda writer, path: f"writing {table_of(path)}")
-    boundaries.around(compute_step, "leave_staged", lambda *_: "writing staging")
+    boundaries.around(computation, "leave_staged", lambda *_: "writing staging")
     boundaries.around(local_reader, "write_deltalake", lambda *_, **__: "writing run record")
     boundaries.around(
         local_commit, "write_file", lambda _, name, __: f"writing {'changes' if 'cdc' in name else 'rows'}"
@@ -146,7 +146,7 @@ def watch(boundaries: Boundaries) -> None:
 def holding(marker: str | None) -> Iterator[None]:
     """The first kernel of all waits, once, for whoever kills its process or its executor: it runs in one, where no
     revision is small."""
-    real, rows = compute_step.kernel_of, local.ROWS
+    real, rows = computation.kernel_of, local.ROWS
 
     def held_kernel(*args: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         kernel = real(*args)
@@ -162,12 +162,12 @@ def holding(marker: str | None) -> Iterator[None]:
         return held
 
     if marker is not None:
-        compute_step.kernel_of = held_kernel  # type: ignore[assignment]
+        computation.kernel_of = held_kernel  # type: ignore[assignment]
         local.ROWS = 0
     try:
         yield
     finally:
-        compute_step.kernel_of, local.ROWS = real, rows
+        computation.kernel_of, local.ROWS = real, rows
 
 
 def profile_of(folder: Path, master: str) -> Profile:

@@ -10,7 +10,8 @@ from bench.trades import FALLING, run_of, write_trades
 from pipelines.execute.shard_assignment import place
 from pipelines.execute.shard_plan import Cut, likely
 from pipelines.project.paths import Project
-from pipelines.steps.compute import computed, read_events
+from pipelines.results.computation import computed
+from pipelines.steps.compute import read_events
 from tests.support.engines import differences, from_table
 from tests.support.worked_cases import CHECKED
 

@@ -21,10 +21,11 @@ from pipelines.execute.pack import packer, typed
 from pipelines.execute.shard_assignment import place
 from pipelines.execute.shard_plan import Cut, likely
 from pipelines.execute.worker import kernel_of
+from pipelines.results.computation import computed
 from pipelines.results.staging import read_staged
 from pipelines.runs.run import Run
 from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute, computed, read_events
+from pipelines.steps.compute import compute, read_events
 from tests.support.flights import Lake, flight, replace_limits
 
 pytestmark = pytest.mark.spark

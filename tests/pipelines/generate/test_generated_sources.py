@@ -14,8 +14,9 @@ from pipelines.execute.shard_plan import Cut
 from pipelines.generate import START_US, STREAMS
 from pipelines.generate.load import Asked, deliveries
 from pipelines.ingest.deliver import feeds, ingest
+from pipelines.results.computation import computed
 from pipelines.runs.record import need
-from pipelines.steps.compute import computed, read_events
+from pipelines.steps.compute import read_events
 from tests.conftest import ROOT
 from tests.support.flights import Lake, all_steps, answers
 

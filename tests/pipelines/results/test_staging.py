@@ -15,9 +15,10 @@ from pipelines.execute.distribute import distribute
 from pipelines.execute.shard_plan import Cut
 from pipelines.execute.worker import kernel_of
 from pipelines.project.paths import Project
+from pipelines.results.computation import computed
 from pipelines.results.staging import HIDDEN, leave_staged, read_staged, write_staged
 from pipelines.runs.run import Run
-from pipelines.steps.compute import computed, read_events
+from pipelines.steps.compute import read_events
 from tests.support.cases import Case, load
 from tests.support.engines import to_table
 from tests.support.worked_cases import CHECKED, PROFILE, run_of, source_of

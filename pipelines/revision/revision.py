@@ -1,0 +1,52 @@
+"""What the step `revise` asks of a revision, wherever it is computed."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pipelines.check import Check
+from pipelines.error_text import plural
+from pipelines.revision.affected import Affected
+from pipelines.revision.difference import Difference
+from pipelines.revision.local_rewrite import Rewrite
+from pipelines.revision.scope import Task
+from pipelines.runs.stage import Record
+
+
+class Revision(Protocol):
+    """Brings the windows of a `Task` to its version. `local.LocalRevision` computes them in this process,
+    `spark.SparkRevision` on Spark. Called in this order: `find_affected`, `compute`, `difference`, `close`."""
+
+    @property
+    def local(self) -> bool:
+        """Whether it is computed in this process."""
+
+    @property
+    def affected(self) -> Affected:
+        """The windows and groups to compute; none if no result depends on what changed."""
+
+    @property
+    def unique(self) -> bool:
+        """Whether no row of the published windows repeats a key of the table."""
+
+    def find_affected(self, record: Record) -> None:
+        """Finds `affected` and quarantines rows that break the contract since; adds counts and checks to `record`."""
+
+    def compute(self, record: Record) -> None:
+        """Computes and checks the rows of `affected`; adds counts and checks to `record`. Raises ToleranceError,
+        ChecksFailedError, ShardTooLargeError."""
+
+    def difference(self, results_version: int) -> Difference | Rewrite | None:
+        """The rows that differ from a version of the results. None if another attempt has to take it, because the
+        published rows have become too many for this one."""
+
+    def close(self) -> None:
+        """Frees what is held in memory."""
+
+
+def changes_check(task: Task, rows: int, affected: Affected) -> Check:
+    """The check of a revision that follows the change feed. `rows`: of the source that came or went."""
+    touched = f"{plural(affected.count, 'window')} touched"
+    observed = f"{plural(rows, 'row')} changed from version {task.after} to {task.version}: {touched}"
+    data = {"rows": rows, "windows": affected.count, "from_version": task.after, "to_version": task.version}
+    return Check("revision", True, observed, "change feed", data=data)

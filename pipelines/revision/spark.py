@@ -1,0 +1,218 @@
+"""A revision on Spark: of any size, and for every reason to revise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from py4j.protocol import Py4JJavaError
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from pipelines.check import Check
+from pipelines.contracts.results import contract_name, results_contract
+from pipelines.delta.tables import read_at, with_retries
+from pipelines.error_text import plural
+from pipelines.errors import StepOrderError, ToleranceError
+from pipelines.history_checks import checks as history_checks
+from pipelines.quality import quarantine as q
+from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
+from pipelines.quality.uniqueness import BROKEN
+from pipelines.results.computation import cut_and_stage, needed, no_rows
+from pipelines.results.ledger import Ledger
+from pipelines.results.staged_checks import judged, refuse_failed
+from pipelines.results.staging import read_staged, write_staged
+from pipelines.results.windows import Stretch
+from pipelines.revision.affected import Affected, touched_by
+from pipelines.revision.change_feed import NoFeed, changes, lost
+from pipelines.revision.difference import Difference, counted, difference
+from pipelines.revision.revision import changes_check
+from pipelines.revision.scope import Task
+from pipelines.runs.consistency import time_of
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
+from pipelines.spark.columns import column
+
+
+class SparkRevision:
+    """A `Revision`; the rows that it computes are staged like those of a run."""
+
+    local = False
+
+    def __init__(self, run: Run, ledger: Ledger, task: Task) -> None:
+        self.run, self.ledger, self.task = run, ledger, task
+        self.affected, self.unique = Affected(run.plan), False
+        self._broken = Broken()
+        """Rows in quarantine since the published version."""
+        self._staged: DataFrame | None = None
+        self._persisted: list[DataFrame] = []
+
+    def find_affected(self, record: Record) -> None:
+        task, reason = self.task, self.task.reason
+        if reason is None and task.after == task.version:
+            self.affected, self.unique = Affected(self.run.plan, task.due), task.unique
+            count = self.affected.count
+            observed = f"published now, held back before: {plural(count, 'window')}"
+            record.checks.append(Check("revision", True, observed, "watermark", data={"windows": count}))
+            return
+        if reason is None:
+            no_feed = self._follow_changes(record)
+            if no_feed is None:
+                return
+            reason = no_feed.reason
+        self.affected, self.unique = Affected(self.run.plan, task.windows), False
+        record.windows = self.affected.count
+        observed = f"all computed anew, {plural(record.windows, 'window')}: {reason}"
+        data = {"windows": record.windows, "to_version": task.version, "reason": reason}
+        record.checks.append(Check("revision", True, observed, "change feed", data=data))
+
+    def _follow_changes(self, record: Record) -> NoFeed | None:
+        """What changed events affect; the reason if the change feed cannot say."""
+        run, task = self.run, self.task
+        path = run.warehouse.source(run.contract.name)
+        names = {*run.plan.columns, *(run.contract.key if run.contract.made_id else ())}  # an id is a key's values
+        columns = [item.name for item in run.contract.columns if item.name in names]
+        changed = changes(
+            run.spark, path, run.contract, columns, task.after, task.version, settled=task.settled, unique=task.unique
+        )
+        if isinstance(changed, NoFeed):
+            return changed
+        record.rows_in = changed.rows
+        self._persisted += changed.kept
+        waiting = (*task.due, *_waiting(run, task))
+        self.affected = touched_by(run.plan, changed.good, task.published if changed.rows else (), waiting)
+        self.unique = changed.unique
+        if self.affected.pairs is not None:
+            self._persisted.append(self.affected.pairs)
+        if changed.rows:
+            self._broken = _quarantine(run, changed.bad, task)
+        record.rows_quarantined, record.windows = self._broken.rows, self.affected.count
+        record.checks += [changes_check(task, changed.rows, self.affected), self._broken.check()]
+        return None
+
+    def compute(self, record: Record) -> None:
+        windows, affected = self.run.plan.windows, self.affected.windows
+        hull = replace(self.run, start_us=windows.end(affected[0]) - 1, end_us=windows.end(affected[-1]))
+        record.interval_from, record.interval_to = windows.start(affected[0]), hull.end_us
+        source = read_at(self.run.spark, self.run.warehouse.source(self.run.contract.name), self.task.version)
+        if self.unique and not self.task.due:
+            self._stage_unique(hull, source, record)
+        else:
+            self._stage_any(hull, source, record)
+        self._check_staged(record)
+
+    def _stage_unique(self, hull: Run, source: DataFrame, record: Record) -> None:
+        """No key is repeated: each row is judged alone."""
+        run = self.run
+        _refuse_lost(run, self._broken, source)
+        rows = q.keeping(source.where(self.affected.events()), run.contract.rules)
+        events = needed(run, self.affected.of_units(rows)).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            record.staged_version, record.rows_out = self._stage(hull, events, events.count())
+        finally:
+            events.unpersist()
+
+    def _stage_any(self, hull: Run, source: DataFrame, record: Record) -> None:
+        """Rows that repeat a key are looked for."""
+        run, affected = self.run, self.affected
+        inside, everything = affected.events(), affected.stretches == self.task.windows
+        if not affected.touched and everything:  # as a run does: a row without a time may be of any
+            inside |= column(run.contract.event_time).isNull()
+        annotated = q.annotate(source.where(inside), run.contract.rules, rest=source.where(~inside))
+        annotated = annotated.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            rows, bad, repeats = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
+            # A late row that is bad may be alone in its window: what a change lost counts against the whole table.
+            if affected.touched:
+                _refuse_lost(run, self._broken, source)
+            else:
+                broken = _quarantine(run, annotated.where(sf.size(BROKEN) > 0), self.task) if bad else Broken()
+                record.rows_in, record.rows_quarantined = rows, broken.rows
+                record.checks.append(broken.check())
+                _refuse_lost(run, broken, annotated)
+            events = needed(run, affected.of_units(q.good_rows(annotated)))
+            record.staged_version, record.rows_out = self._stage(hull, events, rows)
+        finally:
+            annotated.unpersist()
+        self.unique = not repeats and (self.unique or everything)
+
+    def _stage(self, hull: Run, events: DataFrame, rows: int) -> tuple[int, int]:
+        """As `write_staged`, of the affected windows' events, of which there are `rows` at most."""
+        if not rows:
+            return write_staged(hull, no_rows(hull), self.task.version)
+        time = min(hull.end_us, time_of(self.run, self.task.version)) if self.run.plan.waits else None
+        return cut_and_stage(hull, events, rows, self.task.version, time, self.affected.rows)
+
+    def _check_staged(self, record: Record) -> None:
+        run, number = self.run, int(record.staged_version or 0)
+        self._staged = read_staged(run, number)
+        contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
+        checks, _, _ = judged(self._staged, contract.rules, f"results_{run.name}", record.rows_out or 0, sf.lit(True))
+        record.checks += checks
+        refuse_failed(run, number, checks, contract.rules)
+        checks = history_checks.of_revision(
+            run, self.ledger, self.affected.stretches, self.affected.rows, self._staged
+        )  # fmt: skip
+        record.checks += checks
+        history_checks.refuse_unexpected(run, number, checks)
+
+    def difference(self, results_version: int) -> Difference:
+        if self._staged is None:
+            raise RuntimeError("compute() comes before difference()")
+        published = read_at(self.run.spark, self.run.warehouse.results(self.run.name), results_version)
+        return counted(self.run, difference(published, self._staged, self.affected), self.affected)
+
+    def close(self) -> None:
+        for frame in self._persisted:
+            frame.unpersist()
+
+
+def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
+    """Windows whose rows may differ because time has come further, or less far: those that one of the two versions had
+    not passed; all, where the older one can no longer be asked."""
+    if not run.plan.waits:
+        return ()
+    try:
+        passed = min(time_of(run, task.after), time_of(run, task.version))
+    except StepOrderError:  # the older one's log entry is gone
+        return task.published
+    except (PySparkException, Py4JJavaError) as error:
+        if lost(error) is None:
+            raise
+        return task.published
+    windows = run.plan.windows
+    first = (passed - windows.origin - windows.within) // windows.slide + 1
+    return tuple((max(start, first), last) for start, last in task.published if last >= first)
+
+
+def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
+    """Writes the bad rows, once for this run and version; how many."""
+    bad = bad.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        broken = broken_of(bad)
+        if broken.rows:
+            with_retries(
+                lambda: q.write_quarantine(
+                    q.bad_rows(bad, run.run_id, task.version), run.warehouse.quarantine(run.contract.name),
+                    run_id=run.run_id, source_version=task.version,
+                    key=f"revise {task.after} {run.name} {run.contract.fingerprint} {task.source_table}",
+                ),
+                "writing the quarantine",
+            )  # fmt: skip
+        return broken
+    finally:
+        bad.unpersist()
+
+
+def _refuse_lost(run: Run, broken: Broken, of: DataFrame) -> None:
+    """Raises ToleranceError if the contract does not tolerate so many bad rows."""
+    if not broken.lost:
+        return
+    rows = of.count()
+    if broken.lost > run.contract.tolerance * rows:
+        raise ToleranceError(
+            f"{broken.lost} of {rows} rows of '{run.contract.name}' break its contract since the last revision; "
+            f"it tolerates {run.contract.tolerance:.2%}: {broken}",
+            hint=f"see them with `trendlake quarantine show {run.contract.name}`",
+        )
