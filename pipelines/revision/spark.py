@@ -29,7 +29,7 @@ from pipelines.revision.change_feed import NoFeed, changes, lost
 from pipelines.revision.difference import Difference, counted, difference
 from pipelines.revision.revision import changes_check
 from pipelines.revision.scope import Task
-from pipelines.runs.consistency import time_of
+from pipelines.runs.consistency import watermark_of
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.spark.columns import column
@@ -141,7 +141,7 @@ class SparkRevision:
         """As `write_staged`, of the affected windows' events, of which there are `rows` at most."""
         if not rows:
             return write_staged(hull, no_rows(hull), self.task.version)
-        time = min(hull.end_us, time_of(self.run, self.task.version)) if self.run.plan.waits else None
+        time = min(hull.end_us, watermark_of(self.run, self.task.version)) if self.run.plan.waits else None
         return cut_and_stage(hull, events, rows, self.task.version, time, self.affected.rows)
 
     def _check_staged(self, record: Record) -> None:
@@ -174,7 +174,7 @@ def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
     if not run.plan.waits:
         return ()
     try:
-        passed = min(time_of(run, task.after), time_of(run, task.version))
+        reached = min(watermark_of(run, task.after), watermark_of(run, task.version))
     except StepOrderError:  # the older one's log entry is gone
         return task.published
     except (PySparkException, Py4JJavaError) as error:
@@ -182,7 +182,7 @@ def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
             raise
         return task.published
     windows = run.plan.windows
-    first = (passed - windows.origin - windows.within) // windows.slide + 1
+    first = (reached - windows.origin - windows.within) // windows.slide + 1
     return tuple((max(start, first), last) for start, last in task.published if last >= first)
 
 

@@ -19,7 +19,7 @@ from pipelines.check import Check
 from pipelines.delta.tables import read_at
 from pipelines.quality import quarantine as q
 from pipelines.runs.run import Run
-from pipelines.runs.watermark import BEGINNING, future_limit
+from pipelines.runs.watermark import future_limit, watermark
 from pipelines.spark.columns import column
 
 FUTURE = "future_events"
@@ -30,18 +30,13 @@ def last_ready(run: Run, version: int) -> int | None:
     """The last window that may be published of a version of the source; None: any may."""
     if run.pattern.consistency != "strong":
         return None
-    windows, passed = run.plan.windows, time_of(run, version)
-    return (passed - windows.origin - windows.within) // windows.slide
+    windows, reached = run.plan.windows, watermark_of(run, version)
+    return (reached - windows.origin - windows.within) // windows.slide
 
 
-def time_of(run: Run, version: int) -> int:
-    """The watermark of a version of the source, microseconds: the newest event time of its good rows, of those that are
-    not too far in the future, less the lateness that `strong` waits for; where there is no such row, not at all.
-    Raises StepOrderError, as `future_limit`."""
-    time = column(run.contract.event_time)
-    past = _good(run, version).where(time <= sf.timestamp_micros(sf.lit(limit_of(run, version))))
-    newest = past.agg(sf.max(sf.unix_micros(time))).collect()[0][0]
-    return BEGINNING if newest is None else int(newest) - run.lateness
+def watermark_of(run: Run, version: int) -> int:
+    """The watermark of a version of the run's source, microseconds. Raises StepOrderError, as `future_limit`."""
+    return watermark(_good(run, version), run.contract.event_time, run.lateness, limit_of(run, version))
 
 
 def limit_of(run: Run, version: int) -> int:
@@ -79,7 +74,7 @@ def counted_after(times: pa.Array, limit: int) -> tuple[int, int | None]:
 
 def _good(run: Run, version: int) -> DataFrame:
     source = read_at(run.spark, run.warehouse.source(run.contract.name), version)
-    return q.good_rows(q.annotate(source, run.contract.rules, unique=False))
+    return q.keeping(source, run.contract.rules)
 
 
 def _moment(micros: int) -> str:

@@ -30,15 +30,20 @@ def future_limit(spark: SparkSession, path: str, version: int, max_future: int) 
     return committed + max_future
 
 
-def watermark(good: DataFrame, event_time: str, span: tuple[int, int], lateness: int, limit: int) -> int:
-    """The time of the newest of the `good` rows up to `limit`, less `lateness`, microseconds; no later than the end of
-    `span`, a half-open range: nothing after it is asked about."""
-    start, end = span
+def watermark(
+    good: DataFrame, event_time: str, lateness: int, limit: int, span: tuple[int, int] | None = None
+) -> int:  # fmt: skip
+    """The newest event time up to `limit` among the `good` rows, less `lateness`; `BEGINNING` without such a row. All
+    times in microseconds. With `span`, a half-open range, the result is clamped to it: fewer rows are read then."""
     time = column(event_time)
-    good = good.where(time <= sf.timestamp_micros(sf.lit(limit)))
-    past = good.where(time >= sf.timestamp_micros(sf.lit(end + lateness)))
-    if not past.isEmpty():
-        return end
-    inside = good.where(time >= sf.timestamp_micros(sf.lit(max(start, BEGINNING))))
-    newest = inside.agg(sf.max(sf.unix_micros(time))).collect()[0][0]
-    return start if newest is None else min(end, int(newest) - lateness)
+    rows = good.where(time <= sf.timestamp_micros(sf.lit(limit)))
+    if span is not None:
+        start, end = span
+        if not rows.where(time >= sf.timestamp_micros(sf.lit(end + lateness))).isEmpty():
+            return end
+        rows = rows.where(time >= sf.timestamp_micros(sf.lit(max(start, BEGINNING))))
+    newest = rows.agg(sf.max(sf.unix_micros(time))).collect()[0][0]
+    if newest is None:
+        return BEGINNING if span is None else span[0]
+    reached = int(newest) - lateness
+    return reached if span is None else min(span[1], reached)

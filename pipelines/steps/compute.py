@@ -128,4 +128,4 @@ def reached(run: Run, checked: Mapping[str, Any]) -> int | None:
         return None
     good = q.keeping(_source(run, checked), run.contract.rules)
     limit = limit_of(run, int(checked["source_version"]))
-    return watermark(good, run.contract.event_time, run.span, run.lateness, limit)
+    return watermark(good, run.contract.event_time, run.lateness, limit, run.span)

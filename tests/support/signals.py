@@ -25,7 +25,7 @@ from pipelines.ingest.deliver import create_source
 from pipelines.project.paths import Project
 from pipelines.project.profile import Profile
 from pipelines.quality import quarantine as q
-from pipelines.runs.consistency import time_of
+from pipelines.runs.consistency import watermark_of
 from pipelines.runs.run import Run, prepare
 from tests.conftest import CHAOS, ROOT
 from tests.support.empty_tables import empty_tables
@@ -348,7 +348,7 @@ def recomputed(run: Run, version: int, windows: range) -> list[dict[str, Any]]:
     events = good.select(*run.plan.columns).toArrow()
     times = pc.cast(events[run.plan.schema.event_time], pa.int64())
     inside = pc.and_(pc.greater_equal(times, low), pc.less(times, high))
-    time = min(high, time_of(run, version)) if run.plan.waits else None
+    time = min(high, watermark_of(run, version)) if run.plan.waits else None
     return in_order(run_plan(run.plan, events.filter(inside), windows, time).to_pylist(), run)
 
 

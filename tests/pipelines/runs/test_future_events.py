@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.runs.consistency import time_of
+from pipelines.runs.consistency import watermark_of
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.steps.compute import reached
@@ -93,18 +93,18 @@ def test_the_limit(spark: SparkSession, tmp_path: Path) -> None:
     insert(lake, soon=(soon := now() + 23 * HOUR))
     insert(lake, later=(later := now() + 30 * HOUR))
     run = lake.run(0, 1, "r")
-    assert time_of(run, 1) == START_US - run.lateness
-    assert time_of(run, 2) == time_of(run, 3) == soon - run.lateness
+    assert watermark_of(run, 1) == START_US - run.lateness
+    assert watermark_of(run, 2) == watermark_of(run, 3) == soon - run.lateness
     allow_two_days(lake)
     wider = lake.run(0, 1, "r")
     assert wider.contract.fingerprint != run.contract.fingerprint
-    assert (time_of(wider, 2), time_of(wider, 3)) == (soon - run.lateness, later - run.lateness)
+    assert (watermark_of(wider, 2), watermark_of(wider, 3)) == (soon - run.lateness, later - run.lateness)
     shutil.copytree(lake.source, f"{lake.source}_copy")
     shutil.rmtree(lake.source)
     shutil.copytree(f"{lake.source}_copy", lake.source, copy_function=shutil.copyfile)
     for entry in Path(lake.source, "_delta_log").glob("*.json"):
         os.utime(entry, (0, 0))
-    assert (time_of(run, 3), time_of(wider, 3)) == (soon - run.lateness, later - run.lateness)
+    assert (watermark_of(run, 3), watermark_of(wider, 3)) == (soon - run.lateness, later - run.lateness)
 
 
 def test_what_waits_for_time_asks_the_same_limit(spark: SparkSession, tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_what_waits_for_time_asks_the_same_limit(spark: SparkSession, tmp_path: 
     insert(lake, far=now() + 30 * HOUR)
     run = lake.run(0, 1, "r")
     all_steps(run)
-    assert reached(run, run.need("check_source")) == time_of(run, 2) == START_US + 3 * HOUR
+    assert reached(run, run.need("check_source")) == watermark_of(run, 2) == START_US + 3 * HOUR
     before = published(lake, run)
     allow_two_days(lake)
     run = lake.run(0, 1, "revision")
