@@ -153,3 +153,8 @@ class BusyTableError(TrendlakeError):
     """Other writers changed the table at every attempt."""
 
     code = "BUSY_TABLE"
+
+
+class LocalUnsupportedError(Exception):
+    """This process cannot do the work as Spark does it, with the same result: the caller asks Spark. The message says
+    why. No user sees it."""

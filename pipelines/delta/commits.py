@@ -14,7 +14,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta.local_reader import NotHereError, commit_infos, transaction_in_log
+from pipelines.delta.local_reader import commit_infos, transaction_in_log
+from pipelines.errors import LocalUnsupportedError
 from pipelines.spark.jvm import DELTA_LOG, java_class
 
 HISTORY = 100
@@ -65,7 +66,7 @@ def recent_commits(spark: SparkSession, path: str, limit: int | None = HISTORY) 
     """
     try:
         infos = commit_infos(spark, path, limit)
-    except NotHereError:
+    except LocalUnsupportedError:
         return _commits_by_spark(spark, path, limit)
     return [
         Commit(
@@ -111,7 +112,7 @@ def has_transaction(spark: SparkSession, path: str, application: str, number: in
     try:
         if transaction_in_log(spark, path, application, number, HISTORY):
             return True
-    except NotHereError:
+    except LocalUnsupportedError:
         pass
     read_log_anew(spark, path)  # an older one, or of a table elsewhere
     log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)

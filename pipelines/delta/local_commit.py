@@ -116,7 +116,7 @@ def commit_files(
 ) -> int | None:  # fmt: skip
     """Commits `actions` to the table at `path`, as it is in `table`; the new version. None where another commit came
     first. `session`: Java's, with the commit's note; `line`: application and number of the transaction, which no commit
-    has reached yet. Raises NotHereError, before there is a commit, and CONFLICTS."""
+    has reached yet. Raises LocalUnsupportedError, before there is a commit, and CONFLICTS."""
     application, number = line
     with here():
         java = partial(java_class, spark)

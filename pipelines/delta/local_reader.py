@@ -3,7 +3,7 @@
 Spark plans a job for each of these questions, which takes longer than to answer it of a small table. delta-rs says
 which files a version consists of, and appends; the files are read as the workers read them
 (`pipelines.delta.parquet_scan`), and a commit as the protocol has it. Only what has but one reading is read so; for all
-else `NotHereError` says why, and the caller asks Spark: there is nothing that only this module reads.
+else `LocalUnsupportedError` says why, and the caller asks Spark: there is nothing that only this module reads.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pyspark.sql.types import StructType
 from cep_core.errors import TrendlakeError
 from pipelines.delta.parquet_scan import HARMLESS, plain_batches
 from pipelines.delta.tables import on_disk
+from pipelines.errors import LocalUnsupportedError
 
 Array = Any
 Action = dict[str, Any]
@@ -48,10 +49,6 @@ FILES = 2_000
 """Files that are opened one after the other; Delta's own statistics would pass over most of more."""
 
 
-class NotHereError(Exception):
-    """What was asked can't be said without Spark; never shown to a user."""
-
-
 _UNSUPPORTED = (
     DeltaError, pa.ArrowException, TrendlakeError, ArithmeticError, LookupError, OSError, ValueError, TypeError,
 )  # fmt: skip
@@ -59,11 +56,11 @@ _UNSUPPORTED = (
 
 @contextmanager
 def here() -> Iterator[None]:
-    """Turns what delta-rs, Arrow, arithmetic and the reader of files raise into NotHereError."""
+    """Turns what delta-rs, Arrow, arithmetic and the reader of files raise into LocalUnsupportedError."""
     try:
         yield
     except _UNSUPPORTED as error:
-        raise NotHereError(f"{type(error).__name__}: {error}") from error
+        raise LocalUnsupportedError(f"{type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ class TableHere:
 
     def rows(self, names: Sequence[str], time: str, slices: Slices, most: int) -> pa.Table:
         """Columns `names` of the rows whose `time` lies in one of `slices`, in the order of `files` and of the rows
-        there. Raises NotHereError where they are more than `most`."""
+        there. Raises LocalUnsupportedError where they are more than `most`."""
         asked = list(dict.fromkeys((*names, time)))
         rows = self._scan(
             asked, lambda batch: inside(batch, time, slices), most, lambda file: _groups_near(file, time, slices)
@@ -121,7 +118,7 @@ class TableHere:
 
     def last_transaction(self, application: str) -> int:
         """The newest number that a commit of `application` bears (Delta's protocol, "Transaction Identifiers"), -1
-        where none does. Raises NotHereError."""
+        where none does. Raises LocalUnsupportedError."""
         with here():
             number = DeltaTable(self.folder, version=self.version).transaction_version(application)
             return -1 if number is None else number
@@ -144,8 +141,8 @@ class TableHere:
             return pa.Table.from_batches(at_most(batches, most), schema)
 
     def feed(self, names: Sequence[str], after: int, most: int) -> pa.Table:
-        """Columns `names` and `CHANGE` of what the versions `after` + 1 to this one have changed. Raises NotHereError
-        where that cannot be told, or the rows are more than `most`."""
+        """Columns `names` and `CHANGE` of what the versions `after` + 1 to this one have changed. Raises
+        LocalUnsupportedError if the log does not say, or the rows are more than `most`."""
         return pa.concat_tables([changes for _, changes in self.feed_by_version(names, after, most)])
 
     def feed_by_version(self, names: Sequence[str], after: int, most: int) -> list[tuple[int, pa.Table]]:
@@ -155,12 +152,12 @@ class TableHere:
         adds and removes."""
         with here():
             if DeltaTable(self.folder, version=after).metadata().configuration.get(FEED_ON) != "true":
-                raise NotHereError(f"the change feed was off in version {after}")
+                raise LocalUnsupportedError(f"the change feed was off in version {after}")
             schema = _arrow(self.schema, names).append(pa.field(CHANGE, pa.string()))
             versions = range(after + 1, self.version + 1)
             parts = {version: list(self._changed(version)) for version in versions}
             if (files := sum(map(len, parts.values()))) > FILES:
-                raise NotHereError(f"changes in {files} files")
+                raise LocalUnsupportedError(f"changes in {files} files")
             changes = [(after, schema.empty_table())]
             for version in versions:
                 batches = (
@@ -177,7 +174,7 @@ class TableHere:
         its own says it."""
         actions = commit_actions(self.folder, version)
         if any(word in action for action in actions for word in ("metaData", "protocol")):
-            raise NotHereError(f"version {version} is another form of the table")
+            raise LocalUnsupportedError(f"version {version} is another form of the table")
         changes: list[tuple[Action, str | None]] = [(action["cdc"], None) for action in actions if "cdc" in action]
         if not changes:
             sides = (("add", "insert"), ("remove", "delete"))
@@ -185,7 +182,7 @@ class TableHere:
             changes = [(item, word) for item, word in both if item["dataChange"]]
         for item, word in changes:
             if item.get("deletionVector") or item.get("partitionValues") or not PLAIN_FILE.fullmatch(item["path"]):
-                raise NotHereError(f"version {version}: rows that are not as they lie in a file")
+                raise LocalUnsupportedError(f"version {version}: rows that are not as they lie in a file")
             yield f"{self.folder}/{item['path']}", word
 
 
@@ -199,8 +196,8 @@ def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> Array:
 def table_here(spark: SparkSession, path: str, version: int | None = None) -> TableHere:
     """The table at `path` at a version, the newest where none is named.
 
-    Raises NotHereError: it is not on this machine's disk, or there is none, or its files do not hold its rows as they
-    are (partitions, deletion vectors, column mapping and the like).
+    Raises LocalUnsupportedError: it is not on this machine's disk, or there is none, or its files do not hold its rows
+    as they are (partitions, deletion vectors, column mapping and the like).
     """
     folder = folder_on_disk(spark, path)
     with here():
@@ -208,11 +205,11 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
         about, features = table.metadata(), set(table.protocol().reader_features or ())
         mapping = about.configuration.get("delta.columnMapping.mode", "none")
         if about.partition_columns or features - HARMLESS or mapping != "none":
-            raise NotHereError(f"partitioned, or with features of its own: {sorted(features)}, {mapping}")
+            raise LocalUnsupportedError(f"partitioned, or with features of its own: {sorted(features)}, {mapping}")
         added = pa.table(table.get_add_actions(flatten=True))
         files, counts = tuple(added["path"].to_pylist()), added["num_records"]
         if len(files) > FILES or not all(PLAIN_FILE.fullmatch(name) for name in files):
-            raise NotHereError(f"{len(files)} files, or some that lie elsewhere")
+            raise LocalUnsupportedError(f"{len(files)} files, or some that lie elsewhere")
         rows = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
         schema = StructType.fromJson(json.loads(table.schema().to_json()))
         return TableHere(
@@ -221,11 +218,11 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
 
 
 def opened(folder: Path, version: int | None = None) -> DeltaTable:
-    """delta-rs's view of the table at a version. Raises NotHereError where it has many files: to say which they are
-    would take long."""
+    """delta-rs's view of the table at a version. Raises LocalUnsupportedError where it has many files: to say which
+    they are would take long."""
     checkpoint = folder / "_delta_log" / "_last_checkpoint"
     if checkpoint.exists() and json.loads(checkpoint.read_text()).get("numOfAddFiles", 0) > FILES:
-        raise NotHereError("many files")
+        raise LocalUnsupportedError("many files")
     return DeltaTable(folder, version=version)
 
 
@@ -237,19 +234,19 @@ def _writable(table: DeltaTable, schema: StructType) -> bool:
 
 def commit_infos(spark: SparkSession, path: str, limit: int | None = None) -> list[tuple[int, Action]]:
     """What the newest commits (all that the log has, where there is no `limit`) say of themselves, with their versions,
-    the newest first. Raises NotHereError."""
+    the newest first. Raises LocalUnsupportedError."""
     folder = folder_on_disk(spark, path)
     with here():
         versions = sorted((int(file.stem) for file in (folder / "_delta_log").glob("[0-9]*.json")), reverse=True)
         if not versions:
-            raise NotHereError(f"no commit in the log of {path}")
+            raise LocalUnsupportedError(f"no commit in the log of {path}")
         infos = ((version, commit_actions(folder, version)) for version in versions[:limit])
         return [(v, next((item["commitInfo"] for item in actions if "commitInfo" in item), {})) for v, actions in infos]
 
 
 def transaction_in_log(spark: SparkSession, path: str, application: str, number: int, limit: int) -> bool:
     """Whether one of the `limit` newest commits is of the transaction `application`, with at least this number. Raises
-    NotHereError."""
+    LocalUnsupportedError."""
     folder = folder_on_disk(spark, path)
     with here():
         versions = sorted((int(file.stem) for file in (folder / "_delta_log").glob("[0-9]*.json")), reverse=True)
@@ -262,8 +259,8 @@ def commit_actions(folder: Path, version: int) -> list[Action]:
 
 
 def append_here(spark: SparkSession, path: str, rows: pa.Table) -> None:
-    """Append `rows` to the table at `path` in a commit of their own, columns that it lacks too. Raises NotHereError;
-    where that is not because there is no such table here, the commit may have been made."""
+    """Append `rows` to the table at `path` in a commit of their own, columns that it lacks too. Raises
+    LocalUnsupportedError: unless that is because there is no such table, the commit may have been made."""
     folder = folder_on_disk(spark, path)
     with here():
         # Old logs are left to Delta, which knows what a checkpoint of its own holds.
@@ -274,22 +271,22 @@ def append_here(spark: SparkSession, path: str, rows: pa.Table) -> None:
 
 
 def folder_on_disk(spark: SparkSession, path: str) -> Path:
-    """The folder of the table at `path`, on this machine's disk. Raises NotHereError."""
+    """The folder of the table at `path`, on this machine's disk. Raises LocalUnsupportedError."""
     folder = on_disk(spark, path)
     if folder is None or not PLAIN_PATH.fullmatch(str(folder)) or not (folder / "_delta_log").is_dir():
-        raise NotHereError(f"no table on disk at {path}")
+        raise LocalUnsupportedError(f"no table on disk at {path}")
     return folder
 
 
 def _arrow(schema: StructType, names: Sequence[str]) -> pa.Schema:
-    """Arrow's types of the columns. Raises NotHereError where one needs Spark to read it: a padded text, say."""
+    """Arrow's types of the columns. Raises LocalUnsupportedError if only Spark can read one, such as a padded text."""
     fields = [schema[name] for name in names]
     if any(field.metadata.keys() - {"comment"} for field in fields):
-        raise NotHereError("a column with more to it than its type")
+        raise LocalUnsupportedError("a column with more to it than its type")
     arrow_schema = pa.schema(list(to_arrow_schema(StructType(fields), timezone="UTC")))
     for kind in arrow_schema.types:
         if pa.types.is_nested(kind) and not (pa.types.is_list(kind) and pa.types.is_string(kind.value_type)):
-            raise NotHereError(f"a column of {kind}")
+            raise LocalUnsupportedError(f"a column of {kind}")
     return arrow_schema
 
 
@@ -334,11 +331,11 @@ def _groups_within(file: Any, name: str, values: pa.Array) -> Sequence[int]:
 
 
 def at_most(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:
-    """The batches. Raises NotHereError where they have more than `most` rows."""
+    """The batches. Raises LocalUnsupportedError where they have more than `most` rows."""
     batches_read, rows = [], 0
     for batch in batches:
         rows += batch.num_rows
         if rows > most:
-            raise NotHereError(f"more than {most} rows")
+            raise LocalUnsupportedError(f"more than {most} rows")
         batches_read.append(batch)
     return batches_read

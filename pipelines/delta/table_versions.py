@@ -18,8 +18,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from pipelines.delta.local_reader import NotHereError, commit_actions, folder_on_disk, here, opened, table_here
+from pipelines.delta.local_reader import commit_actions, folder_on_disk, here, opened, table_here
 from pipelines.delta.tables import exists, latest_version, on_disk, read_at
+from pipelines.errors import LocalUnsupportedError
 from pipelines.spark.jvm import DELTA_LOG, java_class
 
 COMMIT_INFO = '"commitInfo"'
@@ -39,7 +40,7 @@ def newest(spark: SparkSession, path: str) -> TableVersion | None:
     try:
         table = table_here(spark, path)
         return TableVersion(table.version, table.schema, table.table_id)
-    except NotHereError:
+    except LocalUnsupportedError:
         if not exists(spark, path):
             return None
         version = latest_version(spark, path)
@@ -54,7 +55,7 @@ def table_id(spark: SparkSession, path: str, version: int | None = None) -> str 
         folder = folder_on_disk(spark, path)
         with here():
             return str(opened(folder, version).metadata().id)
-    except NotHereError:
+    except LocalUnsupportedError:
         return _table_id_by_spark(spark, path, version)
 
 
@@ -81,7 +82,7 @@ def creation_time(spark: SparkSession, path: str) -> datetime | None:
         folder = folder_on_disk(spark, path)
         with here():
             milliseconds: int | None = opened(folder).metadata().created_time
-    except NotHereError:
+    except LocalUnsupportedError:
         if not exists(spark, path):
             return None
         none = java_class(spark, "scala.Option").empty()
@@ -96,7 +97,7 @@ def changes_rows(spark: SparkSession, path: str, version: int) -> bool:
     not only to lay the same rows out anew. True where its log entry can't be read."""
     try:
         actions = commit_actions(folder_on_disk(spark, path), version)
-    except (NotHereError, OSError, ValueError):
+    except (LocalUnsupportedError, OSError, ValueError):
         try:
             lines = spark.read.text(f"{path}/_delta_log/{version:020d}.json").collect()
         except PySparkException:

@@ -26,10 +26,10 @@ from cep_core.events.arrays import arrow, repeated
 from pipelines.contracts.contract import Contract
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
-from pipelines.delta.local_reader import ROWS, NotHereError, here, table_here
+from pipelines.delta.local_reader import ROWS, here, table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import FED, OvertakenError, Warehouse, create, exists, latest_version, with_retries
-from pipelines.errors import DeliveryError, SourceSchemaError
+from pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaError
 from pipelines.ingest.commits import LINE, own_commit, writing_session
 from pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
 from pipelines.ingest.existing_rows import rows_sharing
@@ -205,7 +205,7 @@ class _Writer:
             with here():
                 table = table_here(self.spark, self.path, version)
                 if not table.writable or rows.num_rows > ROWS:
-                    raise NotHereError("many rows, or a table that asks more of who writes it")
+                    raise LocalUnsupportedError("many rows, or a table that asks more of who writes it")
                 mine = local_commit.shaped(rows, table.none().schema)
                 actions = [local_commit.add_file(table.folder, mine)] if mine.num_rows else []
             metrics = {"numFiles": len(actions), "numOutputRows": mine.num_rows}
@@ -213,7 +213,7 @@ class _Writer:
                 committed_version = local_commit.commit_files(
                     self.spark, java, table, self.path, actions, "Write", metrics, (LINE, version + 1)
                 )
-        except NotHereError:
+        except LocalUnsupportedError:
             return False
         if committed_version is None:
             raise OvertakenError
@@ -307,11 +307,11 @@ def _note_extent(spark: SparkSession, path: str, contract: Contract, record: Rec
     try:
         table = table_here(spark, path, record.source_version)
         if table.row_count is None or table.row_count > ROWS:
-            raise NotHereError("a large table")
+            raise LocalUnsupportedError("a large table")
         times = table.every([contract.event_time], ROWS).column(0).cast(pa.int64())
         ends: dict[str, int | None] = pc.min_max(times).as_py()
         record.rows_out, record.interval_from, record.interval_to = len(times), ends["min"], ends["max"]
-    except NotHereError:
+    except LocalUnsupportedError:
         _note_extent_by_spark(spark, path, contract, record)
 
 

@@ -18,8 +18,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from cep_core.events.arrays import arrow
-from pipelines.delta.local_reader import NotHereError, table_here
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import read_at
+from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.local_uniqueness import exact_codes
 from pipelines.quality.uniqueness import KEY
 from pipelines.spark.columns import column
@@ -49,13 +50,13 @@ def _matching(spark: SparkSession, path: str, version: int, keys: pa.Table, name
     try:
         first = keys.column(key[0]).combine_chunks()
         if pa.types.is_floating(first.type):
-            raise NotHereError("to Spark 0.0 is -0.0")
+            raise LocalUnsupportedError("to Spark 0.0 is -0.0")
         found = table_here(spark, path, version).rows_with(asked, first, MOST)
         if len(key) > 1:
             both = pa.concat_tables([found.select(key), keys])
             codes = exact_codes(both, key)
             found = found.filter(arrow(np.isin(codes[: found.num_rows], codes[found.num_rows :])))
-    except NotHereError:
+    except LocalUnsupportedError:
         found = _read(spark, path, version, keys, asked)
     return found.select(names)
 

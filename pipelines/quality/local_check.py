@@ -1,7 +1,8 @@
 """The judgement of `check_source` on a small table, in this process: the rows of a run's windows all keep the contract.
 
 Spark plans several jobs for it, which take seconds, however few the rows. What is said here is what the jobs would say;
-where a row breaks a rule, a key may be repeated, or a rule is Spark's alone to judge, `NotHereError` leaves it to them.
+where a row breaks a rule, a key may be repeated, or a rule is Spark's alone to judge, `LocalUnsupportedError` leaves it
+to them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from cep_core.events.arrays import arrow, numbers, valid
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule
-from pipelines.delta.local_reader import ROWS, NotHereError, TableHere, here, inside
+from pipelines.delta.local_reader import ROWS, TableHere, here, inside
+from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.great_expectations import judge_truth_values
 from pipelines.quality.local_rules import kept_rows
 from pipelines.quality.local_uniqueness import exact_codes
@@ -36,12 +38,12 @@ class Judged:
 
 def judge_small(table: TableHere, contract: Contract, span: tuple[int, int]) -> Judged:
     """The rows of `table` in the time range `span` (half-open, microseconds) and those without a time. Raises
-    NotHereError unless all of them are good, and certainly so."""
+    LocalUnsupportedError unless all of them are good, and certainly so."""
     if table.row_count is None or table.row_count > ROWS:
-        raise NotHereError("a large table")
+        raise LocalUnsupportedError("a large table")
     rules = contract.rules
     if not all(rule.quarantines for rule in rules if rule.kind == "unique"):
-        raise NotHereError("keys that may be repeated")
+        raise LocalUnsupportedError("keys that may be repeated")
     with here():
         every = table.every([item.name for item in contract.columns], ROWS).combine_chunks()
         alone = [rule for rule in rules if rule.kind not in ("unique", "row_count")]
@@ -53,10 +55,10 @@ def judge_small(table: TableHere, contract: Contract, span: tuple[int, int]) -> 
         time = every[contract.event_time].combine_chunks()
         asked = numbers(inside(every, contract.event_time, [span]).combine_chunks()) | ~valid(time)
         if not good[asked].all():
-            raise NotHereError("rows for the quarantine")
+            raise LocalUnsupportedError("rows for the quarantine")
         for rule in rules:
             if rule.kind == "unique" and _repeats(rule, every.filter(arrow(good)), asked[good]):
-                raise NotHereError("a key is repeated")
+                raise LocalUnsupportedError("a key is repeated")
         times = time.filter(arrow(good)).cast(pa.int64())
     count = int(asked.sum())
     truth = {name: rows[asked] for name, rows in truth.items()}
@@ -67,7 +69,7 @@ def judge_small(table: TableHere, contract: Contract, span: tuple[int, int]) -> 
 def _rows_keeping(rule: Rule, rows: pa.Table, contract: Contract) -> Array:
     truth = kept_rows(rule, rows, contract)
     if truth is None:
-        raise NotHereError(f"a rule that Spark judges: {rule.name}")
+        raise LocalUnsupportedError(f"a rule that Spark judges: {rule.name}")
     return truth
 
 

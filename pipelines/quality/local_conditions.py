@@ -21,7 +21,8 @@ from cep_core.events.normalise import doubles, normalise
 from cep_core.expressions.columnar import COMPARISONS, evaluate, true_rows
 from cep_core.expressions.types import infer
 from cep_core.language import syntax as s
-from pipelines.quality.local_values import LARGEST, LocalUnsupportedError, Value, column_value, value_of, whole_array
+from pipelines.errors import LocalUnsupportedError
+from pipelines.quality.local_values import LARGEST, Value, column_value, value_of, whole_array
 
 Array = Any
 LOGARITHM_ERROR = 1e-12

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from cep_core.expressions.columnar import COMPARISONS
 from cep_core.language import syntax as s
+from pipelines.errors import LocalUnsupportedError
 
 Array = Any
 EXACT = 1 << 53
@@ -26,10 +27,6 @@ LARGEST = 1e300
 DAY = 86_400_000_000
 ROUNDED = 1e-15
 """More than what a double is rounded by, of its magnitude."""
-
-
-class LocalUnsupportedError(Exception):
-    """Only Spark can say which rows keep a rule; never shown to a user."""
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.delta.commits import Commit, known_commits
-from pipelines.delta.local_reader import NotHereError, TableHere, here, table_here
+from pipelines.delta.local_reader import TableHere, here, table_here
 from pipelines.delta.tables import exists, read_at
-from pipelines.errors import BadNumberError, BadTimeError, ProjectError
+from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
 from pipelines.results.coverage import windows_of
 from pipelines.results.provenance import PROVENANCE
 from pipelines.results.read import Selection, conditions, mask
@@ -91,7 +91,7 @@ def between(
         old, new = table_here(spark, path, first), table_here(spark, path, last)
         with here():
             differences = _differences(_rows(old), _rows(new), plan.key, _compared(new.schema.names))
-    except NotHereError:
+    except LocalUnsupportedError:
         return _between_by_spark(spark, path, plan, first, last, limit)
     counts = Counter(difference.kind for difference in differences)
     return {kind: counts[kind] for kind in (ADDED, CHANGED, RETRACTED)}, differences[:limit]
@@ -171,7 +171,7 @@ def values(
     selection = Selection(groups, start, end)
     try:
         changes = _local_changes(spark, path, plan, selection, min(commits))
-    except NotHereError:
+    except LocalUnsupportedError:
         changes = _changes_by_spark(spark, path, plan, selection, min(commits))
     return [Value(commits[version], None if kind == "delete" else row) for version, kind, row in changes]
 

@@ -16,9 +16,10 @@ from pyspark.sql import functions as sf
 from cep_core import AnyPlan
 from pipelines.check import Check
 from pipelines.delta.commits import Commit, known_commits, next_number
-from pipelines.delta.local_reader import NotHereError, table_here
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import changes_rows, creation_time, table_id
 from pipelines.delta.tables import Warehouse, exists
+from pipelines.errors import LocalUnsupportedError
 from pipelines.results.coverage import Alteration, Claim, Segment, claim_of, covered
 from pipelines.results.row_versions import RowVersions, row_versions
 from pipelines.runs.record import NOTED
@@ -181,7 +182,7 @@ def _all_recorded(spark: SparkSession, warehouse: Warehouse, name: str) -> list[
         times = found["finished_at"].cast(pa.int64()).to_pylist()
         rows = [row | {"at": at} for row, at in zip(found.drop("finished_at").to_pylist(), times, strict=True)]
         mine = [row for row in rows if row["status"] == "succeeded" and row["results_version"] is not None]
-    except NotHereError:
+    except LocalUnsupportedError:
         mine = _recorded_by_spark(spark, warehouse, name)
     return [
         Recorded(row["results_version"], json.loads(row[NOTED] or "{}"), EPOCH + timedelta(microseconds=row["at"]))

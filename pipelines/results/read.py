@@ -21,9 +21,9 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from cep_core import AnyPlan
 from cep_core.errors import did_you_mean
-from pipelines.delta.local_reader import NotHereError, TableHere, here, table_here
+from pipelines.delta.local_reader import TableHere, here, table_here
 from pipelines.delta.tables import exists, latest_version, read_at
-from pipelines.errors import BadNumberError, BadTimeError, ProjectError
+from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
 from pipelines.results.columns import rank_of, time_of
 from pipelines.results.spark_order import comparable
 from pipelines.spark.columns import column
@@ -87,7 +87,7 @@ def read_rows(spark: SparkSession, path: str, plan: AnyPlan, selection: Selectio
         table = table_here(spark, path, version)
         _refuse_other_form(plan, table.schema.names)
         return _local(table, plan, selection)
-    except NotHereError:
+    except LocalUnsupportedError:
         if not exists(spark, path):
             raise ProjectError(f"there are no results in {path}") from None
         return _by_spark(spark, path, plan, selection, latest_version(spark, path) if version is None else version)

@@ -23,9 +23,10 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from cep_core import AnyPlan
 from cep_core.events.arrays import arrow, numbers, repeated
-from pipelines.delta.local_reader import NotHereError, all_groups, at_most, here
+from pipelines.delta.local_reader import all_groups, at_most, here
 from pipelines.delta.parquet_scan import plain_batches
 from pipelines.delta.tables import on_disk
+from pipelines.errors import LocalUnsupportedError
 from pipelines.results.reuse import hash_column, hashes
 from pipelines.runs.run import Run
 from pipelines.spark.worker_errors import told_by_workers
@@ -143,10 +144,11 @@ def read_folder(spark: SparkSession, folder: str, plan: AnyPlan) -> DataFrame:
 
 
 def staged_here(run: Run, number: int, most: int) -> pa.Table:
-    """The rows of an attempt in this process. Raises NotHereError where they are more than `most`, or lie elsewhere."""
+    """The rows of an attempt in this process. Raises LocalUnsupportedError if they are more than `most`, or not
+    on this machine's disk."""
     folder = on_disk(run.spark, staged_folder(run, number))
     if folder is None:
-        raise NotHereError("staged rows elsewhere")
+        raise LocalUnsupportedError("staged rows elsewhere")
     with here():
         schema = pa.schema([*run.plan.result_schema, *_origin_schema()])
         files = [file for file in sorted(folder.glob("*.parquet")) if not file.name.startswith((HIDDEN, "."))]

@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipelines.delta.local_reader import NotHereError, table_here
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import exists
-from pipelines.errors import ResultsTypeError
+from pipelines.errors import LocalUnsupportedError, ResultsTypeError
 from pipelines.runs.run import Run
 
 
@@ -48,5 +48,5 @@ def _published(run: Run) -> StructType | None:
     path = run.warehouse.results(run.name)
     try:
         return table_here(run.spark, path).schema
-    except NotHereError:
+    except LocalUnsupportedError:
         return run.spark.read.format("delta").load(path).schema if exists(run.spark, path) else None

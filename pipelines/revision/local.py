@@ -26,7 +26,8 @@ from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
 from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta.local_commit import shaped
-from pipelines.delta.local_reader import CHANGE, ROWS, NotHereError, TableHere, here, table_here
+from pipelines.delta.local_reader import CHANGE, ROWS, TableHere, here, table_here
+from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
 from pipelines.quality.arrow_split import split_alone
 from pipelines.quality.local_verdicts import judge_local
@@ -88,7 +89,7 @@ class LocalRevision:
             with here():
                 published = _published(self.run, results_version, self.affected)
                 return _rewrite(published, self.run, self.rows)
-        except NotHereError:
+        except LocalUnsupportedError:
             return None
 
     def close(self) -> None:
@@ -100,18 +101,18 @@ def local_revision(run: Run, task: Task, results_version: int) -> LocalRevision 
     try:
         with here():
             return _local_revision(run, task, results_version)
-    except NotHereError as error:
+    except LocalUnsupportedError as error:
         return NotLocal(str(error))
 
 
 def _local_revision(run: Run, task: Task, results_version: int) -> LocalRevision:
-    """Raises NotHereError."""
+    """Raises LocalUnsupportedError."""
     plan, contract = run.plan, run.contract
     keyed = unique_rules(contract.rules)
     if task.reason is not None or task.due or not task.settled or plan.waits or run.pattern.expect:
-        raise NotHereError("more than the change feed decides about the rows")
+        raise LocalUnsupportedError("more than the change feed decides about the rows")
     if (contract.made_id and plan.schema.event_id in plan.columns) or (keyed and not (task.unique and len(keyed) == 1)):
-        raise NotHereError("ids that are made of keys, or keys that may be repeated")
+        raise LocalUnsupportedError("ids that are made of keys, or keys that may be repeated")
     source = table_here(run.spark, run.warehouse.source(contract.name), task.version)
     names = [item.name for item in contract.columns]
     net = net_changes(source.feed(names, task.after, ROWS), names)
@@ -123,7 +124,7 @@ def _local_revision(run: Run, task: Task, results_version: int) -> LocalRevision
     if not affected.stretches:
         return LocalRevision(run, task, affected, plan.result_schema.empty_table(), net.num_rows)
     if len(affected.stretches) > MOST:
-        raise NotHereError("windows all over the place")
+        raise LocalUnsupportedError("windows all over the place")
     published = _published(run, results_version, affected)
     rows = with_origin(_hull(run, affected), _computed(run, source, affected), task.version)
     checks = _judged(run, rows)
@@ -131,26 +132,26 @@ def _local_revision(run: Run, task: Task, results_version: int) -> LocalRevision
 
 
 def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...]:
-    """The checks of the results contract. Raises NotHereError if one fails."""
+    """The checks of the results contract. Raises LocalUnsupportedError if one fails."""
     if rows.num_rows > ROWS:
-        raise NotHereError("too many rows")
+        raise LocalUnsupportedError("too many rows")
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
     checks = judge_local(run.spark, rows, contract)
     warnings = {rule.name for rule in contract.rules if rule.warning}
     if any(not check.success and check.name not in warnings for check in checks):
-        raise NotHereError("rows that are not published: they are staged, to be looked at")
+        raise LocalUnsupportedError("rows that are not published: they are staged, to be looked at")
     return tuple(checks)
 
 
 def _published(run: Run, version: int, affected: Affected) -> Published:
-    """Raises NotHereError where the rows are too many to be held: then a kernel would have much to do, too."""
+    """Raises LocalUnsupportedError where the rows are too many to be held: then a kernel would have much to do, too."""
     table = table_here(run.spark, run.warehouse.results(run.name), version)
     slices = [slice_of(run.plan, *stretch) for stretch in affected.stretches]
     return Published.of(table, run.plan.owned(range(1))[0], slices, ROWS)
 
 
 def _rewrite(published: Published, run: Run, rows: pa.Table) -> Rewrite:
-    """`rows` in place of the published ones. Raises NotHereError where two rows of one table have one key."""
+    """`rows` in place of the published ones. Raises LocalUnsupportedError where two rows of one table have one key."""
     old = published.rows
     return Rewrite(run, run.plan, published, differing(old, shaped(rows, old.schema), run.plan.key))
 
@@ -178,26 +179,26 @@ def _good(run: Run, net: pa.Table) -> pa.Table:
     """Those that keep the rules of single rows."""
     good = _are_good(run, net)
     if (~good & (numbers(net[NET].combine_chunks()) > 0)).any():
-        raise NotHereError("rows for the quarantine")
+        raise LocalUnsupportedError("rows for the quarantine")
     return net.filter(arrow(good))
 
 
 def _are_good(run: Run, rows: pa.Table) -> Array:
     """Which rows keep the rules of single rows. No row is dropped on this process's word alone: Spark is shown those
-    that break a rule, and where it keeps one of them, the revision is Spark's. Raises NotHereError."""
+    that break a rule, and where it keeps one of them, the revision is Spark's. Raises LocalUnsupportedError."""
     parted = split_alone(rows.combine_chunks(), run.contract)
     if parted.unjudged:
-        raise NotHereError(f"rules that Spark judges: {', '.join(parted.unjudged)}")
+        raise LocalUnsupportedError(f"rules that Spark judges: {', '.join(parted.unjudged)}")
     good = parted.broken < 0
     dropped = rows.filter(arrow(~good))
     if dropped.num_rows and not q.keeping(frame_of(run.spark, dropped), run.contract.rules).isEmpty():
-        raise NotHereError("rows that Spark keeps")
+        raise LocalUnsupportedError("rows that Spark keeps")
     return good
 
 
 def _refuse_repeated(source: TableHere, good: pa.Table, contract: Contract, rule: Rule) -> None:
-    """Raises NotHereError where a row that came may repeat a key. One that comes for another of its key and time, as
-    when a price is corrected, repeats none."""
+    """Raises LocalUnsupportedError where a row that came may repeat a key. One that comes for another of its key and
+    time, as when a price is corrected, repeats none."""
     place = list(dict.fromkeys((*rule.columns, contract.event_time)))
     fresh = _summed(good, place)
     fresh = fresh.filter(pc.greater(fresh[NET], 0)).select(list(rule.columns))
@@ -206,15 +207,15 @@ def _refuse_repeated(source: TableHere, good: pa.Table, contract: Contract, rule
     if not fresh.num_rows:
         return
     if source.row_count is None or source.row_count > KEYS:
-        raise NotHereError("a table of many keys")
+        raise LocalUnsupportedError("a table of many keys")
     if any(pa.types.is_floating(kind) for kind in fresh.schema.types):
-        raise NotHereError("doubles as keys: Arrow looks for 0.0 and for -0.0")
+        raise LocalUnsupportedError("doubles as keys: Arrow looks for 0.0 and for -0.0")
     present = source.rows_with(rule.columns, fresh[rule.columns[0]].combine_chunks(), KEYS)
     both = pa.concat_tables([present, fresh])
     codes = group_codes([exact(column) for column in both.columns], both.num_rows)
     shared = np.isin(codes[: present.num_rows], codes[present.num_rows :])
     if len(np.unique(codes[: present.num_rows][shared])) < shared.sum():
-        raise NotHereError("a key is repeated")
+        raise LocalUnsupportedError("a key is repeated")
 
 
 def touched(plan: AnyPlan, changed: pa.Table, spans: Sequence[Stretch]) -> tuple[Stretch, ...]:
@@ -248,7 +249,7 @@ def _computed(run: Run, source: TableHere, affected: Affected) -> pa.Table:
             for (first, last), span in zip(affected.stretches, slices, strict=True)
         ]
     except TrendlakeError as error:
-        raise NotHereError(str(error)) from error
+        raise LocalUnsupportedError(str(error)) from error
     return pa.concat_tables(parts)
 
 

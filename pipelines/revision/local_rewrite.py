@@ -21,7 +21,8 @@ from cep_core import AnyPlan
 from cep_core.events.arrays import arrow
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
-from pipelines.delta.local_reader import Action, NotHereError, Slices, TableHere, here, inside
+from pipelines.delta.local_reader import Action, Slices, TableHere, here, inside
+from pipelines.errors import LocalUnsupportedError
 from pipelines.revision.difference import DELETE, INSERT, UPDATE, WAS, Difference
 from pipelines.revision.row_diff import Differing
 from pipelines.runs.run import Run
@@ -43,7 +44,7 @@ class Published:
 
     @classmethod
     def of(cls, table: TableHere, time: str, slices: Slices, most: int) -> Published:
-        """Raises NotHereError where the rows are more than `most`."""
+        """Raises LocalUnsupportedError where the rows are more than `most`."""
         parts: list[pa.Table] = []
         for file in table.files:
             left = most - sum(part.num_rows for part in parts)
@@ -74,7 +75,7 @@ class Rewrite:
 
     def commit(self, note: Mapping[str, Any]) -> Commit | None:
         """As a Difference's, which it leaves it to where more is to be known or held than is here."""
-        with suppress(NotHereError):
+        with suppress(LocalUnsupportedError):
             with here():
                 actions = self.written()
             return committed(self, actions, commit_token(**note))
@@ -88,10 +89,11 @@ class Rewrite:
         """Nothing is held but here."""
 
     def written(self) -> list[Action]:
-        """The files that tell the rows and the changes, as actions. Raises NotHereError, as Arrow and files do."""
+        """Writes the files of rows and of changes; the actions that commit them. Raises LocalUnsupportedError and what
+        Arrow raises."""
         there, table, parts, removed = self.there, self.there.table, [self.told.come], []
         if not table.writable:
-            raise NotHereError("a table that asks more of who writes it")
+            raise LocalUnsupportedError("a table that asks more of who writes it")
         ends = np.cumsum([part.num_rows for part in there.parts], dtype=np.int64)
         for file, gone in zip(table.files, np.split(self.told.gone, ends)[:-1], strict=True):
             if gone.any():
@@ -107,8 +109,8 @@ class Rewrite:
 
 
 def committed(rewrite: Rewrite, actions: Sequence[Action], token: str) -> Commit | None:
-    """None where another commit came first, or has taken this one's place in the log. Raises NotHereError, before there
-    is a commit, and CONFLICTS."""
+    """None where another commit came first, or has taken this one's place in the log. Raises LocalUnsupportedError,
+    before there is a commit, and CONFLICTS."""
     spark, name = rewrite.run.spark, rewrite.run.name
     metrics, note = _metrics(rewrite.counts, actions), json.loads(token)
     path, line = rewrite.run.warehouse.results(name), (publication(name), int(note["number"]))

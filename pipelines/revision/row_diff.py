@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from cep_core.events.arrays import arrow, numbers, repeated
 from cep_core.events.codes import group_codes
-from pipelines.delta.local_reader import CHANGE, NotHereError
+from pipelines.delta.local_reader import CHANGE
+from pipelines.errors import LocalUnsupportedError
 from pipelines.results.provenance import PROVENANCE
 from pipelines.revision.difference import DELETE, INSERT, OPERATION, UPDATE, WAS
 
@@ -73,7 +74,7 @@ def _told(parts: Sequence[tuple[pa.Table, str]], column: str) -> pa.Table:
 
 
 def differing(old: pa.Table, new: pa.Table, key: Sequence[str]) -> Differing:
-    """Raises NotHereError where two rows of one table have one key."""
+    """Raises LocalUnsupportedError where two rows of one table have one key."""
     both = pa.concat_tables([old, new])
     codes = group_codes([exact(both[name]) for name in key], both.num_rows)
     place = np.full((2, int(codes.max(initial=-1)) + 1), -1)
@@ -81,7 +82,7 @@ def differing(old: pa.Table, new: pa.Table, key: Sequence[str]) -> Differing:
     place[1, codes[old.num_rows :]] = np.arange(new.num_rows)
     there = place >= 0
     if there.sum() != both.num_rows:
-        raise NotHereError("two rows of one key")
+        raise LocalUnsupportedError("two rows of one key")
     before, after = place[:, there[0] & there[1]]
     then, now = old.take(arrow(before)), new.take(arrow(after))
     same = np.ones(len(before), np.bool_)
@@ -95,7 +96,7 @@ def exact(column: Any) -> Array:
     """A column for `group_codes`, no value rounded; -0.0 is 0.0."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_nested(array.type):
-        raise NotHereError("lists as keys")
+        raise LocalUnsupportedError("lists as keys")
     return pc.add(array, pa.scalar(0.0, array.type)) if pa.types.is_floating(array.type) else array
 
 

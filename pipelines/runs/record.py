@@ -20,11 +20,11 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 
 from cep_core.events.windows import moment
 from pipelines.check import checks_of
-from pipelines.delta.local_reader import NotHereError, append_here, here, table_here
+from pipelines.delta.local_reader import append_here, here, table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, create, exists
 from pipelines.error_text import in_words
-from pipelines.errors import StepOrderError
+from pipelines.errors import LocalUnsupportedError, StepOrderError
 from pipelines.runs.basis import Basis
 from pipelines.runs.lineage import told
 from pipelines.runs.stage import Record, Stage
@@ -75,7 +75,7 @@ def append(
     row = _row(record, status=status, started_at=started_at, error=error)
     try:
         append_here(spark, warehouse.runs, row)
-    except NotHereError:
+    except LocalUnsupportedError:
         with uncompiled(spark):
             create_runs(spark, warehouse)
             writer = frame_of(spark, row).coalesce(1).write.format("delta").mode("append")
@@ -158,7 +158,7 @@ def _of_run(
                 at = there.index(name)
                 found = found.set_column(at, name, found[name].cast(pa.int64()))
         rows = found.to_pylist()
-    except NotHereError:
+    except LocalUnsupportedError:
         if not exists(spark, warehouse.runs):
             return []
         frame = spark.read.format("delta").load(warehouse.runs)
@@ -210,7 +210,7 @@ def newest_records(
             mine = rows if pattern is None else rows.filter(pc.equal(rows["pattern"], pattern))
             newest: list[dict[str, Any]] = mine.sort_by([("finished_at", "descending")]).slice(0, limit).to_pylist()
             return newest
-    except NotHereError:
+    except LocalUnsupportedError:
         if not exists(spark, warehouse.runs):
             return None
         frame = spark.read.format("delta").load(warehouse.runs)

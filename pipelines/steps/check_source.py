@@ -11,11 +11,11 @@ from pyspark.sql import functions as sf
 
 from pipelines.check import Check
 from pipelines.contracts.rules import Rule
-from pipelines.delta.local_reader import NotHereError, table_here
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import exists, latest_version, read_at, with_retries
 from pipelines.error_text import plural
-from pipelines.errors import ToleranceError
+from pipelines.errors import LocalUnsupportedError, ToleranceError
 from pipelines.quality import quarantine as q
 from pipelines.quality.great_expectations import flags_of, judge_flags, verdicts
 from pipelines.quality.local_check import Judged, judge_small
@@ -51,7 +51,7 @@ def check_source(run: Run) -> Record:
         try:
             judged = judge_small(table_here(run.spark, path, record.source_version), run.contract, run.span)
             broken, times = _all_good(run, judged, record), judged.times
-        except NotHereError:
+        except LocalUnsupportedError:
             inside, times = q.in_range(run.contract, *run.span), None
             broken = _split_and_judge(run, source.where(inside), source.where(~inside), record)
         if run.needs_watermark:

@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from pipelines.delta.commits import recent_commits
-from pipelines.delta.local_reader import ROWS, NotHereError, table_here
+from pipelines.delta.local_reader import ROWS, table_here
 from pipelines.delta.parquet_scan import Files, Span, paths_by_delta, plain_files
 from pipelines.delta.tables import exists, read_at
-from pipelines.errors import OtherwiseWrittenError
+from pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
 from pipelines.quality import quarantine as q
 from pipelines.results.computation import cut_and_stage, needed, no_rows
 from pipelines.results.ledger import notes, read_ledger
@@ -111,7 +111,7 @@ def _paths(run: Run, checked: Mapping[str, Any]) -> tuple[tuple[str, ...], Struc
         table = table_here(run.spark, path, version)
         if table.row_count is not None and table.row_count <= ROWS:
             return tuple(f"{table.folder}/{file}" for file in table.files), table.schema
-    except NotHereError:
+    except LocalUnsupportedError:
         pass
     frame = _source(run, checked).where(q.in_range(run.contract, *run.span))
     paths = paths_by_delta(frame, path, version)

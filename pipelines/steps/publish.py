@@ -19,9 +19,9 @@ from pyspark.sql.types import StructType
 
 from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, recent_commits
 from pipelines.delta.local_commit import shaped
-from pipelines.delta.local_reader import ROWS, NotHereError, here, inside, table_here
+from pipelines.delta.local_reader import ROWS, here, inside, table_here
 from pipelines.delta.tables import FED, OvertakenError, create, exists, with_retries
-from pipelines.errors import StaleRunError, StepOrderError
+from pipelines.errors import LocalUnsupportedError, StaleRunError, StepOrderError
 from pipelines.quality.great_expectations import FEW
 from pipelines.results.ledger import Ledger, notes, read_ledger
 from pipelines.results.provenance import PROVENANCE
@@ -115,7 +115,7 @@ def _commit(
         **note_of_run(run.plan, windows),
     }
     token = commit_token(run.run_id, "publish", number=ledger.number, **record.note)
-    with suppress(NotHereError):
+    with suppress(LocalUnsupportedError):
         commit = _commit_here(run, path, int(record.staged_version or 0), (owner, low, high), token)
         if commit is None:
             raise OvertakenError
@@ -135,13 +135,13 @@ def _commit(
 
 def _commit_here(run: Run, path: str, staged: int, owned: tuple[str, int, int], token: str) -> Commit | None:
     """What MERGE does, of few rows: its files are written in this process, the commit is Delta's. None where another
-    publication came first. Raises NotHereError."""
+    publication came first. Raises LocalUnsupportedError."""
     time, slices = owned[0], [owned[1:]]
     rows = staged_here(run, staged, ROWS)
     with here():
         table = table_here(run.spark, path)
         if len(table.files) > FILES:
-            raise NotHereError("many files: Delta's statistics pass over most")
+            raise LocalUnsupportedError("many files: Delta's statistics pass over most")
         there = Published.of(table, time, slices, ROWS)
         old = there.rows
         mine = shaped(rows.filter(inside(rows, time, slices)), old.schema)

@@ -7,6 +7,7 @@ The results are then what a full recomputation at that version would give, in al
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from pipelines.check import Check
@@ -27,6 +28,7 @@ from pipelines.runs.record import recorded
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 
+LOG = logging.getLogger("trendlake.revise")
 ATTEMPTS = 5
 
 
@@ -54,15 +56,9 @@ def _revised(run: Run, record: Record) -> bool:
     ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
     task = task_of(run, ledger)
     record.checks, record.windows, record.basis = ledger.checks(), 0, task.basis(run)
+    record.interval_from = record.interval_to = record.rows_in = record.rows_out = None
     refuse_other_types(run)
-    stale = stale_windows(run, ledger)
-    if stale:
-        record.checks.append(Check("stale_rows", False, stale, "all windows in the pattern's present form"))
-    old = older_versions(run, ledger)
-    if old is not None:
-        data = {"windows": [list(interval) for interval in old.windows], "reason": old.reason}
-        expected = "versions known to be right"
-        record.checks.append(Check("stale_versions", False, old.sentence(run.name), expected, data=data))
+    record.checks += _stale_checks(run, ledger)
     record.rows_inserted = record.rows_updated = record.rows_deleted = record.rows_quarantined = 0
     record.source_version, record.results_version = task.version, ledger.version
     if run.pattern.consistency == "weak":
@@ -76,11 +72,29 @@ def _revised(run: Run, record: Record) -> bool:
         record.checks.append(future_events(run, task.version))
     revision: Revision
     local = local_revision(run, task, int(ledger.version or 0))
-    revision = SparkRevision(run, ledger, task) if isinstance(local, NotLocal) else local
+    if isinstance(local, NotLocal):
+        LOG.debug("revising %s on Spark: %s", run.name, local.reason)
+        revision = SparkRevision(run, ledger, task)
+    else:
+        revision = local
     try:
         return _revised_by(revision, run, ledger, task, record)
     finally:
         revision.close()
+
+
+def _stale_checks(run: Run, ledger: Ledger) -> list[Check]:
+    """Of published windows that a revision leaves alone: those of another form of the pattern, or of faulty code."""
+    checks = []
+    stale = stale_windows(run, ledger)
+    if stale:
+        checks.append(Check("stale_rows", False, stale, "all windows in the pattern's present form"))
+    old = older_versions(run, ledger)
+    if old is not None:
+        data = {"windows": [list(interval) for interval in old.windows], "reason": old.reason}
+        sentence = old.sentence(run.name)
+        checks.append(Check("stale_versions", False, sentence, "versions known to be right", data=data))
+    return checks
 
 
 def _revised_by(revision: Revision, run: Run, ledger: Ledger, task: Task, record: Record) -> bool:

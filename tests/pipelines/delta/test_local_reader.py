@@ -17,9 +17,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pipelines.delta import local_reader
-from pipelines.delta.local_reader import CHANGE, NotHereError, append_here, commit_infos, table_here
+from pipelines.delta.local_reader import CHANGE, append_here, commit_infos, table_here
 from pipelines.delta.table_versions import TableVersion, newest, table_id
 from pipelines.delta.tables import FED, latest_version, read_at
+from pipelines.errors import LocalUnsupportedError
 from pipelines.spark.frames import frame_of
 from tests.conftest import CHAOS
 
@@ -118,7 +119,7 @@ def test_the_feed_and_the_rows(spark: SparkSession, tmp_path: Path, way: str) ->
     assert found == [tuple(row) for row in theirs]
     assert len(commit_infos(spark, path, 3)) == 3
     assert newest(spark, path) == TableVersion(last, read_at(spark, path, last).schema, table_id(spark, path))
-    with pytest.raises(NotHereError, match="more than 5 rows"):
+    with pytest.raises(LocalUnsupportedError, match="more than 5 rows"):
         table_here(spark, path).feed(NAMES, 0, 5)
 
 
@@ -155,15 +156,15 @@ def test_many_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(local_reader, "FILES", 6)
     assert table_here(spark, path).feed(NAMES, 0, MANY).num_rows == 6
     monkeypatch.setattr(local_reader, "FILES", 5)
-    with pytest.raises(NotHereError, match="many files"):
+    with pytest.raises(LocalUnsupportedError, match="many files"):
         table_here(spark, path)
     (tmp_path / "t" / "_delta_log" / "_last_checkpoint").unlink()
-    with pytest.raises(NotHereError, match="6 files"):
+    with pytest.raises(LocalUnsupportedError, match="6 files"):
         table_here(spark, path)
     monkeypatch.setattr(local_reader, "FILES", 6)
     table = table_here(spark, path)
     monkeypatch.setattr(local_reader, "FILES", 5)
-    with pytest.raises(NotHereError, match="changes in 6 files"):
+    with pytest.raises(LocalUnsupportedError, match="changes in 6 files"):
         table.feed(NAMES, 0, MANY)
 
 
@@ -171,7 +172,7 @@ def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
     """A table that does not lie plainly in its files, and a feed that does not tell all."""
 
     def refused(path: str, ask: Callable[[Any], Any] = lambda table: table, match: str = "") -> None:
-        with pytest.raises(NotHereError, match=match):
+        with pytest.raises(LocalUnsupportedError, match=match):
             ask(table_here(spark, path))
 
     refused(str(tmp_path / "none"), match="no table on disk")
@@ -241,7 +242,7 @@ def test_appending_beside_spark(spark: SparkSession, tmp_path: Path) -> None:
     found = spark.read.format("delta").load(path)
     assert found.columns == [*NAMES, "more"]
     assert sorted(row["more"] or 0 for row in found.collect()) == [0] * 8 + [5]
-    with pytest.raises(NotHereError):
+    with pytest.raises(LocalUnsupportedError):
         append_here(spark, str(tmp_path / "none"), more)
 
 

@@ -13,8 +13,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from pipelines.delta import table_versions
-from pipelines.delta.local_reader import NotHereError
 from pipelines.delta.table_versions import commit_time, newest, table_id
+from pipelines.errors import LocalUnsupportedError
 
 pytestmark = pytest.mark.spark
 
@@ -23,7 +23,7 @@ def by_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the table is not on this machine's disk."""
 
     def refuse(*arguments: object) -> Path:
-        raise NotHereError("for the test")
+        raise LocalUnsupportedError("for the test")
 
     monkeypatch.setattr(table_versions, "folder_on_disk", refuse)
     monkeypatch.setattr(table_versions, "table_here", refuse)

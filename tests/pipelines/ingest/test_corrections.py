@@ -14,9 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.contracts.contract import Contract, load_contract
-from pipelines.delta.local_reader import NotHereError
 from pipelines.delta.tables import Warehouse
-from pipelines.errors import DeliveryError, NotOursError, ProjectError
+from pipelines.errors import DeliveryError, LocalUnsupportedError, NotOursError, ProjectError
 from pipelines.ingest import existing_rows
 from pipelines.ingest.delete import delete_rows, find_rows, keys_in, rows_where
 from pipelines.ingest.deliver import Taken, ingest
@@ -184,7 +183,7 @@ def test_spark_finds_the_same_rows(source: Sales, monkeypatch: pytest.MonkeyPatc
     """Where the table is not on this machine's disk."""
 
     def elsewhere(*_: Any) -> Any:
-        raise NotHereError("elsewhere")
+        raise LocalUnsupportedError("elsewhere")
 
     source.bring(("a", 1, 5.0), ("b", 2, 6.0), (None, 3, 1.0))
     monkeypatch.setattr(existing_rows, "table_here", elsewhere)

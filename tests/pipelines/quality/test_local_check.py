@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.delta.local_reader import NotHereError, table_here
-from pipelines.errors import ToleranceError
+from pipelines.delta.local_reader import table_here
+from pipelines.errors import LocalUnsupportedError, ToleranceError
 from pipelines.quality import local_check
 from pipelines.quality.local_check import judge_small
 from pipelines.runs.run import Run
@@ -74,7 +74,7 @@ def test_who_judges(lake: Lake) -> None:
         try:
             table = table_here(lake.spark, lake.warehouse.source("flights"))
             return judge_small(table, run.contract, run.span).rows
-        except NotHereError:
+        except LocalUnsupportedError:
             return None
 
     assert judged() == 20

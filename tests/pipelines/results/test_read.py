@@ -15,9 +15,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.terminal.json_output import json_text
-from pipelines.delta.local_reader import NotHereError, table_here
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import latest_version
-from pipelines.errors import BadNumberError, BadTimeError, ProjectError
+from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
 from pipelines.results import history, read
 from pipelines.results.read import Rows, Selection, group_values
 from pipelines.runs.record import newest_records
@@ -119,7 +119,7 @@ def test_records(published: tuple[Signals, Run], monkeypatch: pytest.MonkeyPatch
     local = newest_records(lake.spark, lake.warehouse, "watched", 100)
 
     def refuse(*_: Any) -> Any:
-        raise NotHereError("as if it lay elsewhere")
+        raise LocalUnsupportedError("as if it lay elsewhere")
 
     monkeypatch.setattr("pipelines.runs.record.table_here", refuse)
     by_spark = newest_records(lake.spark, lake.warehouse, "watched", 100)

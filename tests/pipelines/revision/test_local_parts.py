@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core.events.windows import Windows
-from pipelines.delta.local_reader import CHANGE, NotHereError
+from pipelines.delta.local_reader import CHANGE
+from pipelines.errors import LocalUnsupportedError
 from pipelines.revision.difference import DELETE, INSERT, OPERATION, UPDATE, WAS
 from pipelines.revision.local import NET, net_changes, touched
 from pipelines.revision.row_diff import differing
@@ -108,7 +109,7 @@ def test_what_is_left_of_the_feed(steps: list[tuple[str, int, str, int]]) -> Non
 
 def test_rows_without_an_order_are_left_to_spark() -> None:
     told = pa.table({"items": pa.array([["a"]]), CHANGE: ["insert"]})
-    with pytest.raises(NotHereError):
+    with pytest.raises(LocalUnsupportedError):
         net_changes(told, ["items"])
 
 

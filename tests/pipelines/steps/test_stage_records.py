@@ -14,9 +14,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from pipelines.delta.commits import recent_commits
-from pipelines.delta.local_reader import NotHereError
 from pipelines.delta.table_versions import table_id
-from pipelines.errors import StepOrderError
+from pipelines.errors import LocalUnsupportedError, StepOrderError
 from pipelines.ingest.deliver import create_source
 from pipelines.report.read_run import read_run
 from pipelines.runs import record as runs
@@ -185,8 +184,8 @@ def test_no_step_goes_on_after_an_edit(spark: SparkSession, tmp_path: Path) -> N
     assert spark.read.format("delta").load(lake.warehouse.results("watched")).count()
 
 
-def not_here(*arguments: object) -> Any:
-    raise NotHereError("for the test")
+def unsupported(*arguments: object) -> Any:
+    raise LocalUnsupportedError("for the test")
 
 
 def test_records_of_an_earlier_version(
@@ -214,7 +213,7 @@ def test_records_of_an_earlier_version(
     assert (newest["record_number"], newest["basis"]) == (records[0].record_number, records[0].basis)
     here = [runs.find(spark, lake.warehouse, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "table_here", not_here)
+        patch.setattr(runs, "table_here", unsupported)
         by_spark = [runs.find(spark, lake.warehouse, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
         assert by_spark == here
         assert runs.next_number(spark, lake.warehouse, "watched", "r") == int(records[-1].record_number or 0) + 1
