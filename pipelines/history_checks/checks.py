@@ -23,7 +23,7 @@ from pipelines.delta.tables import read_at
 from pipelines.error_text import plural
 from pipelines.errors import ChecksFailedError
 from pipelines.history_checks.evaluate import Judged, Stretch, judged_of
-from pipelines.history_checks.read import cells, found, groups_of, missing_of
+from pipelines.history_checks.read import cells, group_outcomes, groups_of, missing_of
 from pipelines.results.coverage import slice_of
 from pipelines.results.ledger import Ledger, read_ledger
 from pipelines.results.staging import staged_folder
@@ -137,7 +137,7 @@ def _judged(run: Run, expected: ExpectationModel, beside: Beside) -> Check:
     if not judged:
         return _check(run, expected, beside, judged, 0, 0, 0, [])
     missing = missing_of(run.pattern, run.plan, expected)
-    outcomes = found(cells(run.pattern, run.plan, expected, beside.parts), expected, judged, missing)
+    outcomes = group_outcomes(cells(run.pattern, run.plan, expected, beside.parts), expected, judged, missing)
     outcomes = outcomes.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         total = outcomes.agg(sf.sum("kept"), sf.sum("unjudged"), sf.count("window")).collect()[0]
@@ -160,7 +160,7 @@ def _fresh(run: Run, expected: ExpectationModel, beside: Beside, breaks: DataFra
     if beside.then is None or not judged:
         return breaks
     missing = missing_of(run.pattern, run.plan, expected)
-    old = found(cells(run.pattern, run.plan, expected, [beside.then]), expected, judged, missing)
+    old = group_outcomes(cells(run.pattern, run.plan, expected, [beside.then]), expected, judged, missing)
     old = old.where(sf.col("window").isNotNull()).select(
         sf.col("group").alias("old_group"), sf.col("window").alias("old_window")
     )

@@ -85,13 +85,13 @@ class Judged:
 def judged_of(wanted: Iterable[Stretch], known: Sequence[Stretch], of_last: int) -> Judged:
     """Of the windows `wanted` (stretches in order) those of which all `of_last` before are `known` (stretches in order
     that do not touch)."""
-    found = [
+    intervals = [
         (max(first, start + of_last), min(last, end + 1))
         for first, last in wanted
         for start, end in known
         if max(first, start + of_last) <= min(last, end + 1)
     ]
-    return Judged(tuple(found))
+    return Judged(tuple(intervals))
 
 
 class _Before:

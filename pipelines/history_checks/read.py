@@ -22,7 +22,7 @@ from pipelines.results.windows import row_window
 from pipelines.spark.columns import column
 
 GROUP, WINDOW, VALUE, BEYOND = "group", "window", "value", "log10"
-FOUND = pa.schema(
+OUTCOMES = pa.schema(
     [
         ("group", pa.list_(pa.string())),
         ("window", pa.int64()),
@@ -34,7 +34,7 @@ FOUND = pa.schema(
 )
 """A row for each group in a window that breaks an expectation; and, without a window, how many others there are."""
 AT_ONCE = 10_000
-"""Rows of `FOUND` in a batch."""
+"""Rows of `OUTCOMES` in a batch."""
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -65,16 +65,16 @@ def cells(pattern: Pattern, plan: AnyPlan, expected: ExpectationModel, parts: Se
     return rows.agg(sf.count(sf.lit(1)).alias(VALUE)).withColumn(BEYOND, sf.lit(None).cast("double"))
 
 
-def found(cells: DataFrame, expected: ExpectationModel, judged: Judged, missing: Number | None) -> DataFrame:
-    """`FOUND`, of all groups."""
+def group_outcomes(cells: DataFrame, expected: ExpectationModel, judged: Judged, missing: Number | None) -> DataFrame:
+    """`OUTCOMES`, of all groups."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     ordered = cells.repartition(GROUP).sortWithinPartitions(GROUP, WINDOW)
-    return ordered.mapInArrow(judging(expected, judged, missing), from_arrow_schema(FOUND))
+    return ordered.mapInArrow(judging(expected, judged, missing), from_arrow_schema(OUTCOMES))
 
 
 def judging(expected: ExpectationModel, judged: Judged, missing: Number | None) -> Callable[[Batches], Batches]:
-    """The function for `mapInArrow`: takes cells by group and window, yields `FOUND`."""
+    """The function for `mapInArrow`: takes cells by group and window, yields `OUTCOMES`."""
 
     def judge_partition(batches: Batches) -> Batches:
         kept = unjudged = 0
@@ -86,9 +86,9 @@ def judging(expected: ExpectationModel, judged: Judged, missing: Number | None) 
                 if outcome.word == "broken":
                     broken.append((group, outcome))
             if len(broken) >= AT_ONCE:
-                yield _found(broken)
+                yield _outcome_batch(broken)
                 broken = []
-        yield _found(broken, kept, unjudged)
+        yield _outcome_batch(broken, kept, unjudged)
 
     return judge_partition
 
@@ -109,7 +109,9 @@ def number(value: Decimal | float | int | None, beyond: float | None) -> Number 
     return Number(False, int(value))
 
 
-def _found(broken: Iterable[tuple[list[str | None], Outcome]], kept: int = 0, unjudged: int = 0) -> pa.RecordBatch:
+def _outcome_batch(
+    broken: Iterable[tuple[list[str | None], Outcome]], kept: int = 0, unjudged: int = 0
+) -> pa.RecordBatch:
     rows: list[dict[str, object]] = [
         {
             "group": group,
@@ -120,7 +122,7 @@ def _found(broken: Iterable[tuple[list[str | None], Outcome]], kept: int = 0, un
         for group, outcome in broken
     ]
     rows.append({"kept": kept, "unjudged": unjudged})
-    return pa.RecordBatch.from_pylist(rows, schema=FOUND)
+    return pa.RecordBatch.from_pylist(rows, schema=OUTCOMES)
 
 
 def _counts_rows(pattern: Pattern, expected: ExpectationModel) -> bool:

@@ -33,8 +33,8 @@ def judge_local(spark: SparkSession, table: pa.Table, contract: Contract) -> lis
             counts[rule.name] = 0
         elif rule.kind == "unique":
             counts[rule.name] = _repeating(rule, table)
-        elif (kept := kept_rows(rule, table, contract)) is not None:
-            counts[rule.name] = int(np.count_nonzero(~kept))
+        elif (good := kept_rows(rule, table, contract)) is not None:
+            counts[rule.name] = int(np.count_nonzero(~good))
         else:
             sparks.append(rule)
     counts |= _broken_on_spark(spark, table, sparks)

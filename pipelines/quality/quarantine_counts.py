@@ -68,8 +68,8 @@ def broken_of(annotated: DataFrame) -> Broken:
     """The broken rows of an annotated frame, in one job."""
     rule = sf.get(BROKEN, sf.lit(0)).getField("rule")
     bad = annotated.where(sf.size(BROKEN) > 0).groupBy(rule.alias("rule"))
-    found = bad.agg(sf.count(sf.lit(1)), sf.count_if(~counted_broken())).collect()
-    return Broken(Counter({row[0]: row[1] for row in found}), sum(row[2] for row in found))
+    counts = bad.agg(sf.count(sf.lit(1)), sf.count_if(~counted_broken())).collect()
+    return Broken(Counter({row[0]: row[1] for row in counts}), sum(row[2] for row in counts))
 
 
 def first_broken(spark: SparkSession, rows: pa.Table, contract: Contract) -> Any:
@@ -81,7 +81,7 @@ def first_broken(spark: SparkSession, rows: pa.Table, contract: Contract) -> Any
     if not sparks or not rows.num_rows:
         return broken
     flags = [q.is_good(contract.rules[number]).alias(f"rule_{number}") for number in sparks]
-    for number, kept in zip(sparks, frame_of(spark, rows).select(*flags).toArrow().columns, strict=True):
-        fails = ~numbers(kept.combine_chunks())
+    for number, good in zip(sparks, frame_of(spark, rows).select(*flags).toArrow().columns, strict=True):
+        fails = ~numbers(good.combine_chunks())
         broken = np.where(fails & ((broken < 0) | (broken > number)), number, broken)
     return broken

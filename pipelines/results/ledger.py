@@ -86,19 +86,20 @@ def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyP
         return Ledger(0, next_number(commits), (), empty=True, table_id=table)
     unnamed = _table_unnamed(spark, warehouse.source(source))
     claims = {commit.version: _claim(commit.note, commit.version, commit.at, unnamed) for commit in commits}
-    told: list[Claim] = [claim for claim in claims.values() if claim is not None]
+    all_claims: list[Claim] = [claim for claim in claims.values() if claim is not None]
     recorded = _recorded(spark, warehouse, name, table)
     for item in recorded:
         # A commit's own record repeats its note: it is wanted where the table's log no longer reaches back to it.
         quiet = bool(item.note.get("quiet"))
         claim = _claim(item.note, item.version, item.at, unnamed) if quiet or item.version not in claims else None
         if claim is not None and item.version <= newest:
-            told.append(claim)
+            all_claims.append(claim)
     last = max((item.version for item in recorded), default=-1)
     unrecorded = tuple(commit for commit in commits if commit.version > last and "number" in commit.note)
     alterations = _alterations(spark, path, commits)
     return Ledger(
-        newest, next_number(commits), covered(plan, told, alterations), row_versions(plan, told, alterations),
+        newest, next_number(commits), covered(plan, all_claims, alterations),
+        row_versions(plan, all_claims, alterations),
         unrecorded, table_id=table,
     )  # fmt: skip
 
@@ -144,14 +145,14 @@ def _table_unnamed(spark: SparkSession, path: str) -> Callable[[datetime | None]
 
 def _alterations(spark: SparkSession, path: str, commits: Sequence[Commit]) -> list[Alteration]:
     """What other programs have changed: commits without a note of ours that change rows, as far as the log tells."""
-    found, there = [], {commit.version for commit in commits}
+    alterations, there = [], {commit.version for commit in commits}
     for commit in commits:
         if "stage" in commit.note or commit.operation in LAYOUT or not changes_rows(spark, path, commit.version):
             continue
         restored = commit.parameters.get("version") if commit.operation == "RESTORE" else None
         known = restored is not None and int(restored) in there
-        found.append(Alteration(commit.version, int(restored) if restored is not None and known else None))
-    return found
+        alterations.append(Alteration(commit.version, int(restored) if restored is not None and known else None))
+    return alterations
 
 
 def _recorded(spark: SparkSession, warehouse: Warehouse, name: str, table: str | None) -> list[Recorded]:
@@ -178,9 +179,9 @@ def _all_recorded(spark: SparkSession, warehouse: Warehouse, name: str) -> list[
         table = table_here(spark, warehouse.runs)
         if NOTED not in table.schema.names:
             return []
-        found = table.rows_with(columns, pa.array([name]), RECORDS)
-        times = found["finished_at"].cast(pa.int64()).to_pylist()
-        rows = [row | {"at": at} for row, at in zip(found.drop("finished_at").to_pylist(), times, strict=True)]
+        records = table.rows_with(columns, pa.array([name]), RECORDS)
+        times = records["finished_at"].cast(pa.int64()).to_pylist()
+        rows = [row | {"at": at} for row, at in zip(records.drop("finished_at").to_pylist(), times, strict=True)]
         mine = [row for row in rows if row["status"] == "succeeded" and row["results_version"] is not None]
     except LocalUnsupportedError:
         mine = _recorded_by_spark(spark, warehouse, name)

@@ -104,8 +104,8 @@ def hashes(run: Run) -> tuple[tuple[int, str], ...]:
 
 def hash_column(run: Run) -> Column:
     """The hash by which each result row is known."""
-    *before, (_, found) = ((high, sf.lit(known)) for high, known in hashes(run))
+    *before, (_, hash_of_row) = ((high, sf.lit(known)) for high, known in hashes(run))
     owner = column(run.plan.owned(range(1))[0])
     for high, known in reversed(before):
-        found = sf.when(owner < sf.timestamp_micros(sf.lit(high)), known).otherwise(found)
-    return found
+        hash_of_row = sf.when(owner < sf.timestamp_micros(sf.lit(high)), known).otherwise(hash_of_row)
+    return hash_of_row

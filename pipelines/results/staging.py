@@ -49,7 +49,7 @@ def write_staged(run: Run, results: DataFrame, source_version: int) -> tuple[int
     """Write the rows with their origin; the number of the attempt, by which they are read, and how many they are.
     Raises what a kernel raised for the user."""
     number = secrets.randbits(62)
-    told = results.withColumns(
+    rows = results.withColumns(
         {
             "plan_hash": hash_column(run),
             "source_version": sf.lit(source_version).cast("bigint"),
@@ -58,7 +58,7 @@ def write_staged(run: Run, results: DataFrame, source_version: int) -> tuple[int
         }
     )
     with told_by_workers():
-        told.write.format("parquet").save(staged_folder(run, number))
+        rows.write.format("parquet").save(staged_folder(run, number))
     return number, read_staged(run, number).count()
 
 
@@ -120,8 +120,8 @@ def _originator(run: Run, source_version: int) -> tuple[Callable[[pa.RecordBatch
     def originated(batch: pa.RecordBatch) -> pa.RecordBatch:
         rest = (repeated(value, batch.num_rows) for value in (source_version, run_id, moment))
         values = (_known(batch.column(owner), known), *rest)
-        told = (array.cast(field.type) for array, field in zip(values, origin, strict=True))
-        return pa.RecordBatch.from_arrays([*batch.columns, *told], schema=schema)
+        origin_values = (array.cast(field.type) for array, field in zip(values, origin, strict=True))
+        return pa.RecordBatch.from_arrays([*batch.columns, *origin_values], schema=schema)
 
     return originated, schema
 

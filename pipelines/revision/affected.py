@@ -75,14 +75,14 @@ class Affected:
         time = column(self.plan.owned(self.windows)[0])
         slices = fewer([slice_of(self.plan, *stretch) for stretch in self.stretches], MOST)
         near = [time.between(sf.timestamp_micros(sf.lit(a)), sf.timestamp_micros(sf.lit(b - 1))) for a, b in slices]
-        kept = results.where(reduce(lambda a, b: a | b, near))
+        nearby = results.where(reduce(lambda a, b: a | b, near))
         inside = within(row_window(self.plan), self.whole)
         if self.pairs is None:
-            return kept.where(inside)
-        others = kept.where(~inside).join(
+            return nearby.where(inside)
+        others = nearby.where(~inside).join(
             self.pairs, [*self._same_unit(), row_window(self.plan) == sf.col(WINDOW)], "semi"
         )
-        return kept.where(inside).unionByName(others) if self.whole else others
+        return nearby.where(inside).unionByName(others) if self.whole else others
 
     def _same_unit(self) -> list[Column]:
         names = enumerate(shown_unit(self.plan))

@@ -71,7 +71,7 @@ class Changes:
     bad: DataFrame
     rows: int
     unique: bool
-    kept: tuple[DataFrame, ...]
+    persisted: tuple[DataFrame, ...]
     """What is held in memory for them."""
 
 
@@ -85,17 +85,17 @@ def feed(
         with quiet(spark):
             reader = spark.read.format("delta").option("readChangeFeed", "true")
             rows = reader.option("startingVersion", after + 1).option("endingVersion", upto).load(path)
-            told = names or [name for name in rows.columns if not name.startswith(("_change_type", "_commit_"))]
+            columns = names or [name for name in rows.columns if not name.startswith(("_change_type", "_commit_"))]
             came = sf.col("_change_type").isin("insert", "update_postimage")
             sums = sf.sum(sf.when(came, 1).otherwise(-1)).alias(NET), sf.bool_or(came).alias(CAME)
-            changed = rows.groupBy(*map(column, told)).agg(*sums)
+            changed = rows.groupBy(*map(column, columns)).agg(*sums)
             changed = (changed.where(sf.col(NET) != 0) if net_only else changed).persist(StorageLevel.MEMORY_AND_DISK)
             return changed, changed.count()
     except (PySparkException, Py4JJavaError) as error:
-        found = lost(error)
-        if found is None:
+        missing = lost(error)
+        if missing is None:
             raise
-        return NoFeed(f"no change feed of versions {after + 1} to {upto} ({found})")
+        return NoFeed(f"no change feed of versions {after + 1} to {upto} ({missing})")
 
 
 def lost(error: Exception) -> str | None:
@@ -112,10 +112,10 @@ def changes(
     keyed = unique_rules(contract.rules)
     # Of rows that share a key the first in the order of all columns stays, so then all columns count.
     names = None if keyed else [item.name for item in contract.columns]
-    told = feed(spark, path, after, upto, names, net_only=settled)
-    if isinstance(told, NoFeed):
-        return told
-    net, rows = told
+    changed = feed(spark, path, after, upto, names, net_only=settled)
+    if isinstance(changed, NoFeed):
+        return changed
+    net, rows = changed
     source = read_at(spark, path, upto)
     # By a later rule a row could be the first again because an earlier rule no longer sets another row apart.
     alone = not keyed or (
@@ -157,8 +157,8 @@ def _meets(source: DataFrame, came: DataFrame, rule: Rule) -> bool:
     if came.isEmpty():
         return False
     same = [value.eqNullSafe(sf.col(f"{KEY}{i}")) for i, value in enumerate(key)]
-    found = source.select(*key).join(came, same, "left_semi")
-    return not found.groupBy(*key).count().where(sf.col("count") > 1).isEmpty()
+    sharing = source.select(*key).join(came, same, "left_semi")
+    return not sharing.groupBy(*key).count().where(sf.col("count") > 1).isEmpty()
 
 
 def _judged(rows: DataFrame, contract: Contract) -> DataFrame:
@@ -174,12 +174,12 @@ def _judged_anew(source: DataFrame, net: DataFrame, contract: Contract) -> DataF
     flagged = q.annotate(source.select(*map(column, names)), contract.rules, unique=False)
     changed = q.annotate(net, contract.rules, unique=False).drop(NET)
     keyed = unique_rules(contract.rules)
-    found: list[DataFrame] = []
+    parts: list[DataFrame] = []
     for rule in (*keyed, *keyed[-2::-1]):  # whom a rule touches, forwards; who decides about them, backwards
         more = related(flagged, changed, rule)
-        found.append(more.groupBy(*map(column, names)).agg(sf.count(sf.lit(1)).alias(COPIES)))
+        parts.append(more.groupBy(*map(column, names)).agg(sf.count(sf.lit(1)).alias(COPIES)))
         changed = changed.unionByName(more)
-    there = reduce(DataFrame.unionByName, found).withColumn(NET, sf.lit(0).cast("bigint"))
+    there = reduce(DataFrame.unionByName, parts).withColumn(NET, sf.lit(0).cast("bigint"))
     fresh = net.withColumn(COPIES, sf.greatest(sf.col(NET), sf.lit(0)).cast("bigint"))
     every = there.unionByName(fresh).groupBy(*map(column, names))
     return every.agg(sf.max(COPIES).alias(COPIES), sf.sum(NET).alias(NET))

@@ -102,9 +102,9 @@ def counted(run: Run, rows: DataFrame, affected: Affected) -> Difference:
     time = sf.col(quoted(affected.plan.owned(range(1))[0])), sf.col(WAS)
     first, last = (sf.unix_micros(end(*time)) for end in (sf.least, sf.greatest))  # where one is NULL, the other
     counts = [sf.count_if(sf.col(OPERATION) == name).alias(name) for name in (INSERT, UPDATE, DELETE)]
-    found = rows.agg(*counts, sf.min(first).alias("low"), sf.max(last).alias("high")).collect()[0].asDict()
-    low, high = found.pop("low") or 0, found.pop("high") or 0
-    return Difference(run, affected.plan, rows, found, low, high)
+    totals = rows.agg(*counts, sf.min(first).alias("low"), sf.max(last).alias("high")).collect()[0].asDict()
+    low, high = totals.pop("low") or 0, totals.pop("high") or 0
+    return Difference(run, affected.plan, rows, totals, low, high)
 
 
 def _side(side: str, name: str) -> Column:

@@ -52,8 +52,8 @@ class Task:
 def task_of(run: Run, ledger: Ledger) -> Task:
     """As of now. Raises SourceMissingError, SourceSchemaError, StepOrderError (nothing is published)."""
     path = run.warehouse.source(run.contract.name)
-    found = newest(run.spark, path)
-    if found is None:
+    source = newest(run.spark, path)
+    if source is None:
         raise run.warehouse.missing(run.contract.name)
     mine = [segment for segment in ledger.segments if segment.plan_hash == run.plan.hash]
     if not mine:
@@ -62,8 +62,8 @@ def task_of(run: Run, ledger: Ledger) -> Task:
             f"{run.name} has published nothing {form}that could be revised",
             hint=f"run `trendlake run {run.name}` first",
         )
-    version = found.version
-    q.check_columns(found.schema, run.contract)
+    version = source.version
+    q.check_columns(source.schema, run.contract)
     published = [segment for segment in mine if segment.version is not None]
     shown = {segment.version for segment in published if segment.version is not None}
     after = min(shown, default=version)
@@ -71,12 +71,12 @@ def task_of(run: Run, ledger: Ledger) -> Task:
     if any(segment.contract != run.contract.fingerprint for segment in published):
         reason = f"the contract of '{run.contract.name}' has changed"
     else:
-        reason = _incomparable(run, published, found)
+        reason = _incomparable(run, published, source)
     last = last_ready(run, version) if len(published) < len(mine) else None
     held = [ready(range(item.first, item.last + 1), last) for item in mine if item.version is None]
     due = tuple((windows[0], windows[-1]) for windows in held if windows)
     unique = all(segment.unique for segment in published)
-    return Task(version, found.table_id, after, len(shown) < 2, unique, tuple(spans(published)), due, reason)
+    return Task(version, source.table_id, after, len(shown) < 2, unique, tuple(spans(published)), due, reason)
 
 
 def older_versions(run: Run, ledger: Ledger) -> StaleRows | None:

@@ -79,7 +79,7 @@ class SparkRevision:
         if isinstance(changed, NoFeed):
             return changed
         record.rows_in = changed.rows
-        self._persisted += changed.kept
+        self._persisted += changed.persisted
         waiting = (*task.due, *_waiting(run, task))
         self.affected = touched_by(run.plan, changed.good, task.published if changed.rows else (), waiting)
         self.unique = changed.unique

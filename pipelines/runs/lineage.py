@@ -24,7 +24,7 @@ LOG = logging.getLogger("trendlake.lineage")
 
 
 @contextmanager
-def told(spark: SparkSession, warehouse: Warehouse, record: Record) -> Iterator[None]:
+def events_sent(spark: SparkSession, warehouse: Warehouse, record: Record) -> Iterator[None]:
     """Around a stage: START, then COMPLETE, or FAIL with the reason, of one OpenLineage run. What the events say is
     read from `record` at that moment. A stage whose START cannot be sent is not told of any further."""
     lineage = warehouse.lineage
@@ -34,15 +34,15 @@ def told(spark: SparkSession, warehouse: Warehouse, record: Record) -> Iterator[
     from pipelines.runs import lineage_events  # imports OpenLineage's client, a second that others need not wait
 
     step = lineage_events.Step(spark, warehouse, lineage.namespace, record)
-    heard = _sent(lineage, step.started)
+    started = _sent(lineage, step.started)
     try:
         yield
     except Exception as error:
-        if heard:
+        if started:
             reason = in_words(error)
             _sent(lineage, lambda: step.failed(reason))
         raise
-    if heard:
+    if started:
         _sent(lineage, step.completed)
 
 

@@ -26,7 +26,7 @@ from pipelines.delta.tables import Warehouse, create, exists
 from pipelines.error_text import in_words
 from pipelines.errors import LocalUnsupportedError, StepOrderError
 from pipelines.runs.basis import Basis
-from pipelines.runs.lineage import told
+from pipelines.runs.lineage import events_sent
 from pipelines.runs.stage import Record, Stage
 from pipelines.spark.frames import frame_of
 from pipelines.spark.session import uncompiled
@@ -105,7 +105,7 @@ def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Itera
     not come after those that have taken its place."""
     if record.record_number is None:
         record.record_number = next_number(spark, warehouse, record.pattern, record.run_id)
-    with told(spark, warehouse, record):
+    with events_sent(spark, warehouse, record):
         started_at, clock = datetime.now(UTC), time.perf_counter()
         try:
             yield record
@@ -132,11 +132,11 @@ def find(
     ]
     if not rows:
         return None
-    found = max(rows, key=lambda row: row.get(NUMBER) or 0)
-    found["checks"] = checks_of(found["checks"])
-    found[NOTED] = json.loads(found[NOTED]) if found.get(NOTED) else None
-    found[BASIS] = Basis.from_json(json.loads(found[BASIS])) if found.get(BASIS) else None
-    return found
+    stored = max(rows, key=lambda row: row.get(NUMBER) or 0)
+    stored["checks"] = checks_of(stored["checks"])
+    stored[NOTED] = json.loads(stored[NOTED]) if stored.get(NOTED) else None
+    stored[BASIS] = Basis.from_json(json.loads(stored[BASIS])) if stored.get(BASIS) else None
+    return stored
 
 
 def next_number(spark: SparkSession, warehouse: Warehouse, pattern: str | None, run_id: str) -> int:
@@ -152,12 +152,12 @@ def _of_run(
     try:
         table = table_here(spark, warehouse.runs).near("run_id", run_id)
         there = [name for name in names if name in table.schema.names]
-        found = table.rows_with(there, pa.array([run_id]), RECORDS)
+        records = table.rows_with(there, pa.array([run_id]), RECORDS)
         for name in _INTERVAL:
             if name in there:
                 at = there.index(name)
-                found = found.set_column(at, name, found[name].cast(pa.int64()))
-        rows = found.to_pylist()
+                records = records.set_column(at, name, records[name].cast(pa.int64()))
+        rows = records.to_pylist()
     except LocalUnsupportedError:
         if not exists(spark, warehouse.runs):
             return []
@@ -171,14 +171,14 @@ def _of_run(
 
 def need(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage) -> Mapping[str, Any]:
     """As `find`. Raises StepOrderError when the stage has not succeeded for this run."""
-    found = find(spark, warehouse, pattern, run_id, stage)
-    if found is None:
+    stored = find(spark, warehouse, pattern, run_id, stage)
+    if stored is None:
         step = stage.replace("_", "-")
         raise StepOrderError(
             f"{step} has not succeeded for {pattern}, run {run_id}",
             hint=f"run `trendlake {step} {pattern}` first",
         )
-    return found
+    return stored
 
 
 def judged_version(spark: SparkSession, warehouse: Warehouse, source: str) -> int:

@@ -64,19 +64,19 @@ def chunks(windows: Windows, start_us: int, end_us: int, length_us: int | None, 
         raise BadNumberError("a chunk is at least as long as the windows' slide", hint="give a longer --chunk")
     length = -(-length_us // slide) * slide
     edges = [*range(start_us, end_us, length), end_us]
-    found = [Chunk(low, high) for low, high in pairwise(edges) if windows.ending_in(low, high)]
-    return found[::-1] if newest_first else found
+    parts = [Chunk(low, high) for low, high in pairwise(edges) if windows.ending_in(low, high)]
+    return parts[::-1] if newest_first else parts
 
 
 def stale_chunks(windows: Windows, stale: StaleRows, length_us: int | None, *, newest_first: bool) -> list[Chunk]:
     """Chunks of exactly the windows that `stale` names, none longer than `length_us` (None: than a twelfth of them).
     Raises BadNumberError."""
     length_us = -(-stale.count // CHUNKS) * windows.slide if length_us is None else length_us
-    found: list[Chunk] = []
+    parts: list[Chunk] = []
     for first, last in stale.windows:
         start, end = windows.end(first) - windows.slide, windows.end(last)
-        found += chunks(windows, start, end, length_us, newest_first=False)
-    return found[::-1] if newest_first else found
+        parts += chunks(windows, start, end, length_us, newest_first=False)
+    return parts[::-1] if newest_first else parts
 
 
 def size(spark: SparkSession, run: Run, count: int) -> Size:
@@ -87,10 +87,10 @@ def size(spark: SparkSession, run: Run, count: int) -> Size:
 
 
 def _newest(spark: SparkSession, run: Run) -> TableVersion:
-    found = newest(spark, run.warehouse.source(run.contract.name))
-    if found is None:
+    version = newest(spark, run.warehouse.source(run.contract.name))
+    if version is None:
         raise run.warehouse.missing(run.contract.name)
-    return found
+    return version
 
 
 def _file_sizes(spark: SparkSession, uris: list[str]) -> Iterator[int]:

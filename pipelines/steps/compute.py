@@ -95,8 +95,8 @@ def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
 def files_of(run: Run, checked: Mapping[str, Any]) -> Files | None:
     """The files of the pinned version with the rows that `read_events` reads, where every row is good and the workers
     can read them by themselves: all columns are there."""
-    made = run.contract.made_id and run.plan.schema.event_id in run.plan.columns
-    if made or checked.get("rows_quarantined") != 0:
+    needs_made_id = run.contract.made_id and run.plan.schema.event_id in run.plan.columns
+    if needs_made_id or checked.get("rows_quarantined") != 0:
         return None
     files = _paths(run, checked)
     span = Span(run.contract.event_time, *run.span)

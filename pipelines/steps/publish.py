@@ -218,8 +218,8 @@ def _refuse_changed(run: Run, asked: Run, ledger: Ledger, basis: Basis) -> None:
         return
     commits = recent_commits(run.spark, run.warehouse.results(run.name))
     known = notes(run.spark, run.warehouse, run.name, commits)
-    found = changed(asked, ledger, known, int(basis.source_version or 0), basis.source_table)
-    if found and (found.start < run.windows.start or found.stop > run.windows.stop or not run.windows):
+    to_compute = changed(asked, ledger, known, int(basis.source_version or 0), basis.source_table)
+    if to_compute and (to_compute.start < run.windows.start or to_compute.stop > run.windows.stop or not run.windows):
         raise StepOrderError(
             f"results of {run.name} that this run left alone have changed since they were looked at",
             hint=f"run `trendlake run {run.name}` again",

@@ -16,7 +16,7 @@ from pipelines.check import Check
 from pipelines.delta.tables import latest_version
 from pipelines.errors import ChecksFailedError
 from pipelines.history_checks.evaluate import Judged
-from pipelines.history_checks.read import cells, found, missing_of
+from pipelines.history_checks.read import cells, group_outcomes, missing_of
 from pipelines.report.read_run import read_run
 from pipelines.report.verdict import verdict
 from pipelines.runs.run import Run
@@ -152,7 +152,9 @@ def test_what_is_counted_of_each_kind(spark: SparkSession, tmp_path: Path, kind:
     frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=plan.result_schema)).repartition(3)
     (one,) = pattern.expect
     judged = Judged(((3, 3),))
-    rows_found = found(cells(pattern, plan, one, [frame]), one, judged, missing_of(pattern, plan, one)).collect()
+    rows_found = group_outcomes(
+        cells(pattern, plan, one, [frame]), one, judged, missing_of(pattern, plan, one)
+    ).collect()
     assert {(*row["group"], *row[1:4]) for row in rows_found if row["window"] is not None} == ASKED[kind, measure]
 
 

@@ -13,7 +13,7 @@ import pytest
 from cep_core import PatternErrors, compile_query, load_pattern
 from cep_core.patterns.expectations import ExpectationModel
 from pipelines.history_checks.evaluate import ZERO, Judged, Number, Row, judge, judged_of
-from pipelines.history_checks.read import FOUND, judging, number
+from pipelines.history_checks.read import OUTCOMES, judging, number
 from tests.cep_core.trends.test_errors import GOOD, SCHEMA, told
 
 AGES = Judged(((-1_000, 1_000),))
@@ -143,7 +143,7 @@ def test_a_worker_reads_a_stream(rows: int) -> None:
     )
     batches = pa.Table.from_pylist(cells, schema=schema).to_batches(max_chunksize=rows)
     made = list(judging(expected(), Judged(((4, 5),)), ZERO)(iter(batches)))
-    found = pa.Table.from_batches(made, schema=FOUND).to_pylist()
+    found = pa.Table.from_batches(made, schema=OUTCOMES).to_pylist()
     empty = {"kept": None, "unjudged": None}
     assert found == [
         {"group": ["a"], "window": 5, "value": "0", "usual": "10", **empty},
