@@ -14,7 +14,7 @@ from cep_core import PatternErrors, compile_query, load_pattern
 from cep_core.patterns.expectations import ExpectationModel
 from pipelines.history_checks.evaluate import ZERO, Judged, Number, Row, judge, judged_of
 from pipelines.history_checks.read import OUTCOMES, judging, number
-from tests.cep_core.trends.test_errors import GOOD, SCHEMA, told
+from tests.cep_core.trends.test_errors import GOOD, SCHEMA, messages_of
 
 AGES = Judged(((-1_000, 1_000),))
 
@@ -181,7 +181,7 @@ def test_a_worker_reads_a_stream(rows: int) -> None:
 def test_a_mistake_is_told_with_its_place(tmp_path: Path, line: str, words: str) -> None:
     """Each in its line of the file, with what was expected."""
     text = GOOD.replace("  trends: COUNT(*)", "  trends: COUNT(*)\n  first: MIN(S.sector)") + f"expect:\n  - {line}\n"
-    (error,) = told(tmp_path, text)
+    (error,) = messages_of(tmp_path, text)
     assert error.startswith("falling.yaml:12:")
     for word in words.split("|"):
         assert word in error
@@ -189,7 +189,7 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, line: str, words: str)
 
 def test_the_same_twice_is_a_mistake(tmp_path: Path) -> None:
     line = "  - {measure: rows, between: [1, 2], of_last: 7 windows}\n"
-    assert "this is expected already" in told(tmp_path, f"{GOOD}expect:\n{line}{line}")[0]
+    assert "this is expected already" in messages_of(tmp_path, f"{GOOD}expect:\n{line}{line}")[0]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_groups_of_other_kinds(tmp_path: Path, kind: str, more: str, mistake: st
         "  - {measure: rows, between: [0.5, 2], of_last: 7 windows}\n  - {groups: none_vanish, of_last: 7 windows}\n"
     )
     if mistake:
-        assert mistake in "".join(told(tmp_path, text))
+        assert mistake in "".join(messages_of(tmp_path, text))
     else:
         (tmp_path / "falling.yaml").write_text(text)
         assert [one.name for one in load_pattern(tmp_path / "falling.yaml").expect] == [
