@@ -9,7 +9,6 @@ from typing import Annotated, Optional
 import typer
 
 from jobs.terminal import completion
-from pipelines.errors import ProjectError
 
 Pattern = Annotated[
     str,
@@ -53,6 +52,8 @@ Groups = Annotated[
 
 def values_of(pairs: Iterable[str], option: str) -> dict[str, str]:
     """The values that an option has named as COLUMN=VALUE, by column. Raises ProjectError."""
+    from pipelines.errors import ProjectError  # not needed to print help
+
     values = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
