@@ -129,7 +129,7 @@ def test_a_user_s_mistake_is_exit_code_1(arguments: list[str], message: str) -> 
 def test_jars_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before set-up the message says what to type."""
     monkeypatch.setenv("TRENDLAKE_JARS", str(tmp_path))
-    told = runner.invoke(app, ["runs", "--project-dir", str(ROOT)])
+    told = runner.invoke(app, ["maintain", "--project-dir", str(ROOT)])
     assert told.exit_code == 1
     assert "Delta's jars are not in" in told.output
     assert "trendlake setup" in told.output
