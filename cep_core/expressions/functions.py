@@ -1,7 +1,8 @@
 """The functions of the expression language, a row each: types, meaning, and operation in compiled code.
 
-A new function is a new row: type checks, every evaluator and the reference page read the table. Spark's form of a
-function, for conditions in contracts, is in `pipelines.spark.row_columns`.
+A new function is a new row: type checks, every evaluator and the reference page read the table. Where no operation
+computes it yet, `cep_core.kernels.vm` (and, for pairs of events, `cep_core.trends.kernels.pair_predicates`) gets one.
+Spark's form of a function, for conditions in contracts, is in `pipelines.spark.row_columns`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.events.arrays import arrow, numbers, valid
@@ -59,6 +61,13 @@ def _weekdays(times: Array) -> Array:
     return arrow((numbers(times, 0) // DAY + 4) % 7 + 1, ~valid(times))
 
 
+def _extreme(choose: Callable[..., Array], arrays: tuple[Array, ...]) -> Array:
+    """The least or greatest of each row, by Arrow's `choose`, which has no form for booleans."""
+    if pa.types.is_boolean(arrays[0].type):
+        return _extreme(choose, tuple(array.cast(pa.uint8()) for array in arrays)).cast(pa.bool_())
+    return choose(*arrays, skip_nulls=True)
+
+
 FUNCTIONS = {
     "abs": Function(
         "the number without its sign",
@@ -71,7 +80,7 @@ FUNCTIONS = {
     ),
     "least": Function(
         "the least of the values that are not NULL",
-        lambda *arrays: pc.min_element_wise(*arrays, skip_nulls=True),
+        lambda *arrays: _extreme(pc.min_element_wise, arrays),
         lambda *values: min(values),
         m.LEAST,
         real_operation=m.LEAST_F,
@@ -79,7 +88,7 @@ FUNCTIONS = {
     ),
     "greatest": Function(
         "the greatest of the values that are not NULL",
-        lambda *arrays: pc.max_element_wise(*arrays, skip_nulls=True),
+        lambda *arrays: _extreme(pc.max_element_wise, arrays),
         lambda *values: max(values),
         m.GREATEST,
         real_operation=m.GREATEST_F,
