@@ -12,6 +12,8 @@ from cep_core.language import syntax as s
 NUMERIC = frozenset({"int", "double"})
 ORDERED = frozenset({"int", "double", "string", "timestamp", "date", "duration", "boolean"})
 
+AGGREGATES = ("count", "sum", "avg", "min", "max")
+
 Resolve = Callable[[s.Attribute], str]
 """The family of an attribute; raises a TrendlakeError when there is none."""
 
@@ -53,6 +55,7 @@ def infer(node: s.Expr, resolve: Resolve) -> str:
                 _comparison(choice, "=", kind, infer(choice, resolve))
             return "boolean"
         case s.Call(function=function, arguments=arguments):
+            _refuse_unknown(node, function)
             return _call(node, function, [infer(a, resolve) for a in arguments])
 
 
@@ -109,9 +112,16 @@ def _comparison(node: s.Expr, op: str, a: str, b: str) -> str:
     return "boolean"
 
 
-def _call(node: s.Call, function: str, kinds: list[str]) -> str:
+def _refuse_unknown(node: s.Call, function: str) -> None:
+    """Before its arguments are looked at: an aggregate of a variable is one mistake, not two."""
+    if function in AGGREGATES:
+        message = f"{function.upper()} is an aggregate: it goes into return, not into a condition"
+        raise _mismatch(node, message, f"of the events before the i-th, in kind matches: {function}(a[..i-1].x)")
     if function not in FUNCTIONS:
         raise _mismatch(node, f"there is no function '{function}'", did_you_mean(function, FUNCTIONS))
+
+
+def _call(node: s.Call, function: str, kinds: list[str]) -> str:
     takes, gives = FUNCTIONS[function].takes, FUNCTIONS[function].gives
     if not kinds or (takes and len(kinds) > 1):
         wanted = "1 argument" if takes else "at least 1 argument"
