@@ -11,7 +11,7 @@ from typing import Any
 @dataclass(frozen=True)
 class Check:
     """`success`: None if the check could not be evaluated. `observed`, `expected`: sentences for people, which no code
-    reads. `data`: the values in them (counts, windows, versions) as JSON types; empty in records written before 2.0.
+    reads. `data`: the values in them (counts, windows, versions) as JSON types; empty in records written before 0.2.
     `column`: the checked column or columns, None if the check is about none."""
 
     name: str

@@ -37,6 +37,7 @@ def of_record(record: Record) -> dict[str, Any]:
     from cep_core.events.windows import moment
 
     document = dataclasses.asdict(record)
+    document["checks"] = [check.as_json() for check in record.checks]
     document["status"] = "succeeded" if document.pop("succeeded") else "failed"
     for name in ("interval_from", "interval_to"):
         document[name] = None if document[name] is None else moment(document[name])

@@ -35,7 +35,7 @@ NOTED = "note"
 """Column: what the stage says its results answer for, JSON as in the commit's own note; tables of old lack it."""
 NUMBER, BASIS = "record_number", "basis"
 """Columns: the place of the record in its run, and what the stage's work is based on (`Basis.as_json`); tables written
-before 2.0 lack them."""
+before 0.2 lack them."""
 RECORDS = 100_000
 """Records that are read in this process."""
 
