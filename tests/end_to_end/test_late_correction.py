@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.actions import delete, history, ingest, revise
+from jobs.actions import delete, ingest, revise
 from jobs.terminal import workspace
 from jobs.terminal.workspace import Place
 from tests.conftest import ROOT
@@ -81,7 +81,7 @@ def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def shared(_place: Place, _app: str) -> Iterator[SparkSession]:
         yield spark
 
-    for module in (workspace, ingest, revise, delete, history):
+    for module in (workspace, ingest, revise, delete):
         monkeypatch.setattr(module, "session", shared)
     for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
         monkeypatch.delenv(name, raising=False)

@@ -294,4 +294,4 @@ def test_random_rules(spark: SparkSession, seed: int) -> None:
                 wrong.append((rule, {name: rows[name][row].as_py() for name in COLUMNS}, theirs[rule.name][row]))
                 break
     assert not wrong, f"{len(wrong)} rules; the first: {wrong[0]}"
-    assert all(judged[kind] > 100 for kind in KINDS), judged
+    assert all(judged[kind] > 20 for kind in KINDS), judged
