@@ -9,25 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
-from delta.tables import DeltaTable
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from pipelines.delta.commits import Commit, commit_token, find_commit, in_line
-from pipelines.results.provenance import PROVENANCE
+from pipelines.delta.commits import Commit
+from pipelines.results.publication import (
+    DELETE,
+    INSERT,
+    OPERATION,
+    UPDATE,
+    Publication,
+    conjunction,
+    equal,
+    in_columns,
+    side,
+)
 from pipelines.revision.affected import Affected
 from pipelines.runs.run import Run
 from pipelines.spark.identifiers import quoted
 
-OPERATION = "__trendlake_operation"
 WAS = "__trendlake_was"
 """The time that a row has in the results, by which MERGE looks for it (a row may move); NULL where it has none yet."""
-INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 
 @dataclass(frozen=True)
@@ -50,26 +56,8 @@ class Difference:
     def commit(self, note: Mapping[str, Any]) -> Commit | None:
         """Bring the difference into the results, in one commit with `note`, which holds the number it follows in line.
         None where another publication came first: the difference is then one from something else. Raises CONFLICTS."""
-        spark, path = self.run.spark.newSession(), self.run.warehouse.results(self.run.name)
-        token = commit_token(**note)  # MERGE takes note and number from the session
-        in_line(spark, self.run.name, token)
-        target = DeltaTable.forPath(spark, path)
-        columns = target.toDF().columns
-        values: dict[str, str | Column] = {quoted(name): _side("c", name) for name in columns}
-        time = _side("t", self.plan.owned(range(1))[0])
-        near = time.between(sf.timestamp_micros(sf.lit(self.low)), sf.timestamp_micros(sf.lit(self.high)))
-        key = [_side("t", name).eqNullSafe(_side("c", name)) for name in self.plan.key]
-        operation = sf.col(f"c.{OPERATION}")
-        merge = target.alias("t").merge(self.rows.alias("c"), _all(key) & near)
-        if self.counts[DELETE]:
-            merge = merge.whenMatchedDelete(condition=operation == DELETE)
-        if self.counts[UPDATE]:
-            merge = merge.whenMatchedUpdate(condition=operation == UPDATE, set=values)
-        if self.counts[INSERT]:
-            merge = merge.whenNotMatchedInsert(condition=operation == INSERT, values=values)
-        merge.execute()
-        commit = find_commit(spark, path, token)
-        return commit if commit.found else None
+        near = (self.plan.owned(range(1))[0], self.low, self.high)
+        return Publication.of(self.run, note).apply(self.rows, self.counts, self.plan.key, near)
 
     def close(self) -> None:
         self.rows.unpersist()
@@ -80,19 +68,16 @@ def difference(published: DataFrame, staged: DataFrame, affected: Affected) -> D
     are, with `DELETE`. `published`: the results; `staged`: all rows that the windows and units should have."""
     plan = affected.plan
     columns = published.columns
-    given = {name.lower() for name in staged.columns}
-    new = {name: _side("s", name) if name.lower() in given else sf.lit(None) for name in columns}
-    content = [name for name in columns if name not in PROVENANCE]
-    same = _all([_side("t", name).eqNullSafe(new[name]) for name in content])
+    new = in_columns(columns, staged.columns, "s")
     there, wanted = sf.col("t.__there").isNotNull(), sf.col("s.__wanted").isNotNull()
-    operation = sf.when(~there, INSERT).when(~wanted, DELETE).when(~same, UPDATE)
+    operation = sf.when(~there, INSERT).when(~wanted, DELETE).when(~equal("t", new), UPDATE)
     old = affected.rows(published).withColumn("__there", sf.lit(True)).alias("t")
     rows = staged.withColumn("__wanted", sf.lit(True)).alias("s")
-    on = _all([_side("t", name).eqNullSafe(_side("s", name)) for name in plan.key])
+    on = conjunction([side("t", name).eqNullSafe(side("s", name)) for name in plan.key])
     kinds = {field.name: field.dataType for field in published.schema.fields}
-    shown = [sf.when(wanted, new[name]).otherwise(_side("t", name)).cast(kinds[name]).alias(name) for name in columns]
+    shown = [sf.when(wanted, new[name]).otherwise(side("t", name)).cast(kinds[name]).alias(name) for name in columns]
     joined = old.join(rows, on, "full")
-    was = _side("t", plan.owned(range(1))[0]).alias(WAS)
+    was = side("t", plan.owned(range(1))[0]).alias(WAS)
     return joined.select(*shown, was, operation.alias(OPERATION)).where(sf.col(OPERATION).isNotNull())
 
 
@@ -105,11 +90,3 @@ def counted(run: Run, rows: DataFrame, affected: Affected) -> Difference:
     totals = rows.agg(*counts, sf.min(first).alias("low"), sf.max(last).alias("high")).collect()[0].asDict()
     low, high = totals.pop("low") or 0, totals.pop("high") or 0
     return Difference(run, affected.plan, rows, totals, low, high)
-
-
-def _side(side: str, name: str) -> Column:
-    return sf.col(f"{side}.{quoted(name)}")
-
-
-def _all(conditions: list[Column]) -> Column:
-    return reduce(lambda a, b: a & b, conditions)

@@ -6,24 +6,23 @@ For MERGE Spark plans, compiles and runs two jobs, which takes ten times as long
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
 from cep_core.events.arrays import arrow
 from pipelines.delta import local_commit
-from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
+from pipelines.delta.commits import Commit
 from pipelines.delta.local_reader import Action, Slices, TableHere, here, inside
 from pipelines.errors import LocalUnsupportedError
-from pipelines.revision.difference import DELETE, INSERT, UPDATE, WAS, Difference
+from pipelines.results.publication import Publication
+from pipelines.revision.difference import WAS, Difference
 from pipelines.revision.row_diff import Differing
 from pipelines.runs.run import Run
 from pipelines.spark.frames import frame_of
@@ -78,7 +77,7 @@ class Rewrite:
         with suppress(LocalUnsupportedError):
             with here():
                 actions = self.written()
-            return committed(self, actions, commit_token(**note))
+            return Publication.of(self.run, note).commit_files(self.there.table, actions, self.counts)
         rows = self.told.operations(self.there.time)
         times = [*rows[self.there.time].chunks, *rows[WAS].chunks]
         ends = pc.min_max(pa.chunked_array(times, rows[WAS].type).cast(pa.int64())).as_py()
@@ -106,37 +105,3 @@ class Rewrite:
         rows = pa.concat_tables(parts)
         come = [local_commit.add_file(table.folder, rows)] if rows.num_rows else []
         return [*removed, *come, *([local_commit.add_change_file(table.folder, self.told.feed())] if removed else [])]
-
-
-def committed(rewrite: Rewrite, actions: Sequence[Action], token: str) -> Commit | None:
-    """None where another commit came first, or has taken this one's place in the log. Raises LocalUnsupportedError,
-    before there is a commit, and CONFLICTS."""
-    spark, name = rewrite.run.spark, rewrite.run.name
-    metrics, note = _metrics(rewrite.counts, actions), json.loads(token)
-    path, line = rewrite.run.warehouse.results(name), (publication(name), int(note["number"]))
-    with _session(spark, name, token) as session:
-        version = local_commit.commit_files(spark, session, rewrite.there.table, path, actions, "Merge", metrics, line)
-    if version is None or not find_commit(spark, path, token).found:
-        return None
-    return Commit(version, "MERGE", {key: str(value) for key, value in metrics.items()}, note)
-
-
-def _metrics(counts: Mapping[str, int], actions: Sequence[Action]) -> dict[str, int]:
-    """As Delta's of a MERGE."""
-    return {
-        "operationNumSourceRows": sum(counts.values()),
-        "numTargetRowsInserted": counts[INSERT], "numTargetRowsUpdated": counts[UPDATE],
-        "numTargetRowsDeleted": counts[DELETE],
-        "numTargetFilesAdded": sum("add" in action for action in actions),
-        "numTargetFilesRemoved": sum("remove" in action for action in actions),
-        "numTargetChangeFilesAdded": sum("cdc" in action for action in actions),
-    }  # fmt: skip
-
-
-@contextmanager
-def _session(spark: SparkSession, name: str, token: str) -> Iterator[Any]:
-    """A session of its own, Java's, as the one of this thread: Delta takes the commit's note from there."""
-    session = spark.newSession()
-    in_line(session, name, token)
-    with local_commit.active(spark, session) as mine:
-        yield mine

@@ -15,7 +15,8 @@ from cep_core.events.codes import group_codes
 from pipelines.delta.local_reader import CHANGE
 from pipelines.errors import LocalUnsupportedError
 from pipelines.results.provenance import PROVENANCE
-from pipelines.revision.difference import DELETE, INSERT, OPERATION, UPDATE, WAS
+from pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
+from pipelines.revision.difference import WAS
 
 Array = Any
 

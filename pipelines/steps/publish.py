@@ -10,26 +10,24 @@ windows that are no longer results are deleted. Doing it again changes nothing.
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from functools import partial, reduce
+from functools import partial
 
-from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
 
-from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, recent_commits
+from pipelines.delta.commits import Commit, recent_commits
 from pipelines.delta.local_commit import shaped
 from pipelines.delta.local_reader import ROWS, here, inside, table_here
-from pipelines.delta.tables import FED, OvertakenError, create, exists, with_retries
+from pipelines.delta.tables import OvertakenError, with_retries
 from pipelines.errors import LocalUnsupportedError, StaleRunError, StepOrderError
 from pipelines.quality.great_expectations import FEW
 from pipelines.results.ledger import Ledger, notes, read_ledger
-from pipelines.results.provenance import PROVENANCE
+from pipelines.results.publication import Owned, Publication, create_results, owned_rows
 from pipelines.results.reuse import changed, narrowed, noted
 from pipelines.results.row_versions import note_of_run
 from pipelines.results.staging import read_staged, staged_here
 from pipelines.results.types import refuse_other_types
-from pipelines.revision.local_rewrite import Published, Rewrite, committed
+from pipelines.revision.local_rewrite import Published, Rewrite
 from pipelines.revision.row_diff import differing
 from pipelines.runs.basis import Basis
 from pipelines.runs.consistency import last_ready, ready
@@ -62,11 +60,10 @@ def publish(run: Run) -> Record:
         # A session of its own: MERGE takes the commit's note from the session, which threads would share.
         spark = run.spark.newSession()
         staged = read_staged(run, int(checked["staged_version"]), spark)
-        path = run.warehouse.results(run.name)
         refuse_other_types(run)
         with uncompiled(spark) if (checked["rows_out"] or 0) <= FEW else nullcontext():
-            create_results(spark, path, staged.schema, run.owned[0])
-            action = partial(_commit, run, asked, basis, spark, path, staged, record)
+            create_results(spark, run.warehouse.results(run.name), staged.schema, run.owned[0])
+            action = partial(_commit, run, asked, basis, spark, staged, record)
             commit = with_retries(action, f"publishing {run.name}")
         record.results_version = commit.version
         record.rows_in = checked["rows_out"]
@@ -75,23 +72,8 @@ def publish(run: Run) -> Record:
     return record
 
 
-def create_results(spark: SparkSession, path: str, schema: StructType, owner: str) -> None:
-    """The results table, where it is not there: change feed on, clustered by the column that says which window a row is
-    of. Columns that a changed pattern brings are added; those it no longer has stay, NULL in new rows."""
-    if not exists(spark, path):
-        builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(schema)
-        for key, value in FED.items():
-            builder = builder.property(key, value)
-        create(spark, path, builder.clusterBy(owner), "creating the results table")
-    have = {name.lower() for name in spark.read.format("delta").load(path).columns}
-    if any(name.lower() not in have for name in schema.fieldNames()):
-        none = spark.createDataFrame([], schema)
-        writer = none.write.format("delta").mode("append").option("mergeSchema", "true")
-        with_retries(lambda: writer.save(path), "adding columns to the results table")
-
-
 def _commit(
-    run: Run, asked: Run, basis: Basis, spark: SparkSession, path: str, staged: DataFrame, record: Record
+    run: Run, asked: Run, basis: Basis, spark: SparkSession, staged: DataFrame, record: Record
 ) -> Commit:  # fmt: skip
     """`asked`: the run with all its windows, those too that are left alone as they are right already; `basis`: of the
     staged rows."""
@@ -114,32 +96,30 @@ def _commit(
         **noted(run, basis, [windows]),
         **note_of_run(run.plan, windows),
     }
-    token = commit_token(run.run_id, "publish", number=ledger.number, **record.note)
-    with suppress(LocalUnsupportedError):
-        commit = _commit_here(run, path, int(record.staged_version or 0), (owner, low, high), token)
-        if commit is None:
-            raise OvertakenError
-        return commit
-    in_line(spark, run.name, token)
-    in_windows = _in(sf.col(quoted(owner)), low, high)
-    rows = staged.where(in_windows) if withheld else staged
-    if ledger.empty or spark.read.format("delta").load(path).where(in_windows).isEmpty():
-        _append(spark, path, rows)
-    else:
-        _merge(run, spark, path, rows, (owner, low, high))
-    commit = find_commit(spark, path, token)
-    if not commit.found:
+    note = {"run_id": run.run_id, "stage": "publish", "number": ledger.number, **record.note}
+    rows = staged.where(owned_rows(sf.col(quoted(owner)), (owner, low, high))) if withheld else staged
+    commit = _replace(Publication(run, note, spark), rows, int(record.staged_version or 0), (owner, low, high))
+    if commit is None:
         raise OvertakenError
     return commit
 
 
-def _commit_here(run: Run, path: str, staged: int, owned: tuple[str, int, int], token: str) -> Commit | None:
-    """What MERGE does, of few rows: its files are written in this process, the commit is Delta's. None where another
-    publication came first. Raises LocalUnsupportedError."""
-    time, slices = owned[0], [owned[1:]]
+def _replace(publication: Publication, rows: DataFrame, staged: int, owned: Owned) -> Commit | None:
+    """Makes `rows` the rows of the windows that `owned` delimits. None where another publication came first."""
+    with suppress(LocalUnsupportedError):
+        return _replace_here(publication, staged, owned)
+    published = publication.session.read.format("delta").load(publication.path)
+    if published.where(owned_rows(sf.col(quoted(owned[0])), owned)).isEmpty():
+        return publication.append(rows)
+    return publication.replace(rows, publication.run.plan.key, owned)
+
+
+def _replace_here(publication: Publication, staged: int, owned: Owned) -> Commit | None:
+    """As `Publication.replace`, of few rows, whose files are written in this process. Raises LocalUnsupportedError."""
+    run, time, slices = publication.run, owned[0], [owned[1:]]
     rows = staged_here(run, staged, ROWS)
     with here():
-        table = table_here(run.spark, path)
+        table = table_here(run.spark, publication.path)
         if len(table.files) > FILES:
             raise LocalUnsupportedError("many files: Delta's statistics pass over most")
         there = Published.of(table, time, slices, ROWS)
@@ -147,43 +127,7 @@ def _commit_here(run: Run, path: str, staged: int, owned: tuple[str, int, int], 
         mine = shaped(rows.filter(inside(rows, time, slices)), old.schema)
         rewrite = Rewrite(run, run.plan, there, differing(old, mine, run.plan.key))
         actions = rewrite.written()
-    return committed(rewrite, actions, token)
-
-
-def _append(spark: SparkSession, path: str, rows: DataFrame) -> None:
-    """What `_merge` does where there is no row of the windows yet, for a third of the time. That none has come since is
-    seen by the number in line."""
-    fields = spark.read.format("delta").load(path).schema.fields
-    given = {name.lower() for name in rows.columns}
-    values = [
-        (sf.col(quoted(field.name)) if field.name.lower() in given else sf.lit(None))
-        .cast(field.dataType)
-        .alias(field.name)
-        for field in fields
-    ]
-    rows.select(*values).write.format("delta").mode("append").save(path)
-
-
-def _merge(run: Run, spark: SparkSession, path: str, rows: DataFrame, owned: tuple[str, int, int]) -> None:
-    target = DeltaTable.forPath(spark, path)
-    columns = target.toDF().columns
-    given = {name.lower() for name in rows.columns}
-    values: dict[str, str | Column] = {
-        quoted(name): _side("s", name) if name.lower() in given else sf.lit(None) for name in columns
-    }
-    owner, low, high = owned
-    in_windows = _in(_side("t", owner), low, high)
-    key = [_side("t", name).eqNullSafe(_side("s", name)) for name in run.plan.key]
-    content = [name for name in columns if name not in PROVENANCE]
-    same = [_side("t", name).eqNullSafe(values[quoted(name)]) for name in content]
-    (
-        target.alias("t")
-        .merge(rows.alias("s"), _all(key) & in_windows)
-        .whenMatchedUpdate(condition=~_all(same), set=values)
-        .whenNotMatchedInsert(values=values)
-        .whenNotMatchedBySourceDelete(condition=in_windows)
-        .execute()
-    )
+    return publication.commit_files(table, actions, rewrite.counts)
 
 
 def _unique(run: Run, record: Record) -> bool:
@@ -224,15 +168,3 @@ def _refuse_changed(run: Run, asked: Run, ledger: Ledger, basis: Basis) -> None:
             f"results of {run.name} that this run left alone have changed since they were looked at",
             hint=f"run `trendlake run {run.name}` again",
         )
-
-
-def _in(time: Column, low: int, high: int) -> Column:
-    return (time >= sf.timestamp_micros(sf.lit(low))) & (time < sf.timestamp_micros(sf.lit(high)))
-
-
-def _side(side: str, name: str) -> Column:
-    return sf.col(f"{side}.{quoted(name)}")
-
-
-def _all(conditions: list[Column]) -> Column:
-    return reduce(lambda a, b: a & b, conditions)

@@ -15,10 +15,10 @@ from pipelines.delta.tables import CONFLICTS
 from pipelines.errors import BusyTableError
 from pipelines.results.coverage import Segment, slice_of
 from pipelines.results.ledger import Ledger, read_ledger
+from pipelines.results.publication import DELETE, INSERT, UPDATE
 from pipelines.results.reuse import noted
 from pipelines.results.types import refuse_other_types
 from pipelines.revision.affected import note_of_revision
-from pipelines.revision.difference import DELETE, INSERT, UPDATE
 from pipelines.revision.local import NotLocal, local_revision
 from pipelines.revision.revision import Revision
 from pipelines.revision.scope import Task, older_versions, stale_windows, task_of

@@ -16,11 +16,11 @@ import pytest
 from pyspark.sql import DataFrameWriter, SparkSession
 from pyspark.sql import functions as sf
 
+from pipelines.delta import local_commit
 from pipelines.delta.commits import known_commits
 from pipelines.delta.tables import read_at, with_retries
 from pipelines.quality import quarantine as q
 from pipelines.results.history import version_of
-from pipelines.revision import local_rewrite
 from tests.pipelines.revision.test_local_rewrite import Lake, bag, row, table_of
 
 pytestmark = pytest.mark.spark
@@ -62,7 +62,7 @@ def test_small_revision_is_not_taken_as_published(spark: SparkSession, tmp_path:
     """The caller takes its difference anew, and publishes it under the same number."""
     lake = Lake(spark, tmp_path)
     lake.write([row(1)])
-    real, losses = local_rewrite._session, [1]
+    real, losses = local_commit.active, [1]
 
     @contextmanager
     def session(*asked: Any) -> Iterator[Any]:
@@ -72,7 +72,7 @@ def test_small_revision_is_not_taken_as_published(spark: SparkSession, tmp_path:
             replaced(lake.path)
             losses.pop()
 
-    monkeypatch.setattr(local_rewrite, "_session", session)
+    monkeypatch.setattr(local_commit, "active", session)
     wanted = [row(1, real=2.0), row(2)]
     note = lake.note()
     assert lake.told(wanted).commit(note) is None

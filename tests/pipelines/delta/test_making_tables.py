@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from pipelines.delta import tables
-from pipelines.steps.publish import create_results
+from pipelines.results.publication import create_results
 
 pytestmark = pytest.mark.spark
 

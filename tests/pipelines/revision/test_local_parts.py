@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from cep_core.events.windows import Windows
 from pipelines.delta.local_reader import CHANGE
 from pipelines.errors import LocalUnsupportedError
-from pipelines.revision.difference import DELETE, INSERT, OPERATION, UPDATE, WAS
+from pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
+from pipelines.revision.difference import WAS
 from pipelines.revision.local import NET, net_changes, touched
 from pipelines.revision.row_diff import differing
 from tests.random.profile import CI

@@ -23,8 +23,8 @@ from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit
 from pipelines.delta.local_reader import CHANGE, TableHere, commit_actions, table_here
 from pipelines.delta.tables import CONFLICTS, FED, latest_version, read_at
+from pipelines.results.publication import DELETE, INSERT, UPDATE, Publication
 from pipelines.revision import local_rewrite
-from pipelines.revision.difference import DELETE, INSERT, UPDATE
 from pipelines.revision.local_rewrite import Published, Rewrite
 from pipelines.revision.row_diff import Differing, differing
 from tests.random.profile import CI
@@ -237,7 +237,7 @@ def test_what_only_delta_can_write(spark: SparkSession, tmp_path: Path, statemen
     lake = Lake(spark, tmp_path)
     lake.write([row(n) for n in range(4)])
     spark.sql(f"ALTER TABLE delta.`{lake.path}` {statement}")
-    monkeypatch.setattr(local_rewrite, "committed", None)
+    monkeypatch.setattr(Publication, "commit_files", None)
     lake.bring([row(1, real=3.0), row(2), row(5)])
     assert lake.rows() == bag(table_of([row(1, real=3.0), row(2), row(5)]))
 

@@ -1,0 +1,188 @@
+"""The one place that brings rows into a results table.
+
+A publication is one Delta commit. It carries a note (`userMetadata`) and a number in line, that of a transaction of
+Delta's (`pipelines.delta.commits.in_line`): of two publications with the same number only one is committed, and the
+other sees that its commit is not there. Its rows come in one of four ways: Spark appends them, Spark replaces those of
+some windows by MERGE, Spark applies a difference by MERGE, or Delta commits files that this process has written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from pipelines.delta import local_commit
+from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
+from pipelines.delta.local_reader import Action, TableHere
+from pipelines.delta.tables import FED, create, exists, with_retries
+from pipelines.results.provenance import PROVENANCE
+from pipelines.runs.run import Run
+from pipelines.spark.identifiers import quoted
+
+OPERATION = "__trendlake_operation"
+"""The column of a difference that says what becomes of a row."""
+INSERT, UPDATE, DELETE = "insert", "update", "delete"
+Owned = tuple[str, int, int]
+"""(column, low, high): the rows with low <= column < high, microseconds since the epoch."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """One commit to the results of `run`'s pattern. `note`: with the publication's `number` in line; `session`: one
+    that nobody else uses, because Delta takes the note and the number from there.
+
+    Each method makes the commit, and returns None where another publication came first. They raise CONFLICTS."""
+
+    run: Run
+    note: Mapping[str, Any]
+    session: SparkSession
+
+    @classmethod
+    def of(cls, run: Run, note: Mapping[str, Any]) -> Publication:
+        return cls(run, note, run.spark.newSession())
+
+    @property
+    def path(self) -> str:
+        return self.run.warehouse.results(self.run.name)
+
+    def append(self, rows: DataFrame) -> Commit | None:
+        """What `replace` does where the windows have no rows yet, in a third of the time. The number in line shows
+        whether some have come since."""
+        have = {name.lower() for name in rows.columns}
+        values = [
+            (sf.col(quoted(field.name)) if field.name.lower() in have else sf.lit(None))
+            .cast(field.dataType)
+            .alias(field.name)
+            for field in self._results().schema.fields
+        ]
+        token = self._begin()
+        rows.select(*values).write.format("delta").mode("append").save(self.path)
+        return self._commit(token)
+
+    def replace(self, rows: DataFrame, key: Sequence[str], owned: Owned) -> Commit | None:
+        """Makes `rows` the rows of the windows that `owned` delimits. Leaves equal rows alone, so that the change feed
+        holds changes only; deletes rows that are no longer results."""
+        columns = self._results().columns
+        values = in_columns(columns, rows.columns, "s")
+        in_windows = owned_rows(side("t", owned[0]), owned)
+        merge = self._merge(rows, key, in_windows)
+        merge = merge.whenMatchedUpdate(condition=~equal("t", values), set=_quoted(values))
+        merge = merge.whenNotMatchedInsert(values=_quoted(values))
+        token = self._begin()
+        merge.whenNotMatchedBySourceDelete(condition=in_windows).execute()
+        return self._commit(token)
+
+    def apply(
+        self, difference: DataFrame, counts: Mapping[str, int], key: Sequence[str], near: tuple[str, int, int]
+    ) -> Commit | None:
+        """Does with each row of `difference` what its `OPERATION` says. `counts`: rows by operation; `near`: (column,
+        first, last) where the rows lie and lay, microseconds, both ends included."""
+        column, first, last = near
+        bounds = [sf.timestamp_micros(sf.lit(moment)) for moment in (first, last)]
+        values = _quoted({name: side("s", name) for name in self._results().columns})
+        operation = side("s", OPERATION)
+        merge = self._merge(difference, key, side("t", column).between(*bounds))
+        if counts[DELETE]:
+            merge = merge.whenMatchedDelete(condition=operation == DELETE)
+        if counts[UPDATE]:
+            merge = merge.whenMatchedUpdate(condition=operation == UPDATE, set=values)
+        if counts[INSERT]:
+            merge = merge.whenNotMatchedInsert(condition=operation == INSERT, values=values)
+        token = self._begin()
+        merge.execute()
+        return self._commit(token)
+
+    def commit_files(self, table: TableHere, actions: Sequence[Action], counts: Mapping[str, int]) -> Commit | None:
+        """Commits files that this process has written (`actions`) to `table`, as it is. Raises LocalUnsupportedError,
+        before there is a commit."""
+        spark, metrics = self.run.spark, _metrics(counts, actions)
+        line = publication(self.run.name), int(self.note["number"])
+        token = self._begin()
+        with local_commit.active(spark, self.session) as session:
+            version = local_commit.commit_files(spark, session, table, self.path, actions, "Merge", metrics, line)
+        if version is None or self._commit(token) is None:
+            return None
+        return Commit(version, "MERGE", {key: str(value) for key, value in metrics.items()}, dict(self.note))
+
+    def _begin(self) -> str:
+        token = commit_token(**self.note)
+        in_line(self.session, self.run.name, token)
+        return token
+
+    def _commit(self, token: str) -> Commit | None:
+        commit = find_commit(self.session, self.path, token)
+        return commit if commit.found else None
+
+    def _results(self) -> DataFrame:
+        return self.session.read.format("delta").load(self.path)
+
+    def _merge(self, rows: DataFrame, key: Sequence[str], near: Column) -> Any:
+        """MERGE matched on the key, null-safe: a group may be NULL, a register NaN."""
+        same = [side("t", name).eqNullSafe(side("s", name)) for name in key]
+        return DeltaTable.forPath(self.session, self.path).alias("t").merge(rows.alias("s"), conjunction(same) & near)
+
+
+def create_results(spark: SparkSession, path: str, schema: StructType, owner: str) -> None:
+    """The results table, where it is not there: change feed on, clustered by the column that says which window a row is
+    of. Columns that a changed pattern brings are added; those it no longer has stay, NULL in new rows."""
+    if not exists(spark, path):
+        builder = DeltaTable.createIfNotExists(spark).location(path).addColumns(schema)
+        for key, value in FED.items():
+            builder = builder.property(key, value)
+        create(spark, path, builder.clusterBy(owner), "creating the results table")
+    have = {name.lower() for name in spark.read.format("delta").load(path).columns}
+    if any(name.lower() not in have for name in schema.fieldNames()):
+        none = spark.createDataFrame([], schema)
+        writer = none.write.format("delta").mode("append").option("mergeSchema", "true")
+        with_retries(lambda: writer.save(path), "adding columns to the results table")
+
+
+def in_columns(columns: Sequence[str], have: Sequence[str], alias: str) -> dict[str, Column]:
+    """The values of a results table's `columns` from the rows called `alias`: NULL in those that they do not `have`."""
+    names = {name.lower() for name in have}
+    return {name: side(alias, name) if name.lower() in names else sf.lit(None) for name in columns}
+
+
+def equal(alias: str, values: Mapping[str, Column]) -> Column:
+    """Whether the row called `alias` is the same result as `values`, wherever the two come from."""
+    return conjunction(
+        [side(alias, name).eqNullSafe(value) for name, value in values.items() if name not in PROVENANCE]
+    )
+
+
+def owned_rows(time: Column, owned: Owned) -> Column:
+    """Whether a row with this `time` is one that `owned` delimits."""
+    low, high = (sf.timestamp_micros(sf.lit(moment)) for moment in owned[1:])
+    return (time >= low) & (time < high)
+
+
+def side(alias: str, name: str) -> Column:
+    """The column `name` of the rows called `alias`."""
+    return sf.col(f"{alias}.{quoted(name)}")
+
+
+def conjunction(conditions: Sequence[Column]) -> Column:
+    return reduce(lambda a, b: a & b, conditions)
+
+
+def _quoted(values: Mapping[str, Column]) -> dict[str, str | Column]:
+    return {quoted(name): value for name, value in values.items()}
+
+
+def _metrics(counts: Mapping[str, int], actions: Sequence[Action]) -> dict[str, int]:
+    """As Delta's of a MERGE."""
+    return {
+        "operationNumSourceRows": sum(counts.values()),
+        "numTargetRowsInserted": counts[INSERT], "numTargetRowsUpdated": counts[UPDATE],
+        "numTargetRowsDeleted": counts[DELETE],
+        "numTargetFilesAdded": sum("add" in action for action in actions),
+        "numTargetFilesRemoved": sum("remove" in action for action in actions),
+        "numTargetChangeFilesAdded": sum("cdc" in action for action in actions),
+    }  # fmt: skip
