@@ -27,7 +27,7 @@ PANELS = {
     "Write": ("init", "new", "ingest", "source", "generate"),
     "Check": ("validate", "explain", "try", "test", "schema"),
     "Run": ("run", "backfill", "revise", "airflow"),
-    "Look": ("show", "diff", "history", "runs", "quarantine", "site", "docs"),
+    "Look": ("ls", "show", "diff", "history", "runs", "quarantine", "site", "docs"),
     "Operate": ("setup", "maintain", "reset"),
 }
 """The first screen of help. Commands that stand in no panel are the single steps of a run, which Airflow starts."""
@@ -83,7 +83,7 @@ for command in (
     sources.init, sources.ingest, sources.generate,
     check.validate, check.explain, check.schema,
     run.run, run.backfill, run.site, run.check_source, run.compute, run.check_results, run.publish, run.report,
-    look.show, look.runs, look.docs,
+    look.ls, look.show, look.runs, look.docs,
     versions.revise, versions.diff, versions.history, versions.maintain, versions.reset, setup.setup,
 ):  # fmt: skip
     app.command()(command)

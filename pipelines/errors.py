@@ -95,6 +95,12 @@ class StepOrderError(TrendlakeError):
     code = "STEP_ORDER"
 
 
+class UpstreamFailedError(TrendlakeError):
+    """A run that did not begin, because the run of the pattern whose results it reads has failed."""
+
+    code = "UPSTREAM_FAILED"
+
+
 class StaleRunError(TrendlakeError):
     """A newer version of the source has been published for these windows: this run's results are older."""
 

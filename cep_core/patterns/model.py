@@ -78,6 +78,8 @@ class Pattern(BaseModel):
     """When Airflow runs it, UTC: a cron expression of five fields, or @hourly, @daily ..."""
     deadline: MaybeDuration = None
     """How long a run in Airflow may take, from when it is queued, before somebody is told."""
+    batch: SnakeName | None = None
+    """A name for patterns of one source and schedule that `trendlake run --batch` runs together."""
     tags: tuple[str, ...] = ()
     """Words to find its DAG by."""
     consistency: Consistency = "middle"

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from jobs.terminal import completion
 from jobs.terminal.options import AsOf, Groups, Json, Limit, Pattern, ProfileName, ProjectDir
 from jobs.terminal.outcome import guarded
 
@@ -44,6 +45,32 @@ def show(
 
     shown = showing.Shown(limit, group or (), since, until, columns, as_of, out)
     return showing.show(pattern, shown, as_json, profile, project_dir)
+
+
+@guarded
+def ls(
+    selectors: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(
+            help="Names, files, or selectors; default: all patterns.",
+            metavar="SELECTOR", autocompletion=completion.patterns,
+        ),
+    ] = None,
+    profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> dict[str, Any]:  # fmt: skip
+    """List the patterns of the project, or those that a selector means.
+
+    In the order of a run: a pattern comes after those whose results it reads. Selectors: fall_* (names), tag:daily,
+    kind:trends, owner:ops, batch:prices, source:trades, source:trades+ (with the patterns that read their results),
+    result:failed (of the last run), result:succeeded. Several add up.
+
+    Example: trendlake ls
+
+    Example: trendlake ls source:flights+ result:failed
+    """
+    from jobs.actions.run import list_patterns
+
+    return list_patterns(selectors or [], profile, project_dir)
 
 
 @guarded

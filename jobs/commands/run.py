@@ -134,30 +134,31 @@ def site(
 
 @guarded
 def run(
-    pattern: Pattern, since: Since, until: Until, run_id: AnyRunId = None, profile: ProfileName = None,
-    project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
-    """Run all steps of a pattern for an interval.
+    since: Since, until: Until,
+    patterns: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(
+            help="Names, files, or selectors such as fall_* and tag:daily (`trendlake ls --help` lists them).",
+            metavar="PATTERN", autocompletion=completion.patterns,
+        ),
+    ] = None,
+    batch: Annotated[Optional[str], typer.Option("--batch", help="All patterns of this batch.")] = None,  # noqa: UP045
+    run_id: AnyRunId = None, profile: ProfileName = None, project_dir: ProjectDir = None,
+) -> Iterator[Any]:  # fmt: skip
+    """Run all steps of patterns for an interval.
+
+    Several patterns share one Spark session and one look at their source. An error in one stops no other: the table at
+    the end has the state of each, and the exit code is 1. With --json each pattern is a line.
 
     Example: trendlake run delay_snowball --from 2013-01-01 --to 2014-01-02
-    """
-    from jobs.airflow.notify import notify_of_results
-    from jobs.terminal import workspace
-    from jobs.terminal.json_output import of_record
-    from jobs.terminal.times import manual_run_id
 
-    place = workspace.find_place(project_dir, profile)
-    name = workspace.check_early(place, pattern, since, until)
-    with workspace.session(place, f"trendlake run {name}") as spark:
-        prepared = workspace.prepared(place, spark, pattern, since, until, run_id or manual_run_id("manual"))
-        typer.echo(f"run {prepared.run_id} of {name}")
-        steps = ("check_source", "compute", "check_results", "publish")
-        records = [workspace.run_step(step, prepared) for step in steps]
-        about: dict[str, Any] = {"pattern": name, "run_id": prepared.run_id, "stages": [*map(of_record, records)]}
-        done = about | workspace.report(place, spark, pattern, prepared.run_id)
-    if workspace.changed(records[-1]):
-        notify_of_results(place.project, name)
-    return done
+    Example: trendlake run tag:daily source:flights+ --from 2013-01-01 --to 2013-01-02
+    """
+    from jobs.actions.run import run_patterns
+
+    if not patterns and batch is None:
+        raise typer.BadParameter("give a PATTERN, or --batch NAME")
+    yield from run_patterns(patterns or [], batch, since, until, run_id, profile, project_dir)
 
 
 @guarded

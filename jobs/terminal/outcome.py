@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 USER_ERROR, INTERNAL_ERROR = 1, 3
 EXIT_CODES = (
     "Exit codes: 0 success; 1 an error in your input or data; 2 wrong usage; 3 an internal error. "
-    'With --json, stdout is one JSON document (of backfill: one a line), or {"error": ...}; all other output goes to '
-    "stderr."
+    'With --json, stdout is one JSON document (of run and backfill: one a line), or {"error": ...}; all other output '
+    "goes to stderr."
 )
 
 PACKAGES = {
@@ -75,11 +75,13 @@ def guarded(command: Command) -> Command:
 
         with redirect_stdout(sys.stderr) if as_json else nullcontext():
             try:
+                good = True
                 for result in _results(command, args, named | ({"as_json": as_json} if receives_json else {})):
                     verdict = result if isinstance(result, Verdict) else Verdict(result, good=True)
                     show(verdict.document)
-                    if not verdict.good:
-                        raise typer.Exit(USER_ERROR)
+                    good = good and verdict.good
+                if not good:
+                    raise typer.Exit(USER_ERROR)
             except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
                 raise
             except Exception as error:

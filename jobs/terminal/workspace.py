@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,6 +149,34 @@ def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> dict
     paths = build_report(spark, place.warehouse, path, run_id, root, plan_of(place.project, path)[0])
     typer.echo(f"{'report':<14} {paths.html!s:<70} {time.monotonic() - began:6.1f} s")
     return {"report": paths.html, "picture": paths.png, "site": refresh_site(place, spark, path)}
+
+
+def reports(place: Place, spark: SparkSession, patterns: Sequence[str], run_id: str) -> dict[str, dict[str, Path]]:
+    """Writes the report of a run of each of `patterns`, their pages, and the index once; prints how many. Returns the
+    paths by pattern. A report or a page that cannot be written is printed as an error, and leaves the others."""
+    from pipelines.error_text import in_words
+    from pipelines.report import build_report
+    from pipelines.site import plan_of, refresh_patterns
+
+    began = time.monotonic()
+    site = site_of(place, spark)
+    paths: dict[str, dict[str, Path]] = {}
+    for pattern in patterns:
+        path = place.project.pattern_path(pattern)
+        try:
+            plan = plan_of(place.project, path)[0]
+            built = build_report(spark, place.warehouse, path, run_id, site.places.root, plan)
+            paths[pattern] = {"report": built.html, "picture": built.png}
+        except Exception as error:  # the results are published, whatever their page is
+            print_error(f"{pattern}: its report could not be written: {in_words(error)}")
+    for page in refresh_patterns(site, [place.project.pattern_path(pattern) for pattern in patterns]):
+        if page.failure:
+            print_error(f"{page.name}: its page could not be written: {page.failure}")
+        else:
+            paths.setdefault(page.name, {})["site"] = page.page
+    done = f"{plural(len(paths), 'pattern')}: {site.places.index}"
+    typer.echo(f"{'report':<14} {done:<81} {time.monotonic() - began:6.1f} s")
+    return paths
 
 
 def refresh_site(place: Place, spark: SparkSession, file: Path) -> Path:

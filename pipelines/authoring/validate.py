@@ -16,6 +16,7 @@ from pipelines.contracts.pattern_source import source_contract
 from pipelines.contracts.results import check_templates
 from pipelines.errors import ProjectError
 from pipelines.project.paths import Project
+from pipelines.project.selection import check_member
 
 
 def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
@@ -76,7 +77,7 @@ def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, Tre
 
 def _check(project: Project, path: Path) -> None:
     if path.resolve().parent != project.contracts.resolve():
-        compiled(project, path)
+        check_member(project, compiled(project, path)[0])
     elif path.stem.startswith("results_"):
         check_templates(*load_document(project.own(path)))
     else:

@@ -5,6 +5,6 @@
 page's size depends on its charts, not on the data.
 """
 
-from pipelines.site.build import Built, Site, build_site, plan_of, refresh_pattern
+from pipelines.site.build import Built, Site, build_site, plan_of, refresh_pattern, refresh_patterns
 
-__all__ = ["Built", "Site", "build_site", "plan_of", "refresh_pattern"]
+__all__ = ["Built", "Site", "build_site", "plan_of", "refresh_pattern", "refresh_patterns"]

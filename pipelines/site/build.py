@@ -56,12 +56,7 @@ def build_site(site: Site, files: Sequence[Path]) -> list[Built]:
     """The pages of the pattern `files`, with the Data Docs of their last checks, and the page of all patterns. One that
     cannot be made leaves the others their pages."""
     sources: dict[str, SourceFacts] = {}
-    built = []
-    for file in files:
-        try:
-            built.append(_build(site, file, docs=True, sources=sources))
-        except Exception as error:  # whatever is wrong with the tables of one
-            built.append(Built(file.stem, site.places.pattern(file.stem), failure=in_words(error)))
+    built = [_attempt(site, file, docs=True, sources=sources) for file in files]
     return [*built, Built("", _index(site.places))]
 
 
@@ -71,6 +66,22 @@ def refresh_pattern(site: Site, file: Path) -> Path:
     page = _build(site, file, docs=False, sources={}).page
     _index(site.places)
     return page
+
+
+def refresh_patterns(site: Site, files: Sequence[Path]) -> list[Built]:
+    """As `refresh_pattern`, of several `files`: each source is looked at once, and the index is written once. One that
+    cannot be made leaves the others their pages."""
+    sources: dict[str, SourceFacts] = {}
+    built = [_attempt(site, file, docs=False, sources=sources) for file in files]
+    _index(site.places)
+    return built
+
+
+def _attempt(site: Site, file: Path, *, docs: bool, sources: dict[str, SourceFacts]) -> Built:
+    try:
+        return _build(site, file, docs=docs, sources=sources)
+    except Exception as error:  # whatever is wrong with the tables of one
+        return Built(file.stem, site.places.pattern(file.stem), failure=in_words(error))
 
 
 def _build(site: Site, file: Path, *, docs: bool, sources: dict[str, SourceFacts]) -> Built:

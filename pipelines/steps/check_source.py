@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -18,7 +20,7 @@ from pipelines.error_text import plural
 from pipelines.errors import LocalUnsupportedError, ToleranceError
 from pipelines.quality import quarantine as q
 from pipelines.quality.great_expectations import flags_of, judge_flags, verdicts
-from pipelines.quality.local_check import Judged, judge_small
+from pipelines.quality.local_check import judge_small
 from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
 from pipelines.quality.uniqueness import BROKEN
 from pipelines.results.types import refuse_other_types
@@ -31,87 +33,121 @@ REPEATED = "repeated_rows"
 """The check whether a row of the run's windows repeats a key of another row of the table."""
 
 
-def check_source(run: Run) -> Record:
+@dataclass(frozen=True)
+class Judgement:
+    """What the contract says of the rows of one version in one time range. `quarantined`: how many of `rows`; `times`:
+    of all good rows of the table, int64, microseconds, where they are at hand."""
+
+    rows: int
+    quarantined: int
+    checks: tuple[Check, ...]
+    broken: Broken
+    times: pa.Array | None = None
+
+
+@dataclass
+class SharedSource:
+    """What the runs of a batch have of one source together: the version that the first of them has pinned, and one
+    judgement for each time range that they need. Each run's record is the one that it would have alone."""
+
+    pinned: tuple[int, str | None] | None = None
+    judgements: dict[tuple[str, tuple[int, int]], Judgement] = field(default_factory=dict)
+
+    def pin(self, run: Run) -> tuple[int, str | None]:
+        """The version and the id of the source's table. Raises SourceMissingError."""
+        if self.pinned is None:
+            path = run.warehouse.source(run.contract.name)
+            if not exists(run.spark, path):
+                raise run.warehouse.missing(run.contract.name)
+            version = latest_version(run.spark, path)
+            self.pinned = version, table_id(run.spark, path, version)
+        return self.pinned
+
+    def judge(self, run: Run) -> Judgement:
+        """Raises SourceSchemaError, ContractRuleError."""
+        key = (run.contract.fingerprint, run.span)
+        if key not in self.judgements:
+            self.judgements[key] = _judge(run, *self.pin(run))
+        return self.judgements[key]
+
+
+def check_source(run: Run, source: SharedSource | None = None) -> Record:
     """Rows of the pinned version in the time range of the run's windows are split; the bad ones go to quarantine.
 
-    Every run of this step pins anew, so a run cleared and started again sees what has arrived since. The record holds
-    the version, the rows in (good and bad together) and quarantined, and the verdict on each rule.
+    Every run of this step pins anew, so a run cleared and started again sees what has arrived since; runs that are
+    given the same `source` read the same version. The record holds the version, the rows in (good and bad together) and
+    quarantined, and the verdict on each rule.
     Raises SourceMissingError, SourceSchemaError, ResultsTypeError, ContractRuleError, ToleranceError.
     """
+    source = source or SharedSource()
     record = run.record("check_source")
     with recorded(run.spark, run.warehouse, record):
-        path = run.warehouse.source(run.contract.name)
-        if not exists(run.spark, path):
-            raise run.warehouse.missing(run.contract.name)
-        record.source_version = latest_version(run.spark, path)
-        record.basis = run.basis(record.source_version, table_id(run.spark, path, record.source_version))
-        source = read_at(run.spark, path, record.source_version)
-        q.check_columns(source.schema, run.contract)
+        record.source_version, table = source.pin(run)
+        record.basis = run.basis(record.source_version, table)
         refuse_other_types(run)
-        try:
-            judged = judge_small(table_here(run.spark, path, record.source_version), run.contract, run.span)
-            broken, times = _all_good(run, judged, record), judged.times
-        except LocalUnsupportedError:
-            inside, times = q.in_range(run.contract, *run.span), None
-            broken = _split_and_judge(run, source.where(inside), source.where(~inside), record)
+        judgement = source.judge(run)
+        record.rows_in, record.rows_quarantined = judgement.rows, judgement.quarantined
+        record.rows_out = judgement.rows - judgement.quarantined
+        record.checks = list(judgement.checks)
         if run.needs_watermark:
-            record.checks.append(future_events(run, record.source_version, times))
-        _within_tolerance(run, record, broken)
+            record.checks.append(future_events(run, record.source_version, judgement.times))
+        _within_tolerance(run, record, judgement.broken)
     return record
 
 
-def _all_good(run: Run, judged: Judged, record: Record) -> Broken:
-    """What `_split_and_judge` notes of rows that all keep the contract."""
-    record.rows_in = record.rows_out = judged.rows
-    record.rows_quarantined = 0
-    record.checks = _checks(run, 0, Broken(), judged.checks)
-    return Broken()
+def _judge(run: Run, version: int, table: str | None) -> Judgement:
+    path = run.warehouse.source(run.contract.name)
+    source = read_at(run.spark, path, version)
+    q.check_columns(source.schema, run.contract)
+    try:
+        judged = judge_small(table_here(run.spark, path, version), run.contract, run.span)
+        checks = _checks(run, 0, Broken(), judged.checks)
+        return Judgement(judged.rows, 0, checks, Broken(), judged.times)
+    except LocalUnsupportedError:
+        inside = q.in_range(run.contract, *run.span)
+        return _split_and_judge(run, source.where(inside), source.where(~inside), version, table)
 
 
-def _split_and_judge(run: Run, rows: DataFrame, rest: DataFrame, record: Record) -> Broken:
+def _split_and_judge(run: Run, rows: DataFrame, rest: DataFrame, version: int, table: str | None) -> Judgement:
     """`rest`: the rows of the table that are not `rows`."""
     rules, name = run.contract.rules, run.contract.name
     annotated = q.annotate(rows, rules, unique=False)
     repeated = q.repeated(rows, rules, rest)
-    checks, repeats, broken = None if repeated else _judged_alone(rows, rules, name, record), 0, Broken()
-    if checks is None:
-        with _held(q.marked(rows, rules, rest) if repeated else annotated) as annotated:
-            counted = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
-            record.rows_in, record.rows_quarantined, repeats = counted
-            record.rows_out = counted[0] - counted[1]
-            broken = broken_of(annotated) if counted[1] else broken
-            _quarantine(run, annotated, record)
-            checks = verdicts(annotated.drop(BROKEN), rules, name, counted[0])
-    record.checks = _checks(run, repeats, broken, checks)
-    return broken
+    alone = None if repeated else _judged_alone(rows, rules, name)
+    if alone is not None:
+        count, checks = alone
+        return Judgement(count, 0, _checks(run, 0, Broken(), checks), Broken())
+    with _held(q.marked(rows, rules, rest) if repeated else annotated) as annotated:
+        count, quarantined, repeats = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
+        broken = broken_of(annotated) if quarantined else Broken()
+        if quarantined:
+            _quarantine(run, annotated, version, table)
+        checks = verdicts(annotated.drop(BROKEN), rules, name, count)
+    return Judgement(count, quarantined, _checks(run, repeats, broken, checks), broken)
 
 
-def _checks(run: Run, repeated: int, broken: Broken, rule_checks: Sequence[Check]) -> list[Check]:
+def _checks(run: Run, repeated: int, broken: Broken, rule_checks: Sequence[Check]) -> tuple[Check, ...]:
     """`repeated`: the number of rows that repeat a key."""
     contract = run.contract
     about = {"contract": contract.name, "version": contract.version, "fingerprint": contract.fingerprint}
-    return [
+    return (
         Check("contract", True, f"{contract.name} {contract.version}", contract.fingerprint, data=about),
         Check(REPEATED, repeated == 0, plural(repeated, "row"), "0 rows", data={"rows": repeated}),
         broken.check(),
         *rule_checks,
-    ]
+    )
 
 
-def _judged_alone(rows: DataFrame, rules: Sequence[Rule], name: str, record: Record) -> list[Check] | None:
-    """The checks of rows that repeat no key, where none is bad, as in a table of many rows it should be: then a few
-    bits of each row are all that is held. For whole rows there may be no room, and to write them down takes longer than
-    all else."""
+def _judged_alone(rows: DataFrame, rules: Sequence[Rule], name: str) -> tuple[int, list[Check]] | None:
+    """The number and the checks of rows that repeat no key, where none is bad, as in a table of many rows it should be:
+    then a few bits of each row are all that is held. For whole rows there may be no room, and to write them down takes
+    longer than all else."""
     if not all(rule.quarantines for rule in rules if rule.kind == "unique"):
         return None
     flags, names = flags_of(rows, rules, [(~q.kept_by(rules)).alias("row_bad")])
     with _held(flags):
         count, bad = flags.agg(sf.count(sf.lit(1)), sf.count_if("row_bad")).collect()[0]
-        if bad:
-            return None
-        record.rows_in = record.rows_out = count
-        record.rows_quarantined = 0
-        return judge_flags(flags, names, rules, name, count)
+        return None if bad else (count, judge_flags(flags, names, rules, name, count))
 
 
 @contextmanager
@@ -123,18 +159,15 @@ def _held(frame: DataFrame) -> Iterator[DataFrame]:
         frame.unpersist()
 
 
-def _quarantine(run: Run, annotated: DataFrame, record: Record) -> None:
-    version = int(record.source_version or 0)
-    if record.rows_quarantined:
-        table = record.basis.source_table if record.basis else None
-        key = f"{run.span[0]} {run.span[1]} {run.contract.fingerprint} {table}"
-        with_retries(
-            lambda: q.write_quarantine(
-                q.bad_rows(annotated, run.run_id, version), run.warehouse.quarantine(run.contract.name),
-                run_id=run.run_id, source_version=version, key=key,
-            ),
-            "writing the quarantine",
-        )  # fmt: skip
+def _quarantine(run: Run, annotated: DataFrame, version: int, table: str | None) -> None:
+    key = f"{run.span[0]} {run.span[1]} {run.contract.fingerprint} {table}"
+    with_retries(
+        lambda: q.write_quarantine(
+            q.bad_rows(annotated, run.run_id, version), run.warehouse.quarantine(run.contract.name),
+            run_id=run.run_id, source_version=version, key=key,
+        ),
+        "writing the quarantine",
+    )  # fmt: skip
 
 
 def _within_tolerance(run: Run, record: Record, broken: Broken) -> None:

@@ -1,0 +1,210 @@
+"""`trendlake run`: all steps of a pattern, or of several in one Spark session; `trendlake ls`: what selectors mean."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cep_core.errors import TrendlakeError
+from jobs.airflow.notify import notify_of_results
+from jobs.terminal import workspace
+from jobs.terminal.json_output import of_error, of_record
+from jobs.terminal.outcome import INTERNAL_ERROR, Verdict, print_error
+from jobs.terminal.times import manual_run_id, micros_of
+from jobs.terminal.workspace import Place
+from pipelines.errors import BadTimeError
+from pipelines.project.selection import GLOB, Patterns
+
+if TYPE_CHECKING:
+    from pipelines.steps.batch import Member
+
+WIDTH = 24
+"""Characters of a pattern's name in a line about one of several."""
+
+
+def run_patterns(
+    words: Sequence[str], batch: str | None, since: str, until: str, run_id: str | None, profile: str | None,
+    folder: Path | None,
+) -> Iterator[dict[str, Any] | Verdict]:  # fmt: skip
+    """Runs one pattern, named as such, and raises its error; or all that `words` and `batch` select, each of which
+    fails by itself. Yields a document for each pattern."""
+    place = workspace.find_place(folder, profile)
+    if batch is None and len(words) == 1 and not _selects(words[0]):
+        yield _run_one(place, words[0], since, until, run_id)
+        return
+    _check_interval(since, until)
+    patterns = Patterns(place.project)
+    names = patterns.select([*words, *(patterns.batch(batch) if batch else ())], lambda: last_states(place))
+    yield from _run_several(place, names, since, until, run_id or manual_run_id("manual"))
+
+
+def list_patterns(
+    words: Sequence[str], profile: str | None, folder: Path | None
+) -> dict[str, Any]:  # fmt: skip
+    """Prints the patterns that `words` select (default: all), in the order in which a run takes them."""
+    from jobs.terminal.printing import console, frame
+
+    place = workspace.find_place(folder, profile)
+    patterns = Patterns(place.project)
+    names = patterns.select(words or ["*"], lambda: last_states(place))
+    rows = [_about(patterns, name) for name in names]
+    from rich.table import Table
+
+    table = Table(**frame())
+    for column in ("pattern", "kind", "source", "schedule", "batch", "tags", "owner"):
+        table.add_column(column, no_wrap=column == "pattern", overflow="fold")
+    for row in rows:
+        table.add_row(*[" ".join(value) if isinstance(value, tuple) else value or "" for value in row.values()])
+    console.print(table)
+    return {"patterns": rows}
+
+
+def last_states(place: Place) -> Mapping[str, str]:
+    """How the last run of each pattern ended: `succeeded` or `failed`."""
+    from pipelines.runs.record import RECORDS, newest_records
+
+    states: dict[str, str] = {}
+    with workspace.reading_session(place, "trendlake ls") as spark:
+        for record in newest_records(spark, place.warehouse, None, RECORDS) or ():
+            states.setdefault(record["pattern"], record["status"])
+    return states
+
+
+def _selects(word: str) -> bool:
+    """Whether a word may mean several patterns."""
+    return ":" in word or bool(GLOB & set(word))
+
+
+def _check_interval(since: str, until: str) -> tuple[int, int]:
+    start, end = micros_of(since, "--from"), micros_of(until, "--to")
+    if start >= end:
+        raise BadTimeError("the interval is empty: --from must be before --to")
+    return start, end
+
+
+def _run_one(place: Place, pattern: str, since: str, until: str, run_id: str | None) -> dict[str, Any]:
+    from pipelines.steps.sequence import STEPS
+
+    name = workspace.check_early(place, pattern, since, until)
+    with workspace.session(place, f"trendlake run {name}") as spark:
+        prepared = workspace.prepared(place, spark, pattern, since, until, run_id or manual_run_id("manual"))
+        typer.echo(f"run {prepared.run_id} of {name}")
+        records = [workspace.run_step(step, prepared) for step in STEPS]
+        about: dict[str, Any] = {"pattern": name, "run_id": prepared.run_id, "stages": [*map(of_record, records)]}
+        done = about | workspace.report(place, spark, pattern, prepared.run_id)
+    if workspace.changed(records[-1]):
+        notify_of_results(place.project, name)
+    return done
+
+
+def _run_several(
+    place: Place, names: Sequence[str], since: str, until: str, run_id: str
+) -> Iterator[dict[str, Any] | Verdict]:
+    from pipelines.steps.batch import run_batch
+
+    typer.echo(f"run {run_id} of {len(names)} patterns")
+    members = [_checked(place, name) for name in names]
+    seconds = dict.fromkeys(names, 0.0)
+    pages: dict[str, dict[str, Path]] = {}
+    if any(member.error is None for member in members):
+        with workspace.session(place, f"trendlake run of {len(names)} patterns") as spark:
+            for member in members:
+                if member.error is None:
+                    member.run = workspace.prepared(place, spark, member.name, since, until, run_id)
+            began = time.monotonic()
+            for step, member in run_batch(spark, members):
+                seconds[member.name] += time.monotonic() - began
+                _print_step(step, member, time.monotonic() - began)
+                began = time.monotonic()
+            pages = workspace.reports(place, spark, [member.name for member in members if member.records], run_id)
+    _print_outcome(members, seconds)
+    for member in members:
+        yield _document(member, run_id, pages.get(member.name, {}))
+    for member in members:
+        if member.error is None and workspace.changed(member.records[-1]):
+            notify_of_results(place.project, member.name)
+    if any(member.error is not None and not isinstance(member.error, TrendlakeError) for member in members):
+        raise typer.Exit(INTERNAL_ERROR)
+
+
+def _checked(place: Place, name: str) -> Member:
+    """A member whose pattern's file has been checked before Spark starts."""
+    from pipelines.authoring.validate import check_pattern
+    from pipelines.steps.batch import Member
+
+    try:
+        return Member(check_pattern(place.project, place.project.pattern_path(name)).name, None)
+    except TrendlakeError as error:
+        return Member(name, None, error)
+
+
+def _print_step(step: str, member: Member, seconds: float) -> None:
+    line = workspace.summary(member.records[-1]) if member.error is None else f"failed: {_reason(member.error)}"
+    typer.echo(f"{step.replace('_', '-'):<14} {member.name:<{WIDTH}} {line:<56} {seconds:6.1f} s")
+
+
+def _print_outcome(members: Sequence[Member], seconds: Mapping[str, float]) -> None:
+    """The table of a run of several, then each error in full."""
+    from rich.table import Table
+
+    from jobs.terminal.printing import console, frame
+    from pipelines.redaction import redacted
+
+    table = Table(**frame())
+    for column in ("pattern", "state", "rows", "seconds", "reason"):
+        numeric = column in ("rows", "seconds")
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for member in members:
+        rows = "" if member.error is not None else f"{member.records[-1].rows_out or 0:,}"
+        reason = "" if member.error is None else _reason(member.error)
+        table.add_row(member.name, member.state, rows, f"{seconds.get(member.name, 0.0):.1f}", reason)
+    console.print(table)
+    for member in members:
+        if member.error is not None:
+            print_error(f"{member.name}: {redacted(str(member.error))}")
+
+
+def _reason(error: Exception) -> str:
+    """One line, with the code of the error."""
+    from pipelines.error_text import in_words
+    from pipelines.redaction import redacted
+
+    return redacted(in_words(error).splitlines()[0])
+
+
+def _document(member: Member, run_id: str, pages: Mapping[str, Path]) -> dict[str, Any] | Verdict:
+    from pipelines.error_text import in_words
+    from pipelines.redaction import redacted
+
+    about: dict[str, Any] = {"pattern": member.name, "run_id": run_id, "state": member.state}
+    about["stages"] = [of_record(record) for record in member.records]
+    about |= {"report": None, "picture": None, "site": None, **pages}
+    if member.error is None:
+        return about
+    if isinstance(member.error, TrendlakeError):
+        return Verdict(about | {"error": of_error(member.error)}, good=False)
+    fault = {"code": "FAULT", "message": redacted(in_words(member.error)), "place": None, "hint": None}
+    return Verdict(about | {"error": fault}, good=False)
+
+
+def _about(patterns: Patterns, name: str) -> dict[str, Any]:
+    """What `trendlake ls` says of a pattern."""
+    if name not in patterns.files:
+        return {
+            "pattern": name,
+            "kind": None,
+            "source": None,
+            "schedule": None,
+            "batch": None,
+            "tags": (),
+            "owner": None,
+        }
+    pattern = patterns.read[name]
+    return {
+        "pattern": name, "kind": pattern.kind, "source": pattern.source, "schedule": pattern.schedule,
+        "batch": pattern.batch, "tags": pattern.tags, "owner": pattern.owner,
+    }  # fmt: skip

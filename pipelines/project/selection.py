@@ -1,0 +1,175 @@
+"""Which patterns of a project a command is about: names, file paths, and selectors.
+
+`fall_*` is a glob over names; `kind:trends`, `tag:daily`, `owner:ops`, `batch:prices`, `source:trades` compare a key of
+the file, by a glob too; `source:trades+` adds every pattern that reads results of these; `result:failed` and
+`result:succeeded` ask how the last run of a pattern ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+
+from cep_core import Pattern, PatternErrors
+from cep_core.errors import BadValueError, did_you_mean
+from cep_core.load import read_pattern
+from pipelines.errors import CycleError, ProjectError
+from pipelines.project.paths import Project, upstream
+
+KEYS: Mapping[str, Callable[[Pattern], Sequence[str]]] = {
+    "kind": lambda pattern: (pattern.kind,),
+    "tag": lambda pattern: pattern.tags,
+    "owner": lambda pattern: (pattern.owner,),
+    "batch": lambda pattern: (pattern.batch or "",),
+    "source": lambda pattern: (pattern.source or "",),
+}
+"""The selectors that compare a key of the pattern's file."""
+RESULT = "result"
+STATES = ("failed", "succeeded")
+GLOB = frozenset("*?[")
+
+States = Callable[[], Mapping[str, str]]
+"""How the last run of each pattern ended, by its name; asked for only if a selector needs it."""
+
+
+class Patterns:
+    """The patterns of a project by name."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.files = {path.stem: path for path in project.pattern_files()}
+
+    @cached_property
+    def read(self) -> Mapping[str, Pattern]:
+        """Each pattern. Raises PatternErrors for a file that cannot be read: whether it is selected is not known."""
+        patterns, errors = {}, []
+        for name, path in self.files.items():
+            pattern, mistakes = read_pattern(self.project.own(path))
+            if pattern is None:
+                errors += mistakes
+            else:
+                patterns[name] = pattern
+        if errors:
+            raise PatternErrors(errors)
+        return patterns
+
+    def select(self, words: Sequence[str], states: States = dict) -> list[str]:
+        """The names (of files outside conf/patterns: the paths) that `words` select, each once: a pattern comes after
+        those whose results it reads, else in the order of `words`. Raises ProjectError for a word that selects
+        nothing, CycleError and PatternErrors."""
+        selected: dict[str, None] = {}
+        for word in words:
+            names = self._of(word, states)
+            if not names:
+                raise ProjectError(f"'{word}' selects no pattern", hint=self._instead(word))
+            selected |= dict.fromkeys(names)
+        return self._in_order(list(selected))
+
+    def batch(self, name: str) -> list[str]:
+        """The members of the batch `name`. Raises ProjectError where there are none, PatternErrors where they do not
+        share source and schedule."""
+        members = [member for member, pattern in self.read.items() if pattern.batch == name]
+        if not members:
+            known = sorted({pattern.batch for pattern in self.read.values() if pattern.batch})
+            raise ProjectError(f"there is no batch '{name}'", hint=did_you_mean(name, known))
+        mistakes = [error for member in members[1:] for error in _differences(self.read[member], self.read[members[0]])]
+        if mistakes:
+            raise PatternErrors(mistakes)
+        return members
+
+    def _of(self, word: str, states: States) -> list[str]:
+        key, colon, value = word.partition(":")
+        if word.endswith((".yaml", ".yml")):
+            path = self.project.pattern_path(word)
+            return [path.stem if self.files.get(path.stem, Path()).resolve() == path.resolve() else word]
+        if not colon:
+            return self._named(word)
+        if key == RESULT:
+            if value not in STATES:
+                raise ProjectError(f"'{word}': expected {' or '.join(f'{RESULT}:{state}' for state in STATES)}")
+            ended = states()
+            return [name for name in self.files if ended.get(name) == value]
+        if key not in KEYS:
+            known = (*KEYS, RESULT)
+            hint = did_you_mean(key, known) or f"known: {', '.join(f'{name}:' for name in known)}"
+            raise ProjectError(f"there is no selector '{key}:'", hint=hint)
+        if key == "source" and value.endswith("+"):
+            return self._downstream(self._by("source", value[:-1]))
+        return self._by(key, value)
+
+    def _named(self, word: str) -> list[str]:
+        if GLOB & set(word):
+            return [name for name in self.files if fnmatchcase(name, word)]
+        self.project.pattern_path(word)  # raises with a suggestion
+        return [word]
+
+    def _by(self, key: str, value: str) -> list[str]:
+        return [
+            name for name, pattern in self.read.items() if any(fnmatchcase(one, value) for one in KEYS[key](pattern))
+        ]
+
+    def _downstream(self, names: Sequence[str]) -> list[str]:
+        """`names`, and the patterns that read their results, at any distance."""
+        found = dict.fromkeys(names)
+        queue = list(names)
+        while queue:
+            source = queue.pop()
+            readers = [name for name, pattern in self.read.items() if upstream(pattern.source or "") == source]
+            queue += [name for name in readers if name not in found]
+            found |= dict.fromkeys(readers)
+        return list(found)
+
+    def _in_order(self, names: list[str]) -> list[str]:
+        """Each pattern after those of `names` whose results it reads."""
+        if len(names) < 2:
+            return names
+        sources: dict[str, str | None] = {}
+        for name in names:
+            pattern = read_pattern(self.project.pattern_path(name))[0]
+            sources[name] = upstream(pattern.source or "") if pattern is not None else None
+        ordered: dict[str, None] = {}
+        for name in names:
+            chain = [name]  # a pattern has one source
+            while (above := sources[chain[-1]]) in sources and above not in ordered:
+                if above in chain:
+                    raise CycleError(f"patterns read each other's results: {' -> '.join([*chain, str(above)])}")
+                chain.append(str(above))
+            ordered |= dict.fromkeys(reversed(chain))
+        return list(ordered)
+
+    def _instead(self, word: str) -> str | None:
+        key, colon, value = word.partition(":")
+        if not colon or key == RESULT:
+            return "see all with `trendlake ls`"
+        known = sorted({one for pattern in self.read.values() for one in KEYS[key](pattern) if one})
+        return did_you_mean(value.removesuffix("+"), known) or "see all with `trendlake ls`"
+
+
+def check_member(project: Project, pattern: Pattern) -> None:
+    """Raises PatternErrors if the first of the other patterns of its batch has another source or schedule."""
+    if pattern.batch is None:
+        return
+    for path in project.pattern_files():
+        other = read_pattern(path)[0] if path.stem != pattern.name else None
+        if other is not None and other.batch == pattern.batch:
+            if mistakes := _differences(pattern, other):
+                raise PatternErrors(mistakes)
+            return
+
+
+def _differences(member: Pattern, first: Pattern) -> list[BadValueError]:
+    """An error for each key in which `member` has to agree with the `first` pattern of its batch, and does not."""
+    return [
+        BadValueError(
+            f"{key}: {ours or 'none'}, but '{first.name}' of the same batch '{first.batch}' has {theirs or 'none'}",
+            place=member.document.place((key,) if key in member.document.data else ("batch",)),
+            hint="the patterns of a batch share source and schedule: give this one another batch",
+        )
+        for key, ours, theirs in (
+            ("source", member.source, first.source),
+            ("schedule", member.schedule, first.schedule),
+        )
+        if ours != theirs
+    ]

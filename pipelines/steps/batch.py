@@ -1,0 +1,77 @@
+"""A batch: runs of several patterns for one interval, in one Spark session.
+
+The members of one source read the same version of it, and each time range of the source is judged once. Each keeps its
+own staged rows, commit, note and run records, which are those of a run alone. A member that fails stops no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pyspark.sql import SparkSession
+
+from pipelines.errors import UpstreamFailedError
+from pipelines.project.paths import upstream
+from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
+from pipelines.steps.check_source import SharedSource, check_source
+from pipelines.steps.sequence import STEPS
+
+State = Literal["succeeded", "failed", "skipped"]
+
+
+@dataclass
+class Member:
+    """A pattern of a batch. `run`: None where the pattern's file is wrong, which is then the `error`; `records`: of the
+    steps that have been done."""
+
+    name: str
+    run: Run | None
+    error: Exception | None = None
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def state(self) -> State:
+        if self.error is None:
+            return "succeeded"
+        return "skipped" if isinstance(self.error, UpstreamFailedError) else "failed"
+
+
+def run_batch(spark: SparkSession, members: Sequence[Member]) -> Iterator[tuple[str, Member]]:
+    """Runs all steps of all members; after each step of a member, also one that failed, yields the step and the member.
+
+    `members`: a pattern comes after those whose results it reads, and is skipped if one of these fails. Each step is
+    done of all members of a source before the next step. An error is kept in its member; it is raised only if Spark has
+    ended, after which no member can go on.
+    """
+    by_source: dict[str, list[Member]] = {}
+    for member in members:
+        if member.run is not None:
+            by_source.setdefault(member.run.contract.name, []).append(member)
+    by_name = {member.name: member for member in members}
+    for name, group in by_source.items():
+        above = by_name.get(upstream(name) or "")
+        if above is not None and above.error is not None:
+            for member in group:
+                member.error = UpstreamFailedError(f"its source is the results of '{above.name}', whose run failed")
+            continue
+        yield from _run_group(spark, group)
+
+
+def _run_group(spark: SparkSession, members: Sequence[Member]) -> Iterator[tuple[str, Member]]:
+    """The members of one source."""
+    source = SharedSource()
+    for step in STEPS:
+        for member in members:
+            if member.run is None or member.error is not None:
+                continue
+            try:
+                record = check_source(member.run, source) if step == "check_source" else STEPS[step](member.run)
+                member.records.append(record)
+            except Exception as error:  # of this member, whatever it is
+                if spark.sparkContext._jsc is None:
+                    raise
+                member.error = error
+            yield step, member

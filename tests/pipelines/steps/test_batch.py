@@ -1,0 +1,163 @@
+"""A batch: its members' rows, records and verdicts are those of each alone, and one that fails stops no other."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.delta import tables
+from pipelines.delta.table_versions import table_id
+from pipelines.errors import ShardTooLargeError, UpstreamFailedError
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile
+from pipelines.runs.record import find
+from pipelines.runs.run import Run
+from pipelines.steps import check_source
+from pipelines.steps.batch import Member, run_batch
+from tests.support.flights import PATTERN, Lake, all_steps, flight
+
+pytestmark = pytest.mark.spark
+
+DAYS = ("2013-03-01", "2013-03-03")
+SHAPES = {
+    "by_day": {"within": "1 day", "slide": "1 day", "group_by": "carrier"},
+    "by_day_again": {"within": "1 day", "slide": "1 day", "group_by": "origin"},
+    "by_hours": {"within": "3 hours", "slide": "1 hour", "group_by": "carrier"},
+    "too_large": {"within": "1 day", "slide": "1 day", "group_by": "carrier"},
+}
+PAIR = """\
+name: pairs
+kind: matches
+source: flights
+pattern: SEQ(Flight a, Flight b)
+where: ["[tailnum]", "a.dep_delay < b.dep_delay"]
+return: {more: b.dep_delay - a.dep_delay}
+within: 3 hours
+"""
+BUSY = """\
+name: {name}
+source: results/{source}
+pattern: {source} R+
+return: {{windows: COUNT(*), most: MAX(R.snowballs)}}
+within: 1 day
+"""
+OWN = ("run_id", "computed_at", "_commit_timestamp")
+"""Columns of the change feed in which two runs of the same windows may differ."""
+
+
+@pytest.fixture
+def lake(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
+    """A project with the patterns of the test, and three days of flights, of which some break the contract."""
+    texts = {name: PATTERN.format(name=name, **shape) for name, shape in SHAPES.items()} | {"pairs": PAIR}
+    texts |= {f"busy_{name}": BUSY.format(name=f"busy_{name}", source=name) for name in ("by_day", "too_large")}
+    own = replace(project, root=tmp_path / "project")
+    own.patterns.mkdir(parents=True)
+    own.contracts.symlink_to(project.contracts)
+    for name, text in texts.items():
+        (own.patterns / f"{name}.yaml").write_text(text)
+    lake = Lake(spark, own, Profile(master="local[2]"))
+    rows = [
+        flight(
+            100 * day + n, f"2013-03-{day:02d}T{6 + n % 12:02d}:{n:02d}:00",
+            carrier="AU"[n % 2] + "A", dep_delay=float(n * 7 % 31),
+        )
+        for day in (1, 2, 3)
+        for n in range(40)
+    ]  # fmt: skip
+    broken = [flight(900, "2013-03-01T07:00:00", arr_time=None), flight(901, "2013-03-02T08:00:00", tailnum="X")]
+    lake.append([*rows, *broken])
+    return lake
+
+
+def runs(lake: Lake, names: list[str]) -> dict[str, Run]:
+    return {name: lake.run(name, *DAYS, "r1", limit=1 if name == "too_large" else None) for name in names}
+
+
+def feed(lake: Lake, name: str) -> list[dict[str, Any]]:
+    """Every change of the results of a pattern, in an order of its own."""
+    reader = lake.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
+    rows = [row.asDict() for row in reader.load(lake.warehouse.results(name)).drop(*OWN).collect()]
+    return sorted(rows, key=str)
+
+
+def facts(lake: Lake, name: str, published: list[str]) -> dict[str, str]:
+    """What the run record has of each stage of a pattern's run, but for times; ids of results tables by name."""
+    ids = {str(table_id(lake.spark, lake.warehouse.results(other), 0)): other for other in published}
+    texts = {}
+    for stage in ("check_source", "compute", "check_results", "publish"):
+        record = find(lake.spark, lake.warehouse, name, "r1", stage)
+        assert record is not None
+        text = str({key: value for key, value in record.items() if key not in ("seconds", "staged_version")})
+        for identity, other in ids.items():
+            text = text.replace(identity, other)
+        texts[stage] = text
+    return texts
+
+
+@pytest.fixture
+def alone(lake: Lake, spark: SparkSession, tmp_path: Path) -> Lake:
+    """A copy of the lake, before any run."""
+    state = tmp_path / "alone" / "state"
+    shutil.copytree(lake.project.state, state)
+    return replace(lake, project=replace(lake.project, state=state))
+
+
+def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four time ranges of two sources are judged once each; whatever the order of the members."""
+    judged: list[tuple[str, tuple[int, int]]] = []
+    real = check_source._judge
+    monkeypatch.setattr(
+        check_source, "_judge", lambda run, *pin: judged.append((run.name, run.span)) or real(run, *pin)
+    )
+    names = ["pairs", "by_hours", "by_day_again", "by_day", "busy_by_day"]
+    together = runs(lake, names)
+    members = [Member(name, together[name]) for name in names]
+    steps = list(run_batch(lake.spark, members))
+    assert [member.state for member in members] == ["succeeded"] * 5
+    assert len(steps) == 4 * 5
+    assert len(judged) == len({span for _, span in judged}) + 1 == 4  # one range is that of results
+    for name in ("by_day", "by_day_again", "by_hours", "pairs", "busy_by_day"):
+        run = runs(alone, [name])[name]
+        all_steps(run)
+        assert feed(lake, name) == feed(alone, name)
+        read = [name, "by_day"]
+        assert facts(lake, name, read) == facts(alone, name, read)
+    assert len(feed(lake, "by_day")) > 2
+
+
+def test_a_member_that_fails_stops_no_other(lake: Lake) -> None:
+    """Its error is recorded under its name; the pattern that reads its results does not begin."""
+    names = ["too_large", "busy_too_large", "by_day"]
+    together = runs(lake, names)
+    wrong = Member("wrong", None, ValueError("no such file"))
+    members = [Member(name, run) for name, run in together.items()]
+    steps = [(step, member.name) for step, member in run_batch(lake.spark, [wrong, *members])]
+    assert steps == [
+        ("check_source", "too_large"), ("check_source", "by_day"), ("compute", "too_large"), ("compute", "by_day"),
+        ("check_results", "by_day"), ("publish", "by_day"),
+    ]  # fmt: skip
+    by_name = {member.name: member for member in members}
+    assert isinstance(by_name["too_large"].error, ShardTooLargeError)
+    assert isinstance(by_name["busy_too_large"].error, UpstreamFailedError)
+    assert [member.state for member in (wrong, *members)] == ["failed", "failed", "skipped", "succeeded"]
+    assert not tables.exists(lake.spark, lake.warehouse.results("too_large"))
+    assert lake.results(together["by_day"]).count() > 2
+    rows = lake.spark.read.format("delta").load(lake.warehouse.runs).where("status = 'failed'").collect()
+    assert [(row["pattern"], row["stage"]) for row in rows] == [("too_large", "compute")]
+
+
+def test_one_version_for_all_members(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that come while the batch checks its source are not seen by the members that come after."""
+    together = runs(lake, ["by_day", "by_day_again"])
+    members = [Member(name, run) for name, run in together.items()]
+    late = iter([True])
+    for step, _ in run_batch(lake.spark, members):
+        if step == "check_source" and next(late, False):
+            lake.append([flight(999, "2013-03-01T10:00:00")])
+    assert len({member.records[0].source_version for member in members}) == 1
+    assert {member.records[-1].source_version for member in members} == {members[0].records[0].source_version}
