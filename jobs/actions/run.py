@@ -16,7 +16,7 @@ from jobs.terminal.json_output import of_error, of_record
 from jobs.terminal.outcome import INTERNAL_ERROR, Verdict, print_error
 from jobs.terminal.times import manual_run_id, micros_of
 from jobs.terminal.workspace import Place
-from pipelines.errors import BadTimeError
+from pipelines.errors import BadTimeError, ProjectError
 from pipelines.project.selection import GLOB, Patterns
 
 if TYPE_CHECKING:
@@ -108,19 +108,23 @@ def _run_several(
 
     typer.echo(f"run {run_id} of {len(names)} patterns")
     members = [_checked(place, name) for name in names]
-    seconds = dict.fromkeys(names, 0.0)
+    files = {member.name: name for member, name in zip(members, names, strict=True)}
+    if len(files) < len(names):
+        raise ProjectError("two files of the run are patterns of one name", hint="run them one after the other")
+    seconds = dict.fromkeys(files, 0.0)
     pages: dict[str, dict[str, Path]] = {}
     if any(member.error is None for member in members):
         with workspace.session(place, f"trendlake run of {len(names)} patterns") as spark:
             for member in members:
                 if member.error is None:
-                    member.run = workspace.prepared(place, spark, member.name, since, until, run_id)
+                    member.run = workspace.prepared(place, spark, files[member.name], since, until, run_id)
             began = time.monotonic()
             for step, member in run_batch(spark, members):
                 seconds[member.name] += time.monotonic() - began
                 _print_step(step, member, time.monotonic() - began)
                 began = time.monotonic()
-            pages = workspace.reports(place, spark, [member.name for member in members if member.records], run_id)
+            begun = [files[member.name] for member in members if member.records]
+            pages = workspace.reports(place, spark, begun, run_id)
     _print_outcome(members, seconds)
     for member in members:
         yield _document(member, run_id, pages.get(member.name, {}))

@@ -166,7 +166,7 @@ def reports(place: Place, spark: SparkSession, patterns: Sequence[str], run_id: 
         try:
             plan = plan_of(place.project, path)[0]
             built = build_report(spark, place.warehouse, path, run_id, site.places.root, plan)
-            paths[pattern] = {"report": built.html, "picture": built.png}
+            paths[path.stem] = {"report": built.html, "picture": built.png}
         except Exception as error:  # the results are published, whatever their page is
             print_error(f"{pattern}: its report could not be written: {in_words(error)}")
     for page in refresh_patterns(site, [place.project.pattern_path(pattern) for pattern in patterns]):

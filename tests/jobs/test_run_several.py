@@ -85,6 +85,16 @@ def test_a_run_of_several_and_one_that_fails(project: Path) -> None:
     assert sorted(listed("result:succeeded")) == ["busy", "falling", "rising"]
 
 
+def test_a_file_outside_of_the_project_s_patterns(project: Path) -> None:
+    """It runs as it would alone; of two files of one name it is not clear whose the results are."""
+    (project / "steep.yaml").write_text(FALLING.replace("name: falling", "name: steep"))
+    rows = documents("run", "steep.yaml", "rising", *DAY)
+    assert [(row["pattern"], row["state"]) for row in rows] == [("steep", "succeeded"), ("rising", "succeeded")]
+    assert Path(rows[0]["site"]).is_file()
+    (project / "falling.yaml").write_text(FALLING)
+    assert "patterns of one name" in told("run", "falling.yaml", "falling", *DAY, code=1)
+
+
 def test_patterns_are_listed(project: Path) -> None:
     assert listed() == ["falling", "busy", "rising"]
     assert listed("tag:up") == ["rising"]
