@@ -5,21 +5,25 @@ longest of them. Spark counts; `summary` ranks and draws the counts as it does a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core.patterns.model import PROVENANCE_COLUMNS
+from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount
-from pipelines.report.facts import GroupKey, Measure, PatternFacts, Point, ResultFacts, RowResult, Window
+from pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, Window
 from pipelines.report.read_run import utc
 from pipelines.report.summary import ROWS_RANKED, Columns, ResultRow, summarise
 from pipelines.report.tally import Tally
+from pipelines.results.spark_order import comparable, spark_texts
 from pipelines.spark.columns import column
 
 UNITS = {"minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
@@ -37,21 +41,57 @@ def read_counted(
     its history. Stretches of time are counted from `since`, so none is of both. `within`: of an automaton, where it is
     known, microseconds: its rows do not hold the time of their first event."""
     begin, since, end = span
-    unit, seconds = unit_of(end - begin)
+    _, seconds = unit_of(end - begin)
     groups = tuple(name for name in pattern.group_by if name in table.columns)
     inside = table.where((column(owner) >= sf.lit(begin)) & (column(owner) < sf.lit(end)))
     stretch = sf.floor((sf.unix_micros(owner) - sf.lit(micros(since))) / sf.lit(seconds * 10**6))
     keyed = inside.withColumn("__stretch", stretch.cast("bigint"))
-    rows = list(_counted(keyed, groups, since, timedelta(seconds=seconds)))
-    facts = summarise(rows, Columns(groups, (NOUN.name,), NOUN), since)
     mine = inside.where(column(owner) >= sf.lit(since))
     names, longest = _longest(mine, groups, within)
-    fill = _filler(facts, since, end, timedelta(seconds=seconds))
+    return _facts(groups, span, _counted(keyed, groups), names, longest, mine.count())
+
+
+def read_counted_here(
+    rows: pa.Table, pattern: PatternFacts, span: tuple[datetime, datetime, datetime], owner: str, within: int | None
+) -> ResultFacts:
+    """As `read_counted`, of the rows in the span, which are here. Raises LocalUnsupportedError."""
+    begin, since, end = span
+    _, seconds = unit_of(end - begin)
+    groups = tuple(name for name in pattern.group_by if name in rows.column_names)
+    times = rows[owner].cast(pa.int64())
+    stretches = [(time - micros(since)) // (seconds * 10**6) for time in times.to_pylist()]
+    keys = list(zip(*[spark_texts(rows[name]) for name in groups], stretches, strict=True))
+    amounts = [Amount.of_count(1)] * rows.num_rows
+    if "matches_log10" in rows.column_names:
+        counts = zip(rows["matches"].to_pylist(), rows["matches_log10"].to_pylist(), strict=True)
+        amounts = [Amount.of_count(count, log) for count, log in counts]
+    mine = rows.filter(pc.greater_equal(times, micros(since)))
+    names, longest = _longest_here(mine, groups, within)
+    return _facts(groups, span, zip(keys, amounts, strict=True), names, longest, mine.num_rows)
+
+
+def _facts(
+    groups: tuple[str, ...], span: tuple[datetime, datetime, datetime],
+    amounts: Iterable[tuple[tuple[Any, ...], Amount]], names: tuple[str, ...], longest: list[RowResult], rows: int,
+) -> ResultFacts:  # fmt: skip
+    """`amounts`: by (group ..., stretch), several of which may be of one; `names`, `longest`: as of `_longest`."""
+    begin, since, end = span
+    unit, seconds = unit_of(end - begin)
+    step = timedelta(seconds=seconds)
+    tallies: dict[tuple[Any, ...], Tally] = {}
+    for key, amount in amounts:
+        tallies.setdefault(key, Tally()).add(amount, ())
+    counted = [
+        ResultRow(key[:-1], Window(since + key[-1] * step, since + (key[-1] + 1) * step), tally.total(), ())
+        for key, tally in tallies.items()
+    ]
+    facts = summarise(counted, Columns(groups, (NOUN.name,), NOUN), since)
+    fill = _filler(facts, since, end, step)
     return replace(
         facts,
         series={key: fill(points) for key, points in facts.series.items()},
         others_series=fill(facts.others_series) if facts.others_series else (),
-        rows=mine.count(),
+        rows=rows,
         measures=names,
         largest=tuple(longest),
         unit=unit,
@@ -84,23 +124,26 @@ def unit_of(span: timedelta) -> tuple[str, int]:
     )
 
 
-def _counted(frame: DataFrame, groups: tuple[str, ...], since: datetime, step: timedelta) -> Iterator[ResultRow]:
-    """A row for each group and stretch: how many matches; of graphs, how many they hold together."""
+def _counted(frame: DataFrame, groups: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], Amount]]:
+    """By group and stretch: how many matches; of graphs, how many they hold together."""
     keys = [column(name).cast("string").alias(f"g{i}") for i, name in enumerate(groups)]
     names = [*(f"g{i}" for i in range(len(groups))), "__stretch"]
-    tallies: dict[tuple[Any, ...], Tally] = {}
     if "matches_log10" in frame.columns:
         for row in frame.select(*keys, "__stretch", "matches", "matches_log10").toLocalIterator():
-            amount = Amount.of_count(row["matches"], row["matches_log10"])
-            tallies.setdefault(tuple(row[name] for name in names), Tally()).add(amount, ())
+            yield tuple(row[name] for name in names), Amount.of_count(row["matches"], row["matches_log10"])
     else:
         for row in frame.select(*keys, "__stretch").groupBy(*names).count().collect():
-            tally = tallies.setdefault(tuple(row[name] for name in names), Tally())
-            tally.add(Amount.of_count(row["count"]), ())
-    for key, tally in tallies.items():
-        group: GroupKey = key[:-1]
-        window = Window(since + key[-1] * step, since + (key[-1] + 1) * step)
-        yield ResultRow(group, window, tally.total(), ())
+            yield tuple(row[name] for name in names), Amount.of_count(row["count"])
+
+
+AUTOMATON, MATCHES = ("lifetime_start", "lifetime_end"), ("start", "end")
+"""The columns of times of a row, by kind."""
+
+
+def _shown(names: Sequence[str], groups: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of a table that are shown of a row."""
+    hidden = {*groups, *AUTOMATON} if "lifetime_end" in names else {"match_id", *MATCHES, "graph", "matches_log10"}
+    return tuple(name for name in names if name not in hidden | PROVENANCE_COLUMNS)
 
 
 def _longest(
@@ -111,15 +154,13 @@ def _longest(
         end = sf.col("lifetime_start")
         start = end if within is None else sf.timestamp_micros(sf.unix_micros("lifetime_end") - sf.lit(within))
         order = [(sf.unix_micros("lifetime_end") - sf.unix_micros("lifetime_start")).asc()]
-        hidden = {*groups, "lifetime_start", "lifetime_end", *PROVENANCE_COLUMNS}
     else:
         start, end = column("start"), column("end")
         order = [(sf.unix_micros(end) - sf.unix_micros(start)).desc()]
-        hidden = {"match_id", "start", "end", "graph", "matches_log10", *PROVENANCE_COLUMNS}
     if "matches_log10" in frame.columns:
         order = [column("matches_log10").desc()]
-    names = tuple(name for name in frame.columns if name not in hidden)
-    ranked = frame.orderBy(*order, end.desc(), *_told_apart(frame, names)).limit(ROWS_RANKED)
+    names = _shown(frame.columns, groups)
+    ranked = frame.orderBy(*order, end.desc(), *map(column, _told_apart(frame.columns, names))).limit(ROWS_RANKED)
     shown = [column(name).alias(f"v{i}") for i, name in enumerate(names)]
     keys = [column(name).cast("string").alias(f"g{i}") for i, name in enumerate(groups)]
     logs = [column("matches_log10").alias("log")] if "matches_log10" in frame.columns else []
@@ -135,9 +176,38 @@ def _longest(
     return names, rows
 
 
-def _told_apart(frame: DataFrame, names: Iterable[str]) -> list[Column]:
-    """An order among equals that stays the same from report to report."""
-    return [column(name) for name in ("match_id", "end_event", *names) if name in frame.columns]
+def _longest_here(
+    rows: pa.Table, groups: tuple[str, ...], within: int | None
+) -> tuple[tuple[str, ...], list[RowResult]]:  # fmt: skip
+    """As `_longest`. Raises LocalUnsupportedError for values whose text is not certain."""
+    names = _shown(rows.column_names, groups)
+    if any(pa.types.is_timestamp(rows[name].type) or (pa.types.is_nested(rows[name].type) and not
+           pa.types.is_list(rows[name].type)) for name in names):  # fmt: skip
+        raise LocalUnsupportedError("times and structures among the values")
+    automaton = "lifetime_end" in rows.column_names
+    first, last = (rows[name].cast(pa.int64()).to_pylist() for name in (AUTOMATON if automaton else MATCHES))
+    graphs = rows["matches_log10"].to_pylist() if "matches_log10" in rows.column_names else None
+    start = [time - within for time in last] if automaton and within is not None else first
+    end = first if automaton else last
+    rank = graphs or [(b - a) * (-1 if automaton else 1) for a, b in zip(first, last, strict=True)]
+    apart = [rows[name].to_pylist() for name in _told_apart(rows.column_names, names)]
+    order = sorted(range(rows.num_rows), key=lambda at: [comparable(values[at]) for values in apart])
+    order.sort(key=lambda at: (comparable(rank[at]), end[at]), reverse=True)
+    chosen = rows.take(pa.array(order[:ROWS_RANKED], pa.int64()))
+    texts = [spark_texts(chosen[name]) for name in groups]
+    columns = {name: chosen[name].to_pylist() for name in names}
+    results = []
+    for i, at in enumerate(order[:ROWS_RANKED]):
+        log = graphs[at] if graphs else None
+        values = tuple((name, _value(columns[name][i], log if name == "matches" else None)) for name in names)
+        key = tuple(text[i] for text in texts)
+        results.append(RowResult(key, Window(utc(start[at]), utc(end[at])), values))
+    return names, results
+
+
+def _told_apart(columns: Sequence[str], names: Iterable[str]) -> list[str]:
+    """The columns that order equals, so that the order stays the same from report to report."""
+    return [name for name in ("match_id", "end_event", *names) if name in columns]
 
 
 def _value(value: Any, log10: float | None) -> Amount | str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
@@ -24,7 +24,7 @@ from pipelines.report.facts import (
     SampleFacts,
     StageFacts,
 )
-from pipelines.runs.record import NUMBER
+from pipelines.runs.record import NUMBER, SCHEMA, pattern_records
 from pipelines.spark.columns import column
 
 REASONS_SHOWN = 12
@@ -32,6 +32,8 @@ SAMPLES_SHOWN = 8
 TEXT_LIMIT = 200
 """Characters of a quarantined value that are shown; a longer one ends in an ellipsis."""
 
+Facts = Mapping[str, Any]
+"""A row of the run record, times in microseconds."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -46,26 +48,17 @@ def read_run(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: st
 
     Raises RunNotFoundError when nothing was recorded under `run_id` for `pattern`.
     """
-    path = warehouse.runs
-    if not exists(spark, path):
-        raise RunNotFoundError.of(run_id, pattern, path)
-    table = spark.read.format("delta").load(path)
-    times = ("interval_from", "interval_to", "started_at", "finished_at")
-    rows = (
-        table.where((sf.col("run_id") == run_id) & (sf.col("pattern") == pattern))
-        .withColumns({name: sf.unix_micros(name) for name in times})
-        .collect()
-    )
+    rows = pattern_records(spark, warehouse, pattern, SCHEMA.fieldNames(), [run_id])
     if not rows:
-        raise RunNotFoundError.of(run_id, pattern, path)
+        raise RunNotFoundError.of(run_id, pattern, warehouse.runs)
     return run_facts(rows)
 
 
-def run_facts(rows: Iterable[Row]) -> RunFacts:
+def run_facts(rows: Iterable[Facts]) -> RunFacts:
     """Fold the rows of one run (times in microseconds) into its facts; later attempts win, stage by stage. Which one is
     later the numbers of the records say; records of earlier versions have none, and are in the order of their ends."""
     ordered = sorted(rows, key=_place)
-    attempts: dict[str, list[Row]] = {}
+    attempts: dict[str, list[Facts]] = {}
     for row in ordered:
         attempts.setdefault(row["stage"], []).append(row)
     names = [stage for stage in STAGES if stage in attempts] + [s for s in attempts if s not in STAGES]
@@ -91,8 +84,8 @@ def run_facts(rows: Iterable[Row]) -> RunFacts:
     )
 
 
-def _place(row: Row) -> tuple[int, int]:
-    return row.asDict().get(NUMBER) or 0, row["finished_at"] or row["started_at"] or 0
+def _place(row: Facts) -> tuple[int, int]:
+    return row.get(NUMBER) or 0, row["finished_at"] or row["started_at"] or 0
 
 
 def check_facts(stage: str, checks: str | None) -> tuple[CheckFacts, ...]:
@@ -155,7 +148,7 @@ def _samples(mine: DataFrame, names: list[str]) -> tuple[SampleFacts, ...]:
     )
 
 
-def _stage(row: Row, attempts: int) -> StageFacts:
+def _stage(row: Facts, attempts: int) -> StageFacts:
     fields = (
         "rows_in",
         "rows_quarantined",
@@ -176,7 +169,7 @@ def _stage(row: Row, attempts: int) -> StageFacts:
     )
 
 
-def _latest(rows: list[Row], name: str) -> Any:
+def _latest(rows: Sequence[Facts], name: str) -> Any:
     return next((row[name] for row in reversed(rows) if row[name] is not None), None)
 
 

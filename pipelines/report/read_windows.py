@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from pipelines.delta.local_reader import TableHere, here, table_here
+from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import PatternFacts, ResultFacts, RunFacts, Window
-from pipelines.report.read_rows import micros, read_counted
+from pipelines.report.read_rows import micros, read_counted, read_counted_here
 from pipelines.report.read_run import utc
 from pipelines.report.shape import Shape, between
 from pipelines.report.summary import Columns, ResultRow, summarise
+from pipelines.results.spark_order import spark_texts
 
 ENOUGH_WINDOWS = 24
 """An interval with as many windows makes a picture by itself; a shorter one is shown with what came before it."""
 SPAN_WINDOWS = 60
 """About how many windows of history put a short interval in context."""
+_BEFORE, _AFTER = -(2**63), 2**63 - 2
+"""Microseconds that no window's end comes before, or after."""
 ROWS_KEPT = 50_000
 """Rows held in memory between two passes; more are read from the table again, a partition at a time."""
 
@@ -34,8 +43,10 @@ def read_results(
     `plan`: the run's, where it is known: says which rows are the interval's. Rows of another state of the pattern
     (another plan hash) are not compared with these: they are counted only.
     """
-    reader = spark.read.format("delta")
     version = run.results_version
+    with suppress(LocalUnsupportedError):
+        return _results_here(table_here(spark, path, version), pattern, run, plan)
+    reader = spark.read.format("delta")
     table = (reader if version is None else reader.option("versionAsOf", version)).load(path)
     if "window_start" not in table.columns:
         return _counted(table, pattern, run, plan, version)
@@ -48,28 +59,92 @@ def read_results(
     return summarise(rows, columns, run.interval_from, older_rows=older, version=version)
 
 
+def _results_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None) -> ResultFacts:
+    """As Spark reads them, of at most `ROWS_KEPT` rows. Raises LocalUnsupportedError."""
+    if "window_start" not in table.schema.names:
+        return _counted_here(table, pattern, run, plan)
+    shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
+    logs = [f"{name}_log10" for name in shape.measures if f"{name}_log10" in shape.companions]
+    named = dict.fromkeys((*shape.groups, "window_start", "window_end", *shape.measures, *logs, "plan_hash"))
+    since = _span_from(run)
+    ends = _BEFORE if since is None else micros(since), _AFTER if run.interval_to is None else micros(run.interval_to)
+    rows = table.rows([*named], "window_end", [(ends[0] + 1, ends[1] + 1)], ROWS_KEPT)
+    with here():
+        older = 0
+        if run.plan_hash is not None:
+            current = pc.fill_null(pc.equal(rows["plan_hash"], run.plan_hash), False)
+            older = rows.num_rows - (pc.sum(current).as_py() or 0)
+            rows = rows.filter(current)
+        results = [_result(row, shape) for row in _shaped(rows, shape).to_pylist()]
+    columns = Columns(shape.groups, shape.measures, shape.measure)
+    return summarise(results, columns, run.interval_from, older_rows=older, version=run.results_version)
+
+
+def _shaped(rows: pa.Table, shape: Shape) -> pa.Table:
+    """The columns of `Shape.columns`. Raises LocalUnsupportedError for values whose text is not certain."""
+    columns: dict[str, Any] = {f"g{i}": spark_texts(rows[name]) for i, name in enumerate(shape.groups)}
+    columns |= {"ws": rows["window_start"].cast(pa.int64()), "we": rows["window_end"].cast(pa.int64())}
+    for i, name in enumerate(shape.measures):
+        kind = rows[name].type
+        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        if not (number or pa.types.is_string(kind) or pa.types.is_boolean(kind)):
+            raise LocalUnsupportedError(f"values of {kind}")
+        log = f"{name}_log10"
+        columns[f"v{i}"] = rows[name]
+        columns[f"l{i}"] = rows[log] if log in shape.companions else pa.nulls(rows.num_rows, pa.float64())
+    return pa.table(columns)
+
+
+def _counted_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None) -> ResultFacts:
+    """As `_counted`. Raises LocalUnsupportedError."""
+    owner, span = _span(table.schema.names, run, plan)
+    names = [name for name in table.schema.names if name != "graph"]
+    rows = table.rows(names, owner, [(micros(span[0]), micros(span[2]))], ROWS_KEPT)
+    with here():
+        older, current = 0, _current_forms(run, plan, span)
+        if current is not None:
+            kept = pc.is_in(rows["plan_hash"], pa.array(current, pa.string()))
+            older = rows.num_rows - (pc.sum(kept).as_py() or 0)
+            rows = rows.filter(kept)
+        lifetime = None if plan is None else plan.result_shape.lifetime
+        facts = read_counted_here(rows, pattern, span, owner, lifetime)
+    return replace(facts, older_rows=older, version=run.results_version)
+
+
 def _counted(
     table: DataFrame, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None, version: int | None
 ) -> ResultFacts:
     """Of a kind without windows in its rows."""
-    owner, since, until = _owned(table, run, plan)
-    span = _span_from(run)
-    begin = since if span is None or run.interval_from is None else since - (run.interval_from - span)
-    current = _is_current(table, run)
-    if plan is not None and current is not None:
-        windows = plan.windows.ending_in(micros(begin), micros(until) + plan.windows.within)
-        current = sf.col("plan_hash").isin([known for _, known in plan.stretches(windows)]) if windows else current
+    owner, span = _span(table.columns, run, plan)
     older = 0
+    current = _current_forms(run, plan, span) if "plan_hash" in table.columns else None
     if current is not None:
-        inside = (sf.col(f"`{owner}`") >= sf.lit(begin)) & (sf.col(f"`{owner}`") < sf.lit(until))
-        older = table.where(inside & ~current).count()
-        table = table.where(current)
+        is_current = sf.col("plan_hash").isin(current)
+        inside = (sf.col(f"`{owner}`") >= sf.lit(span[0])) & (sf.col(f"`{owner}`") < sf.lit(span[2]))
+        older = table.where(inside & ~is_current).count()
+        table = table.where(is_current)
     lifetime = None if plan is None else plan.result_shape.lifetime
-    facts = read_counted(table, pattern, (begin, since, until), owner, lifetime)
+    facts = read_counted(table, pattern, span, owner, lifetime)
     return replace(facts, older_rows=older, version=version)
 
 
-def _owned(table: DataFrame, run: RunFacts, plan: AnyPlan | None) -> tuple[str, datetime, datetime]:
+def _span(names: Sequence[str], run: RunFacts, plan: AnyPlan | None) -> tuple[str, tuple[datetime, datetime, datetime]]:
+    """The column that says which interval a row is of; where the picture begins, where the run begins and ends."""
+    owner, since, until = _owned(names, run, plan)
+    span = _span_from(run)
+    begin = since if span is None or run.interval_from is None else since - (run.interval_from - span)
+    return owner, (begin, since, until)
+
+
+def _current_forms(run: RunFacts, plan: AnyPlan | None, span: tuple[datetime, datetime, datetime]) -> list[str] | None:
+    """The plan hashes of the rows that are compared; None where that is not known."""
+    if run.plan_hash is None:
+        return None
+    windows = None if plan is None else plan.windows.ending_in(micros(span[0]), micros(span[2]) + plan.windows.within)
+    return [known for _, known in plan.stretches(windows)] if plan is not None and windows else [run.plan_hash]
+
+
+def _owned(names: Sequence[str], run: RunFacts, plan: AnyPlan | None) -> tuple[str, datetime, datetime]:
     """The column that says which interval a row is of, and the run's range of it."""
     since, until = run.interval_from or utc(0), run.interval_to or utc(0)
     if plan is not None:
@@ -78,7 +153,7 @@ def _owned(table: DataFrame, run: RunFacts, plan: AnyPlan | None) -> tuple[str, 
             owner, low, high = plan.owned(windows)
             return owner, utc(low), utc(high)
         return plan.owned(range(1))[0], since, until
-    return "end" if "end" in table.columns else "lifetime_end", since, until
+    return "end" if "end" in names else "lifetime_end", since, until
 
 
 class _Rows:
@@ -110,7 +185,7 @@ def _span_from(run: RunFacts) -> datetime | None:
     return run.interval_to - intervals * (run.interval_to - run.interval_from)
 
 
-def _result(row: Row, shape: Shape) -> ResultRow:
+def _result(row: Row | Mapping[str, Any], shape: Shape) -> ResultRow:
     values = tuple((name, _value(row[f"v{i}"], row[f"l{i}"])) for i, name in enumerate(shape.measures))
     amount = dict(values).get(shape.measure.name, Amount(1, 0.0))
     if not isinstance(amount, Amount):

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from datetime import datetime
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -44,6 +45,27 @@ def render(page: Page) -> str:
 def rendered(template: str, made_at: datetime, automaton: str = "", **facts: Any) -> str:
     """A page of the template, which has what all pages share. Whatever comes from data is escaped by the template; only
     our own SVG, CSS and script are not."""
+    script = _source("report.js")
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            made_at=made_at,
+            policy=_POLICY.format(script=_sha256(script)),
+            script=Markup(script),
+            style=Markup(_source("report.css")),
+            automaton=Markup(automaton),
+            automaton_style=Markup(STYLE if automaton else ""),
+            light=Markup(variables(LIGHT)),
+            dark=Markup(variables(DARK)),
+            **facts,
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    """The templates, each of which is compiled once in a process."""
     environment = Environment(
         loader=PackageLoader("pipelines.report"),
         autoescape=True,
@@ -64,18 +86,7 @@ def rendered(template: str, made_at: datetime, automaton: str = "", **facts: Any
             "yaml_lines": yaml_lines,
         }
     )
-    script = _source("report.js")
-    return environment.get_template(template).render(
-        made_at=made_at,
-        policy=_POLICY.format(script=_sha256(script)),
-        script=Markup(script),
-        style=Markup(_source("report.css")),
-        automaton=Markup(automaton),
-        automaton_style=Markup(STYLE if automaton else ""),
-        light=Markup(variables(LIGHT)),
-        dark=Markup(variables(DARK)),
-        **facts,
-    )
+    return environment
 
 
 def breakable(words: str) -> Markup:

@@ -29,7 +29,8 @@ class Tally:
     def add(self, amount: Amount, key: GroupKey) -> None:
         """Count `amount` of the group `key` in."""
         self.count += 1
-        if self.count == 1 or amount.order > self.peak.order:
+        rank, peak = amount.order, self.peak.order
+        if self.count == 1 or rank > peak or (rank == peak and _place(key) < _place(self.leader)):
             self.peak, self.leader = amount, key
         if self.exact is not None:
             self.exact = self.exact + amount.exact if isinstance(amount.exact, int) else None
@@ -50,3 +51,8 @@ class Tally:
     def value(self, *, add: bool) -> Amount:
         """The sum, or the largest."""
         return self.total() if add else self.peak
+
+
+def _place(key: GroupKey) -> list[tuple[bool, str]]:
+    """An order of groups, so that of equal amounts the same one leads in whatever order rows come."""
+    return [(text is not None, text or "") for text in key]

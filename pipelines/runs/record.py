@@ -20,7 +20,7 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 
 from cep_core.events.windows import moment
 from pipelines.check import checks_of
-from pipelines.delta.local_reader import append_here, here, table_here
+from pipelines.delta.local_reader import TableHere, append_here, here, table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, create, exists
 from pipelines.error_text import in_words
@@ -42,6 +42,7 @@ RECORDS = 100_000
 _TEXT = ("run_id", "pattern", "stage", "status")
 _TIME = TimestampType()
 _INTERVAL = ("interval_from", "interval_to")
+_TIMES = (*_INTERVAL, "started_at", "finished_at")
 SCHEMA = StructType(
     [StructField(name, StringType()) for name in _TEXT]
     + [StructField(name, _TIME) for name in _INTERVAL]
@@ -148,25 +149,48 @@ def next_number(spark: SparkSession, warehouse: Warehouse, pattern: str | None, 
 def _of_run(
     spark: SparkSession, warehouse: Warehouse, pattern: str | None, run_id: str, names: Sequence[str]
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The records of a run in no order: those of the columns `names` (the first is `run_id`) that the table has."""
+    """The records of a run in no order: those of the columns `names` that the table has."""
     try:
-        table = table_here(spark, warehouse.runs).near("run_id", run_id)
-        there = [name for name in names if name in table.schema.names]
-        records = table.rows_with(there, pa.array([run_id]), RECORDS)
-        for name in _INTERVAL:
-            if name in there:
-                at = there.index(name)
-                records = records.set_column(at, name, records[name].cast(pa.int64()))
-        rows = records.to_pylist()
+        rows = _chosen(table_here(spark, warehouse.runs).near("run_id", run_id), "run_id", [run_id], names)
     except LocalUnsupportedError:
-        if not exists(spark, warehouse.runs):
-            return []
-        frame = spark.read.format("delta").load(warehouse.runs)
-        there = [name for name in names if name in frame.columns]
-        micros = {name: sf.unix_micros(name) for name in _INTERVAL if name in there}
-        mine = frame.where(sf.col("run_id") == run_id).select(*there).withColumns(micros)
-        rows = [row.asDict() for row in mine.collect()]
+        rows = _by_spark(spark, warehouse, "run_id", [run_id], names)
     return [row for row in rows if row["pattern"] == pattern]
+
+
+def pattern_records(
+    spark: SparkSession, warehouse: Warehouse, pattern: str, names: Sequence[str], run_ids: Sequence[str] | None = None
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The records of a pattern, of `run_ids` or all its runs, in no order: those of the columns `names` that the table
+    has, times as microseconds since the epoch."""
+    asked = ("pattern", [pattern]) if run_ids is None else ("run_id", list(run_ids))
+    named = list(dict.fromkeys((*names, "pattern")))
+    try:
+        rows = _chosen(table_here(spark, warehouse.runs).near("pattern", pattern), *asked, named)
+    except LocalUnsupportedError:
+        rows = _by_spark(spark, warehouse, *asked, named)
+    return [row for row in rows if row["pattern"] == pattern]
+
+
+def _chosen(table: TableHere, column: str, values: list[str], names: Sequence[str]) -> list[dict[str, Any]]:
+    """The records with one of `values` in `column`. Raises LocalUnsupportedError."""
+    there = [name for name in dict.fromkeys((column, *names)) if name in table.schema.names]
+    records = table.rows_with(there, pa.array(values, pa.string()), RECORDS)
+    for name in _TIMES:
+        if name in there:
+            records = records.set_column(there.index(name), name, records[name].cast(pa.int64()))
+    return list(records.to_pylist())
+
+
+def _by_spark(
+    spark: SparkSession, warehouse: Warehouse, column: str, values: list[str], names: Sequence[str]
+) -> list[dict[str, Any]]:  # fmt: skip
+    if not exists(spark, warehouse.runs):
+        return []
+    frame = spark.read.format("delta").load(warehouse.runs)
+    there = [name for name in dict.fromkeys((column, *names)) if name in frame.columns]
+    micros = {name: sf.unix_micros(name) for name in _TIMES if name in there}
+    chosen = frame.where(sf.col(column).isin(values)).select(*there).withColumns(micros)
+    return [row.asDict() for row in chosen.collect()]
 
 
 def need(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage) -> Mapping[str, Any]:

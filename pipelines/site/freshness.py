@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.contracts.contract import Contract
+from pipelines.delta.local_reader import ROWS, here, table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, exists, latest_version
+from pipelines.errors import LocalUnsupportedError
 from pipelines.report.read_run import utc
 from pipelines.results.coverage import slice_of
 from pipelines.results.ledger import read_ledger
@@ -25,9 +31,20 @@ def read_source(spark: SparkSession, warehouse: Warehouse, name: str, contract: 
     table_now = table_id(spark, path, version)
     if contract is None:
         return SourceFacts(name, version, table_id=table_now)
-    table = spark.read.format("delta").option("versionAsOf", version).load(path)
-    newest = table.agg(sf.unix_micros(sf.max(column(contract.event_time)))).collect()[0][0]
+    newest = _newest(spark, path, version, contract.event_time)
     return SourceFacts(name, version, None if newest is None else utc(newest), table_now)
+
+
+def _newest(spark: SparkSession, path: str, version: int, time: str) -> int | None:
+    """The last event time, microseconds; None where no row has one."""
+    with suppress(LocalUnsupportedError):
+        times = table_here(spark, path, version).every([time], ROWS)[time]
+        with here():
+            last: int | None = pc.max(times.cast(pa.int64())).as_py()
+            return last
+    table = spark.read.format("delta").option("versionAsOf", version).load(path)
+    by_spark: int | None = table.agg(sf.unix_micros(sf.max(column(time)))).collect()[0][0]
+    return by_spark
 
 
 def read_freshness(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
 
-from pipelines.delta.tables import Warehouse, exists
+from pipelines.delta.tables import Warehouse
 from pipelines.error_text import plural
 from pipelines.report.facts import RunFacts
 from pipelines.report.read_run import run_facts
 from pipelines.report.verdict import Verdict, verdict
-from pipelines.runs.record import SCHEMA
+from pipelines.runs.record import SCHEMA, pattern_records
 from pipelines.site.facts import RunsFacts
 
 STALE = "stale_rows"
@@ -20,29 +19,22 @@ STALE = "stale_rows"
 RUNS_SHOWN = 60
 RUNS_JUDGED = 10
 """Of so many the verdicts on each check are read too."""
-_TIMES = ("interval_from", "interval_to", "started_at", "finished_at")
 
 
 def read_runs(spark: SparkSession, warehouse: Warehouse, name: str) -> RunsFacts:
     """The newest runs of the pattern `name`; none where nothing has been recorded."""
-    if not exists(spark, warehouse.runs):
-        return RunsFacts((), 0, 0)
-    mine = spark.read.format("delta").load(warehouse.runs).where(sf.col("pattern") == name)
-    by_run = mine.groupBy("run_id").agg(sf.max("finished_at").alias("last"))
-    total = by_run.count()
-    newest = [row["run_id"] for row in by_run.orderBy(sf.desc("last"), "run_id").limit(RUNS_SHOWN).collect()]
-    judged = sf.col("run_id").isin(newest[:RUNS_JUDGED])
-    rows = (
-        mine.where(sf.col("run_id").isin(newest))
-        .select(*[item for item in SCHEMA.fieldNames() if item in mine.columns])
-        .withColumns({item: sf.unix_micros(item) for item in _TIMES})
-        .withColumn("checks", sf.when(judged, sf.col("checks")))
-        .collect()
-    )
+    ends: dict[str, int] = {}
+    for row in pattern_records(spark, warehouse, name, ("run_id", "finished_at")):
+        ends[row["run_id"]] = max(ends.get(row["run_id"], 0), row["finished_at"] or 0)
+    newest = sorted(ends, key=lambda run_id: (-ends[run_id], run_id))[:RUNS_SHOWN]
+    judged, others = newest[:RUNS_JUDGED], newest[RUNS_JUDGED:]
+    names = [item for item in SCHEMA.fieldNames() if item != "checks"]
+    rows = pattern_records(spark, warehouse, name, SCHEMA.fieldNames(), judged) if judged else []
+    rows += [row | {"checks": None} for row in pattern_records(spark, warehouse, name, names, others)] if others else []
     stages = defaultdict(list)
     for row in rows:
         stages[row["run_id"]].append(row)
-    return RunsFacts(tuple(run_facts(stages[run_id]) for run_id in newest), total, len(newest[:RUNS_JUDGED]))
+    return RunsFacts(tuple(run_facts(stages[run_id]) for run_id in newest), len(ends), len(judged))
 
 
 def verdict_of(run: RunFacts) -> Verdict:

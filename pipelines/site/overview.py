@@ -1,0 +1,88 @@
+"""What a chart and a heat map need of all that a pattern has published: `Counts`, counted here or by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import NamedTuple, Protocol
+
+from pipelines.report.facts import Measure
+from pipelines.report.read_rows import MOST_UNITS, UNITS
+from pipelines.report.summary import BUCKETS
+
+HEAT_COLUMNS = 60
+SECOND = 10**6
+Key = tuple[str | None, ...]
+"""A group: the text of each grouping column."""
+
+
+class Peak(NamedTuple):
+    """The largest window of some: its ends in microseconds, its amount `x` and, of counts, the log10 `l`."""
+
+    ws: int
+    we: int
+    x: Decimal | int | float | None
+    l: float | None  # noqa: E741 - as the column
+
+
+class Ends(NamedTuple):
+    """Of all windows, microseconds: first and last start, first and last end; how many there are."""
+
+    first: int
+    last: int
+    first_end: int
+    until: int
+    windows: int
+
+
+class Counts(Protocol):
+    """All rows of a results table. A bucket is a number of seconds whose largest window stands for all, None where each
+    stands for itself."""
+
+    @property
+    def forms(self) -> Mapping[str | None, int]:
+        """Rows by plan hash."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The grouping columns."""
+
+    @property
+    def measure(self) -> Measure: ...
+
+    @property
+    def unit(self) -> str:
+        """What a window is called."""
+
+    @property
+    def ends(self) -> Ends: ...
+
+    @property
+    def group_count(self) -> int: ...
+
+    def totals(self, bucket: int | None) -> list[Peak]:
+        """Over all groups, in order of time."""
+
+    def peaks(self, most: int) -> list[tuple[Key, Peak]]:
+        """The largest groups with their largest windows, the largest first."""
+
+    def points(self, most: int, bucket: int | None) -> Mapping[Key, list[Peak]]:
+        """Of each of the largest groups, in order of time."""
+
+    def close(self) -> None:
+        """Frees what is held in memory."""
+
+
+def stretch_of(first: int, last: int) -> tuple[str, int]:
+    """The stretch of time by which rows from `first` to `last` (microseconds) are counted: its name and seconds."""
+    most = min(MOST_UNITS, HEAT_COLUMNS)
+    for name, size in UNITS.items():
+        if last - first <= size * SECOND * most:
+            return name, size
+    seconds = next(b for b in buckets() if last - first <= b * SECOND * most)
+    return f"stretch of {seconds // UNITS['day']} days", seconds
+
+
+def buckets() -> list[int]:
+    """Round lengths of time, then twice as long again and again."""
+    return [*BUCKETS, *(BUCKETS[-1] * 2**i for i in range(1, 40))]

@@ -1,0 +1,147 @@
+"""Pages count rows in this process with Spark's answers: random results of every kind."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+
+from pipelines.errors import LocalUnsupportedError
+from pipelines.report import read_windows
+from pipelines.report.facts import PatternFacts, RunFacts, StageFacts
+from pipelines.report.read_windows import read_results
+from pipelines.site.overview_by_spark import counts_by_spark
+from pipelines.site.overview_here import counts_here
+from pipelines.site.read_overview import overview
+from tests.conftest import CHAOS
+
+pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
+
+ROUNDS = 12 if CHAOS else 2
+TIME, COUNT, BASE = pa.timestamp("us", "UTC"), pa.decimal128(38, 0), datetime(2026, 1, 5, tzinfo=UTC)
+GROUPS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "city": (pa.string(), ["Oslo", "", None, "Århus", "a'b"]),
+    "size": (pa.int32(), [-3, 0, 7, None]),
+    "flag": (pa.bool_(), [True, False, None]),
+    "day": (pa.date32(), [BASE.date(), None]),
+    "account": (COUNT, [Decimal(10**37), Decimal(0), None]),
+}
+FORMS = ["now", "now", "now", "before"]
+HOUR = timedelta(hours=1)
+
+
+def pattern(group_by: tuple[str, ...], returns: dict[str, str]) -> PatternFacts:
+    return PatternFacts("p", "trends", "", None, "s", None, (), returns, group_by, None, None, "")
+
+
+def run(days: int, windows: int) -> RunFacts:
+    stage = StageFacts("compute", "succeeded", 1.0, None, 1, 1, 0, windows, None, None, None, None, 1)
+    return RunFacts(
+        "r", "p", BASE + timedelta(days=1), BASE + timedelta(days=1 + days), "now", "s", 1, 1, None, None, None,
+        (stage,), (),
+    )  # fmt: skip
+
+
+def groups(rng: random.Random, size: int) -> dict[str, pa.Array]:
+    names = rng.sample(list(GROUPS), rng.randrange(4))
+    return {name: pa.array(rng.choices(GROUPS[name][1], k=size), GROUPS[name][0]) for name in names}
+
+
+def trends(rng: random.Random) -> tuple[pa.Table, PatternFacts]:
+    """A row a group and window; counts of any size, or doubles with NaN and NULL."""
+    size, spread = rng.choice([1, 40, 300]), rng.choice([3, 400])
+    columns = groups(rng, size)
+    starts = [BASE + HOUR * rng.randrange(spread) for _ in range(size)]
+    exact = [rng.choice([0, 1, rng.randrange(10**6), 10**37 * rng.randrange(1, 9), None]) for _ in range(size)]
+    logs = [rng.uniform(38, 3000) if n is None else math.log10(n) if n else None for n in exact]
+    values = {
+        "n": pa.array([None if n is None else Decimal(n) for n in exact], COUNT),
+        "n_log10": pa.array(logs, pa.float64()),
+    }
+    mean = pa.array(rng.choices([1.5, -2.25, 0.0, math.nan, None, 1e300], k=size), pa.float64())
+    measures = rng.choice([values | {"mean": mean}, {"mean": mean}])
+    table = {
+        **columns,
+        "window_start": pa.array(starts, TIME),
+        "window_end": pa.array([at + HOUR for at in starts], TIME),
+    }
+    table |= measures | {"plan_hash": pa.array(rng.choices(FORMS, k=size))}
+    rows = pa.table(table)
+    keys = [*columns, "window_start", "plan_hash"]
+    first = rows.append_column("row", pa.array(range(size))).group_by(keys).aggregate([("row", "min")])["row_min"]
+    returns = {name: "MAX(x)" for name in measures if not name.endswith("_log10")}
+    return rows.take(first.sort()), pattern(tuple(columns), returns)
+
+
+def matches(rng: random.Random) -> tuple[pa.Table, PatternFacts]:
+    """Rows of kind matches, or graphs that hold many."""
+    size, spread = rng.choice([1, 60, 300]), rng.choice([5, 2000])
+    columns = groups(rng, size)
+    ends = [BASE + timedelta(minutes=30 * rng.randrange(spread)) for _ in range(size)]
+    starts = [end - timedelta(minutes=rng.randrange(90)) for end in ends]
+    table = {
+        "match_id": pa.array([f"m{i}" for i in range(size)]),
+        "start": pa.array(starts, TIME),
+        "end": pa.array(ends, TIME),
+    }
+    table |= columns | {"score": pa.array(rng.choices([1.0, math.nan, None], k=size), pa.float64())}
+    table |= {"ids": pa.array([[f"e{n}" for n in range(rng.randrange(8))] for _ in range(size)], pa.list_(pa.string()))}
+    if rng.random() < 0.5:
+        held = [rng.choice([1, 12, None]) for _ in range(size)]
+        table |= {"matches": pa.array([None if n is None else Decimal(n) for n in held], COUNT)}
+        table |= {"matches_log10": pa.array([rng.uniform(38, 90) if n is None else math.log10(n) for n in held])}
+    return pa.table(table | {"plan_hash": pa.array(rng.choices(FORMS, k=size))}), pattern(tuple(columns), {})
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal, logarithms to a part in 10^9; NaN equals NaN."""
+    if is_dataclass(a):
+        return type(a) is type(b) and all(same(getattr(a, item.name), getattr(b, item.name)) for item in fields(a))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(a == b)
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.parametrize("make", [trends, matches])
+def test_random_results(
+    spark: SparkSession, tmp_path: Path, make: Any, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pattern's page and the run's report."""
+    table, facts = make(random.Random(f"{make.__name__} {seed}"))
+    write_deltalake(tmp_path / "results", table)
+    path = str(tmp_path / "results")
+    here, by_spark = counts_here(spark, path, facts, None), counts_by_spark(spark, path, facts, None)
+    assert here is not None
+    assert by_spark is not None
+    ours, theirs = overview(here, None), overview(by_spark, None)
+    assert same(ours, theirs), (ours, theirs)
+    for of in (run(1, 1), run(14, 336)):
+        mine = read_results(spark, path, facts, of)
+        with monkeypatch.context() as only_spark:
+            only_spark.setattr(read_windows, "table_here", refuse)
+            assert same(mine, read_results(spark, path, facts, of))
+
+
+def refuse(*_: Any) -> None:
+    raise LocalUnsupportedError("not here")
+
+
+def test_groups_whose_text_is_javas_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    rows = {"level": [1e10, None], "window_start": pa.array([BASE] * 2, TIME), "window_end": pa.array([BASE] * 2, TIME)}
+    write_deltalake(tmp_path / "results", pa.table(rows | {"plan_hash": ["now", "now"]}))
+    with pytest.raises(LocalUnsupportedError, match="the text of double"):
+        counts_here(spark, str(tmp_path / "results"), pattern(("level",), {"n": "COUNT(*)"}), None)
