@@ -16,6 +16,7 @@ from cep_core.load import read_pattern
 from cep_core.patterns.expectations import type_mistakes
 from cep_core.patterns.model import Pattern
 from cep_core.plan import AnyPlan
+from cep_core.sharing.run_plans import run_plan
 
 
 def compile_query(query: str | Path | Mapping[str, Any], schema: EventSchema) -> AnyPlan:
@@ -42,22 +43,6 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> AnyPlan:
     if errors:
         raise PatternErrors(errors)
     return plan
-
-
-def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None, watermark: int | None = None) -> pa.Table:
-    """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if
-    given. `watermark`: how far time is known to have come, microseconds, for plans that wait; else the latest event, or
-    with `windows` their end, says it."""
-    return KINDS[plan.kind].run(plan, _taken(events), windows, watermark)
-
-
-def _taken(events: pa.Table) -> pa.Table:
-    """`events` with the strings that Arrow's own functions cannot yet choose rows of (views, as polars gives) as
-    plain ones."""
-    for number, field in enumerate(events.schema):
-        if pa.types.is_string_view(field.type):
-            events = events.set_column(number, field.name, events.column(number).cast(pa.string()))
-    return events
 
 
 def explain(plan: AnyPlan) -> str:

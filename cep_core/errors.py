@@ -182,6 +182,12 @@ class BadEventsError(TrendlakeError):
     code = "BAD_EVENTS"
 
 
+class EngineFailureError(TrendlakeError):
+    """The engine failed on one of several patterns, for lack of memory or by a mistake of its own."""
+
+    code = "ENGINE_FAILURE"
+
+
 class PatternWarning(UserWarning):
     """A condition without effect."""
 

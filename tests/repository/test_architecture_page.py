@@ -64,7 +64,7 @@ def test_files_and_symbols_exist(page: str) -> None:
 
 
 def test_a_stale_reference_is_seen() -> None:
-    files = "`cep_core/engine.py:run_plan` `cep_core/engine.py:run_plans` `cep_core/motor.py`"
+    files = "`cep_core/engine.py:explain` `cep_core/engine.py:run_plans` `cep_core/motor.py`"
     page = f"{files} `cep_core/yaml/source.py:Source.place`"
     faults = [missing(path, symbol) for path, symbol in references(page)]
     assert faults == [None, "no 'run_plans' in cep_core/engine.py", "no file cep_core/motor.py", None]

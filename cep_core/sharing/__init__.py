@@ -1,0 +1,1 @@
+"""Several plans over one table of events: what they have in common is done once."""

@@ -1,0 +1,1 @@
+"""Several plans over one table of events."""

@@ -1,0 +1,97 @@
+"""Plans run together give what each gives alone, whoever else is there and in whatever order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cep_core import compile_query, run_plan, run_plans
+from cep_core.errors import BadEventsError, EngineFailureError, TooManyMatchesError
+from cep_core.events.schema import schema_of
+from cep_core.kinds import KINDS
+from tests.random.batches import Batch, alone, batches, shown, together
+from tests.random.profile import CI
+
+BATCHES = 10
+"""Of the plans of an example: some of them, in some order."""
+
+
+@pytest.mark.random
+@settings(CI, max_examples=100)
+@given(batches(), st.randoms(use_true_random=False))
+def test_together_as_alone(batch: Batch, order: Any) -> None:
+    """1,000 batches."""
+    expected = [alone(batch, number) for number in range(len(batch.plans))]
+    for _ in range(BATCHES):
+        numbers = order.choices(range(len(batch.plans)), k=order.randint(1, 5)) if batch.plans else []
+        assert together(batch, numbers) == [expected[number] for number in numbers]
+
+
+def table(**columns: Any) -> pa.Table:
+    n = len(next(iter(columns.values())))
+    time = pa.array([i * 1_000_000 for i in range(n)], pa.timestamp("us", tz="UTC"))
+    return pa.table({
+        "event_id": [f"e{i}" for i in range(n)], "event_type": ["A"] * n, "event_time": time, **columns,
+    })  # fmt: skip
+
+
+def plan(events: pa.Table, **query: Any) -> Any:
+    pattern = {"pattern": "A+", "within": "1 minute", **query}
+    if pattern.get("kind", "trends") == "trends":
+        pattern["return"] = {"n": "COUNT(*)"}
+    return compile_query(pattern, schema_of(events))
+
+
+def test_an_error_of_one_does_not_stop_the_others() -> None:
+    events = table(x=[1, 2, 2**63 - 1])
+    overflows = plan(events, where=["A.x + 1 > 2"])
+    limited = plan(events, kind="matches", limit_per_partition=3)
+    good = plan(events)
+    answers = dict(run_plans([overflows, good, limited, good], events))
+    assert isinstance(answers[0], BadEventsError)
+    assert isinstance(answers[2], TooManyMatchesError)
+    assert answers[1]["n"].to_pylist() == answers[3]["n"].to_pylist() == [7]
+    with pytest.raises(BadEventsError, match="overflow"):
+        run_plan(overflows, events)
+
+
+def test_a_failure_of_the_engine_is_the_plan_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the kind matches only: an exception that no user can mend is reported with its plan, and kept as the cause."""
+    events = table(x=[1, 2, 3])
+    failing, good = plan(events, kind="matches"), plan(events)
+    kinds = dict(KINDS)
+    monkeypatch.setattr("cep_core.sharing.run_plans.KINDS", kinds)
+
+    def no_memory(*arguments: Any) -> pa.Table:
+        raise MemoryError("no room")
+
+    from dataclasses import replace
+
+    kinds["matches"] = replace(KINDS["matches"], run=no_memory)
+    answers = dict(run_plans([failing, good], events))
+    assert isinstance(answers[0], EngineFailureError)
+    assert "MemoryError: no room" in str(answers[0])
+    assert answers[1]["n"].to_pylist() == [7]
+    with pytest.raises(MemoryError):
+        run_plan(failing, events)
+
+
+def test_equal_plans_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = table(x=[1, 2, 3])
+    plans = [plan(events), plan(events, where=["A.x > 1"]), plan(events)]
+    answers = dict(run_plans(plans, events))
+    assert answers[0] is answers[2]
+    assert shown(answers[1]) == shown(run_plan(plans[1], events))
+    asked = dict(run_plans(plans, events, [None, None, range(5, 6)]))
+    assert asked[0].num_rows == 1
+    assert asked[2].num_rows == 0
+
+
+def test_as_many_windows_as_plans() -> None:
+    events = table(x=[1])
+    with pytest.raises(ValueError, match="1 plans, and windows of 2"):
+        list(run_plans([plan(events)], events, [None, None]))

@@ -1,0 +1,127 @@
+"""Random plans of all kinds over one table of events, and how the answers of several at once differ from each alone."""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from cep_core import AnyPlan, PatternErrors, PatternWarning, compile_query, run_plan, run_plans
+from cep_core.errors import TrendlakeError
+from cep_core.events.schema import schema_of
+from tests.random import automata, matches, strategies
+from tests.support.engines import to_table
+
+COLUMNS = {**automata.COLUMNS, **matches.COLUMNS}
+"""Of the events of every kind; `x` and `y` are of one type in all of them."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Plans, the events of all of them together, and the windows each is asked for."""
+
+    plans: list[AnyPlan]
+    table: pa.Table
+    windows: list[range | None]
+    watermark: int | None
+
+
+@st.composite
+def batches(draw: st.DrawFn, most: int = 6) -> Batch:
+    """Up to `most` plans, some of them equal or of one form; the streams of two or three of them as one."""
+    queries: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
+    for _ in range(draw(st.integers(1, most))):
+        kind = draw(st.sampled_from(("trends", "trends", "matches", "automaton", "again", "form", "form")))
+        if kind == "trends":
+            query, more = draw(strategies.questions())
+        elif kind == "matches":
+            query, more = draw(matches.matches_questions())
+            query |= draw(st.sampled_from(({}, {}, {}, {"output": "compressed"})))
+        elif kind == "automaton":
+            case = draw(automata.cases(most=6))
+            query, more = case.query, case.rows
+        else:
+            query, more = (dict(queries[-1]) if queries else {"pattern": "A", "within": "9 seconds"}), []
+            if kind == "form" and query.get("kind") != "automaton":
+                query["where"] = [*query.get("where", ()), draw(local(query["pattern"]))]
+        queries.append(query)
+        if len(rows) < 16:
+            rows += [{**row, "id": f"{row['id']}-{len(queries)}"} for row in more]
+    rows = draw(st.permutations(rows))
+    table = to_table(rows, {name: kind for name, kind in COLUMNS.items() if name != "sequence"})
+    plans = [plan for query in queries if (plan := compiled(query, table)) is not None]
+    watermark = draw(st.sampled_from((None, None, 12_000_000)))
+    return Batch(plans, table, [draw(asked(plan)) for plan in plans], watermark)
+
+
+LOCAL = (
+    "{v}.x = {c}", "{v}.x = {c}", "{v}.x > {c}", "{v}.x <= {c}", "{c} < {v}.x", "{v}.y >= {c}", "{v}.y < {c}.25",
+    "{v}.y = {c}.0", "{v}.x = {c}.0", "{v}.g = 'u'", "{v}.g > 'u'", "{v}.g IN ('u', 'v', NULL)", "{v}.x IN (0, {c})",
+    "{v}.x BETWEEN 0 AND {c}", "{v}.y NOT BETWEEN 0 AND {c}", "{v}.x != {c}", "{v}.x + 1 > {c}", "{v}.y IS NULL",
+    "{v}.y = -0.0", "{v}.event_time >= TIMESTAMP '1970-01-01T00:00:02Z'", "{v}.x = 9223372036854775807",
+)  # fmt: skip
+"""Conditions with constants, most of which an index answers."""
+
+
+@st.composite
+def local(draw: st.DrawFn, pattern: str) -> str:
+    """A condition with a constant on a variable of a pattern."""
+    from cep_core.language import syntax as s
+    from cep_core.language.parse import parse_pattern
+
+    variable = draw(st.sampled_from(s.atoms(parse_pattern(pattern)))).variable
+    return draw(st.sampled_from(LOCAL)).format(v=variable, c=draw(st.integers(0, 3)))
+
+
+@st.composite
+def asked(draw: st.DrawFn, plan: AnyPlan) -> range | None:
+    """All windows, or some of those that events of the stream may lie in."""
+    if draw(st.integers(0, 2)):
+        return None
+    first = plan.windows.holding(draw(st.integers(-6, 10)) * 1_000_000).start
+    return range(first, first + draw(st.integers(1, 3)))
+
+
+def compiled(query: dict[str, Any], table: pa.Table) -> AnyPlan | None:
+    """The plan; None where the checks refuse the query."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PatternWarning)
+        try:
+            return compile_query(query, schema_of(table))
+        except PatternErrors:
+            return None
+
+
+def alone(batch: Batch, number: int) -> Any:
+    """What one plan of a batch gives by itself, comparable by `==`."""
+    try:
+        return shown(run_plan(batch.plans[number], batch.table, batch.windows[number], batch.watermark))
+    except TrendlakeError as error:
+        return str(error)
+
+
+def together(batch: Batch, numbers: Sequence[int]) -> list[Any]:
+    """What some plans of a batch give together, in the order of `numbers`."""
+    plans, windows = [batch.plans[i] for i in numbers], [batch.windows[i] for i in numbers]
+    answers = dict(run_plans(plans, batch.table, windows, batch.watermark))
+    assert sorted(answers) == list(range(len(numbers)))
+    return [str(a) if isinstance(a := answers[i], TrendlakeError) else shown(a) for i in range(len(numbers))]
+
+
+def shown(table: pa.Table) -> list[str]:
+    """The schema, and rows in an order of their own, doubles by their bytes."""
+    return [str(table.schema), *sorted(repr(_exact(row)) for row in table.to_pylist())]
+
+
+def _exact(cell: Any) -> Any:
+    if isinstance(cell, float):
+        return struct.pack("<d", cell)
+    if isinstance(cell, dict):
+        return [(name, _exact(value)) for name, value in cell.items()]
+    return [_exact(value) for value in cell] if isinstance(cell, list) else cell
