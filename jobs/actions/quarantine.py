@@ -129,12 +129,12 @@ def _write(rows: pa.Table, out: Path) -> None:
     """Writes the open rows with `ID` and the reason in front, without the other columns of `ABOUT`."""
     import pyarrow.parquet
 
-    from pipelines.ingest.readers.repair_cells import write_repair_file
+    from pipelines.ingest.readers.csv_texts import write_csv
 
     names = [ID, "reason", *[name for name in rows.column_names if name not in (ID, *ABOUT)]]
     try:
         if out.name.lower().endswith(".csv"):
-            write_repair_file(rows.select(names), out)
+            write_csv(rows.select(names), out)
         else:
             pyarrow.parquet.write_table(rows.select(names), out)
     except pa.ArrowException as error:  # a CSV file holds no lists

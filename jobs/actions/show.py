@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from jobs.terminal.json_output import json_text
 from jobs.terminal.options import values_of
 from jobs.terminal.printing import cell, console, minute, table_of
 from jobs.terminal.times import micros_of
@@ -68,7 +69,7 @@ def print_results(
     version = None if shown.as_of is None else version_of(spark, path, shown.as_of)
     rows = read_rows(spark, path, plan, selection, version)
     if shown.out is not None:
-        _write(rows.table.select(names), shown.out)
+        write_rows(rows.table.select(names), shown.out)
     which = "busiest" if rank_of(plan).endswith("_log10") else "latest"
     if as_json:
         about = {"pattern": loaded.name, "table": path, "which": which, "rows_in_all": rows.total}
@@ -111,19 +112,23 @@ def _print_stale(pattern: str, rows: Rows) -> None:
         console.print(note, soft_wrap=True)
 
 
-def _write(rows: pa.Table, out: Path) -> None:
-    """Writes rows to a CSV or Parquet file. In CSV a list is JSON text. Raises ProjectError."""
+def write_rows(rows: pa.Table, out: Path) -> None:
+    """Writes rows to a CSV or Parquet file. In CSV a list is JSON text, and a text that a spreadsheet would run as a
+    formula is marked (`pipelines.ingest.readers.csv_texts`). Raises ProjectError."""
     import pyarrow as pa
-    from pyarrow import csv, parquet
+    from pyarrow.parquet import write_table
 
-    forms = {".csv": csv.write_csv, ".parquet": parquet.write_table}
+    from pipelines.ingest.readers.csv_texts import write_csv
+
+    forms = {".csv": write_csv, ".parquet": write_table}
     write = forms.get(out.suffix.lower())
     if write is None:
         raise ProjectError(f"{out} cannot be written: unknown file type", hint="files end in .csv or .parquet")
-    if out.suffix.lower() == ".csv":
+    if write is write_csv:
         for at, field in enumerate(rows.schema):
             if pa.types.is_nested(field.type):
-                texts = [None if value is None else json.dumps(value) for value in rows.column(at).to_pylist()]
+                values = rows.column(at).to_pylist()
+                texts = [None if value is None else json_text(value, None) for value in values]
                 rows = rows.set_column(at, field.name, pa.array(texts, pa.string()))
     try:
         write(rows, out)

@@ -33,6 +33,7 @@ from pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaE
 from pipelines.ingest.commits import LINE, own_commit, writing_session
 from pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
 from pipelines.ingest.existing_rows import rows_sharing
+from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed, typed_table
 from pipelines.quality import quarantine as q
 from pipelines.quality.quarantine import check_columns
@@ -99,6 +100,7 @@ def ingest(
         create_source(spark, path, contract)
         schema = spark.read.format("delta").load(path).schema
         check_columns(schema, contract)
+        refuse_other_ids(spark, path, latest_version(spark, path), contract)
         writer = _Writer(spark, path, tuple(schema.names), contract, feed, run_id, delivered(spark, path))
         broken = Broken()
         record.rows_in = record.rows_inserted = record.rows_updated = 0

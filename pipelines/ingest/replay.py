@@ -33,6 +33,7 @@ from pipelines.error_text import plural
 from pipelines.errors import RepairError
 from pipelines.ingest.commits import writing_session
 from pipelines.ingest.readers.files import read_file
+from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed
 from pipelines.quality import quarantine as q
 from pipelines.quality.quarantine import ID, RUNS, SINCE
@@ -130,6 +131,7 @@ def replay(
 def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file: pa.Table, record: Record) -> Replayed:
     version = newest(spark, warehouse, contract)
     path, names = warehouse.source(contract.name), [item.name for item in contract.columns]
+    refuse_other_ids(spark, path, version, contract)
     source = read_at(spark, path, version).select(*map(column, names))
     broken = open_rows(spark, warehouse, contract, version).select(ID, *map(column, names)).toArrow()
     given = _given(spark, contract, file)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 from datetime import UTC, datetime
+from decimal import Decimal
 from io import StringIO
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from rich.console import Console
 
 from cep_core import AnyPlan
+from jobs.actions.show import write_rows
 from jobs.terminal.printing import table_of
 from pipelines.authoring.validate import compiled
 from pipelines.project.paths import Project
@@ -40,3 +45,28 @@ def test_times_stay_on_one_line_and_every_id_can_be_told_apart(plan: AnyPlan) ->
     first, second = header.index(" a ") + 1, header.index(" b ") + 1
     ids = "".join(line[first:second].strip() for line in lines)
     assert ids == "".join(f"LGA-2013-1…0{hour}:00:00Z" for hour in range(5))
+
+
+def test_a_spreadsheet_runs_no_cell_of_a_csv_file(tmp_path: Path) -> None:
+    """Texts of the data as `quarantine show --out` writes them; a list is JSON; a number keeps its sign."""
+    at = datetime(2026, 1, 5, tzinfo=UTC)
+    rows = pa.table(
+        {
+            "=place": ["=cmd|'/c calc'!A1", "'tis", None, ""],
+            "n": pa.array([Decimal(-1), Decimal(10**30), None, Decimal(0)], pa.decimal128(38, 0)),
+            "e": pa.array([["=1", "b"], [], None, [None]], pa.list_(pa.string())),
+            "times": pa.array([[at], [], None, [None]], pa.list_(pa.timestamp("us", "UTC"))),
+        }
+    )
+    write_rows(rows, tmp_path / "rows.csv")
+    with (tmp_path / "rows.csv").open(newline="") as file:
+        header, *cells = csv.reader(file)
+    assert header == ["'=place", "n", "e", "times"]
+    assert cells == [
+        ["'=cmd|'/c calc'!A1", "-1", '["=1", "b"]', '["2026-01-05T00:00:00Z"]'],
+        ["''tis", "1" + "0" * 30, "[]", "[]"],
+        ["", "", "", ""],
+        ["'", "0", "[null]", "[null]"],
+    ]
+    write_rows(rows, tmp_path / "rows.parquet")
+    assert parquet.read_table(tmp_path / "rows.parquet").to_pylist() == rows.to_pylist()

@@ -17,9 +17,9 @@ from hypothesis.strategies import DrawFn
 
 from pipelines.contracts.contract import Contract
 from pipelines.errors import SourceFileError
+from pipelines.ingest.readers.csv_texts import write_csv
 from pipelines.ingest.readers.files import arrow_type, read_file
 from pipelines.ingest.readers.inference import columns_of
-from pipelines.ingest.readers.repair_cells import write_repair_file
 from tests.random.bad_files import PATIENCE, deadline
 from tests.support.event_files import TYPES, contract_of
 
@@ -212,6 +212,6 @@ def _reread(contract: Contract, folder: Path, table: pa.Table) -> None:
     for column in contract.columns:
         assert table.schema.field(column.name).type == arrow_type(column.type)
     broken = folder / "broken.csv"
-    write_repair_file(table, broken)
+    write_csv(table, broken)
     back = read_file(broken, contract, also=("quarantine_id",), repaired=True)
     assert repr(back.to_pylist()) == repr(table.to_pylist())

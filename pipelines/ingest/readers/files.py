@@ -27,11 +27,11 @@ from pipelines.errors import SourceFileError
 from pipelines.ingest.readers.bad_values import COUNTED, BadValues
 from pipelines.ingest.readers.cells import ISO_IN_UTC, Cells, values_of
 from pipelines.ingest.readers.csv_file import CsvFile
+from pipelines.ingest.readers.csv_texts import unescaped, unescaped_name
 from pipelines.ingest.readers.event_ids import event_ids
 from pipelines.ingest.readers.json_lines import JsonLines
 from pipelines.ingest.readers.parquet_file import ParquetFile
 from pipelines.ingest.readers.refusals import BadCellsError
-from pipelines.ingest.readers.repair_cells import unescaped, unescaped_name
 from pipelines.ingest.readers.spool import Spool
 
 CHUNK = 1 << 20
@@ -51,7 +51,7 @@ def read_file(
     """The file's rows: the contract's columns in their order and types, then those of `also` that it has, as texts.
     What no memory need hold lies in a deleted file.
 
-    `repaired`: the file is one of `quarantine show --out`: times are ISO 8601, and CSV is read as `repair_cells` writes
+    `repaired`: the file is one of `quarantine show --out`: times are ISO 8601, and CSV is read as `csv_texts` writes
     it, whatever the contract declares for other files. `others`: whether columns that neither names are passed over;
     else they are refused.
     Raises SourceFileError, naming line (row) and column, for values that their types do not take as they are.

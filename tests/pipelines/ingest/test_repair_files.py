@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.contracts.contract import Contract
+from pipelines.ingest.readers.csv_texts import escaped, unescaped, unescaped_name, write_csv
 from pipelines.ingest.readers.files import arrow_type, read_file
-from pipelines.ingest.readers.repair_cells import escaped, unescaped, unescaped_name, write_repair_file
 from pipelines.ingest.replay import ID
 from tests.random.profile import CI
 from tests.support.event_files import TYPES, contract_of
@@ -76,7 +76,7 @@ def test_what_nobody_edits_stays(contract: Contract, tmp_path_factory: pytest.Te
     """All types, odd texts, NULL beside the empty text, days before 1582, the last microsecond."""
     table = as_table(rows)
     path = tmp_path_factory.mktemp("repair") / "broken.csv"
-    write_repair_file(table, path)
+    write_csv(table, path)
     back = read_file(path, contract, also=(ID,), repaired=True)
     wanted = table.select([*back.column_names]).to_pylist()
     for row, expected in zip(back.to_pylist(), wanted, strict=True):
@@ -125,7 +125,7 @@ def test_only_the_edited_cell_changes(contract: Contract, tmp_path: Path) -> Non
     empty = dict.fromkeys(COLUMNS) | {"at": datetime(2026, 1, 5, tzinfo=UTC), "reason": "place_known"}
     table = as_table([empty | {"id": f"e{n}", place: text} for n, text in enumerate(("NA", "zz", "", None, "=1"))])
     path = tmp_path / "broken.csv"
-    write_repair_file(table, path)
+    write_csv(table, path)
     path.write_text(path.read_text().replace('"zz"', '"x"'))
     back = read_file(path, contract, also=(ID,), repaired=True)
     assert back[place].to_pylist() == ["NA", "x", "", None, "=1"]

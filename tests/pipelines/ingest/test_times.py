@@ -22,9 +22,9 @@ from pipelines.errors import SourceFileError
 from pipelines.ingest.readers import bad_values
 from pipelines.ingest.readers.cells import Cells, values_of
 from pipelines.ingest.readers.common_formats import COMMON, common_formats
+from pipelines.ingest.readers.csv_texts import write_csv
 from pipelines.ingest.readers.files import read_file
 from pipelines.ingest.readers.refusals import BadCellsError, Refusals
-from pipelines.ingest.readers.repair_cells import write_repair_file
 from pipelines.ingest.readers.times import MOMENT, in_zone
 from tests.random.profile import CI
 from tests.support.event_files import contract_of
@@ -359,7 +359,7 @@ def test_a_file_of_repaired_rows(tmp_path: Path) -> None:
     for form in ("csv", "parquet"):
         path = tmp_path / f"broken.{form}"
         if form == "csv":
-            write_repair_file(table, path)
+            write_csv(table, path)
         else:
             pyarrow.parquet.write_table(table, path)
         assert read_file(path, contract, repaired=True).equals(table)

@@ -1,4 +1,5 @@
-"""Texts of the file that an analyst repairs rows in, so that it can be opened in a spreadsheet and read back exactly.
+"""Texts of the CSV files that people open: broken rows to repair, and results. A spreadsheet shows them as they are,
+and the file of repaired rows is read back exactly.
 
 A spreadsheet runs a cell that begins with `=`, `+`, `-` or `@` as a formula, and saves an empty text as no text. So a
 text that is empty, or begins with one of `MARKED`, gets a `'` in front, and reading takes it off: `=1+1` -> `'=1+1`,
@@ -36,7 +37,7 @@ def unescaped_name(name: str) -> str:
     return str(unescaped(pa.array([name], pa.string()))[0].as_py()) if name else name
 
 
-def write_repair_file(rows: pa.Table, out: Path) -> None:
+def write_csv(rows: pa.Table, out: Path) -> None:
     """Rows as CSV: texts in quotation marks and escaped, NULL as an empty cell. Raises pa.ArrowException for a column
     that CSV does not hold, OSError."""
     columns = {

@@ -1,0 +1,76 @@
+"""A change of `idColumns` of a source with rows is refused before a row is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.contracts.contract import Contract
+from pipelines.delta.tables import Warehouse, latest_version
+from pipelines.errors import SourceSchemaError
+from pipelines.ingest.deliver import Taken, ingest
+from pipelines.ingest.readers.files import feed_of, read_file
+from pipelines.ingest.replay import read_repaired, replay
+from tests.pipelines.ingest.test_event_ids import FLIGHTS, contract_of
+
+pytestmark = pytest.mark.spark
+
+REPAIRED = "carrier,flight,hour\nUA,1546,2013-01-01 10:00:00Z\n"
+
+
+class Flights:
+    """A source `ev`, whose ids are made of three columns."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.folder = spark, folder
+        self.warehouse = Warehouse(str(folder / "warehouse"))
+        self.path = self.warehouse.source("ev")
+
+    def file(self, text: str = FLIGHTS) -> Path:
+        path = self.folder / "flights.csv"
+        header, *lines = text.splitlines()
+        path.write_text("\n".join([f"{header},delay", *(f"{line},1" for line in lines)]) + "\n")
+        return path
+
+    def bring(self, contract: Contract, file: Path, run_id: str) -> Taken:
+        told: list[Taken] = []
+        ingest(
+            self.spark, self.warehouse, contract, [read_file(file, contract)], feed=f"{feed_of(file)} {run_id}",
+            run_id=run_id, progress=lambda _, taken: told.append(taken),
+        )  # fmt: skip
+        return told[0]
+
+    def changed(self, columns: list[str]) -> Contract:
+        return contract_of(self.folder, idColumns=columns)
+
+
+@pytest.fixture
+def flights(spark: SparkSession, tmp_path: Path) -> Flights:
+    flights = Flights(spark, tmp_path)
+    assert flights.bring(contract_of(tmp_path), flights.file(), "first").new == 3
+    return flights
+
+
+@pytest.mark.parametrize("columns", [["carrier", "hour"], ["flight", "carrier", "hour"], ["carrier", "flight"]])
+def test_another_choice_of_columns(flights: Flights, columns: list[str]) -> None:
+    """Fewer, or others, or in another order: a delivery of the same file would bring every event again."""
+    before, other = latest_version(flights.spark, flights.path), flights.changed(columns)
+    with pytest.raises(SourceSchemaError, match="has other ids than") as refused:
+        flights.bring(other, flights.file(), "second")
+    assert "UA|1545|2013-01-01 10:00:00.000000Z" in str(refused.value)
+    assert "set idColumns back" in str(refused.value.hint)
+    with pytest.raises(SourceSchemaError, match="has other ids than"):
+        replay(flights.spark, flights.warehouse, other, read_repaired(flights.file(REPAIRED), other), "third")
+    assert latest_version(flights.spark, flights.path) == before
+
+
+def test_the_same_columns(flights: Flights) -> None:
+    """They stay as they are; so does a row that another program has updated."""
+    contract: Any = contract_of(flights.folder)
+    assert flights.bring(contract, flights.file(), "again").there == 3
+    flights.spark.sql(f"UPDATE delta.`{flights.path}` SET flight = 8 WHERE flight = 7")
+    more = flights.file("carrier,flight,hour\nB6,1,01/02/2013 05:00\n")
+    assert flights.bring(contract, more, "more").new == 1
