@@ -5,7 +5,7 @@ Whatever runs a plan is imported when it first runs: checking and explaining a p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,20 +18,38 @@ from cep_core.automaton.compile import plan as automaton_plan
 from cep_core.automaton.compile.check import compile_automaton
 from cep_core.automaton.compile.model import ArcModel, AutomatonPattern, FieldModel
 from cep_core.drawing import Drawing
+from cep_core.events.columns import Columns
 from cep_core.events.schema import EventSchema
+from cep_core.language import syntax as s
 from cep_core.matches import diagram as matches_diagram
 from cep_core.matches import explain as matches_explain
 from cep_core.matches.compile import plan as matches_plan
+from cep_core.matches.compile.bindings import bindings as matches_bindings
 from cep_core.matches.compile.check import compile_matches
 from cep_core.matches.compile.model import MatchesPattern
 from cep_core.patterns.model import Pattern
-from cep_core.plan import AnyPlan
+from cep_core.plan import AnyPlan, Binding
 from cep_core.trends import diagram as trends_diagram
 from cep_core.trends import explain as trends_explain
 from cep_core.trends.compile import plan as trends_plan
+from cep_core.trends.compile.bindings import bindings as trends_bindings
+from cep_core.trends.compile.form import form_of
 from cep_core.trends.compile.model import TrendsPattern
 
-Run = Callable[[Any, pa.Table, range | None, int | None], pa.Table]
+Run = Callable[[Any, Columns, range | None, int | None], pa.Table]
+
+
+@dataclass(frozen=True)
+class Members:
+    """How plans of one kind that are of one form are run as one.
+
+    `form`: of a plan and, by binding, the conditions that are still to be asked of its events; equal for plans that can
+    be run as one, None for a plan that is run by itself. `run`: the form, the events, each member's rows (int64,
+    ascending) and the bindings that may take each (uint64, a bit each), and the windows, to a table a member.
+    """
+
+    form: Callable[[Any, tuple[tuple[s.Expr, ...], ...]], Any]
+    run: Callable[[Any, Columns, Sequence[tuple[Any, Any]], range | None], list[pa.Table]]
 
 
 @dataclass(frozen=True)
@@ -43,6 +61,8 @@ class Kind:
     `compile`: the model and a schema to a plan; raises PatternErrors with all mistakes.
     `run`: the plan, the events, the windows wanted (None: all) and the watermark (None: not said) to a table of
     results. `explain`: a plan as text for a terminal; `draw`: a plan under a title as a picture.
+    `bindings`: how a plan may bind an event, of every variable, NOTs' too; None where events that it can't bind matter.
+    `members`: how several plans are run as one; None where they are not.
     `version`: raised when the results of a plan that stays the same change (docs/adr/0012-versions-of-results.md).
     """
 
@@ -52,23 +72,33 @@ class Kind:
     explain: Callable[[Any], str]
     draw: Callable[[Any, str], Drawing]
     version: int
+    bindings: Callable[[Any], tuple[Binding, ...] | None] = lambda plan: None
+    members: Members | None = None
     instead: Mapping[str, Any] = field(default_factory=dict)
     nested: Mapping[str, type[BaseModel]] = field(default_factory=dict)
 
 
-def _run_trends(plan: Any, events: pa.Table, windows: range | None, watermark: int | None) -> pa.Table:
+def _run_trends(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
     from cep_core.trends.run.run import run_plan
 
     return run_plan(plan, events, windows)
 
 
-def _run_matches(plan: Any, events: pa.Table, windows: range | None, watermark: int | None) -> pa.Table:
+def _run_members_of_trends(
+    form: Any, columns: Columns, members: Sequence[tuple[Any, Any]], windows: range | None
+) -> list[pa.Table]:
+    from cep_core.trends.run.members import run_members
+
+    return run_members(form, columns, members, windows)
+
+
+def _run_matches(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
     from cep_core.matches.run.run import run_matches
 
     return run_matches(plan, events, windows)
 
 
-def _run_automaton(plan: Any, events: pa.Table, windows: range | None, watermark: int | None) -> pa.Table:
+def _run_automaton(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
     from cep_core.automaton.run.run import run_automaton
 
     return run_automaton(plan, events, windows, watermark)
@@ -82,6 +112,8 @@ KINDS: Mapping[str, Kind] = {
         explain=trends_explain.explain,
         draw=trends_diagram.draw,
         version=trends_plan.ENGINE_VERSION,
+        bindings=trends_bindings,
+        members=Members(form_of, _run_members_of_trends),
         instead={"return": {"trends": "COUNT(*)"}, "within": "1 day"},
     ),
     "matches": Kind(
@@ -91,6 +123,7 @@ KINDS: Mapping[str, Kind] = {
         explain=matches_explain.explain_matches,
         draw=matches_diagram.draw,
         version=matches_plan.ENGINE_VERSION,
+        bindings=matches_bindings,
         instead={"within": "1 day"},
     ),
     "automaton": Kind(

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from cep_core.events.schema import EventSchema
 from cep_core.events.windows import Windows
+from cep_core.language import syntax as s
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,15 @@ class ResultShape:
     """The column whose greatest values matter most; None: the latest rows do."""
     lifetime: int | None = None
     """Microseconds from a row's first event to its `lifetime_end`, where rows do not hold the time of that event."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What decides whether a plan may bind an event, as one variable or as one of a NOT: its type, and the conditions
+    that read nothing else, in the order in which they are asked."""
+
+    type_name: str
+    conditions: tuple[s.Expr, ...]
 
 
 class AnyPlan(Protocol):

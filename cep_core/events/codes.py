@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.events.arrays import numbers, valid
-from cep_core.events.kernels.values import counted_ranks, sorted_ranks, whole_range
 from cep_core.events.normalise import comparable, normalise
 
 Array = Any
@@ -21,6 +20,8 @@ def dense_ranks(values: Array) -> tuple[Array, int]:
     """int32 ranks 0.. of numbers or booleans (no NaN), equal ones sharing theirs; and how many there are.
 
     Whole numbers close together are counted, O(n); others are sorted."""
+    from cep_core.events.kernels.values import counted_ranks, sorted_ranks, whole_range  # brings numba
+
     if values.dtype == np.bool_:
         values = values.astype(np.int64)
     ranks = np.empty(len(values), np.int32)

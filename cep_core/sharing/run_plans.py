@@ -12,8 +12,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from cep_core.errors import EngineFailureError, TrendlakeError
+from cep_core.events.columns import Columns
 from cep_core.kinds import KINDS
 from cep_core.plan import AnyPlan
+from cep_core.sharing.batches import Batch, Batches
+from cep_core.sharing.interest import Interest, Interests
 
 Answer: TypeAlias = pa.Table | TrendlakeError
 
@@ -37,11 +40,9 @@ def run_plans(
     wanted = list(windows) if windows is not None else [None] * len(plans)
     if len(wanted) != len(plans):
         raise ValueError(f"{len(plans)} plans, and windows of {len(wanted)}")
-    table = _taken(events)
-    for members in _equal(plans, wanted):
-        plan, own = plans[members[0]], wanted[members[0]]
-        answer = _answer(plan, table, own, watermark)
-        yield from ((member, answer) for member in members)
+    shared = _Shared(Columns(_taken(events)), plans, wanted, watermark)
+    for number, answer in shared.answers():
+        yield from ((member, answer) for member in shared.equal[number])
 
 
 def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None, watermark: int | None = None) -> pa.Table:
@@ -56,23 +57,70 @@ def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None, wate
     return answer
 
 
-def _answer(plan: AnyPlan, events: pa.Table, windows: range | None, watermark: int | None) -> Answer:
-    try:
-        return KINDS[plan.kind].run(plan, events, windows, watermark)
-    except TrendlakeError as error:
-        return error
-    except Exception as failure:
-        answer = EngineFailureError(f"the engine failed: {type(failure).__name__}: {failure}")
-        answer.__cause__ = failure
-        return answer
+class _Shared:
+    """Plans over the events of `columns`. `equal`: by the number of a plan those of all that are equal to it, warnings
+    aside, and are asked for the same windows; of several the first alone is run."""
 
+    def __init__(
+        self, columns: Columns, plans: Sequence[AnyPlan], windows: Sequence[range | None], watermark: int | None
+    ) -> None:
+        self.columns, self.plans, self.windows, self.watermark = columns, plans, windows, watermark
+        first: dict[Any, int] = {}
+        self.equal: dict[int, list[int]] = {}
+        for number, (plan, own) in enumerate(zip(plans, windows, strict=True)):
+            self.equal.setdefault(first.setdefault((_bare(plan), own), number), []).append(number)
 
-def _equal(plans: Sequence[AnyPlan], windows: Sequence[range | None]) -> list[list[int]]:
-    """The numbers of plans that are equal, warnings aside, and are asked for the same windows."""
-    members: dict[Any, list[int]] = {}
-    for number, (plan, own) in enumerate(zip(plans, windows, strict=True)):
-        members.setdefault((_bare(plan), own), []).append(number)
-    return list(members.values())
+    def answers(self) -> Iterator[tuple[int, Answer]]:
+        """Each plan's own rows or error. Plans of one form whose events are few are collected and run as one."""
+        numbers = list(self.equal)
+        plans = [self.plans[number] for number in numbers]
+        interests = Interests(self.columns, plans, [KINDS[plan.kind].bindings(plan) for plan in plans])
+        batches = Batches()
+        for at, (number, plan) in enumerate(zip(numbers, plans, strict=True)):
+            interest = interests.of(at)
+            members = KINDS[plan.kind].members
+            form = members.form(plan, interest.left) if interest is not None and members is not None else None
+            if interest is None or form is None or not batches.small(interest.rows):
+                yield number, self._alone(number, interest)
+                continue
+            for batch in batches.add((form, self.windows[number]), number, interest):
+                yield from self._together(batch)
+        for batch in batches.rest():
+            yield from self._together(batch)
+
+    def _alone(self, number: int, interest: Interest | None) -> Answer:
+        """Of the events that a plan may bind. Where they are an error, all events say which."""
+        if interest is not None:
+            answer = self._run(number, self.columns.chosen(interest.rows))
+            if not isinstance(answer, TrendlakeError):
+                return answer
+        return self._run(number, self.columns)
+
+    def _together(self, batch: Batch) -> Iterator[tuple[int, Answer]]:
+        """Of plans of one form. Where one is in error, each is run by itself."""
+        members = KINDS[self.plans[batch.numbers[0]].kind].members
+        if len(batch.numbers) > 1 and members is not None:
+            parts = [(interest.rows, interest.bits) for interest in batch.interests]
+            try:
+                tables = members.run(batch.form, self.columns, parts, batch.windows)
+            except Exception:  # whose it is, and which, shows when each runs by itself
+                tables = None
+            if tables is not None:
+                yield from zip(batch.numbers, tables, strict=True)
+                return
+        for number, interest in zip(batch.numbers, batch.interests, strict=True):
+            yield number, self._alone(number, interest)
+
+    def _run(self, number: int, columns: Columns) -> Answer:
+        plan = self.plans[number]
+        try:
+            return KINDS[plan.kind].run(plan, columns, self.windows[number], self.watermark)
+        except TrendlakeError as error:
+            return error
+        except Exception as failure:
+            answer = EngineFailureError(f"the engine failed: {type(failure).__name__}: {failure}")
+            answer.__cause__ = failure
+            return answer
 
 
 def _bare(plan: Any) -> AnyPlan:

@@ -168,7 +168,7 @@ def delete_rows(
 
 @guarded
 def generate(
-    stream: Annotated[str, typer.Argument(help="stock, cluster, linear_road, quotes, retail or shipments.")],
+    stream: Annotated[str, typer.Argument(help="stock, cluster, linear_road, quotes, retail, rumor or shipments.")],
     events: Annotated[Optional[int], typer.Option("--events", help="How many events.")] = None,  # noqa: UP045
     seconds: Annotated[
         Optional[float],  # noqa: UP045
@@ -179,7 +179,7 @@ def generate(
         typer.Option(
             "--rate",
             help="Events a second: stock 100, cluster 3000, linear_road 4000 at its end, growing from none; "
-            "quotes and retail 10, shipments 0.1.",
+            "quotes and retail 10, rumor 1, shipments 0.1.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal streams.")] = 1,

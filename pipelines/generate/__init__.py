@@ -1,4 +1,4 @@
-"""Generates example streams: those of GRETA's evaluation (section 10.1) and those of the examples of other kinds.
+"""Generates example streams: those of GRETA's and RUMOR's evaluations and those of the examples of other kinds.
 
 Each stream is a pure function of its number of events, rate, seed and start. It returns an Arrow table in the shape of
 its contract in `data_contracts/`: the same table for the same arguments, on any machine. A table is made in memory,
@@ -16,10 +16,11 @@ from pipelines.generate.cluster import cluster
 from pipelines.generate.linear_road import linear_road
 from pipelines.generate.quotes import quotes
 from pipelines.generate.retail import retail
+from pipelines.generate.rumor import rumor
 from pipelines.generate.shipments import shipments
 from pipelines.generate.stock import stock
 
-__all__ = ["START_US", "STREAMS", "Stream", "cluster", "linear_road", "quotes", "retail", "shipments", "stock"]
+__all__ = ["START_US", "STREAMS", "Stream", "cluster", "linear_road", "quotes", "retail", "rumor", "shipments", "stock"]
 
 START_US = 1_767_603_600_000_000
 """2026-01-05T09:00:00Z, a Monday morning, in microseconds since the epoch: the default start of a stream."""
@@ -48,6 +49,7 @@ STREAMS: Mapping[str, Stream] = {
         Stream("linear_road", linear_road, 4_000.0, ramps=True),
         Stream("quotes", quotes, 10.0),
         Stream("retail", retail, 10.0),
+        Stream("rumor", rumor, 1.0),
         Stream("shipments", shipments, 0.1),
     )
 }

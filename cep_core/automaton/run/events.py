@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from cep_core.automaton.compile.encode import Assembly
 from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.errors import BadEventsError
-from cep_core.events.codes import group_codes, ordered_codes
-from cep_core.events.normalise import normalise
-from cep_core.events.schema import check_events
+from cep_core.events.codes import ordered_codes
+from cep_core.events.columns import Columns, columns_of
 from cep_core.expressions.columnar import evaluate, true_rows
 from cep_core.expressions.operands import Words
 
@@ -27,15 +26,14 @@ Array = Any
 class Stream:
     """`rows`: the table's rows in order. `time` (int64 microseconds) and `partition` (int64 codes) follow it."""
 
-    def __init__(self, plan: AutomatonPlan, table: pa.Table) -> None:
+    def __init__(self, plan: AutomatonPlan, events: pa.Table | Columns) -> None:
         self.plan = plan
-        self.table = table
-        self.length = table.num_rows
-        self._columns: dict[str, Array] = {}
+        self.columns = columns_of(events)
+        self.length = self.columns.length
         schema = plan.schema
-        check_events(table, schema, plan.columns, ("event_time", "event_id"))
+        self.columns.check(schema, plan.columns, ("event_time", "event_id"))
         time = self.column(schema.event_time).to_numpy(zero_copy_only=False)
-        partition = group_codes([self.column(name) for name in plan.partition_by], self.length)
+        partition = self.columns.codes(plan.partition_by).astype(np.int64)
         self.rows = self._ordered(time, partition)
         self.in_place = bool((self.rows[1:] > self.rows[:-1]).all())
         self.time, self.partition = self.taken(time), self.taken(partition)
@@ -58,7 +56,7 @@ class Stream:
             equal &= key[rows[1:]] == key[rows[:-1]]
         if equal.any():
             at = int(rows[1:][equal][0])
-            event_id = self.table.column(schema.event_id)[at].as_py()
+            event_id = self.columns.raw(schema.event_id)[at].as_py()
             raise BadEventsError(
                 f"two events of one partition have the same time and {schema.event_id} ({event_id!r}): "
                 "they have no order"
@@ -71,9 +69,7 @@ class Stream:
 
     def column(self, name: str) -> Array:
         """The normalised array of a column (see `cep_core.events.normalise`), in the table's order."""
-        if name not in self._columns:
-            self._columns[name] = normalise(self.table.column(name))
-        return self._columns[name]
+        return self.columns.column(name)
 
     def value(self, node: Any) -> Array:
         """An expression of the event, in the table's order."""

@@ -13,6 +13,7 @@ from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.automaton.run.events import Stream, Values
 from cep_core.automaton.run.memory import OverflowedAt, drive
 from cep_core.errors import BadEventsError
+from cep_core.events.columns import Columns, columns_of
 from cep_core.events.normalise import normalise
 from cep_core.events.schema import TIME_TYPE
 
@@ -22,7 +23,7 @@ ALWAYS = (-(2**63), 2**63 - 1)
 
 
 def run_automaton(
-    plan: AutomatonPlan, events: pa.Table, windows: range | None = None, watermark: int | None = None
+    plan: AutomatonPlan, events: pa.Table | Columns, windows: range | None = None, watermark: int | None = None
 ) -> pa.Table:
     """Results (`plan.result_schema`) over `events`, of all partitions, in any order; of the runs that begin in
     `windows` only, if given.
@@ -38,9 +39,10 @@ def run_automaton(
             return plan.result_schema.empty_table()
         starts = (plan.windows.start(windows[0]), plan.windows.end(windows[-1]) - plan.within)
         reached = plan.windows.end(windows[-1]) if watermark is None else watermark
-    if events.num_rows == 0:
+    columns = columns_of(events)
+    if columns.length == 0:
         return plan.result_schema.empty_table()
-    stream = Stream(plan, events)
+    stream = Stream(plan, columns)
     if windows is None:
         reached = max(reached, int(stream.time.max()))
     return _table(run_stream(stream, starts, reached))
@@ -91,7 +93,7 @@ def _overflowed(assembly: Assembly, stream: Stream, overflow: OverflowedAt) -> B
     plan = stream.plan
     index = assembly.row_of.index(overflow.row)
     arc = plan.arcs[index]
-    event = stream.table.column(plan.schema.event_id)[int(stream.rows[overflow.event])].as_py()
+    event = stream.columns.raw(plan.schema.event_id)[int(stream.rows[overflow.event])].as_py()
     names = f"{plan.states[arc.source]} -> {plan.states[arc.target]}"
     return BadEventsError(
         f"a whole number overflows on arc {index + 1} ({names}) at event {event!r}",
@@ -103,8 +105,8 @@ def _table(ran: Ran) -> pa.Table:
     plan, stream, rows = ran.stream.plan, ran.stream, ran.rows
     first, last = stream.rows[rows[:, 0]], stream.rows[rows[:, 1]]
     schema = plan.result_schema
-    columns = [_shown(stream.table.column(name).take(first)) for name in plan.partition_by]
-    ids = stream.table.column(plan.schema.event_id)
+    columns = [_shown(stream.columns.raw(name).take(first)) for name in plan.partition_by]
+    ids = stream.columns.raw(plan.schema.event_id)
     columns += [ids.take(first), ids.take(last)]
     columns.append(pa.DictionaryArray.from_arrays(rows[:, 2].astype(np.int32), list(plan.states)).cast(pa.string()))
     for k in range(len(plan.register)):

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.errors import BadEventsError
-from cep_core.events.codes import group_codes, ordered_codes
-from cep_core.events.normalise import distinct_reals, normalise
-from cep_core.events.schema import check_events
+from cep_core.events.columns import Columns, columns_of
+from cep_core.events.normalise import distinct_reals
 from cep_core.expressions.columnar import true_where
 from cep_core.expressions.functions import Value
 from cep_core.language import syntax as s
@@ -28,24 +27,22 @@ class Stream:
     `events`: those that some part may bind, partition after partition, each in order. `broken[i]`: no run goes on to
     event i of them: it is the first of its partition, or one lies before it that a run may not ignore."""
 
-    def __init__(self, plan: MatchesPlan, table: pa.Table) -> None:
+    def __init__(self, plan: MatchesPlan, events: pa.Table | Columns) -> None:
         self.plan = plan
         schema = plan.schema
-        check_events(table, schema, plan.columns, ("event_id", "event_time", "event_type"))
-        self.table = table.select(list(plan.columns)).take(pa.array(_order(plan, table)))
-        self.length = table.num_rows
-        self._arrays: dict[str, Array] = {}
+        columns = columns_of(events)
+        columns.check(schema, plan.columns, ("event_id", "event_time", "event_type"))
+        self.columns = columns.chosen(_order(plan, columns))
+        self.length = columns.length
         self._lists: dict[str, list[Value]] = {}
         self.time: Array = self.array(schema.event_time).to_numpy(zero_copy_only=False)
-        self.codes: Array = group_codes([self.array(name) for name in plan.partition], self.length)
+        self.codes: Array = self.columns.codes(plan.partition).astype(np.int64)
         self._masks()
         self.events, self.broken = self._partitions()
 
     def array(self, name: str) -> Array:
         """The normalised column (see `cep_core.events.normalise`)."""
-        if name not in self._arrays:
-            self._arrays[name] = normalise(self.table.column(name))
-        return self._arrays[name]
+        return self.columns.column(name)
 
     def values(self, name: str) -> Sequence[Value]:
         """The normalised column as Python values."""
@@ -56,7 +53,7 @@ class Stream:
 
     def raw(self, name: str) -> list[Any]:
         """The column as it came."""
-        values: list[Any] = self.table.column(name).to_pylist()
+        values: list[Any] = self.columns.raw(name).to_pylist()
         return values
 
     # --- what an event may be
@@ -103,17 +100,13 @@ class Stream:
         return rows, broken
 
 
-def _order(plan: MatchesPlan, table: pa.Table) -> Array:
+def _order(plan: MatchesPlan, columns: Columns) -> Array:
     """Row numbers in total order. Raises BadEventsError where two events have one id."""
     schema = plan.schema
-    ids, distinct = ordered_codes(normalise(table.column(schema.event_id)))
-    if distinct < table.num_rows:
+    if not columns.distinct(schema.event_id):
         raise BadEventsError(f"two events have the same '{schema.event_id}'")
-    keys = [ids[0]]
-    if schema.sequence is not None:
-        keys.append(ordered_codes(normalise(table.column(schema.sequence)))[0][0])
-    keys.append(normalise(table.column(schema.event_time)).to_numpy(zero_copy_only=False))
-    return np.lexsort(keys)
+    sequence = (schema.sequence,) if schema.sequence is not None else ()
+    return np.argsort(columns.places((schema.event_time, *sequence, schema.event_id)))
 
 
 def _bits(masks: list[Array]) -> Array:

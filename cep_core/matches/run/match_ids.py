@@ -13,12 +13,9 @@ from cep_core.matches.kernels import match_ids as k
 Array = Any
 
 
-def digests_of(ids: pa.ChunkedArray) -> Array:
+def digests_of(array: Array) -> Array:
     """(n, LANES) uint64: a digest of each event's id, whatever the column's width: equal ids have equal ones."""
-    kind = ids.type
-    array = ids.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], kind)
+    kind = array.type
     if pa.types.is_dictionary(kind):
         array, kind = array.dictionary_decode(), kind.value_type
     digests = np.empty((len(array), k.LANES), np.uint64)

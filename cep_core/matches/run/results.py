@@ -33,8 +33,7 @@ class _Rows:
         self.stream = stream
         self.measures = Measures(plan, stream)
         kind = self.schema.field(plan.parts[0].variable).type.value_type
-        ids = stream.table.column(plan.schema.event_id).cast(kind).combine_chunks()
-        self.ids = ids if isinstance(ids, pa.Array) else pa.concat_arrays(ids.chunks or [pa.array([], kind)])
+        self.ids = stream.columns.raw(plan.schema.event_id).cast(kind)
         self.words: Array = None
         if pa.types.is_int64(kind):
             self.words = numbers(self.ids)

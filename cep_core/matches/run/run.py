@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.errors import TooManyMatchesError
-from cep_core.events.normalise import normalise
+from cep_core.events.columns import Columns
 from cep_core.language.unparse import moment
 from cep_core.matches.compile.plan import MatchesPlan
 from cep_core.matches.run import matcher
@@ -26,12 +26,12 @@ from cep_core.matches.run.results import result_table
 Array = Any
 
 
-def run_matches(plan: MatchesPlan, events: pa.Table, windows: range | None = None) -> pa.Table:
-    """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if
+def run_matches(plan: MatchesPlan, columns: Columns, windows: range | None = None) -> pa.Table:
+    """Results (`plan.result_schema`) of a plan over events, of all keys, in any order; of `windows` only, if
     given. Raises BadEventsError, TooManyMatchesError."""
     if windows is not None:
-        events = _within(plan, events, windows)
-    stream = Stream(plan, events)
+        columns = _within(plan, columns, windows)
+    stream = Stream(plan, columns)
     if plan.output == "compressed":
         from cep_core.matches.run.compressed import graphs
 
@@ -39,14 +39,12 @@ def run_matches(plan: MatchesPlan, events: pa.Table, windows: range | None = Non
     return result_table(plan, stream, Matches(plan, stream, windows).chunks())
 
 
-def _within(plan: MatchesPlan, table: pa.Table, windows: range) -> pa.Table:
+def _within(plan: MatchesPlan, columns: Columns, windows: range) -> Columns:
     """Only the events that `windows` need."""
     name = plan.schema.event_time
-    if name not in table.column_names or not len(windows):
-        return table.slice(0, 0) if not len(windows) else table
-    start, end = plan.windows.span(windows)
-    time = normalise(table.column(name)).fill_null(start).to_numpy(zero_copy_only=False)
-    return table.filter(pa.array((time >= start) & (time < end)))
+    if not len(windows):
+        return columns.chosen(np.zeros(0, np.int64))
+    return columns.within(name, *plan.windows.span(windows)) if columns.has(name) else columns
 
 
 class Matches:
@@ -59,7 +57,7 @@ class Matches:
         self.fences = Fences(plan, stream)
         self.windows = windows
         self.automaton = Automaton(plan, stream, **automaton)
-        digests = digests_of(stream.table.column(plan.schema.event_id))
+        digests = digests_of(stream.columns.raw(plan.schema.event_id))
         fences = self.fences
         self.reading = Reading(len(plan.parts), stream.time, digests, fences.after, fences.lead, fences.latest)
 

@@ -1,4 +1,4 @@
-"""A table of events as the engine reads it: roles, columns on demand, which variables each event may be."""
+"""Events as the engine reads them: roles, columns on demand, which variables each event may be."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.events.arrays import arrow, numbers
-from cep_core.events.codes import group_codes, ordered_codes
-from cep_core.events.normalise import normalise
-from cep_core.events.schema import check_events
+from cep_core.events.codes import ordered_codes
+from cep_core.events.columns import Columns
 from cep_core.expressions.columnar import evaluate, true_where
 from cep_core.language import syntax as s
 from cep_core.trends.compile.plan import Plan
@@ -21,28 +20,25 @@ Array = Any
 
 
 class Events:
-    """`table` with `length` rows. `time` is int64 microseconds; `matches` has bit b set where variable b may bind
-    the row."""
+    """Events in `length` rows. `time` is int64 microseconds; `matches` has bit b set where variable b may bind the
+    row. `may`: such bits as an index gives them, where `plan.local` is what it left to be asked; None: types say it."""
 
-    def __init__(self, plan: Plan, table: pa.Table) -> None:
+    def __init__(self, plan: Plan, columns: Columns, may: Array | None = None) -> None:
         self.plan = plan
-        self.table = table
-        self.length = table.num_rows
-        self._columns: dict[str, Array] = {}
+        self.columns = columns
+        self.length = columns.length
         schema = plan.schema
-        check_events(table, schema, plan.columns, ("event_time", "event_type"))
+        columns.check(schema, plan.columns, ("event_time", "event_type"))
         self.time = numbers(self.column(schema.event_time))
-        self.matches = self._matches()
+        self.matches = self._matches(may)
 
     def column(self, name: str) -> Array:
         """The normalised array of a column (see `cep_core.events.normalise`)."""
-        if name not in self._columns:
-            self._columns[name] = normalise(self.table.column(name))
-        return self._columns[name]
+        return self.columns.column(name)
 
     def group_value(self, name: str) -> Array:
         """A column as results show it: doubles and decimals normalised, all else as it came."""
-        column = self.table.column(name)
+        column = self.columns.raw(name)
         real = pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
         return self.column(name) if real else column
 
@@ -67,36 +63,24 @@ class Events:
 
     def codes(self, names: tuple[str, ...]) -> Array:
         """int64 codes: rows agree on all of `names` exactly when their codes do."""
-        return group_codes([self._keyed(name) for name in names], self.length)
+        return self.columns.codes(names)
 
-    def _keyed(self, name: str) -> Array:
-        """A column for `group_codes`: a dictionary is not read value by value."""
-        column = self.table.column(name)
-        if pa.types.is_dictionary(column.type):
-            return column.unify_dictionaries().combine_chunks()
-        return self.column(name)
-
-    def _matches(self) -> Array:
-        matches: Array = np.zeros(self.length, dtype=np.uint64)
+    def _matches(self, may: Array | None) -> Array:
         if self.plan.never:
-            return matches
-        column = self.table.column(self.plan.schema.event_type).unify_dictionaries().combine_chunks()
-        if pa.types.is_null(column.type):
-            return matches
-        if not pa.types.is_dictionary(column.type):
-            column = column.dictionary_encode()
-        names = [str(name) for name in column.dictionary.to_pylist()]
-        of_type = np.zeros(max(1, len(names)), dtype=np.uint64)
-        for code, name in enumerate(names):
-            of_type[code] = sum(1 << bit for bit, (_, kind) in enumerate(self.plan.types) if kind == name)
-        if not len(column):
-            return matches
-        matches = np.take(of_type, numbers(column.indices))
+            return np.zeros(self.length, np.uint64)
+        matches: Array = self._of_types() if may is None else may
         for name, condition in self.plan.local:
             bit = np.uint64(1 << self.plan.variables.index(name))
             value = true_where((matches & bit) != 0, condition, lambda attribute: self.column(attribute.name))
-            matches[~value] &= ~bit
+            matches = np.where(value, matches, matches & ~bit)
         return matches
+
+    def _of_types(self) -> Array:
+        codes, names = self.columns.types(self.plan.schema.event_type)
+        of_type = np.zeros(len(names) + 1, np.uint64)
+        for code, name in enumerate(names):
+            of_type[code] = sum(1 << bit for bit, (_, kind) in enumerate(self.plan.types) if kind == name)
+        return np.take(of_type, codes)
 
     def successors(self) -> Array:
         """For each row the row just after it in the total order (time, then sequence or id) of the whole stream, or

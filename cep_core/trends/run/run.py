@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from cep_core.errors import BadEventsError
 from cep_core.events.arrays import arrow, numbers
+from cep_core.events.columns import Columns
 from cep_core.trends.compile.dfa import Automaton
 from cep_core.trends.compile.plan import Plan
 from cep_core.trends.run.aggregates import Carried, carried
@@ -33,17 +34,19 @@ from cep_core.trends.run.scoped_equivalence import runs
 Array = Any
 
 
-def run_plan(plan: Plan, events: pa.Table, windows: range | None = None) -> pa.Table:
-    """Results (`plan.result_schema`) of a plan over `events`, of all keys, in any order; of `windows` only, if
-    given."""
+def run_plan(plan: Plan, columns: Columns, windows: range | None = None, may: Array | None = None) -> pa.Table:
+    """Results (`plan.result_schema`) of a plan over events, of all keys, in any order; of `windows` only, if given.
+    `may`: as of `Events`."""
     if windows is not None:
-        events = _within(plan, events, windows) if len(windows) else events.slice(0, 0)
-    if events.num_rows == 0:
+        if not len(windows):
+            return plan.result_schema.empty_table()
+        columns, may = _within(plan, columns, windows, may)
+    if columns.length == 0:
         return plan.result_schema.empty_table()
     if plan.window_by_window and (windows is None or len(windows) > 1):
-        tables = [run_plan(plan, events, range(j, j + 1)) for j in _windows_of(plan, events, windows)]
+        tables = [run_plan(plan, columns, range(j, j + 1), may) for j in _windows_of(plan, columns, windows)]
         return pa.concat_tables([plan.result_schema.empty_table(), *tables])
-    return _Answer(plan, Events(plan, events), windows).table()
+    return _Answer(plan, Events(plan, columns, may), windows).table()
 
 
 class _Answer:
@@ -113,22 +116,23 @@ class _Answer:
         return result_table(self.plan, groups, [Row(j, *numbers[g, j]) for g, j in keys])
 
 
-def _within(plan: Plan, table: pa.Table, windows: range) -> pa.Table:
+def _within(plan: Plan, columns: Columns, windows: range, may: Array | None) -> tuple[Columns, Array | None]:
     """Only events that lie in one of `windows`."""
-    from cep_core.events.normalise import normalise
-
     start, end = plan.windows.span(windows)
-    if plan.schema.event_time not in table.column_names:
-        raise BadEventsError(f"the events have no column '{plan.schema.event_time}'")
-    time = normalise(table.column(plan.schema.event_time))
-    values = numbers(time, start)
-    inside = (values >= start) & (values < end)
-    return table if inside.all() else table.filter(arrow(inside))
+    name = plan.schema.event_time
+    if not columns.has(name):
+        raise BadEventsError(f"the events have no column '{name}'")
+    if may is None:
+        return columns.within(name, start, end), None
+    values = numbers(columns.column(name), start)
+    inside = np.flatnonzero((values >= start) & (values < end))
+    return (columns, may) if len(inside) == len(values) else (columns.chosen(inside), may[inside])
 
 
-def _windows_of(plan: Plan, table: pa.Table, wanted: range | None) -> list[int]:
+def _windows_of(plan: Plan, columns: Columns, wanted: range | None) -> list[int]:
     """The windows that hold an event."""
-    moments = np.unique(Events(plan, table).time)
+    columns.check(plan.schema, plan.columns, ("event_time", "event_type"))
+    moments = np.unique(numbers(columns.column(plan.schema.event_time)))
     return sorted({j for time in moments for j in plan.windows.holding(int(time)) if wanted is None or j in wanted})
 
 

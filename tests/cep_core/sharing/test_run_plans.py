@@ -13,6 +13,8 @@ from cep_core import compile_query, run_plan, run_plans
 from cep_core.errors import BadEventsError, EngineFailureError, TooManyMatchesError
 from cep_core.events.schema import schema_of
 from cep_core.kinds import KINDS
+from cep_core.sharing import batches as batches_of_forms
+from cep_core.sharing import interest
 from tests.random.batches import Batch, alone, batches, shown, together
 from tests.random.profile import CI
 
@@ -20,14 +22,23 @@ BATCHES = 10
 """Of the plans of an example: some of them, in some order."""
 
 
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever can be shared is, however little it saves."""
+    for name, value in {"FEW": 1, "FEW_SORTED": 1, "MOST": 9.0}.items():
+        monkeypatch.setattr(interest, name, value)
+    monkeypatch.setattr(batches_of_forms, "FULL", 40)
+
+
 @pytest.mark.random
+@pytest.mark.usefixtures("eager")
 @settings(CI, max_examples=100)
 @given(batches(), st.randoms(use_true_random=False))
 def test_together_as_alone(batch: Batch, order: Any) -> None:
     """1,000 batches."""
     expected = [alone(batch, number) for number in range(len(batch.plans))]
     for _ in range(BATCHES):
-        numbers = order.choices(range(len(batch.plans)), k=order.randint(1, 5)) if batch.plans else []
+        numbers = order.choices(range(len(batch.plans)), k=order.randint(1, 8)) if batch.plans else []
         assert together(batch, numbers) == [expected[number] for number in numbers]
 
 

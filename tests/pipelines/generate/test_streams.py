@@ -109,6 +109,17 @@ def test_stock_is_as_the_paper_has_it() -> None:
     assert np.bincount(seconds(table)).mean() == pytest.approx(100, rel=0.01)
 
 
+def test_rumor_is_as_the_thesis_has_it() -> None:
+    """S and T in turn, a second apart; ten attributes, each even from 0 to 999 and independent of the others."""
+    table = STREAMS["rumor"].build(100_000, 1.0, 1, START_US)
+    assert seconds(table).tolist() == list(range(100_000))
+    assert table["event_type"].to_pylist()[:4] == ["S", "T", "S", "T"]
+    values = np.stack([table[f"a{n}"].to_numpy() for n in range(10)])
+    assert (values.min(), values.max()) == (0, 999)
+    assert (abs(values.mean(axis=1) - 499.5) < 5).all()
+    assert (abs(np.corrcoef(values) - np.eye(10)) < 0.02).all()
+
+
 def test_cluster_is_as_table_2_has_it() -> None:
     """Uniform 0-10 and 0-1000, Poisson of 100; 3,000 a second."""
     table = STREAMS["cluster"].build(200_000, 3_000.0, 1, START_US)
@@ -197,7 +208,7 @@ def test_a_file(tmp_path: Path) -> None:
 def test_what_is_asked_for() -> None:
     """Ten minutes at the paper's rate, unless told; half of it where the rate grows from nothing."""
     events = [stream_of(name, None, None, None, 1, None).events for name in STREAMS]
-    assert events == [60_000, 1_800_000, 1_200_000, 6_000, 6_000, 60]
+    assert events == [60_000, 1_800_000, 1_200_000, 6_000, 6_000, 600, 60]
     assert stream_of("stock", None, 60, 2.5, 1, None).events == 150
     assert stream_of("stock", 7, None, None, 1, None).feed != stream_of("stock", 7, None, None, 2, None).feed
 

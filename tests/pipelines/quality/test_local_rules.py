@@ -126,7 +126,7 @@ def test_every_rule_of_the_projects_sources_is_judged_here() -> None:
     assert {name: names for name, (_, names) in counted.items() if names} == {}
     assert {name: count for name, (count, _) in counted.items()} == {
         "cluster": 12, "detections": 6, "flights": 27, "linear_road": 12, "quotes": 11, "readings": 7, "retail": 9,
-        "shipments": 11, "stock": 15, "trades": 6,
+        "rumor": 24, "shipments": 11, "stock": 15, "trades": 6,
     }  # fmt: skip
 
 

@@ -1,0 +1,29 @@
+"""Plans of one form: equal but for conditions that an index has answered already."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cep_core.events.schema import EventSchema
+from cep_core.language import syntax as s
+from cep_core.trends.compile.plan import Plan
+
+MEMBER = "\0member"
+"""A column that no table has: the number of the plan that an event is for."""
+
+
+def form_of(plan: Plan, left: tuple[tuple[s.Expr, ...], ...]) -> Plan | None:
+    """The plan with the conditions `left`, by variable, as its only local ones; None where it is not to be run as one
+    with others: where it is cut by values or windows, or counts pairs of trends."""
+    if len(plan.automata) > 1 or plan.scoped or plan.window_by_window:
+        return None
+    local = tuple((variable, node) for variable, nodes in zip(plan.variables, left, strict=True) for node in nodes)
+    return replace(plan, local=local, warnings=())
+
+
+def with_members(form: Plan) -> Plan:
+    """The plan of several members: events of different ones never meet, and share no row."""
+    schema = form.schema
+    roles = (schema.event_id, schema.event_time, schema.event_type, schema.sequence)
+    known = EventSchema({**dict(schema.columns), MEMBER: "bigint"}, *roles)
+    return replace(form, shared=(MEMBER, *form.shared), group_by=(MEMBER, *form.group_by), schema=known)

@@ -1,0 +1,39 @@
+"""Plans of one form run as one: who a row is for is one more column by which events are parted and rows are told apart.
+
+No row depends on which partitions lie beside its own (`cep_core.trends.run.run`), so each member has the rows that it
+has alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.events.arrays import arrow, numbers
+from cep_core.events.columns import Columns
+from cep_core.trends.compile.form import MEMBER, with_members
+from cep_core.trends.compile.plan import Plan
+from cep_core.trends.run.run import run_plan
+
+Array = Any
+
+
+def run_members(
+    form: Plan, columns: Columns, members: Sequence[tuple[Array, Array]], windows: range | None
+) -> list[pa.Table]:
+    """The results of each member: `members` are its rows of `columns`, ascending, and the variables that may bind each
+    (uint64, a bit each), where the conditions of `form` are still to be asked."""
+    rows, may = (np.concatenate([member[i] for member in members]) for i in range(2))
+    number = np.repeat(np.arange(len(members)), [len(member[0]) for member in members])
+    table = run_plan(with_members(form), columns.chosen(rows).extended(MEMBER, arrow(number)), windows, may)
+    owner = numbers(table.column(MEMBER).combine_chunks())
+    table = table.drop_columns([MEMBER])
+    if (owner[1:] < owner[:-1]).any():
+        order = np.argsort(owner, kind="stable")
+        owner, table = owner[order], table.take(arrow(order))
+    ends = np.searchsorted(owner, np.arange(len(members) + 1)).tolist()
+    return [table.slice(low, high - low) for low, high in pairwise(ends)]
