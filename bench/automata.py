@@ -70,9 +70,9 @@ def line(every: int | None) -> dict[str, Any]:
     arcs = []
 
     def arc(i: int, low: int, high: int | None) -> dict[str, Any]:
-        made: dict[str, Any] = {"from": f"q{i}", "to": f"q{i + 1}", "when": UP if signs[i] else DOWN}
+        step: dict[str, Any] = {"from": f"q{i}", "to": f"q{i + 1}", "when": UP if signs[i] else DOWN}
         lives = {"valid_from": low or None, "valid_to": high}
-        return made | {name: (EPOCH + timedelta(milliseconds=t)).isoformat() for name, t in lives.items() if t}
+        return step | {name: (EPOCH + timedelta(milliseconds=t)).isoformat() for name, t in lives.items() if t}
 
     for t in range(every, TICKS, every) if every else ():
         i = int(rng.integers(0, 8))

@@ -58,8 +58,8 @@ def imported(patterns: Path, env: dict[str, str]) -> list[float]:
     done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
-    found: list[float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    timings: list[float] = json.loads(done.stdout.splitlines()[-1])
+    return timings
 
 
 if __name__ == "__main__":

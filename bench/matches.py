@@ -92,8 +92,8 @@ def exploding(select: str) -> Measured:
 def matches() -> list[Measured]:
     """All measures of kind matches."""
     selections = ("partition_contiguous", "skip_till_next_match")
-    found = [speed(name, select, window) for select in selections for name in CONDITIONS for window in (500, 2000)]
-    return found + [exploding(select) for select in ("skip_till_next_match", "skip_till_any_match", "contiguous")]
+    speeds = [speed(name, select, window) for select in selections for name in CONDITIONS for window in (500, 2000)]
+    return speeds + [exploding(select) for select in ("skip_till_next_match", "skip_till_any_match", "contiguous")]
 
 
 if __name__ == "__main__":

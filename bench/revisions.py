@@ -111,8 +111,8 @@ def measured(spark: SparkSession, project: Project, events: int, rounds: int) ->
         run = run_of(spark, project, "followed", QUERY)
         record = Record("", None, "revise")
 
-        def again(run: Run = run, found: Record = record) -> None:
-            found.__dict__.update(revise(run).__dict__)
+        def again(run: Run = run, kept_record: Record = record) -> None:
+            kept_record.__dict__.update(revise(run).__dict__)
 
         changed.append(timed(again))
         table = latest_version(spark, run.warehouse.results(run.name))

@@ -52,11 +52,11 @@ def check_answers(run: Run) -> None:
     whole = run_plan(run.plan, events.where(events["company"].isin(some)).toArrow(), run.windows)
     expected = {row["company"]: row["trends_log10"] for row in whole.to_pylist()}
     published = run.spark.read.format("delta").load(run.warehouse.results(run.name))
-    found = {row["company"]: row["trends_log10"] for row in published.where(published["company"].isin(some)).collect()}
-    if published.count() != COMPANIES or expected.keys() != found.keys():
+    counts = {row["company"]: row["trends_log10"] for row in published.where(published["company"].isin(some)).collect()}
+    if published.count() != COMPANIES or expected.keys() != counts.keys():
         raise SystemExit("the Spark job's rows are not those of every company")
-    if any(not math.isclose(expected[key], found[key], rel_tol=1e-9) for key in expected):
-        raise SystemExit(f"the engine counts {expected}, the Spark job {found}")
+    if any(not math.isclose(expected[key], counts[key], rel_tol=1e-9) for key in expected):
+        raise SystemExit(f"the engine counts {expected}, the Spark job {counts}")
 
 
 def check_runs(run: Run) -> None:
@@ -65,12 +65,10 @@ def check_runs(run: Run) -> None:
     events = read_events(run, run.need("check_source"))
     whole = run_plan(run.plan, events.where(events["symbol"].isin(some)).toArrow(), run.windows)
     published = run.spark.read.format("delta").load(run.warehouse.results(run.name))
-    found = published.where(published["symbol"].isin(some)).select(*run.plan.key).toArrow()
+    rows = published.where(published["symbol"].isin(some)).select(*run.plan.key).toArrow()
     expected = sorted(map(str, whole.select(list(run.plan.key)).to_pylist()))
-    if not expected or sorted(map(str, found.to_pylist())) != expected:
-        raise SystemExit(
-            f"the engine has {len(expected)} rows of Double-Top, the Spark job {found.num_rows}, or others"
-        )
+    if not expected or sorted(map(str, rows.to_pylist())) != expected:
+        raise SystemExit(f"the engine has {len(expected)} rows of Double-Top, the Spark job {rows.num_rows}, or others")
 
 
 def spark_job(state: Path, rounds: int = ROUNDS) -> list[Measured]:
@@ -121,8 +119,8 @@ def measured(
         jobs.append([timed(lambda step=step, mine=mine: step(mine)) for step in STEPS])  # type: ignore[misc]
     check(mine)
     best = min(jobs[1:], key=sum)
-    told = ", ".join(f"{step.__name__} {seconds:.1f} s" for step, seconds in zip(STEPS, best, strict=True))
-    note = f"{EVENTS:,} events, {COMPANIES:,} keys: {told}; Spark's sort {min(sorts[1:]):.1f} s, "
+    seconds_by_step = ", ".join(f"{step.__name__} {seconds:.1f} s" for step, seconds in zip(STEPS, best, strict=True))
+    note = f"{EVENTS:,} events, {COMPANIES:,} keys: {seconds_by_step}; Spark's sort {min(sorts[1:]):.1f} s, "
     note += f"{min(fewer[1:]):.1f} s without the event type; wall clock"
     ratio = sum(best) / min(sorts[1:])
     return [Measured(f"{name} against Spark's bare sort", ratio, "x", bar, note, at_most=True)]

@@ -20,7 +20,7 @@ ROUNDS = 2
 def time_shards(state: Path, events: int = EVENTS) -> list[Measured]:
     """Seconds of the compute step on all cores against one, the same table and the same cut's rule."""
     seconds: dict[str, float] = {}
-    told = ""
+    shards = ""
     for master in ("local[1]", "local[*]"):
         spark = session(master)
         project = bench_project(state)
@@ -33,11 +33,11 @@ def time_shards(state: Path, events: int = EVENTS) -> list[Measured]:
         if cut is not None:
             lie = distribute(run.plan, read_events(run, run.need("check_source")), cut)
             used = lie.select("partition").distinct().count()
-            told = f"{cut.shards} time shards in {used} partitions on {cores} cores"
+            shards = f"{cut.shards} time shards in {used} partitions on {cores} cores"
         spark.stop()
     gain = seconds["local[1]"] / seconds["local[*]"]
     note = f"{events:,} events of one key in 24 windows: {seconds['local[1]']:.1f} s on one core, "
-    note += f"{seconds['local[*]']:.1f} s on all; {told}"
+    note += f"{seconds['local[*]']:.1f} s on all; {shards}"
     return [Measured("one hot key, all cores against one", gain, "x", None, note)]
 
 

@@ -28,11 +28,11 @@ def stamp() -> str:
     import pyspark
 
     jars = sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
-    told = [f"{jar} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in jars]
+    inputs = [f"{jar} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in jars]
     java = Path(os.environ["JAVA_HOME"])
     release = java / "release"
-    told += [str(java), release.read_text() if release.is_file() else "", Path(__file__).read_text()]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+    inputs += [str(java), release.read_text() if release.is_file() else "", Path(__file__).read_text()]
+    return hashlib.sha256("\n".join(inputs).encode()).hexdigest()
 
 
 def train(folder: Path) -> None:
@@ -98,21 +98,21 @@ def main() -> None:
 def make(archive: Path, jars: Path) -> None:
     """Whole or not at all: Java does not see that a part is missing. Raises RuntimeError, OSError, TimeoutExpired."""
     with tempfile.TemporaryDirectory(prefix="trendlake-classes-") as folder:
-        made = Path(folder) / archive.name
+        temporary = Path(folder) / archive.name
         own = {
             "TRENDLAKE_STATE": folder,
             "TRENDLAKE_JARS": str(jars),
-            "SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={made}",
+            "SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={temporary}",
         }
         inherited = {name: value for name, value in os.environ.items() if name != "SPARK_CONF_DIR"}
         command = [sys.executable, __file__, "--train", "--to", folder]
         done = subprocess.run(
             command, cwd=ROOT, env=inherited | own, capture_output=True, text=True, timeout=SECONDS, check=False
         )
-        if done.returncode or not made.is_file():
+        if done.returncode or not temporary.is_file():
             raise RuntimeError((done.stdout + done.stderr).strip()[-500:])
         partial = archive.with_suffix(".part")
-        shutil.copyfile(made, partial)
+        shutil.copyfile(temporary, partial)
         partial.replace(archive)
 
 

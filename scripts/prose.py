@@ -187,13 +187,13 @@ def check_help() -> Iterator[Finding]:
 
 def main(arguments: list[str]) -> int:
     if arguments:
-        found = [finding for file in arguments for finding in check_page(Path(file).read_text(), file)]
+        findings = [finding for file in arguments for finding in check_page(Path(file).read_text(), file)]
     else:
-        found = [finding for name, text in pages() for finding in check_page(text, name)]
-        found += check_help()
-    for finding in found:
+        findings = [finding for name, text in pages() for finding in check_page(text, name)]
+        findings += check_help()
+    for finding in findings:
         print(finding)
-    return 1 if found else 0
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

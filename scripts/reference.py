@@ -117,12 +117,12 @@ def functions() -> Iterator[str]:
 def errors() -> Iterator[str]:
     """Codes of mistakes, as commands print them."""
     yield "## Codes of errors\n"
-    found: dict[str, str] = {}
+    codes: dict[str, str] = {}
     for module in (cep_core.errors, pipelines.errors):
         for item in vars(module).values():
             if isinstance(item, type) and issubclass(item, TrendlakeError) and item.__doc__:
-                found.setdefault(item.code, " ".join(item.__doc__.split()))
-    yield table(("code", "what it says"), [(f"`{code}`", words) for code, words in sorted(found.items())])
+                codes.setdefault(item.code, " ".join(item.__doc__.split()))
+    yield table(("code", "what it says"), [(f"`{code}`", words) for code, words in sorted(codes.items())])
 
 
 def cases() -> Iterator[str]:
@@ -147,12 +147,12 @@ def cases() -> Iterator[str]:
 def _events(events: Any) -> str:
     if isinstance(events, dict):
         return f"Events: {events['generate']}."
-    told = []
+    shown = []
     for event in events[:SHOWN]:
         rest = [f"{name} {_value(value)}" for name, value in event.items() if name not in ("id", "type", "time")]
-        told.append(f"`{event['id']} {event['type']}@{event['time']}{': ' if rest else ''}{', '.join(rest)}`")
+        shown.append(f"`{event['id']} {event['type']}@{event['time']}{': ' if rest else ''}{', '.join(rest)}`")
     more = f" and {len(events) - SHOWN} more" if len(events) > SHOWN else ""
-    return f"Events: {', '.join(told)}{more}."
+    return f"Events: {', '.join(shown)}{more}."
 
 
 def _rows(rows: Any) -> str:

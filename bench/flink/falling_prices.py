@@ -24,8 +24,8 @@ def falling_prices(folder: Path, seconds: float = SECONDS) -> list[Measured]:
     """A line for each number of events that Flink ends with before `seconds` have passed in all."""
     started = time.monotonic()
     rows = []
-    found = lines(folder, "FallingPrices", ["1", *map(str, SIZES)], seconds)
-    for n, trends, taken in ((int(line[0]), int(line[1]), float(line[2])) for line in found if len(line) == 3):
+    lines_of_peer = lines(folder, "FallingPrices", ["1", *map(str, SIZES)], seconds)
+    for n, trends, taken in ((int(line[0]), int(line[1]), float(line[2])) for line in lines_of_peer if len(line) == 3):
         if trends != 2**n - 1:
             raise SystemExit(f"Flink finds {trends} trends of {n} falling prices, not {2**n - 1}")
         if n > 1:  # the first only warms up

@@ -41,6 +41,6 @@ def lines(folder: Path, program: str, arguments: list[str], seconds: float) -> l
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as peer:
         timer = threading.Timer(seconds, peer.kill)
         timer.start()
-        found = [line.split() for line in peer.stdout or ()]
+        lines_of_peer = [line.split() for line in peer.stdout or ()]
         timer.cancel()
-    return found
+    return lines_of_peer

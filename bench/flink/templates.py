@@ -43,9 +43,9 @@ def templates(folder: Path) -> list[Measured]:
 def _beside(events: pa.Table, name: str, select: str, matches: int, written: int, theirs: float) -> Measured:
     plan = plan_of(template(CONDITIONS[name], select, WINDOW), events)
     ours, result = best(lambda: run_plan(plan, events))
-    found = _adjacent(events, result)
-    if found != (matches, written):
-        raise SystemExit(f"{name}, {select}: Flink finds {matches} matches of {written} events, the engine {found}")
+    adjacent = _adjacent(events, result)
+    if adjacent != (matches, written):
+        raise SystemExit(f"{name}, {select}: Flink finds {matches} matches of {written} events, the engine {adjacent}")
     note = f"{theirs:.2f} s against {ours * 1000:.1f} ms; Flink finds {matches:,} matches, ours {result.num_rows:,}"
     return Measured(f"Flink CEP, SASE+ {name}, {select}, W {WINDOW:,}", theirs / ours, "x", 20, note)
 

@@ -84,8 +84,8 @@ def known(columns: pa.Schema) -> tuple[pa.Schema, list[str]]:
             return False
         return True
 
-    kept = pa.schema([field for field in columns if is_known(field)])
-    return kept, [name for name in columns.names if name not in kept.names]
+    usable = pa.schema([field for field in columns if is_known(field)])
+    return usable, [name for name in columns.names if name not in usable.names]
 
 
 def new_source(
@@ -194,12 +194,12 @@ def _contract(name: str, columns: pa.Schema, roles: Roles, times: Mapping[str, T
     table["customProperties"] = [*constant, {"property": "corrections", "value": "replace"}]
     properties = [_column(field, role_of.get(field.name), times.get(field.name)) for field in columns]
     if len(roles.id_columns) > 1:
-        made = _column(pa.field(ID_COLUMN, pa.string()), "event_id")
-        made["customProperties"].append({"property": ID_COLUMNS, "value": list(roles.id_columns)})
+        id_column = _column(pa.field(ID_COLUMN, pa.string()), "event_id")
+        id_column["customProperties"].append({"property": ID_COLUMNS, "value": list(roles.id_columns)})
         for item in properties:
             if item["name"] in roles.id_columns:
                 item["required"] = True
-        properties = [made, *properties]
+        properties = [id_column, *properties]
     table["properties"] = properties
     return {
         "apiVersion": "v3.1.0", "kind": "DataContract", "id": f"source-{name}", "version": "1.0.0", "name": name,

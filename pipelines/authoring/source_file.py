@@ -45,14 +45,16 @@ def new_source_of_file(
     check_roles(columns, roles)
     texts = [column.name for column in columns if is_text(column.type)]
     moments = [column.name for column in columns if pa.types.is_timestamp(column.type)]
-    found = _time_columns(sample, list(dict.fromkeys([roles.event_time, *moments, *texts])), roles, options)
-    times, notes = _times(found, roles)
+    time_columns = _time_columns(sample, list(dict.fromkeys([roles.event_time, *moments, *texts])), roles, options)
+    times, notes = _times(time_columns, roles)
     types = {one: MOMENT if has_clock(how.format) else pa.date32() for one, how in times.items()}
     types[roles.event_time] = MOMENT
     if len(roles.id_columns) == 1:  # as it is written: an id 007 is not 7
         types[roles.id_columns[0]] = pa.string()
     columns = pa.schema([column.with_type(types.get(column.name, column.type)) for column in columns])
-    zoned = [one for one in found if found[one].zoneless and pa.types.is_timestamp(columns.field(one).type)]
+    zoned = [
+        one for one in time_columns if time_columns[one].zoneless and pa.types.is_timestamp(columns.field(one).type)
+    ]
     times |= {one: TimeFormat(times.get(one, TimeFormat()).format, options.zone or UTC) for one in zoned}
     notes += [*_check_id(sample, columns, roles), *_notes_of_zone(zoned, options)]
     path = new_source(project, name, columns, roles, times)

@@ -70,8 +70,8 @@ def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, Tre
             try:
                 _check(project, path)
                 error = None
-            except TrendlakeError as found:
-                error = found
+            except TrendlakeError as raised:
+                error = raised
         yield path, error, [str(item.message) for item in caught if item.category is PatternWarning]
 
 

@@ -78,10 +78,10 @@ class Contract:
 
     @property
     def fingerprint(self) -> str:
-        told: tuple[object, ...] = (self.name, self.columns, self.rules, self.key, sorted(self.roles.items()))
+        content: tuple[object, ...] = (self.name, self.columns, self.rules, self.key, sorted(self.roles.items()))
         if self.max_future_us is not None:
-            told = (*told, self.max_future_us)
-        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+            content = (*content, self.max_future_us)
+        return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
     @property
     def future_us(self) -> int:

@@ -108,7 +108,7 @@ def _known_keys(path: tuple[str | int, ...]) -> list[str]:
 
 def _arguments(annotation: Any) -> list[Any]:
     inner = getattr(annotation, "__args__", ())
-    return [annotation, *(found for part in inner for found in _arguments(part))]
+    return [annotation, *(nested for part in inner for nested in _arguments(part))]
 
 
 def _is_node(kind: Any) -> bool:

@@ -53,8 +53,8 @@ def resubscribed(results: Contract, plan: AnyPlan, read: Contract) -> Contract:
         item for item in results.columns if item.name not in PROVENANCE_COLUMNS and family(item.type) != "other"
     )
     key = [item for item in columns if item.name in results.key]
-    made = len(results.key) != 1 or [item.type for item in key] != ["string"]
-    added = {TYPE_COLUMN, *({ID_COLUMN} if made else ())}
+    needs_id = len(results.key) != 1 or [item.type for item in key] != ["string"]
+    added = {TYPE_COLUMN, *({ID_COLUMN} if needs_id else ())}
     taken = sorted(item.name for item in columns if item.name.lower() in added)
     if taken:
         raise ProjectError(
@@ -68,11 +68,11 @@ def resubscribed(results: Contract, plan: AnyPlan, read: Contract) -> Contract:
         columns=columns,
         rules=(),
         roles={
-            "event_id": ID_COLUMN if made else results.key[0],
+            "event_id": ID_COLUMN if needs_id else results.key[0],
             "event_time": KNOWN_AT[plan.kind],
             "event_type": TYPE_COLUMN,
         },
-        made_id=made,
+        made_id=needs_id,
         types=(results.name,),
         constant_type=results.name,
         lateness_us=late,

@@ -90,18 +90,20 @@ def duration(
 
 def _problem(level: Level | None, name: str) -> tuple[str, str] | None:
     """Message and hint, for a property called `name` at `level` (None: where none is read)."""
-    here = PROPERTIES[level] if level else ()
-    if name in here or (level == "service level" and name.lower() in {one.lower() for one in (*here, *SERVICE_LEVELS)}):
+    allowed = PROPERTIES[level] if level else ()
+    if name in allowed or (
+        level == "service level" and name.lower() in {one.lower() for one in (*allowed, *SERVICE_LEVELS)}
+    ):
         return None
     for other, names in PROPERTIES.items():
         if name in names:
             return f"'{name}' is not read here", f"it belongs to {PLACES[other]}"
-    every = [*here, *(one for names in PROPERTIES.values() for one in names if one not in here)]
+    every = [*allowed, *(one for names in PROPERTIES.values() for one in names if one not in allowed)]
     known = _closest(name, every)
     if known is None:
         return None
     hint = f"did you mean '{known}'?"
-    return f"unknown property '{name}'", hint if known in here else f"{hint} It belongs to {_place_of(known)}"
+    return f"unknown property '{name}'", hint if known in allowed else f"{hint} It belongs to {_place_of(known)}"
 
 
 def _closest(name: str, known: Sequence[str]) -> str | None:

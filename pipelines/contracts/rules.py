@@ -331,5 +331,5 @@ def _limit(quality: Quality) -> Limit:
 def unique_rules(rules: Sequence[Rule]) -> list[Rule]:
     """The rules of uniqueness that set rows apart; of those that speak of one key the first: it leaves the others
     nothing."""
-    found = [rule for rule in rules if rule.kind == "unique" and rule.quarantines]
-    return list({rule.columns: rule for rule in reversed(found)}.values())[::-1]
+    unique = [rule for rule in rules if rule.kind == "unique" and rule.quarantines]
+    return list({rule.columns: rule for rule in reversed(unique)}.values())[::-1]

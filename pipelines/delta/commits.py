@@ -33,7 +33,7 @@ class Commit:
     note: Mapping[str, Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """What the operation was asked to do, by Delta's names."""
-    found: bool = True
+    in_history: bool = True
     """Whether the commit is the one looked for."""
     at: datetime | None = None
     """When it was made, UTC."""
@@ -104,7 +104,7 @@ def find_commit(spark: SparkSession, path: str, token: str) -> Commit:
     own = next((commit for commit in commits if commit.note == mine), None)
     if own is None:
         read_log_anew(spark, path)
-    return own or Commit(commits[0].version, "", {}, mine, found=False)
+    return own or Commit(commits[0].version, "", {}, mine, in_history=False)
 
 
 def has_transaction(spark: SparkSession, path: str, application: str, number: int) -> bool:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from pipelines.delta.local_reader import Action, TableHere, here
+from pipelines.delta.local_reader import Action, TableHere, local_errors
 from pipelines.spark.jvm import DELTA_LOG, java_class
 
 TEXT = 32
@@ -118,7 +118,7 @@ def commit_files(
     first. `session`: Java's, with the commit's note; `line`: application and number of the transaction, which no commit
     has reached yet. Raises LocalUnsupportedError, before there is a commit, and CONFLICTS."""
     application, number = line
-    with here():
+    with local_errors():
         java = partial(java_class, spark)
         to_scala = java("org.apache.spark.api.python.PythonUtils")
         sql_metrics = java("org.apache.spark.sql.execution.metric.SQLMetrics")

@@ -55,7 +55,7 @@ _UNSUPPORTED = (
 
 
 @contextmanager
-def here() -> Iterator[None]:
+def local_errors() -> Iterator[None]:
     """Turns what delta-rs, Arrow, arithmetic and the reader of files raise into LocalUnsupportedError."""
     try:
         yield
@@ -113,13 +113,13 @@ class TableHere:
 
     def none(self) -> pa.Table:
         """No rows, of all columns."""
-        with here():
+        with local_errors():
             return _arrow(self.schema, self.schema.names).empty_table()
 
     def last_transaction(self, application: str) -> int:
         """The newest number that a commit of `application` bears (Delta's protocol, "Transaction Identifiers"), -1
         where none does. Raises LocalUnsupportedError."""
-        with here():
+        with local_errors():
             number = DeltaTable(self.folder, version=self.version).transaction_version(application)
             return -1 if number is None else number
 
@@ -131,7 +131,7 @@ class TableHere:
         self, names: Sequence[str], condition: Callable[[pa.RecordBatch], Array] | None, most: int,
         groups: Callable[[Any], Sequence[int]] | None = None,
     ) -> pa.Table:  # fmt: skip
-        with here():
+        with local_errors():
             schema = _arrow(self.schema, names)
             batches = (
                 batch.filter(condition(batch)) if condition else batch
@@ -150,7 +150,7 @@ class TableHere:
 
         Delta's protocol, "Add CDC File": a commit with such files has its changes there, any other in the files that it
         adds and removes."""
-        with here():
+        with local_errors():
             if DeltaTable(self.folder, version=after).metadata().configuration.get(FEED_ON) != "true":
                 raise LocalUnsupportedError(f"the change feed was off in version {after}")
             schema = _arrow(self.schema, names).append(pa.field(CHANGE, pa.string()))
@@ -200,7 +200,7 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
     as they are (partitions, deletion vectors, column mapping and the like).
     """
     folder = folder_on_disk(spark, path)
-    with here():
+    with local_errors():
         table = opened(folder, version)
         about, features = table.metadata(), set(table.protocol().reader_features or ())
         mapping = about.configuration.get("delta.columnMapping.mode", "none")
@@ -236,7 +236,7 @@ def commit_infos(spark: SparkSession, path: str, limit: int | None = None) -> li
     """What the newest commits (all that the log has, where there is no `limit`) say of themselves, with their versions,
     the newest first. Raises LocalUnsupportedError."""
     folder = folder_on_disk(spark, path)
-    with here():
+    with local_errors():
         versions = sorted((int(file.stem) for file in (folder / "_delta_log").glob("[0-9]*.json")), reverse=True)
         if not versions:
             raise LocalUnsupportedError(f"no commit in the log of {path}")
@@ -248,7 +248,7 @@ def transaction_in_log(spark: SparkSession, path: str, application: str, number:
     """Whether one of the `limit` newest commits is of the transaction `application`, with at least this number. Raises
     LocalUnsupportedError."""
     folder = folder_on_disk(spark, path)
-    with here():
+    with local_errors():
         versions = sorted((int(file.stem) for file in (folder / "_delta_log").glob("[0-9]*.json")), reverse=True)
         transactions = (item["txn"] for v in versions[:limit] for item in commit_actions(folder, v) if "txn" in item)
         return any(item["appId"] == application and item["version"] >= number for item in transactions)
@@ -262,7 +262,7 @@ def append_here(spark: SparkSession, path: str, rows: pa.Table) -> None:
     """Append `rows` to the table at `path` in a commit of their own, columns that it lacks too. Raises
     LocalUnsupportedError: unless that is because there is no such table, the commit may have been made."""
     folder = folder_on_disk(spark, path)
-    with here():
+    with local_errors():
         # Old logs are left to Delta, which knows what a checkpoint of its own holds.
         hooks = PostCommitHookProperties(cleanup_expired_logs=False)
         write_deltalake(

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from pipelines.delta.local_reader import commit_actions, folder_on_disk, here, opened, table_here
+from pipelines.delta.local_reader import commit_actions, folder_on_disk, local_errors, opened, table_here
 from pipelines.delta.tables import exists, latest_version, on_disk, read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.spark.jvm import DELTA_LOG, java_class
@@ -53,7 +53,7 @@ def table_id(spark: SparkSession, path: str, version: int | None = None) -> str 
     table, or no such version of it."""
     try:
         folder = folder_on_disk(spark, path)
-        with here():
+        with local_errors():
             return str(opened(folder, version).metadata().id)
     except LocalUnsupportedError:
         return _table_id_by_spark(spark, path, version)
@@ -80,7 +80,7 @@ def creation_time(spark: SparkSession, path: str) -> datetime | None:
     told, or there is no table."""
     try:
         folder = folder_on_disk(spark, path)
-        with here():
+        with local_errors():
             milliseconds: int | None = opened(folder).metadata().created_time
     except LocalUnsupportedError:
         if not exists(spark, path):

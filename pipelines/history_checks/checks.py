@@ -141,7 +141,7 @@ def _judged(run: Run, expected: ExpectationModel, beside: Beside) -> Check:
     outcomes = outcomes.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         total = outcomes.agg(sf.sum("kept"), sf.sum("unjudged"), sf.count("window")).collect()[0]
-        kept, unjudged, broken = (int(number or 0) for number in total)
+        satisfied, unjudged, broken = (int(number or 0) for number in total)
         fresh, named = broken, []
         if broken:
             breaks = outcomes.where(sf.col("window").isNotNull())
@@ -149,7 +149,7 @@ def _judged(run: Run, expected: ExpectationModel, beside: Beside) -> Check:
                 breaks = _fresh(run, expected, beside, breaks)
                 fresh = breaks.count()
             named = breaks.orderBy("window", "group").limit(SHOWN).collect()
-        return _check(run, expected, beside, judged, kept + broken, unjudged, fresh, named)
+        return _check(run, expected, beside, judged, satisfied + broken, unjudged, fresh, named)
     finally:
         outcomes.unpersist()
 

@@ -77,18 +77,18 @@ def judging(expected: ExpectationModel, judged: Judged, missing: Number | None) 
     """The function for `mapInArrow`: takes cells by group and window, yields `OUTCOMES`."""
 
     def judge_partition(batches: Batches) -> Batches:
-        kept = unjudged = 0
+        satisfied = unjudged = 0
         broken: list[tuple[list[str | None], Outcome]] = []
         for group, rows in groupby(_rows(batches), key=itemgetter(0)):
             for outcome in judge(expected, (row for _, row in rows), judged, missing):
-                kept += outcome.word == "kept"
+                satisfied += outcome.word == "kept"
                 unjudged += outcome.word == "unjudged"
                 if outcome.word == "broken":
                     broken.append((group, outcome))
             if len(broken) >= AT_ONCE:
                 yield _outcome_batch(broken)
                 broken = []
-        yield _outcome_batch(broken, kept, unjudged)
+        yield _outcome_batch(broken, satisfied, unjudged)
 
     return judge_partition
 
@@ -110,7 +110,7 @@ def number(value: Decimal | float | int | None, beyond: float | None) -> Number 
 
 
 def _outcome_batch(
-    broken: Iterable[tuple[list[str | None], Outcome]], kept: int = 0, unjudged: int = 0
+    broken: Iterable[tuple[list[str | None], Outcome]], satisfied: int = 0, unjudged: int = 0
 ) -> pa.RecordBatch:
     rows: list[dict[str, object]] = [
         {
@@ -121,7 +121,7 @@ def _outcome_batch(
         }
         for group, outcome in broken
     ]
-    rows.append({"kept": kept, "unjudged": unjudged})
+    rows.append({"kept": satisfied, "unjudged": unjudged})
     return pa.RecordBatch.from_pylist(rows, schema=OUTCOMES)
 
 

@@ -31,6 +31,6 @@ def writing_session(spark: SparkSession, token: str, version: int | None) -> Spa
 def own_commit(spark: SparkSession, path: str, token: str) -> Commit:
     """The commit that carries `token`. Raises OvertakenError where there is none: another writer came first."""
     commit = find_commit(spark, path, token)
-    if not commit.found:
+    if not commit.in_history:
         raise OvertakenError
     return commit

@@ -70,9 +70,9 @@ def without_repeats(
     if differ.any():
         rows = first[np.unique(codes[differ[codes]])]
         raise _differing(delivery, key, codes, sorted(rows.tolist()), sequence)
-    kept = np.zeros(len(codes), np.bool_)
-    kept[first[first < len(codes)]] = True
-    return delivery.filter(arrow(kept)), int((top & ~kept).sum()), int((~top).sum())
+    latest = np.zeros(len(codes), np.bool_)
+    latest[first[first < len(codes)]] = True
+    return delivery.filter(arrow(latest)), int((top & ~latest).sum()), int((~top).sum())
 
 
 def compare(
@@ -101,17 +101,17 @@ def compare(
     if not (mine & ~equal).any():
         return Compared(delivery.filter(arrow(~known)), delivery.slice(0, 0), int(known.sum()), 0)
     same = _marked(at[equal], delivery.num_rows)
-    kept, fine = good(table), good(delivery)
+    good_rows, good_delivered = good(table), good(delivery)
     ranks = sequence_ranks(both, sequence)
     best = np.full(delivery.num_rows, -2, np.int64)
-    counts = mine & kept
+    counts = mine & good_rows
     np.maximum.at(best, at[counts], ranks[:n][counts])
     counts &= ranks[:n] == best[at]
     stands = _marked(at[counts], delivery.num_rows)
     other = _marked(at[counts & ~equal], delivery.num_rows)
-    there = same & (~fine | (stands & ~other))
-    older = known & ~there & fine & (ranks[n:] < best)
-    beside = known & ~there & ~fine & stands
+    there = same & (~good_delivered | (stands & ~other))
+    older = known & ~there & good_delivered & (ranks[n:] < best)
+    beside = known & ~there & ~good_delivered & stands
     corrects = known & ~there & ~older & ~beside
     return Compared(
         delivery.filter(arrow(~known | beside)), delivery.filter(arrow(corrects)), int(there.sum()), int(older.sum())

@@ -127,11 +127,11 @@ def delete_rows(
     path = warehouse.source(contract.name)
 
     def attempt() -> Deleted:
-        found = find_rows(spark, warehouse, contract, selection)
-        if not found.rows:
-            return found
+        selected = find_rows(spark, warehouse, contract, selection)
+        if not selected.rows:
+            return selected
         token = commit_token(run_id, "delete")
-        session = writing_session(spark, token, found.version)
+        session = writing_session(spark, token, selected.version)
         target = DeltaTable.forPath(session, path)
         if selection.keys is None:
             target.delete(selection.condition)
@@ -139,7 +139,7 @@ def delete_rows(
             _delete_keys(session, target, selection.keys)
         commit = own_commit(spark, path, token)
         rows = commit.metric("numDeletedRows" if selection.keys is None else "numTargetRowsDeleted")
-        return replace(found, rows=rows, version=commit.version)
+        return replace(selected, rows=rows, version=commit.version)
 
     warehouse.refuse_foreign(contract.name)
     with recorded(spark, warehouse, record):

@@ -26,7 +26,7 @@ from cep_core.events.arrays import arrow, repeated
 from pipelines.contracts.contract import Contract
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
-from pipelines.delta.local_reader import ROWS, here, table_here
+from pipelines.delta.local_reader import ROWS, local_errors, table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import FED, OvertakenError, Warehouse, create, exists, latest_version, with_retries
 from pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaError
@@ -180,31 +180,35 @@ class _Writer:
         token = commit_token(self.run_id, "ingest", feed=self.feed, delivery=number)
         if key is None:
             commit = self._append_unkeyed(rows, token, number)
-            if not commit.found:  # the history tells of it no more, but Delta knows its number
+            if not commit.in_history:  # the history tells of it no more, but Delta knows its number
                 return Taken(rows.num_rows, there=rows.num_rows, again=True), rows.slice(0, 0), None
             return Taken(rows.num_rows, new=rows.num_rows), rows, commit.version
         sequence = self.contract.roles.get("sequence")
         single, repeats, lower = without_repeats(rows, key, sequence, self._good)
         table = rows_sharing(self.spark, self.path, version, single, key, rows.column_names)
-        found = compare(single, table, key, sequence, self._good)
-        if found.corrections.num_rows and not self.contract.replaces:
-            raise self._refused(found, key)
+        comparison = compare(single, table, key, sequence, self._good)
+        if comparison.corrections.num_rows and not self.contract.replaces:
+            raise self._refused(comparison, key)
         session = writing_session(self.spark, token, version)
-        if found.corrections.num_rows:
-            _merge(session, self.path, found, table, key, self.contract)
-        elif not self._append_local(session, found.new, version):
-            _append(session, self.path, typed(frame_of(session, found.new), self.contract))
+        if comparison.corrections.num_rows:
+            _merge(session, self.path, comparison, table, key, self.contract)
+        elif not self._append_local(session, comparison.new, version):
+            _append(session, self.path, typed(frame_of(session, comparison.new), self.contract))
         commit = own_commit(self.spark, self.path, token)
         taken = Taken(
-            rows.num_rows, found.new.num_rows, found.corrections.num_rows, found.there + repeats, found.older + lower
+            rows.num_rows,
+            comparison.new.num_rows,
+            comparison.corrections.num_rows,
+            comparison.there + repeats,
+            comparison.older + lower,
         )
-        return taken, pa.concat_tables([found.new, found.corrections]), commit.version
+        return taken, pa.concat_tables([comparison.new, comparison.corrections]), commit.version
 
     def _append_local(self, session: SparkSession, rows: pa.Table, version: int) -> bool:
         """Whether the rows have been written in this process: few, to a table on this machine's disk, of which only the
         commit is Delta's. Raises CONFLICTS."""
         try:
-            with here():
+            with local_errors():
                 table = table_here(self.spark, self.path, version)
                 if not table.writable or rows.num_rows > ROWS:
                     raise LocalUnsupportedError("many rows, or a table that asks more of who writes it")
@@ -257,12 +261,12 @@ class _Writer:
             "writing the quarantine",
         )
 
-    def _refused(self, found: Compared, key: tuple[str, ...]) -> DeliveryError:
-        count = found.corrections.num_rows
+    def _refused(self, comparison: Compared, key: tuple[str, ...]) -> DeliveryError:
+        count = comparison.corrections.num_rows
         are = "row of the delivery has" if count == 1 else "rows of the delivery have"
         return DeliveryError(
             f"{count:,} {are} a key that is in '{self.contract.name}' with other values: "
-            f"{keys_in_words(found.corrections, key)}; nothing was written",
+            f"{keys_in_words(comparison.corrections, key)}; nothing was written",
             hint="to replace those rows, put {property: corrections, value: replace} into the customProperties of the "
             f"table in {self.contract.file}; to keep them, leave these rows out of the file",
         )
@@ -273,15 +277,15 @@ def _append(session: SparkSession, path: str, frame: DataFrame, **options: Any) 
 
 
 def _merge(
-    session: SparkSession, path: str, found: Compared, table: pa.Table, key: tuple[str, ...], contract: Contract
+    session: SparkSession, path: str, comparison: Compared, table: pa.Table, key: tuple[str, ...], contract: Contract
 ) -> None:
     """New rows and corrections in one commit. `table`: the rows of the keys that are there, which say where in time the
     rows lie that are looked for."""
-    parts = [(found.new, False), (found.corrections, True)]
+    parts = [(comparison.new, False), (comparison.corrections, True)]
     rows = pa.concat_tables([part.append_column(REPLACES, repeated(flag, part.num_rows)) for part, flag in parts])
     merged = frame_of(session, rows)
-    values: dict[str, str | Column] = {quoted(name): _side("s", name) for name in found.new.column_names}
-    same = [_side("t", name).eqNullSafe(_side("s", name)) for name in found.new.column_names]
+    values: dict[str, str | Column] = {quoted(name): _side("s", name) for name in comparison.new.column_names}
+    same = [_side("t", name).eqNullSafe(_side("s", name)) for name in comparison.new.column_names]
     on = [sf.col(f"s.{REPLACES}"), *(_side("t", name).eqNullSafe(_side("s", name)) for name in key)]
     moments = table.column(contract.event_time).cast(pa.int64())
     if table.num_rows and not moments.null_count:

@@ -51,14 +51,14 @@ def _matching(spark: SparkSession, path: str, version: int, keys: pa.Table, name
         first = keys.column(key[0]).combine_chunks()
         if pa.types.is_floating(first.type):
             raise LocalUnsupportedError("to Spark 0.0 is -0.0")
-        found = table_here(spark, path, version).rows_with(asked, first, MOST)
+        matching = table_here(spark, path, version).rows_with(asked, first, MOST)
         if len(key) > 1:
-            both = pa.concat_tables([found.select(key), keys])
+            both = pa.concat_tables([matching.select(key), keys])
             codes = exact_codes(both, key)
-            found = found.filter(arrow(np.isin(codes[: found.num_rows], codes[found.num_rows :])))
+            matching = matching.filter(arrow(np.isin(codes[: matching.num_rows], codes[matching.num_rows :])))
     except LocalUnsupportedError:
-        found = _read(spark, path, version, keys, asked)
-    return found.select(names)
+        matching = _read(spark, path, version, keys, asked)
+    return matching.select(names)
 
 
 def _read(spark: SparkSession, path: str, version: int, keys: pa.Table, names: list[str]) -> pa.Table:
@@ -71,8 +71,8 @@ def _read(spark: SparkSession, path: str, version: int, keys: pa.Table, names: l
     ends = pc.min_max(keys.column(key[0])).as_py() if pa.types.is_string(keys.schema.types[0]) else {}
     if ends.get("min") is not None and not keys.column(0).null_count:
         source = source.where(column(key[0]).between(sf.lit(ends["min"]), sf.lit(ends["max"])))
-    told = frame_of(spark, keys.group_by(key).aggregate([]))
-    told = told.select(*[column(name).alias(f"{KEY}{i}") for i, name in enumerate(key)])
-    told = sf.broadcast(told) if keys.num_rows <= BROADCAST else told
+    wanted = frame_of(spark, keys.group_by(key).aggregate([]))
+    wanted = wanted.select(*[column(name).alias(f"{KEY}{i}") for i, name in enumerate(key)])
+    wanted = sf.broadcast(wanted) if keys.num_rows <= BROADCAST else wanted
     same = reduce(lambda a, b: a & b, [column(name).eqNullSafe(sf.col(f"{KEY}{i}")) for i, name in enumerate(key)])
-    return source.join(told, same, "left_semi").select(*map(column, names)).toArrow().cast(schema)
+    return source.join(wanted, same, "left_semi").select(*map(column, names)).toArrow().cast(schema)

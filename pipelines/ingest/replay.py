@@ -149,8 +149,8 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     token = commit_token(record.run_id, "replay")
     _swap(writing_session(spark, token, version), path, names, pairs, given.schema)
     commit = find_commit(spark, path, token)
-    record.rows_updated = written + (commit.metric("numTargetRowsUpdated") if commit.found else 0)
-    if not commit.found or commit.metric("numTargetRowsUpdated") != len(pairs):
+    record.rows_updated = written + (commit.metric("numTargetRowsUpdated") if commit.in_history else 0)
+    if not commit.in_history or commit.metric("numTargetRowsUpdated") != len(pairs):
         raise OvertakenError  # somebody has changed such a row in between: look again
     return Replayed(int(record.rows_updated), known - written, unchanged, commit.version)
 
@@ -169,8 +169,8 @@ def _there(source: DataFrame, given: pa.Table, names: Sequence[str]) -> set[str]
     """Which of the rows of a file are in the source as they are."""
     rows = frame_of(source.sparkSession, given.select([*names, ID]))
     same = _all([column(name).eqNullSafe(sf.col(f"old_{i}")) for i, name in enumerate(names)])
-    found = source.join(sf.broadcast(rows.select(*_renamed(names), ID)), same).select(ID).distinct()
-    return {row[0] for row in found.collect()}
+    matching = source.join(sf.broadcast(rows.select(*_renamed(names), ID)), same).select(ID).distinct()
+    return {row[0] for row in matching.collect()}
 
 
 def _matched(
@@ -216,8 +216,8 @@ def _refuse_broken(contract: Contract, fresh: DataFrame, rest: DataFrame) -> Non
     keyed = unique_rules(contract.rules)
     key = column(contract.roles["event_id"])
     why = sf.array_join(sf.col(BROKEN).getField("reason"), "; ")
-    told = annotate_duplicates(judged, keyed, None).where(sf.size(BROKEN) > 0).select(key, why)
-    faults = [f"{row[0]}: {row[1]}" for row in told.collect()]
+    duplicates = annotate_duplicates(judged, keyed, None).where(sf.size(BROKEN) > 0).select(key, why)
+    faults = [f"{row[0]}: {row[1]}" for row in duplicates.collect()]
     for rule in keyed:
         taken = related(judged, others, rule).select(key)
         faults += [f"{row[0]}: {rule.name}: a row of the source has the same key" for row in taken.collect()]

@@ -112,14 +112,14 @@ class Patterns:
 
     def _downstream(self, names: Sequence[str]) -> list[str]:
         """`names`, and the patterns that read their results, at any distance."""
-        found = dict.fromkeys(names)
+        reached = dict.fromkeys(names)
         queue = list(names)
         while queue:
             source = queue.pop()
             readers = [name for name, pattern in self.read.items() if upstream(pattern.source or "") == source]
-            queue += [name for name in readers if name not in found]
-            found |= dict.fromkeys(readers)
-        return list(found)
+            queue += [name for name in readers if name not in reached]
+            reached |= dict.fromkeys(readers)
+        return list(reached)
 
     def _in_order(self, names: list[str]) -> list[str]:
         """Each pattern after those of `names` whose results it reads."""

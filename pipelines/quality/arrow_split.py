@@ -52,11 +52,11 @@ def split_alone(table: pa.Table, contract: Contract) -> Split:
     for number, rule in enumerate(contract.rules):
         if not rule.quarantines or rule.kind == "unique":
             continue
-        kept = kept_rows(rule, table, contract)
-        if kept is None:
+        valid = kept_rows(rule, table, contract)
+        if valid is None:
             unjudged.append(rule.name)
         else:
-            broken[(broken < 0) & ~kept] = number
+            broken[(broken < 0) & ~valid] = number
     return Split(broken, tuple(unjudged))
 
 

@@ -109,8 +109,8 @@ def _on_spark(judged: DataFrame, rules: Sequence[Rule], names: Mapping[str, str]
 def _here(table: pa.Table, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str) -> list[Check]:
     import pandas as pd
 
-    here = table.to_pandas(types_mapper=pd.ArrowDtype)
-    return _judged(lambda sources: sources.add_pandas("here"), here, rules, names, suite_name)
+    dataframe = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return _judged(lambda sources: sources.add_pandas("here"), dataframe, rules, names, suite_name)
 
 
 def _judged(

@@ -17,7 +17,7 @@ from cep_core.events.arrays import arrow, numbers, valid
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule
-from pipelines.delta.local_reader import ROWS, TableHere, here, inside
+from pipelines.delta.local_reader import ROWS, TableHere, inside, local_errors
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.great_expectations import judge_truth_values
 from pipelines.quality.local_rules import kept_rows
@@ -44,7 +44,7 @@ def judge_small(table: TableHere, contract: Contract, span: tuple[int, int]) -> 
     rules = contract.rules
     if not all(rule.quarantines for rule in rules if rule.kind == "unique"):
         raise LocalUnsupportedError("keys that may be repeated")
-    with here():
+    with local_errors():
         every = table.every([item.name for item in contract.columns], ROWS).combine_chunks()
         alone = [rule for rule in rules if rule.kind not in ("unique", "row_count")]
         truth = {rule.name: _rows_keeping(rule, every, contract) for rule in alone}

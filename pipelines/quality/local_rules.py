@@ -103,33 +103,33 @@ def _range(rule: Rule, column: Array) -> Array:
         if any(bound is not None and type(bound) is not wanted for bound in (rule.low, rule.high)):
             raise LocalUnsupportedError("bounds of another type than the column's")
         return _within(column, rule)
-    kept = np.ones(len(column), np.bool_)
+    good = np.ones(len(column), np.bool_)
     for part in (replace(rule, high=None), replace(rule, low=None)):  # Spark compares each bound in a type of its own
         bound = part.low if part.high is None else part.high
         if bound is None:
             continue
         _refuse_rounded(column, bound)
         if not pa.types.is_integer(column.type):
-            kept &= _within(doubles(column), part)
+            good &= _within(doubles(column), part)
         elif isinstance(bound, int):
-            kept &= _within(column.cast(pa.int64()), part)
+            good &= _within(column.cast(pa.int64()), part)
         else:
             _refuse_large(column)
-            kept &= _within(column.cast(pa.float64()), part)
-    return kept
+            good &= _within(column.cast(pa.float64()), part)
+    return good
 
 
 def _within(value: Array, rule: Rule) -> Array:
     """As Spark orders them: a NaN is above every number."""
-    kept = np.ones(len(value), np.bool_)
+    good = np.ones(len(value), np.bool_)
     above = numbers(pc.is_nan(value), False) if pa.types.is_floating(value.type) else np.zeros(len(value), np.bool_)
     if rule.low is not None:
         compared = (pc.greater if rule.low_strict else pc.greater_equal)(value, pa.scalar(rule.low, value.type))
-        kept &= numbers(compared, True) | above
+        good &= numbers(compared, True) | above
     if rule.high is not None:
         compared = (pc.less if rule.high_strict else pc.less_equal)(value, pa.scalar(rule.high, value.type))
-        kept &= numbers(compared, True) & ~above
-    return kept | ~valid(value)
+        good &= numbers(compared, True) & ~above
+    return good | ~valid(value)
 
 
 def _multiple(rule: Rule, column: Array) -> Array:
@@ -171,8 +171,8 @@ _KINDS: dict[str, Callable[[Rule, Array], Array]] = {
 }
 
 
-def _unless_null(kept: Array) -> Array:
-    return numbers(pc.fill_null(kept, True))
+def _unless_null(good: Array) -> Array:
+    return numbers(pc.fill_null(good, True))
 
 
 def _is_number(kind: pa.DataType) -> bool:

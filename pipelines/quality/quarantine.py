@@ -69,18 +69,18 @@ def is_good(rule: Rule) -> Column:
         absent = sf.lit(None in rule.values) & value.isNull()
         return ~(sf.coalesce(listed, sf.lit(False)) | absent)
     if rule.kind == "in_set":
-        kept = value.isin([constant(item) for item in rule.values])
+        condition = value.isin([constant(item) for item in rule.values])
     elif rule.kind == "pattern":
-        kept = value.rlike(rule.text)
+        condition = value.rlike(rule.text)
     elif rule.kind == "items":
-        kept = _within(sf.size(value), rule)
+        condition = _within(sf.size(value), rule)
     elif rule.kind == "distinct_items":
-        kept = sf.size(sf.array_distinct(sf.array_compact(value))) == sf.size(value)
+        condition = sf.size(sf.array_distinct(sf.array_compact(value))) == sf.size(value)
     elif rule.kind == "multiple":
-        kept = value % constant(rule.high) == 0
+        condition = value % constant(rule.high) == 0
     else:
-        kept = _within(sf.length(value) if rule.kind == "length" else value, rule)
-    return sf.coalesce(kept, sf.lit(True))
+        condition = _within(sf.length(value) if rule.kind == "length" else value, rule)
+    return sf.coalesce(condition, sf.lit(True))
 
 
 def _within(value: Column, rule: Rule) -> Column:
@@ -146,8 +146,8 @@ def keeping(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 
 def kept_by(rules: Sequence[Rule]) -> Column:
     """Whether a row keeps every rule of single rows that sets rows apart."""
-    kept = [is_good(rule) for rule in rules if rule.quarantines and rule.kind != "unique"]
-    return reduce(lambda a, b: a & b, kept, sf.lit(True))
+    conditions = [is_good(rule) for rule in rules if rule.quarantines and rule.kind != "unique"]
+    return reduce(lambda a, b: a & b, conditions, sf.lit(True))
 
 
 def bad_rows(annotated: DataFrame, run_id: str, source_version: int) -> DataFrame:

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from pipelines.delta.local_reader import TableHere, here, table_here
+from pipelines.delta.local_reader import TableHere, local_errors, table_here
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import PatternFacts, ResultFacts, RunFacts, Window
@@ -69,7 +69,7 @@ def _results_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: 
     since = _span_from(run)
     ends = _BEFORE if since is None else micros(since), _AFTER if run.interval_to is None else micros(run.interval_to)
     rows = table.rows([*named], "window_end", [(ends[0] + 1, ends[1] + 1)], ROWS_KEPT)
-    with here():
+    with local_errors():
         older = 0
         if run.plan_hash is not None:
             current = pc.fill_null(pc.equal(rows["plan_hash"], run.plan_hash), False)
@@ -100,12 +100,12 @@ def _counted_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: 
     owner, span = _span(table.schema.names, run, plan)
     names = [name for name in table.schema.names if name != "graph"]
     rows = table.rows(names, owner, [(micros(span[0]), micros(span[2]))], ROWS_KEPT)
-    with here():
+    with local_errors():
         older, current = 0, _current_forms(run, plan, span)
         if current is not None:
-            kept = pc.is_in(rows["plan_hash"], pa.array(current, pa.string()))
-            older = rows.num_rows - (pc.sum(kept).as_py() or 0)
-            rows = rows.filter(kept)
+            current_rows = pc.is_in(rows["plan_hash"], pa.array(current, pa.string()))
+            older = rows.num_rows - (pc.sum(current_rows).as_py() or 0)
+            rows = rows.filter(current_rows)
         lifetime = None if plan is None else plan.result_shape.lifetime
         facts = read_counted_here(rows, pattern, span, owner, lifetime)
     return replace(facts, older_rows=older, version=run.results_version)

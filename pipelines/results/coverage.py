@@ -163,15 +163,15 @@ def _claimed(plan: AnyPlan, segments: tuple[Segment, ...], claim: Claim) -> tupl
 
 def overlaid(segments: tuple[Segment, ...], given: Segment, *, newest: bool) -> tuple[Segment, ...]:
     """`given` laid over the others. With `newest`, what is there in the same form and of no older version stays."""
-    kept: list[Segment] = []
+    remaining: list[Segment] = []
     parts = [given]
     for old in segments:
         if newest and old.stays_under(given):
-            kept.append(old)
+            remaining.append(old)
             parts = [piece for part in parts for piece in without(part, old)]
         else:
-            kept.extend(without(old, given))
-    return tuple(sorted([*kept, *parts], key=lambda segment: segment.first))
+            remaining.extend(without(old, given))
+    return tuple(sorted([*remaining, *parts], key=lambda segment: segment.first))
 
 
 def without(segment: Segment, other: Segment) -> list[Segment]:
@@ -204,10 +204,10 @@ def joined(segments: Iterable[Segment]) -> tuple[Segment, ...]:
 
 def spans(segments: Iterable[Segment]) -> list[tuple[int, int]]:
     """First and last window of each unbroken stretch, whatever the segments say otherwise."""
-    found: list[tuple[int, int]] = []
+    intervals: list[tuple[int, int]] = []
     for segment in sorted(segments, key=lambda segment: segment.first):
-        if found and segment.first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(found[-1][1], segment.last))
+        if intervals and segment.first <= intervals[-1][1] + 1:
+            intervals[-1] = (intervals[-1][0], max(intervals[-1][1], segment.last))
         else:
-            found.append((segment.first, segment.last))
-    return found
+            intervals.append((segment.first, segment.last))
+    return intervals

@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.delta.commits import Commit, known_commits
-from pipelines.delta.local_reader import TableHere, here, table_here
+from pipelines.delta.local_reader import TableHere, local_errors, table_here
 from pipelines.delta.tables import exists, read_at
 from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
 from pipelines.results.coverage import windows_of
@@ -58,10 +58,10 @@ def version_of(spark: SparkSession, path: str, as_of: str) -> int:
             raise BadNumberError(f"version {as_of} does not exist: the results have versions {first} to {last}")
         return int(as_of)
     moment = _moment(as_of)
-    found = next((commit.version for commit in commits if commit.at is not None and commit.at <= moment), None)
-    if found is None:
+    version = next((commit.version for commit in commits if commit.at is not None and commit.at <= moment), None)
+    if version is None:
         raise BadTimeError(f"there were no results at {as_of}", hint=f"version {first} is the oldest that is known")
-    return found
+    return version
 
 
 def _moment(text: str) -> datetime:
@@ -89,7 +89,7 @@ def between(
     all) in the order of the key."""
     try:
         old, new = table_here(spark, path, first), table_here(spark, path, last)
-        with here():
+        with local_errors():
             differences = _differences(_rows(old), _rows(new), plan.key, _compared(new.schema.names))
     except LocalUnsupportedError:
         return _between_by_spark(spark, path, plan, first, last, limit)
@@ -181,7 +181,7 @@ def _local_changes(spark: SparkSession, path: str, plan: AnyPlan, selection: Sel
     table = table_here(spark, path)
     changes = []
     for version, feed in table.feed_by_version(table.schema.names, first, MOST_ROWS):
-        with here():
+        with local_errors():
             rows = feed.filter(mask(feed, plan, selection)).to_pylist()
         changes += [(version, row.pop(CHANGE), row) for row in rows]
     ordered = sorted(changes, key=lambda item: (item[0], [comparable(item[2][name]) for name in plan.key], item[1]))
@@ -196,6 +196,6 @@ def _changes_by_spark(spark: SparkSession, path: str, plan: AnyPlan, selection: 
     changes = []
     for row in rows.orderBy(COMMIT, *map(column, plan.key), sf.col(CHANGE)).collect():
         document = row.asDict(recursive=True)
-        kept = {name: value for name, value in document.items() if not name.startswith(("_change_", "_commit_"))}
-        changes.append((row[COMMIT], row[CHANGE], kept))
+        values = {name: value for name, value in document.items() if not name.startswith(("_change_", "_commit_"))}
+        changes.append((row[COMMIT], row[CHANGE], values))
     return changes

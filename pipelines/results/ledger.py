@@ -41,7 +41,7 @@ class Ledger:
     version: int | None
     number: int
     segments: tuple[Segment, ...]
-    made: tuple[RowVersions, ...] = ()
+    row_versions: tuple[RowVersions, ...] = ()
     """Which versions of the code made the rows of each window."""
     unrecorded: tuple[Commit, ...] = ()
     """Publications after the last one that is recorded: of runs that were killed before they could, or are about to."""
@@ -137,8 +137,8 @@ def _table_unnamed(spark: SparkSession, path: str) -> Callable[[datetime | None]
         return creation_time(spark, path), table_id(spark, path)
 
     def unnamed(at: datetime | None) -> str | None:
-        made, table = present()
-        return table if at is not None and made is not None and made <= at else None
+        created, table = present()
+        return table if at is not None and created is not None and created <= at else None
 
     return unnamed
 
@@ -159,16 +159,16 @@ def _recorded(spark: SparkSession, warehouse: Warehouse, name: str, table: str |
     """The records of publications to the results table whose id is `table`. Records of a table that was dropped, and
     made anew under the same name, say nothing of this one; where they do not say which it was, it was not this one if
     that has been made later."""
-    records, made = _all_recorded(spark, warehouse, name), None
+    records, created = _all_recorded(spark, warehouse, name), None
     if any("results_table" not in item.note for item in records):
-        made = creation_time(spark, warehouse.results(name))
+        created = creation_time(spark, warehouse.results(name))
     return [
         item
         for item in records
         if (
             item.note["results_table"] == table
             if "results_table" in item.note
-            else made is None or made <= item.at
+            else created is None or created <= item.at
         )
     ]  # fmt: skip
 

@@ -118,7 +118,7 @@ class Publication:
 
     def _commit(self, token: str) -> Commit | None:
         commit = find_commit(self.session, self.path, token)
-        return commit if commit.found else None
+        return commit if commit.in_history else None
 
     def _results(self) -> DataFrame:
         return self.session.read.format("delta").load(self.path)

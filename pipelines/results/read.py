@@ -21,7 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from cep_core import AnyPlan
 from cep_core.errors import did_you_mean
-from pipelines.delta.local_reader import TableHere, here, table_here
+from pipelines.delta.local_reader import TableHere, local_errors, table_here
 from pipelines.delta.tables import exists, latest_version, read_at
 from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
 from pipelines.results.columns import rank_of, time_of
@@ -102,7 +102,7 @@ def _refuse_other_form(plan: AnyPlan, names: Sequence[str]) -> None:
 
 def _local(table: TableHere, plan: AnyPlan, selection: Selection) -> Rows:
     every = table.every([*plan.result_schema.names, PLAN_HASH], MOST_ROWS)
-    with here():
+    with local_errors():
         stale = every.num_rows - (pc.sum(pc.equal(every[PLAN_HASH], plan.hash)).as_py() or 0)
         chosen = every.filter(mask(every, plan, selection))
         rows = _greatest(chosen, rank_of(plan), plan.key, selection.limit)

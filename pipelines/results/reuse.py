@@ -27,9 +27,9 @@ CHECK = "windows_changed"
 """The check in a step's record that says how many windows of the run were not computed again."""
 
 
-def noted(run: Run, basis: Basis, made: Sequence[range]) -> dict[str, Any]:
+def noted(run: Run, basis: Basis, computed: Sequence[range]) -> dict[str, Any]:
     """What a commit notes of the windows it has made on a basis, told in unbroken stretches."""
-    stretches = [stretch for windows in made if windows for stretch in run.plan.stretches(windows)]
+    stretches = [stretch for windows in computed if windows for stretch in run.plan.stretches(windows)]
     return {
         "contract": basis.contract,
         "lateness": basis.lateness,
@@ -69,7 +69,7 @@ def changed(
             mine = slice(max(0, first - windows[0]), max(0, last + 1 - windows[0])) if windows else slice(0)
             settled[mine] |= open_[mine] & same & (wanted[mine] == known)
             open_[mine] &= bool(note.get("quiet"))
-    old = stale_rows(run.plan, ((windows[0], windows[-1]),), ledger.made) if windows else None
+    old = stale_rows(run.plan, ((windows[0], windows[-1]),), ledger.row_versions) if windows else None
     for first, last in old.windows if old is not None else ():
         settled[first - windows[0] : last + 1 - windows[0]] = False
     left = np.flatnonzero(~settled)

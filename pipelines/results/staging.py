@@ -23,7 +23,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from cep_core import AnyPlan
 from cep_core.events.arrays import arrow, numbers, repeated
-from pipelines.delta.local_reader import all_groups, at_most, here
+from pipelines.delta.local_reader import all_groups, at_most, local_errors
 from pipelines.delta.parquet_scan import plain_batches
 from pipelines.delta.tables import on_disk
 from pipelines.errors import LocalUnsupportedError
@@ -149,7 +149,7 @@ def staged_here(run: Run, number: int, most: int) -> pa.Table:
     folder = on_disk(run.spark, staged_folder(run, number))
     if folder is None:
         raise LocalUnsupportedError("staged rows elsewhere")
-    with here():
+    with local_errors():
         schema = pa.schema([*run.plan.result_schema, *_origin_schema()])
         files = [file for file in sorted(folder.glob("*.parquet")) if not file.name.startswith((HIDDEN, "."))]
         batches = (batch for file in files for batch in plain_batches(str(file), schema, all_groups, threads=True))

@@ -36,12 +36,12 @@ def refuse_other_types(run: Run) -> None:
 def other_types(there: StructType, wanted: pa.Schema) -> list[str]:
     """The columns that are there with another type than is wanted, each a clause for people."""
     have = {field.name.lower(): field.dataType.simpleString() for field in there}
-    found = []
+    changes = []
     for field in from_arrow_schema(wanted):
         now, then = field.dataType.simpleString(), have.get(field.name.lower())
         if then not in (None, now):
-            found.append(f"'{field.name}' is {then}, and the pattern gives {now}")
-    return found
+            changes.append(f"'{field.name}' is {then}, and the pattern gives {now}")
+    return changes
 
 
 def _published(run: Run) -> StructType | None:

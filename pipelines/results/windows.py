@@ -44,13 +44,13 @@ def within(window: Column, stretches: Sequence[Stretch]) -> Column:
 
 def united(ranges: Iterable[Stretch], *, last: bool = False) -> list[Stretch]:
     """Half-open ranges in order, those that touch made one; with `last`, told by their first and last."""
-    found: list[Stretch] = []
+    merged: list[Stretch] = []
     for start, end in sorted(ranges):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
         else:
-            found.append((start, end))
-    return [(start, end - 1) for start, end in found] if last else found
+            merged.append((start, end))
+    return [(start, end - 1) for start, end in merged] if last else merged
 
 
 def fewer(ranges: Sequence[Stretch], most: int) -> list[Stretch]:

@@ -113,16 +113,16 @@ def touched_by(plan: AnyPlan, good: DataFrame, published: Sequence[Stretch], who
     held = held.where(sf.col("a") <= sf.col("b"))
     held = held.distinct().withColumn(WINDOW, sf.explode(sf.sequence("a", "b"))).drop("a", "b")
     pairs = held.where(within(sf.col(WINDOW), published)).distinct().persist(StorageLevel.MEMORY_AND_DISK)
-    found = [row[0] for row in pairs.select(WINDOW).distinct().collect()]
-    return Affected(plan, tuple(whole), tuple(united([(j, j + 1) for j in found], last=True)), pairs)
+    touched = [row[0] for row in pairs.select(WINDOW).distinct().collect()]
+    return Affected(plan, tuple(whole), tuple(united([(j, j + 1) for j in touched], last=True)), pairs)
 
 
-def note_of_revision(plan: AnyPlan, found: Affected, *, local: bool) -> dict[str, Any]:
+def note_of_revision(plan: AnyPlan, affected: Affected, *, local: bool) -> dict[str, Any]:
     """What a revision notes, which computed what `found` names. Where it computed some groups of a window, or there are
     too many stretches to name, it notes that a part was computed: too little is claimed then, never too much."""
     whole = local or not shown_unit(plan)
-    computed = found.stretches if whole else found.whole
-    in_part: Sequence[Stretch] = () if whole else found.touched
+    computed = affected.stretches if whole else affected.whole
+    in_part: Sequence[Stretch] = () if whole else affected.touched
     if len(computed) > MOST:
         computed, in_part = (), (*computed, *in_part)
     parts = fewer(united([(first, last + 1) for first, last in in_part], last=True), MOST) if in_part else ()

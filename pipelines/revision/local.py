@@ -26,7 +26,7 @@ from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
 from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta.local_commit import shaped
-from pipelines.delta.local_reader import CHANGE, ROWS, TableHere, here, table_here
+from pipelines.delta.local_reader import CHANGE, ROWS, TableHere, local_errors, table_here
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
 from pipelines.quality.arrow_split import split_alone
@@ -86,7 +86,7 @@ class LocalRevision:
         if self.rewrite is not None and self.rewrite.there.table.version == results_version:
             return self.rewrite
         try:
-            with here():
+            with local_errors():
                 published = _published(self.run, results_version, self.affected)
                 return _rewrite(published, self.run, self.rows)
         except LocalUnsupportedError:
@@ -99,7 +99,7 @@ class LocalRevision:
 def local_revision(run: Run, task: Task, results_version: int) -> LocalRevision | NotLocal:
     """What a revision would publish, or why this process does not compute it. Writes nothing."""
     try:
-        with here():
+        with local_errors():
             return _local_revision(run, task, results_version)
     except LocalUnsupportedError as error:
         return NotLocal(str(error))
@@ -170,7 +170,7 @@ def net_changes(feed: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def _summed(rows: pa.Table, names: Sequence[str]) -> pa.Table:
-    with here():  # lists cannot be told apart
+    with local_errors():  # lists cannot be told apart
         summed = rows.group_by(list(names)).aggregate([(NET, "sum")]).rename_columns([*names, NET])
     return summed.filter(pc.not_equal(summed[NET], 0))
 

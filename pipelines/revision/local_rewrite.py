@@ -19,7 +19,7 @@ from cep_core import AnyPlan
 from cep_core.events.arrays import arrow
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit
-from pipelines.delta.local_reader import Action, Slices, TableHere, here, inside
+from pipelines.delta.local_reader import Action, Slices, TableHere, inside, local_errors
 from pipelines.errors import LocalUnsupportedError
 from pipelines.results.publication import Publication
 from pipelines.revision.difference import WAS, Difference
@@ -62,23 +62,23 @@ class Rewrite:
     run: Run
     plan: AnyPlan
     there: Published
-    told: Differing
+    differences: Differing
 
     @property
     def empty(self) -> bool:
-        return not any(self.told.counts.values())
+        return not any(self.differences.counts.values())
 
     @property
     def counts(self) -> Mapping[str, int]:
-        return self.told.counts
+        return self.differences.counts
 
     def commit(self, note: Mapping[str, Any]) -> Commit | None:
         """As a Difference's, which it leaves it to where more is to be known or held than is here."""
         with suppress(LocalUnsupportedError):
-            with here():
+            with local_errors():
                 actions = self.written()
             return Publication.of(self.run, note).commit_files(self.there.table, actions, self.counts)
-        rows = self.told.operations(self.there.time)
+        rows = self.differences.operations(self.there.time)
         times = [*rows[self.there.time].chunks, *rows[WAS].chunks]
         ends = pc.min_max(pa.chunked_array(times, rows[WAS].type).cast(pa.int64())).as_py()
         frame = frame_of(self.run.spark, rows)
@@ -90,18 +90,22 @@ class Rewrite:
     def written(self) -> list[Action]:
         """Writes the files of rows and of changes; the actions that commit them. Raises LocalUnsupportedError and what
         Arrow raises."""
-        there, table, parts, removed = self.there, self.there.table, [self.told.come], []
+        there, table, parts, removed = self.there, self.there.table, [self.differences.come], []
         if not table.writable:
             raise LocalUnsupportedError("a table that asks more of who writes it")
         ends = np.cumsum([part.num_rows for part in there.parts], dtype=np.int64)
-        for file, gone in zip(table.files, np.split(self.told.gone, ends)[:-1], strict=True):
+        for file, gone in zip(table.files, np.split(self.differences.gone, ends)[:-1], strict=True):
             if gone.any():
                 whole = table.whole(file, ROWS - sum(part.num_rows for part in parts))
                 mine = inside(whole, there.time, there.slices).to_numpy()
-                kept = ~mine
-                kept[mine] = ~gone
-                parts.append(whole.filter(arrow(kept)))
+                stays = ~mine
+                stays[mine] = ~gone
+                parts.append(whole.filter(arrow(stays)))
                 removed.append(local_commit.remove_file(table.folder, file))
         rows = pa.concat_tables(parts)
         come = [local_commit.add_file(table.folder, rows)] if rows.num_rows else []
-        return [*removed, *come, *([local_commit.add_change_file(table.folder, self.told.feed())] if removed else [])]
+        return [
+            *removed,
+            *come,
+            *([local_commit.add_change_file(table.folder, self.differences.feed())] if removed else []),
+        ]

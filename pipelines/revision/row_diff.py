@@ -40,9 +40,9 @@ class Differing:
     @property
     def gone(self) -> Array:
         """Of each row of `old` whether it is no more."""
-        found = np.zeros(self.old.num_rows, np.bool_)
-        found[self.before] = found[self.deleted] = True
-        return found
+        mask = np.zeros(self.old.num_rows, np.bool_)
+        mask[self.before] = mask[self.deleted] = True
+        return mask
 
     @property
     def come(self) -> pa.Table:

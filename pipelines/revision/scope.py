@@ -83,7 +83,7 @@ def older_versions(run: Run, ledger: Ledger) -> StaleRows | None:
     """The published windows in the pattern's present form whose rows older versions of the code made, and got wrong or
     may have; None where there are none."""
     mine = [item for item in ledger.segments if item.plan_hash == run.plan.hash and item.version is not None]
-    return stale_rows(run.plan, spans(mine), ledger.made)
+    return stale_rows(run.plan, spans(mine), ledger.row_versions)
 
 
 def _incomparable(run: Run, published: Sequence[Segment], source: TableVersion) -> str | None:

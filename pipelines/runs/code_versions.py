@@ -74,9 +74,11 @@ def versions_of_revision(plan: AnyPlan, *, local: bool) -> dict[str, int]:
 def corrections_of(kind: str, versions: Iterable[Version]) -> tuple[Correction, ...]:
     """The corrections that rows of a pattern of `kind` lack, which these versions have made; none for `UNKNOWN`."""
     names: Mapping[str, str] = {kind: ENGINE}
-    made = tuple(versions)
+    by_component = tuple(versions)
     return tuple(
         item
         for item in CORRECTIONS
-        if any(names.get(item.component, item.component) == name and number < item.version for name, number in made)
+        if any(
+            names.get(item.component, item.component) == name and number < item.version for name, number in by_component
+        )
     )

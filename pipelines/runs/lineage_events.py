@@ -87,16 +87,16 @@ class Step:
 
     def _about(self) -> dict[str, RunFacet]:
         """What is known of a run from its start."""
-        found: dict[str, RunFacet] = {
+        run_facets: dict[str, RunFacet] = {
             "processing_engine": processing_engine_run.ProcessingEngineRunFacet(self.spark.version, name="spark")
         }
         since, until = self.record.interval_from, self.record.interval_to
         if self.record.pattern and since is not None and until is not None:
-            found["nominalTime"] = nominal_time_run.NominalTimeRunFacet(
+            run_facets["nominalTime"] = nominal_time_run.NominalTimeRunFacet(
                 moment(since).isoformat(), moment(until).isoformat()
             )
         parent = parent_of(dict(self.spark.sparkContext.getConf().getAll()))
-        return found if parent is None else {**found, "parent": parent}
+        return run_facets if parent is None else {**run_facets, "parent": parent}
 
     def _facts(self) -> dict[str, RunFacet]:
         facts = asdict(self.record)
@@ -139,14 +139,14 @@ class Step:
         )
 
     def _table(self, path: str, version: int | None) -> dict[str, DatasetFacet]:
-        found: dict[str, DatasetFacet] = {"storage": storage_dataset.StorageDatasetFacet("delta", "parquet")}
+        dataset_facets: dict[str, DatasetFacet] = {"storage": storage_dataset.StorageDatasetFacet("delta", "parquet")}
         if version is None:
-            return found
+            return dataset_facets
         columns = read_at(self.spark, path, version).schema.fields
         fields = [schema_dataset.SchemaDatasetFacetFields(item.name, item.dataType.simpleString()) for item in columns]
-        found["version"] = dataset_version_dataset.DatasetVersionDatasetFacet(str(version))
-        found["schema"] = schema_dataset.SchemaDatasetFacet(fields)
-        return found
+        dataset_facets["version"] = dataset_version_dataset.DatasetVersionDatasetFacet(str(version))
+        dataset_facets["schema"] = schema_dataset.SchemaDatasetFacet(fields)
+        return dataset_facets
 
 
 def named(path: str) -> tuple[str, str]:

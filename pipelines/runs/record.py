@@ -20,7 +20,7 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 
 from cep_core.events.windows import moment
 from pipelines.check import checks_of
-from pipelines.delta.local_reader import TableHere, append_here, here, table_here
+from pipelines.delta.local_reader import TableHere, append_here, local_errors, table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, create, exists
 from pipelines.error_text import in_words
@@ -230,7 +230,7 @@ def newest_records(
     try:
         table = table_here(spark, warehouse.runs)
         rows = table.every(table.schema.names, RECORDS)
-        with here():
+        with local_errors():
             mine = rows if pattern is None else rows.filter(pc.equal(rows["pattern"], pattern))
             newest: list[dict[str, Any]] = mine.sort_by([("finished_at", "descending")]).slice(0, limit).to_pylist()
             return newest

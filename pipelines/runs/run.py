@@ -116,14 +116,14 @@ class Run:
         interval or form of the pattern, or another basis than this run has now, at the version of the source that the
         last check_source has pinned.
         """
-        found = self._last(stage)
-        pinned = found if stage == "check_source" else self._last("check_source")
-        recorded, pin = found["basis"], pinned["basis"]
+        stored = self._last(stage)
+        pinned = stored if stage == "check_source" else self._last("check_source")
+        recorded, pin = stored["basis"], pinned["basis"]
         if recorded is None or pin is None:
             raise self._refused(stage, "its record was written by an earlier version of Trendlake")
-        if (found["interval_from"], found["interval_to"]) != (self.start_us, self.end_us):
+        if (stored["interval_from"], stored["interval_to"]) != (self.start_us, self.end_us):
             raise self._refused(stage, "it was for another interval")
-        if found["plan_hash"] != self.plan.hash:
+        if stored["plan_hash"] != self.plan.hash:
             raise self._refused(stage, "the pattern has changed since")
         table = table_id(self.spark, self.warehouse.source(self.contract.name), pin.source_version)
         if table != pin.source_table:
@@ -133,7 +133,7 @@ class Run:
         different = differences(recorded, self.basis(pin.source_version, pin.source_table))
         if different:
             raise self._refused(stage, "; ".join(different))
-        return found
+        return stored
 
     def _last(self, stage: Stage) -> Mapping[str, Any]:
         mine = self.records.get(stage)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.contracts.contract import Contract
-from pipelines.delta.local_reader import ROWS, here, table_here
+from pipelines.delta.local_reader import ROWS, local_errors, table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, exists, latest_version
 from pipelines.errors import LocalUnsupportedError
@@ -39,7 +39,7 @@ def _newest(spark: SparkSession, path: str, version: int, time: str) -> int | No
     """The last event time, microseconds; None where no row has one."""
     with suppress(LocalUnsupportedError):
         times = table_here(spark, path, version).every([time], ROWS)[time]
-        with here():
+        with local_errors():
             last: int | None = pc.max(times.cast(pa.int64())).as_py()
             return last
     table = spark.read.format("delta").option("versionAsOf", version).load(path)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
-from pipelines.delta.local_reader import TableHere, here, table_here
+from pipelines.delta.local_reader import TableHere, local_errors, table_here
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import Measure, PatternFacts
 from pipelines.report.read_rows import NOUN
@@ -43,7 +43,7 @@ def counts_here(spark: SparkSession, path: str, pattern: PatternFacts, plan: Any
     table = table_here(spark, path)
     if not table.files:
         return None
-    with here():
+    with local_errors():
         counts = _windows(table, pattern) if "window_start" in table.schema.names else _stretches(table, pattern, plan)
     return counts if counts.rows else None
 

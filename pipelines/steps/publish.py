@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 
 from pipelines.delta.commits import Commit, recent_commits
 from pipelines.delta.local_commit import shaped
-from pipelines.delta.local_reader import ROWS, here, inside, table_here
+from pipelines.delta.local_reader import ROWS, inside, local_errors, table_here
 from pipelines.delta.tables import OvertakenError, with_retries
 from pipelines.errors import LocalUnsupportedError, StaleRunError, StepOrderError
 from pipelines.quality.great_expectations import FEW
@@ -118,7 +118,7 @@ def _replace_here(publication: Publication, staged: int, owned: Owned) -> Commit
     """As `Publication.replace`, of few rows, whose files are written in this process. Raises LocalUnsupportedError."""
     run, time, slices = publication.run, owned[0], [owned[1:]]
     rows = staged_here(run, staged, ROWS)
-    with here():
+    with local_errors():
         table = table_here(run.spark, publication.path)
         if len(table.files) > FILES:
             raise LocalUnsupportedError("many files: Delta's statistics pass over most")

@@ -103,12 +103,12 @@ def test_a_chain_and_a_task_done_again(lake: Lake, home: AirflowHome, tmp_path: 
 
         # a late flight, one that is corrected and one that never was: revised from the first to the third
         correct(lake)
-        told = succeeded(api)
+        runs_before = succeeded(api)
         api.trigger("ingest_flights", "late", {"files": [str(late)]})
         wait(lambda: api.run_state("ingest_flights", "late") in DONE)
         settle(api)
         assert api.run_state("ingest_flights", "late") == "success", api.tasks("ingest_flights", "late")
-        assert {name: count - told[name] for name, count in succeeded(api).items()} == dict.fromkeys(REVISED, 1)
+        assert {name: count - runs_before[name] for name, count in succeeded(api).items()} == dict.fromkeys(REVISED, 1)
         third = {name: published(lake, name) for name in NAMES}
         assert third == computed_anew(lake, tmp_path / "third")
         assert all(third[name] != second[name] for name in NAMES)
@@ -134,8 +134,8 @@ def runs(api: AirflowApi) -> dict[str, str]:
 def succeeded(api: AirflowApi) -> dict[str, int]:
     """How many revisions Airflow has run by itself. None of them has failed."""
     states = {dag: [run["state"] for run in api.runs(dag)] for dag in REVISED}
-    assert {state for found in states.values() for state in found} <= {"success"}, states
-    return {dag: len(found) for dag, found in states.items()}
+    assert {state for states_of_dag in states.values() for state in states_of_dag} <= {"success"}, states
+    return {dag: len(states_of_dag) for dag, states_of_dag in states.items()}
 
 
 def newest(lake: Lake) -> int:

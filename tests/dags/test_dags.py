@@ -101,8 +101,8 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, 
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.split("DAGS", 1)[1])
-    yield found
+    description: dict[str, Any] = json.loads(done.stdout.split("DAGS", 1)[1])
+    yield description
     for path in (added, reader, others):
         path.unlink()
 

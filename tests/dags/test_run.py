@@ -65,7 +65,7 @@ def lake(spark: SparkSession, home: AirflowHome) -> Lake:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def alerts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What a web hook is sent; Airflow knows it by the connection `trendlake_alerts`."""
     lines: list[str] = []
 
@@ -107,8 +107,8 @@ def test_a_backfill_runs_each_day_once(lake: Lake, home: AirflowHome, airflow: A
 
     warehouse = lake.warehouse
     results = lake.spark.read.format("delta").load(warehouse.results(PATTERN)).collect()
-    found = {row["window_end"].astimezone(UTC): (int(row["snowballs"]), int(row["legs"])) for row in results}
-    assert found == dict([(utc(4, 9), (3, 4)), (utc(5, 9), (7, 12))][:days])
+    rows = {row["window_end"].astimezone(UTC): (int(row["snowballs"]), int(row["legs"])) for row in results}
+    assert rows == dict([(utc(4, 9), (3, 4)), (utc(5, 9), (7, 12))][:days])
 
     records = lake.spark.read.format("delta").load(warehouse.runs).where(f"pattern = '{PATTERN}'").collect()
     intervals = {(row["interval_from"].astimezone(UTC), row["interval_to"].astimezone(UTC)) for row in records}
@@ -139,11 +139,11 @@ def tried(api: AirflowApi, run_id: str) -> dict[str, int]:
     return {task["task_id"]: task["try_number"] for task in api.tasks(PATTERN, run_id)}
 
 
-def lineage_links_up(told: list[dict[str, Any]], records: list[Row], runs: int) -> None:
+def lineage_links_up(events: list[dict[str, Any]], records: list[Row], runs: int) -> None:
     """Airflow told of each task's run, the steps of theirs: each is a part of the run of the task that started its
     application, whose DAG's run is the root; and both have ended well."""
-    ends = [read(event, others=True) for event in told if event["eventType"] == "COMPLETE"]
-    assert all(read(event, others=True).eventType in RunState for event in told)
+    ends = [read(event, others=True) for event in events if event["eventType"] == "COMPLETE"]
+    assert all(read(event, others=True).eventType in RunState for event in events)
     tasks = {end.run.runId: end.job.name for end in ends if end.job.namespace == "trendlake.airflow"}
     names = sorted(name for name in tasks.values() if name.startswith(f"{PATTERN}."))
     tasks_run = [*runs * [*STEPS, "report"], "publish"]  # one was cleared
@@ -158,13 +158,13 @@ def lineage_links_up(told: list[dict[str, Any]], records: list[Row], runs: int) 
         assert parent.root.job.name == PATTERN
     starters = [end.run.facets["parent"].job.name for end in steps]
     assert sorted(starters) == sorted([*runs * len(STEPS) * [f"{PATTERN}.check_source"], f"{PATTERN}.publish"])
-    published = [end for end in told if end["job"]["name"] == f"{PATTERN}.publish" and end["outputs"]]
+    published = [end for end in events if end["job"]["name"] == f"{PATTERN}.publish" and end["outputs"]]
     versions = {int(end["outputs"][0]["facets"]["version"]["datasetVersion"]) for end in published}
     assert versions == {row["results_version"] for row in records if row["stage"] == "publish"}
 
 
 @pytest.mark.chaos
-def test_other_kinds_and_what_goes_wrong(lake: Lake, home: AirflowHome, patterns: Path, told: list[str]) -> None:
+def test_other_kinds_and_what_goes_wrong(lake: Lake, home: AirflowHome, patterns: Path, alerts: list[str]) -> None:
     """A run of a range for a pattern of each other kind: the same DAG, the same steps. One of their tasks is killed
     while it writes: Airflow does it again, and the rows are there once. A run that fails, and is late too, is told
     of."""
@@ -190,13 +190,13 @@ def test_other_kinds_and_what_goes_wrong(lake: Lake, home: AirflowHome, patterns
         tries = {task["task_id"]: task["try_number"] for task in api.tasks(KILLED, "range")}
         assert tries["check_source"] > 1  # its application did all; Airflow may try others again, when it is slow
         wait(lambda: api.run_state(LATE, "backwards") in DONE)
-        wait(lambda: len(told) >= 2)
+        wait(lambda: len(alerts) >= 2)
         reason = "[BAD_TIME] the interval is empty: --from must be before --to"
         line = f"{LATE}: check_source of run backwards failed at attempt 1: {reason}"
         assert line in api.log(LATE, "backwards", "check_source", 1)
         (task,) = (task for task in api.tasks(LATE, "backwards") if task["task_id"] == "check_source")
         assert task["try_number"] == 1  # an error of the user's: another attempt would end the same
-        late, failed = sorted(told, key=lambda line: reason in line)
+        late, failed = sorted(alerts, key=lambda line: reason in line)
         assert failed == line
         assert late.startswith(f"{LATE}: run backwards is late: not done by ")
 
@@ -204,8 +204,8 @@ def test_other_kinds_and_what_goes_wrong(lake: Lake, home: AirflowHome, patterns
     (match,) = lake.spark.read.format("delta").load(warehouse.results(KILLED)).collect()
     assert (match["a"], match["b"], match["c"], match["last_delay"]) == (["UA-10"], ["UA-20"], ["UA-30"], 40.0)
     records = lake.spark.read.format("delta").load(warehouse.runs).where(f"pattern = '{KILLED}'")
-    found = [tuple(row) for row in records.select("stage", "status").collect()]
-    assert sorted(found) == sorted((stage, "succeeded") for stage in [*STEPS, "check_source"])
+    stages = [tuple(row) for row in records.select("stage", "status").collect()]
+    assert sorted(stages) == sorted((stage, "succeeded") for stage in [*STEPS, "check_source"])
     (gone,) = lake.spark.read.format("delta").load(warehouse.results(ABSENCE)).collect()
     assert (gone["tailnum"], gone["first"], gone["state"], gone["delay"]) == ("N30UA", "UA-40", "gone", 200.0)
     for name in OTHERS:
@@ -216,7 +216,7 @@ def kill_task(*words: str) -> None:
     """SIGKILL for a task's process in Airflow and all beneath it: spark-submit, the driver, the workers. It is found by
     words on its application's command line."""
     parents: dict[int, int] = {}
-    found: list[int] = []
+    applications: list[int] = []
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             command = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
@@ -224,8 +224,10 @@ def kill_task(*words: str) -> None:
             if "org.apache.spark.deploy.SparkSubmit" in command and all(
                 any(item.endswith(word) for item in command) for word in words
             ):
-                found.append(int(place.name))
-    (application,) = (pid for pid in found if parents[pid] not in found)  # a child just forked has its parent's words
+                applications.append(int(place.name))
+    (application,) = (
+        pid for pid in applications if parents[pid] not in applications
+    )  # a child just forked has its parent's words
     tree = [parents[application]]
     for process in tree:
         tree.extend(child for child, parent in parents.items() if parent == process)

@@ -126,11 +126,11 @@ class User:
 def commands(beginning: str, days: dict[str, str] | None = None) -> str:
     """The one command of the page that begins so, with other days."""
     typed = [line for block, _ in steps(PAGE.read_text()) for line in block.splitlines()]
-    (found,) = [line for line in typed if line.startswith(f"{beginning} ")]
+    (command,) = [line for line in typed if line.startswith(f"{beginning} ")]
     for old, new in (days or {}).items():
-        assert old in found
-        found = found.replace(old, new)
-    return found
+        assert old in command
+        command = command.replace(old, new)
+    return command
 
 
 def test_the_page_has_the_walk() -> None:
@@ -143,32 +143,34 @@ def test_the_page_has_the_walk() -> None:
 
 def readings(today: date) -> Readings:
     """An hour each, of the 31 days before today; of the third last one is broken."""
-    found: Readings = {}
+    by_day: Readings = {}
     for back in range(31, 0, -1):
         day = today - timedelta(days=back)
         for number, machine in enumerate(MACHINES, start=1):
             midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
-            found[day, machine] = [
+            by_day[day, machine] = [
                 (midnight + timedelta(hours=hour), 60 + (hour * 7 + day.day * 3 + number * 5) % 11)
                 for hour in range(24)
             ]
-    day = found[today - timedelta(days=3), "m2"]
+    day = by_day[today - timedelta(days=3), "m2"]
     day[12] = (day[12][0], BROKEN)
-    return found
+    return by_day
 
 
-def write(found: Readings, path: Path) -> None:
+def write(readings: Readings, path: Path) -> None:
     with path.open("w", newline="") as file:
         lines = csv.writer(file)
         lines.writerow(["id", "at", "machine", "celsius"])
-        for (_, machine), values in found.items():
+        for (_, machine), values in readings.items():
             for at, celsius in values:
                 lines.writerow([f"{machine}-{at:%Y%m%d%H%M}", f"{at:%Y-%m-%dT%H:%M:%SZ}", machine, celsius])
 
 
-def expected(found: Readings, days: set[date]) -> Rows:
+def expected(readings: Readings, days: set[date]) -> Rows:
     """By counting: of all ways to pick readings that rise, those with three and more."""
-    return {(machine, f"{day}T00:00:00Z"): counted(values) for (day, machine), values in found.items() if day in days}
+    return {
+        (machine, f"{day}T00:00:00Z"): counted(values) for (day, machine), values in readings.items() if day in days
+    }
 
 
 def counted(values: list[tuple[datetime, int]]) -> tuple[int, int]:
@@ -279,10 +281,10 @@ def test_the_walk(tmp_path: Path) -> None:
         broken = user.folder / "broken.csv"
         assert broken.read_text().count(str(BROKEN)) == 1
         broken.write_text(broken.read_text().replace(str(BROKEN), str(MENDED)))
-        told = user.types(commands("trendlake quarantine replay"))
-        assert "1 row repaired" in told
-        assert "notified Airflow: source_readings" in told
-        assert "next: trendlake revise" not in told
+        printed = user.types(commands("trendlake quarantine replay"))
+        assert "1 row repaired" in printed
+        assert "notified Airflow: source_readings" in printed
+        assert "next: trendlake revise" not in printed
         mended = every[days[-3], "m2"]
         mended[12] = (mended[12][0], MENDED)
         wait_for_runs(user, api, "rising_revise", 2)

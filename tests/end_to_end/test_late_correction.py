@@ -18,7 +18,7 @@ from jobs.actions import delete, ingest, revise
 from jobs.terminal import workspace
 from jobs.terminal.workspace import Place
 from tests.conftest import ROOT
-from tests.support.own_source import FALLING, told
+from tests.support.own_source import FALLING, output_of
 
 PAGE = ROOT / "docs" / "how-to" / "late-correction.md"
 HEADER = "id,at,company,price"
@@ -85,13 +85,15 @@ def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(module, "session", shared)
     for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
         monkeypatch.delenv(name, raising=False)
-    told("init", tmp_path)
+    output_of("init", tmp_path)
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "trades.csv", trades())
-    told("new", "source", "trades", "--from", "trades.csv", "--event-id", "id", "--event-time", "at", "--type", "Trade")
-    told("ingest", "trades", "trades.csv")
+    output_of(
+        "new", "source", "trades", "--from", "trades.csv", "--event-id", "id", "--event-time", "at", "--type", "Trade"
+    )
+    output_of("ingest", "trades", "trades.csv")
     (tmp_path / "conf" / "patterns" / "falling.yaml").write_text(FALLING)
-    told("run", "falling", "--from", "2026-01-05", "--to", "2026-01-06")
+    output_of("run", "falling", "--from", "2026-01-05", "--to", "2026-01-06")
     return tmp_path
 
 
@@ -108,7 +110,7 @@ def blocks() -> dict[str, list[str]]:
 
 
 def walked(commands: list[str]) -> list[str]:
-    return [told(*shlex.split(command)[1:]) for command in commands]
+    return [output_of(*shlex.split(command)[1:]) for command in commands]
 
 
 def test_the_page(spark: SparkSession, folder: Path) -> None:

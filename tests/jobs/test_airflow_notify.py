@@ -81,6 +81,6 @@ def test_assets_are_named_alike() -> None:
 
 
 def test_airflow_needs_a_project(tmp_path: Path) -> None:
-    told = CliRunner().invoke(app, ["airflow", "--project-dir", str(tmp_path), "dags", "list"])
-    assert told.exit_code == 1
-    assert "is no Trendlake project" in told.output
+    result = CliRunner().invoke(app, ["airflow", "--project-dir", str(tmp_path), "dags", "list"])
+    assert result.exit_code == 1
+    assert "is no Trendlake project" in result.output

@@ -21,9 +21,9 @@ def test_all_pages_are_listed() -> None:
     assert sorted(names) == sorted(path.stem for path in PAGES)
     assert len(set(names)) == len(names)
     assert names[0] == "tutorial"
-    told = json.loads(CliRunner().invoke(app, ["docs", "--json"]).stdout)["pages"]
-    assert [page["page"] for page in told] == names
-    assert all(page["title"] for page in told)
+    pages = json.loads(CliRunner().invoke(app, ["docs", "--json"]).stdout)["pages"]
+    assert [page["page"] for page in pages] == names
+    assert all(page["title"] for page in pages)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

@@ -22,8 +22,8 @@ def typed(text: str) -> list[str]:
     blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for part in block.splitlines() for line in part.split("&&")]
     lines += re.findall(r"`(trendlake [a-z][^`|\n]*)`", text)
-    found = (re.search(r"(?:^|/|\s)trendlake (\S.*)$", line.strip()) for line in lines)
-    return [match[1].split("  #")[0] for match in found if match and not line_is_prose(match[1])]
+    matches = (re.search(r"(?:^|/|\s)trendlake (\S.*)$", line.strip()) for line in lines)
+    return [match[1].split("  #")[0] for match in matches if match and not line_is_prose(match[1])]
 
 
 def line_is_prose(words: str) -> bool:

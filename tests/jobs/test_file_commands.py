@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.own_source import FALLING, start, told
+from tests.support.own_source import FALLING, output_of, start
 
 ROWS = "id,at,company,price\nt1,2026-01-05T09:00:00,A,10\nt2,2026-01-05T09:00:01Z,A,9.5\n"
 NEW = ["new", "source", "other", "--event-id", "id", "--event-time", "at", "--type", "Trade", "--from"]
@@ -42,7 +42,7 @@ def test_bad_files(project: Path, name: str, text: str, message: str, commands: 
     file = project / name
     file.write_text(text, errors="surrogateescape")
     for command in commands:
-        out = " ".join(told(*command, file, "--project-dir", project, code=1).split())
+        out = " ".join(output_of(*command, file, "--project-dir", project, code=1).split())
         assert f"[SOURCE_FILE] {file}" in out, command
         assert message in out, command
         assert "Traceback" not in out
@@ -54,7 +54,7 @@ def test_a_contract_with_a_column_that_delta_refuses(project: Path) -> None:
     file = project / "data_contracts" / "trades.yaml"
     good = file.read_text()
     file.write_text(good.replace("name: company", 'name: "sel ect"'))
-    out = told("validate", file, "--project-dir", project, code=1)
+    out = output_of("validate", file, "--project-dir", project, code=1)
     file.write_text(good)
     assert "trades.yaml:" in out
     assert "column 'sel ect': Delta tables take no space in a column's name" in out

@@ -42,11 +42,13 @@ def words(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ..
 
 def test_every_word_has_it() -> None:
     """And explains itself, as before."""
-    found = dict(words(get_command(app)))
-    assert len(found) > 25
-    assert [path for path, word in found.items() if not any("--json" in item.opts for item in word.params)] == []
-    assert [path for path, word in found.items() if "Example: trendlake" not in word.help] == []
-    assert [path for path, word in found.items() if any(not item.help for item in word.params)] == []
+    commands_of_app = dict(words(get_command(app)))
+    assert len(commands_of_app) > 25
+    assert [
+        path for path, word in commands_of_app.items() if not any("--json" in item.opts for item in word.params)
+    ] == []
+    assert [path for path, word in commands_of_app.items() if "Example: trendlake" not in word.help] == []
+    assert [path for path, word in commands_of_app.items() if any(not item.help for item in word.params)] == []
 
 
 def test_a_project_from_nothing(tmp_path: Path) -> None:
@@ -78,10 +80,10 @@ def test_a_verdict_that_is_bad(tmp_path: Path) -> None:
     wrong.write_text(
         "name: wrong\nsource: trades\npattern: Trade E+\nreturn: {n: COUNT(*)}\nwithin: 1 dy\ncolour: red\n"
     )
-    (told,) = said("validate", wrong, "--project-dir", tmp_path, code=1)[0]["files"]
-    assert not told["good"]
-    found = {(item["code"], item["place"]["line"]) for item in told["mistakes"]}
-    assert found == {("BAD_VALUE", 5), ("UNKNOWN_KEY", 6)}
+    (checked,) = said("validate", wrong, "--project-dir", tmp_path, code=1)[0]["files"]
+    assert not checked["good"]
+    mistakes = {(item["code"], item["place"]["line"]) for item in checked["mistakes"]}
+    assert mistakes == {("BAD_VALUE", 5), ("UNKNOWN_KEY", 6)}
     wrong.write_text("name: wrong\nsource: trades\npattern: Trade E+\nreturn: {n: COUNT(*)}\nwithin: 1 day\n")
     tests = wrong.parent / "tests" / "wrong.yaml"
     tests.parent.mkdir(exist_ok=True)
@@ -89,9 +91,9 @@ def test_a_verdict_that_is_bad(tmp_path: Path) -> None:
         "- name: nothing comes of nothing\n  events: []\n  expect: []\n"
         "- name: nor this\n  events: []\n  expect: [{window_start: 2026-01-05T00:00:00Z, n: 1}]\n"
     )
-    told, beside = said("test", "wrong", "--project-dir", tmp_path, code=1)
-    assert (told["passed"], told["failed"]) == (1, 1)
-    assert [bool(test["differences"]) for test in told["tests"]] == [False, True]
+    document, beside = said("test", "wrong", "--project-dir", tmp_path, code=1)
+    assert (document["passed"], document["failed"]) == (1, 1)
+    assert [bool(test["differences"]) for test in document["tests"]] == [False, True]
     assert "1 passed, 1 failed" in beside
 
 
@@ -99,9 +101,9 @@ def test_documents_of_files(tmp_path: Path) -> None:
     """A schema is itself; a stream tells its seed."""
     assert said("schema", "pattern")[0] == json.loads((ROOT / "docs" / "schemas" / "pattern.json").read_text())
     out = tmp_path / "stream.parquet"
-    told = said("generate", "stock", "--events", "10", "--seed", "7", "--out", out)[0]
+    document = said("generate", "stock", "--events", "10", "--seed", "7", "--out", out)[0]
     about = {"stream": "stock", "events": 10, "rate": 100.0, "seed": 7, "start": "2026-01-05T09:00:00Z"}
-    assert told == about | {"file": str(out)}
+    assert document == about | {"file": str(out)}
 
 
 @pytest.mark.parametrize(
@@ -119,10 +121,10 @@ def test_documents_of_files(tmp_path: Path) -> None:
 )
 def test_a_mistake_is_a_document(arguments: list[str], code: str, hint: str) -> None:
     """The same as people read on stderr."""
-    told, beside = said(*arguments, "--project-dir", ROOT, code=1)
-    assert told["error"]["code"] == code
-    assert told["error"]["hint"].startswith(hint)
-    assert f"[{code}] {told['error']['message']}" in beside
+    document, beside = said(*arguments, "--project-dir", ROOT, code=1)
+    assert document["error"]["code"] == code
+    assert document["error"]["hint"].startswith(hint)
+    assert f"[{code}] {document['error']['message']}" in beside
 
 
 def test_wrong_usage_has_no_document() -> None:
@@ -172,8 +174,8 @@ def test_a_fault_is_a_document_without_secrets(
         raise TrendlakeError('"token": correct horse', hint="try correct horse")
 
     code, lines, beside = ended(breaks, capsys)
-    told = json.loads("\n".join(lines))["error"]
-    assert (code, told["code"], told["message"]) == (3, "FAULT", "RuntimeError: login with *** failed")
+    document = json.loads("\n".join(lines))["error"]
+    assert (code, document["code"], document["message"]) == (3, "FAULT", "RuntimeError: login with *** failed")
     assert "Traceback" in beside
     code, lines, beside = ended(refuses, capsys)
     assert (code, json.loads("\n".join(lines))["error"]["hint"]) == (1, "try ***")
@@ -193,8 +195,8 @@ def test_a_word_without_json_prints_as_ever(capsys: pytest.CaptureFixture[str]) 
 def test_records_have_the_names_of_the_run_record() -> None:
     """What `run --json` tells is found again by `runs --json`; numbers stay whole, times are UTC."""
     record = Record("r", "p", "publish", interval_from=0, rows_in=2**53 + 1, succeeded=True)
-    told = of_record(record)
-    assert set(SCHEMA.names) - set(told) == {"error", "started_at", "finished_at"}
-    assert set(told) <= set(SCHEMA.names)
-    assert told["interval_from"].isoformat() == "1970-01-01T00:00:00+00:00"
-    assert told["status"] == "succeeded"
+    document = of_record(record)
+    assert set(SCHEMA.names) - set(document) == {"error", "started_at", "finished_at"}
+    assert set(document) <= set(SCHEMA.names)
+    assert document["interval_from"].isoformat() == "1970-01-01T00:00:00+00:00"
+    assert document["status"] == "succeeded"

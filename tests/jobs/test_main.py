@@ -49,15 +49,15 @@ print(sorted({"numba", "numpy", "pandas", "pyarrow", "pydantic", "pyspark", "lar
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-    told = runner.invoke(app, ["--help"])
-    assert told.exit_code == 0
-    assert "trendlake run rising --from" in told.output
-    assert "Exit codes" in told.output
+    result = runner.invoke(app, ["--help"])
+    assert result.exit_code == 0
+    assert "trendlake run rising --from" in result.output
+    assert "Exit codes" in result.output
 
 
 def test_the_version() -> None:
-    told = runner.invoke(app, ["--version"])
-    assert told.output == f"trendlake {version('trendlake')}\n"
+    result = runner.invoke(app, ["--version"])
+    assert result.output == f"trendlake {version('trendlake')}\n"
 
 
 @pytest.mark.parametrize(
@@ -66,45 +66,45 @@ def test_the_version() -> None:
      "explain", "show", "runs", "init", "test", "schema", "backfill", "try"],
 )  # fmt: skip
 def test_every_word_explains_itself(word: str) -> None:
-    told = runner.invoke(app, [word, "--help"])
-    assert told.exit_code == 0
-    assert f"Example: trendlake {word}" in told.output
+    result = runner.invoke(app, [word, "--help"])
+    assert result.exit_code == 0
+    assert f"Example: trendlake {word}" in result.output
 
 
 def test_validate_tells_all_mistakes_with_their_places(tmp_path: Path) -> None:
     """All of a file at once, each with a caret; exit code 1."""
-    told = runner.invoke(app, ["validate", "--project-dir", str(project(tmp_path))])
-    assert told.exit_code == 1
-    assert "ok    " in told.output
-    assert "broken.yaml:7:" in told.output
-    assert "^" in told.output
+    result = runner.invoke(app, ["validate", "--project-dir", str(project(tmp_path))])
+    assert result.exit_code == 1
+    assert "ok    " in result.output
+    assert "broken.yaml:7:" in result.output
+    assert "^" in result.output
 
 
 def test_validate_checks_the_project_s_own_files() -> None:
-    told = runner.invoke(app, ["validate", "--project-dir", str(ROOT)])
-    assert told.exit_code == 0, told.output
-    assert told.output.count("ok    ") >= 4
+    result = runner.invoke(app, ["validate", "--project-dir", str(ROOT)])
+    assert result.exit_code == 0, result.output
+    assert result.output.count("ok    ") >= 4
 
 
 def test_explain_says_how() -> None:
-    told = runner.invoke(app, ["explain", "delay_snowball", "--project-dir", str(ROOT)])
-    assert told.exit_code == 0, told.output
-    assert "Fenwick" in told.output
-    assert "cut by carrier and by time" in told.output
+    result = runner.invoke(app, ["explain", "delay_snowball", "--project-dir", str(ROOT)])
+    assert result.exit_code == 0, result.output
+    assert "Fenwick" in result.output
+    assert "cut by carrier and by time" in result.output
 
 
 def test_explain_draws(tmp_path: Path) -> None:
     """A picture that stands alone; where it cannot be written, that is told."""
     out = tmp_path / "snowball.svg"
-    told = runner.invoke(app, ["explain", "delay_snowball", "--project-dir", str(ROOT), "--svg", str(out)])
-    assert told.exit_code == 0, told.output
+    result = runner.invoke(app, ["explain", "delay_snowball", "--project-dir", str(ROOT), "--svg", str(out)])
+    assert result.exit_code == 0, result.output
     root = ElementTree.parse(out).getroot()
     assert root.findtext("{http://www.w3.org/2000/svg}title") == "delay_snowball"
     assert "F.dep_delay < NEXT(F).dep_delay" in "".join(root.itertext())
     nowhere = str(tmp_path / "no" / "such.svg")
-    told = runner.invoke(app, ["explain", "delay_snowball", "--project-dir", str(ROOT), "--svg", nowhere])
-    assert told.exit_code == 1
-    assert "cannot be written" in told.output
+    result = runner.invoke(app, ["explain", "delay_snowball", "--project-dir", str(ROOT), "--svg", nowhere])
+    assert result.exit_code == 1
+    assert "cannot be written" in result.output
 
 
 @pytest.mark.parametrize(
@@ -120,19 +120,19 @@ def test_explain_draws(tmp_path: Path) -> None:
 )
 def test_a_user_s_mistake_is_exit_code_1(arguments: list[str], message: str) -> None:
     """One message with a way out; no traceback, and Spark is not started for it."""
-    told = runner.invoke(app, [*arguments, "--project-dir", str(ROOT)])
-    assert told.exit_code == 1
-    assert message in told.output
-    assert "Traceback" not in told.output
+    result = runner.invoke(app, [*arguments, "--project-dir", str(ROOT)])
+    assert result.exit_code == 1
+    assert message in result.output
+    assert "Traceback" not in result.output
 
 
 def test_jars_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before set-up the message says what to type."""
     monkeypatch.setenv("TRENDLAKE_JARS", str(tmp_path))
-    told = runner.invoke(app, ["maintain", "--project-dir", str(ROOT)])
-    assert told.exit_code == 1
-    assert "Delta's jars are not in" in told.output
-    assert "trendlake setup" in told.output
+    result = runner.invoke(app, ["maintain", "--project-dir", str(ROOT)])
+    assert result.exit_code == 1
+    assert "Delta's jars are not in" in result.output
+    assert "trendlake setup" in result.output
 
 
 def test_wrong_usage_is_exit_code_2() -> None:

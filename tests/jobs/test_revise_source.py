@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from jobs.actions import ingest, revise
 from jobs.terminal import workspace
 from jobs.terminal.workspace import Place
-from tests.support.own_source import FALLING, start, told
+from tests.support.own_source import FALLING, output_of, start
 
 pytestmark = pytest.mark.spark
 
@@ -46,23 +46,23 @@ def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.delenv(name, raising=False)
     start(tmp_path, tmp_path / "trades.csv", ROWS)
     monkeypatch.chdir(tmp_path)
-    told("ingest", "trades", "trades.csv")
+    output_of("ingest", "trades", "trades.csv")
     for name, text in (("falling", FALLING), ("busy", CHAIN), ("rising", OTHER)):
         (tmp_path / "conf" / "patterns" / f"{name}.yaml").write_text(text)
-    told("run", "falling", *DAY)
-    told("run", "busy", *DAY)
+    output_of("run", "falling", *DAY)
+    output_of("run", "busy", *DAY)
     return tmp_path
 
 
 def revised(*arguments: str, code: int = 0) -> dict[str, Any]:
-    output = told("revise", *arguments, "--json", code=code)
+    output = output_of("revise", *arguments, "--json", code=code)
     document: dict[str, Any] = json.loads(output[output.index("{") : output.rindex("}") + 1])
     return document
 
 
 def test_a_correction_reaches_the_patterns_and_those_on_their_results(project: Path) -> None:
     (project / "late.csv").write_text("id,at,company,price\nA9,2026-01-05T09:00:09Z,A,1\n")
-    told("ingest", "trades", "late.csv")
+    output_of("ingest", "trades", "late.csv")
     document = revised("--source", "trades")
     assert [(item["pattern"], item["changed"]) for item in document["patterns"]] == [
         ("falling", True), ("rising", False), ("busy", True),
@@ -82,8 +82,8 @@ def test_an_error_of_one_pattern_stops_no_other(project: Path) -> None:
 
 
 def test_a_source_that_no_pattern_reads_is_named_with_a_suggestion(project: Path) -> None:
-    output = told("revise", "--source", "trade", code=1)
+    output = output_of("revise", "--source", "trade", code=1)
     assert "no pattern reads the source 'trade'" in output
     assert "did you mean 'trades'?" in output
-    assert "give a PATTERN, or --source SOURCE" in told("revise", code=2)
-    assert "give a PATTERN, or --source SOURCE" in told("revise", "falling", "--source", "trades", code=2)
+    assert "give a PATTERN, or --source SOURCE" in output_of("revise", code=2)
+    assert "give a PATTERN, or --source SOURCE" in output_of("revise", "falling", "--source", "trades", code=2)

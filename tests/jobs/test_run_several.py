@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from jobs.actions import ingest
 from jobs.terminal import workspace
 from jobs.terminal.workspace import Place
-from tests.support.own_source import FALLING, start, told
+from tests.support.own_source import FALLING, output_of, start
 
 pytestmark = pytest.mark.spark
 
@@ -46,19 +46,19 @@ def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.delenv(name, raising=False)
     start(tmp_path, tmp_path / "trades.csv", ROWS)
     monkeypatch.chdir(tmp_path)
-    told("ingest", "trades", "trades.csv")
+    output_of("ingest", "trades", "trades.csv")
     for name, text in (("falling", FALLING + "batch: b\n"), ("busy", CHAIN), ("rising", RISING)):
         (tmp_path / "conf" / "patterns" / f"{name}.yaml").write_text(text)
     return tmp_path
 
 
 def documents(*arguments: str, code: int = 0) -> list[dict[str, Any]]:
-    output = told(*arguments, "--json", code=code)
+    output = output_of(*arguments, "--json", code=code)
     return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
 
 
 def listed(*selectors: str) -> list[str]:
-    output = told("ls", *selectors, "--json")
+    output = output_of("ls", *selectors, "--json")
     return [row["pattern"] for row in json.loads(output[output.index("{") : output.rindex("}") + 1])["patterns"]]
 
 
@@ -66,7 +66,7 @@ def test_a_run_of_several_and_one_that_fails(project: Path) -> None:
     """One line of JSON for each pattern; the others are published, with their pages; selectors know who failed."""
     broken = project / "conf" / "patterns" / "rising.yaml"
     broken.write_text(RISING.replace("E.price <", "E.prize <"))
-    output = told("run", "source:trades+", *DAY, code=1)
+    output = output_of("run", "source:trades+", *DAY, code=1)
     assert "rising" in output
     assert "failed" in output
     assert "prize" in output
@@ -92,13 +92,13 @@ def test_a_file_outside_of_the_project_s_patterns(project: Path) -> None:
     assert [(row["pattern"], row["state"]) for row in rows] == [("steep", "succeeded"), ("rising", "succeeded")]
     assert Path(rows[0]["site"]).is_file()
     (project / "falling.yaml").write_text(FALLING)
-    assert "patterns of one name" in told("run", "falling.yaml", "falling", *DAY, code=1)
+    assert "patterns of one name" in output_of("run", "falling.yaml", "falling", *DAY, code=1)
 
 
 def test_patterns_are_listed(project: Path) -> None:
     assert listed() == ["falling", "busy", "rising"]
     assert listed("tag:up") == ["rising"]
     assert listed("batch:b") == ["falling", "rising"]
-    assert "did you mean 'up'?" in told("ls", "tag:upp", code=1)
-    assert "give a PATTERN, or --batch NAME" in told("run", *DAY, code=2)
-    assert "did you mean 'b'?" in told("run", "--batch", "bb", *DAY, code=1)
+    assert "did you mean 'up'?" in output_of("ls", "tag:upp", code=1)
+    assert "give a PATTERN, or --batch NAME" in output_of("run", *DAY, code=2)
+    assert "did you mean 'b'?" in output_of("run", "--batch", "bb", *DAY, code=1)

@@ -55,7 +55,7 @@ def test_every_file_of_tests_is_of_the_schema(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         ({"patern": "A+"}, "'patern' was unexpected"),
         ({"select": "any"}, "'any' is not one of"),
@@ -66,13 +66,13 @@ def test_every_file_of_tests_is_of_the_schema(path: Path) -> None:
         ({"expect": [{"measure": "n", "between": [1], "of_last": "1 window"}]}, "[1] is too short"),
     ],
 )
-def test_a_mistake_is_seen(change: dict[str, Any], told: str) -> None:
+def test_a_mistake_is_seen(change: dict[str, Any], expected: str) -> None:
     good = {
         "name": "a", "source": "b", "pattern": "A+", "return": {"n": "COUNT(*)"}, "within": "1 day",
         "empty_windows": True, "expect": [{"measure": "n", "between": [0.5, None], "of_last": "7 windows"}],
     }  # fmt: skip
     assert mistakes("pattern", good) == []
-    assert told in " | ".join(mistakes("pattern", good | change))
+    assert expected in " | ".join(mistakes("pattern", good | change))
 
 
 @pytest.mark.parametrize(

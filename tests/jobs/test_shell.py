@@ -25,9 +25,9 @@ def command(*arguments: str, **variables: str) -> str:
     ("shell", "word"), [("bash", "complete -o"), ("zsh", "compdef"), ("fish", "complete --command")]
 )
 def test_completion_prints_a_script(shell: str, word: str) -> None:
-    told = command(_TRENDLAKE_COMPLETE=f"source_{shell}")
-    assert word in told
-    assert "trendlake" in told
+    script = command(_TRENDLAKE_COMPLETE=f"source_{shell}")
+    assert word in script
+    assert "trendlake" in script
     assert "--install-completion" in command("--help")
 
 

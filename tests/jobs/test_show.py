@@ -52,11 +52,11 @@ def test_runs_prints_every_stage_and_errors(place: tuple[Place, Run], capsys: py
     """One line a stage, the newest first; what failed says why."""
     where, run = place
     print_runs(where, run.spark, "test_pattern", 10)
-    told = capsys.readouterr().out
-    stages = [line for line in told.splitlines() if "test_pattern" in line and "│" in line]
+    printed = capsys.readouterr().out
+    stages = [line for line in printed.splitlines() if "test_pattern" in line and "│" in line]
     assert len(stages) == 5
     assert "failed" in stages[0]
-    assert "refused check_source: [TOLERANCE] 9 of 24 rows of 'flights' break its contract" in told
+    assert "refused check_source: [TOLERANCE] 9 of 24 rows of 'flights' break its contract" in printed
     print_runs(where, run.spark, "another", 10)
     assert "test_pattern" not in capsys.readouterr().out
 

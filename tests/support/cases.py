@@ -45,9 +45,9 @@ def load(file: str = "trends.yaml") -> list[Case]:
 
 def generate(text: str) -> list[dict[str, Any]]:
     """`126 events of type S, one a second from 0` as rows."""
-    if not (found := _GENERATE.fullmatch(text)):
+    if not (match := _GENERATE.fullmatch(text)):
         raise ValueError(f"no such way to generate events: {text!r}")
-    count, kind, first = int(found[1]), found[2], int(found[3])
+    count, kind, first = int(match[1]), match[2], int(match[3])
     return [{"id": f"e{n:06}", "type": kind, "time": first + n} for n in range(count)]
 
 
@@ -56,18 +56,18 @@ def unexpected(case: Case, rows: list[dict[str, Any]]) -> list[str]:
     if len(case.expect) != len(rows):
         return [f"{len(case.expect)} rows expected, found {len(rows)}: {rows}"]
     keys = [name for name in ("window_start", *case.query.get("group_by", ())) if name in case.expect[0]]
-    found = []
+    faults = []
     for wanted in case.expect:
         row = next((row for row in rows if all(_is(row[name], wanted[name], name) for name in keys)), None)
         if row is None:
-            found.append(f"no row for {wanted}")
+            faults.append(f"no row for {wanted}")
             continue
-        found += [
+        faults += [
             f"{name}: {value} expected, found {row[name]}"
             for name, value in wanted.items()
             if not _is(row[name], value, name)
         ]
-    return found
+    return faults
 
 
 def _is(value: Any, wanted: Any, name: str) -> bool:

@@ -30,8 +30,8 @@ class Cluster:
     def state(self) -> dict[str, Any]:
         """What the master knows: `workers`, `activeapps`, `completedapps`."""
         with urllib.request.urlopen(f"{self.page}/json/", timeout=10) as answer:
-            found: dict[str, Any] = json.load(answer)
-            return found
+            reply: dict[str, Any] = json.load(answer)
+            return reply
 
 
 @contextmanager

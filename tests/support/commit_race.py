@@ -95,19 +95,19 @@ def _writer(entry: Path) -> str:
 
 def _committed_by_delta_rs(table: Path, schema: Schema, rounds: int, start: int) -> frozenset[int]:
     """Tries as the JVMs do, in this process."""
-    committed, here = set(), DeltaTable(table)
+    committed, table_of_rs = set(), DeltaTable(table)
     about = CommitProperties(custom_metadata={"writer": DELTA_RS}, max_commit_retries=0)
     for version in range(1, rounds + 1):
         due = start + version * PERIOD
         while time.time_ns() // 1000 < due - PERIOD // 4:
             time.sleep(0.0002)
         try:
-            here.update_incremental()
-            if here.version() != version - 1:
+            table_of_rs.update_incremental()
+            if table_of_rs.version() != version - 1:
                 continue  # this round is over
             while time.time_ns() // 1000 < due:
                 pass
-            here.create_write_transaction([], "append", schema, commit_properties=about)
+            table_of_rs.create_write_transaction([], "append", schema, commit_properties=about)
             committed.add(version)
         except DeltaError:  # another process was first, or a slower one has left a gap in the log as yet
             continue
@@ -121,6 +121,6 @@ if __name__ == "__main__":
             begun = time.perf_counter()
             done = race(Path(scratch), min(ROUNDS, int(rounds) - number * ROUNDS), log_store)
             print(f"{done.attempts:,} attempts in {time.perf_counter() - begun:.0f} s, log of {len(done.log):,}")
-            told = {name: len(versions) for name, versions in done.committed.items()}
-            print(told, "in the log:", Counter(done.log.values()))
+            counts = {name: len(versions) for name, versions in done.committed.items()}
+            print(counts, "in the log:", Counter(done.log.values()))
             print(f"{len(done.lost)} lost: {done.lost[:10]}")

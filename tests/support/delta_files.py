@@ -38,15 +38,15 @@ def table(path: str, version: int | None = None) -> pa.Table | None:
     parts = [pq.read_table(Path(path, name)) for name in there]
     if not parts:
         return pa.table({name: pa.nulls(0) for name in columns})
-    found = pa.concat_tables(parts, promote_options="permissive")
-    for number, column in enumerate(found.schema):
+    rows_of_files = pa.concat_tables(parts, promote_options="permissive")
+    for number, column in enumerate(rows_of_files.schema):
         if pa.types.is_timestamp(column.type):  # INT96 in the files: nanoseconds of UTC that do not say so
-            utc = found[column.name].cast(pa.timestamp("us"), safe=False).cast(pa.timestamp("us", "UTC"))
-            found = found.set_column(number, column.name, utc)
-    return found
+            utc = rows_of_files[column.name].cast(pa.timestamp("us"), safe=False).cast(pa.timestamp("us", "UTC"))
+            rows_of_files = rows_of_files.set_column(number, column.name, utc)
+    return rows_of_files
 
 
 def rows(path: str, names: list[str], version: int | None = None) -> list[dict[str, Any]]:
     """Columns `names` of the rows; none where there is no table."""
-    found = table(path, version)
-    return [] if found is None else found.select(names).to_pylist()
+    stored = table(path, version)
+    return [] if stored is None else stored.select(names).to_pylist()

@@ -35,13 +35,13 @@ class Victim:
                 start_new_session=True, text=True,
             )  # fmt: skip
 
-    def told(self) -> str:
+    def answer(self) -> str:
         """Its next word: `ready`, `survived`, or nothing when it is dead."""
         return cast(TextIO, self.process.stdout).readline().strip()
 
     def order(self, order: Order) -> None:
         """The first one, once it is up."""
-        assert self.told() == "ready", self.log.read_text()
+        assert self.answer() == "ready", self.log.read_text()
         self.send(order)
 
     def send(self, order: Order) -> None:
@@ -64,7 +64,7 @@ class Victim:
 
     def survived(self) -> bool:
         """Waits until it is killed, or has done what was ordered, which is True. Fails where the victim does."""
-        if self.told() == "survived":
+        if self.answer() == "survived":
             return True
         assert self.process.wait(PATIENCE) == -signal.SIGKILL, self.log.read_text()
         return False

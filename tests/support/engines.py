@@ -35,8 +35,8 @@ def to_table(rows: Rows, types: Mapping[str, pa.DataType] | None = None) -> pa.T
         columns[name] = pa.array(cells, TIME if short == "time" else None if rows else pa.string())
     known = dict(types or {})
     for name in dict.fromkeys([*known, *(name for row in rows for name in row if name not in NAMES)]):
-        found = pa.array([row.get(name) for row in rows], known.get(name))
-        columns[name] = found.cast(pa.string()) if pa.types.is_null(found.type) else found
+        values = pa.array([row.get(name) for row in rows], known.get(name))
+        columns[name] = values.cast(pa.string()) if pa.types.is_null(values.type) else values
     return pa.table(columns)
 
 
@@ -69,13 +69,15 @@ def kernels(
 ENGINES: Mapping[str, Engine] = {"reference": reference, "kernels": kernels}
 
 
-def differences(expected: list[dict[str, Any]], found: list[dict[str, Any]], group_by: Sequence[str] = ()) -> list[str]:
+def differences(
+    expected: list[dict[str, Any]], actual: list[dict[str, Any]], group_by: Sequence[str] = ()
+) -> list[str]:
     """How two answers differ: counts, bounds and groups exactly, doubles to 1e-9; rows in any order."""
     key_names = (*group_by, "window_start")
-    wanted, got = (_by_key(rows, key_names) for rows in (expected, found))
+    wanted, got = (_by_key(rows, key_names) for rows in (expected, actual))
     lines = [f"{key}: row missing" for key in wanted.keys() - got.keys()]
     lines += [f"{key}: row not expected" for key in got.keys() - wanted.keys()]
-    if len(got) < len(found):
+    if len(got) < len(actual):
         lines.append("several rows of one group and window")
     for key in wanted.keys() & got.keys():
         if wanted[key].keys() != got[key].keys():
@@ -93,7 +95,7 @@ def _by_key(rows: list[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any,
     return {tuple(row[name] for name in names): row for row in rows}
 
 
-def _same(expected: Any, found: Any) -> bool:
-    if isinstance(expected, float) and isinstance(found, float):
-        return math.isclose(expected, found, rel_tol=1e-9, abs_tol=0.0)
-    return type(expected) is type(found) and bool(expected == found)
+def _same(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, float) and isinstance(actual, float):
+        return math.isclose(expected, actual, rel_tol=1e-9, abs_tol=0.0)
+    return type(expected) is type(actual) and bool(expected == actual)

@@ -102,34 +102,34 @@ def delay_snowball(legs: list[Leg]) -> dict[Key, Answer]:
         [leg for leg in legs if leg.delay is not None and leg.delay > 0],
         lambda leg: (leg.carrier, leg.window, leg.tail),
     )
-    found: dict[Key, list[tuple[Leg, ...]]] = defaultdict(list)
+    trends_of: dict[Key, list[tuple[Leg, ...]]] = defaultdict(list)
     for (carrier, window, _), flown in aircraft.items():
-        found[carrier, window] += sequences(flown, lambda a, b: int(a.delay or 0) < int(b.delay or 0))
-    return {key: answer(trends) for key, trends in found.items() if trends}
+        trends_of[carrier, window] += sequences(flown, lambda a, b: int(a.delay or 0) < int(b.delay or 0))
+    return {key: answer(trends) for key, trends in trends_of.items() if trends}
 
 
 def recovery_without_cancellation(legs: list[Leg]) -> dict[Key, Answer]:
     """By airport and day: each aircraft's departures there with shrinking delays, none cancelled there before."""
     cancelled = by([leg for leg in legs if leg.delay is None], lambda leg: (leg.airport, leg.window))
     aircraft = by([leg for leg in legs if leg.delay is not None], lambda leg: (leg.airport, leg.window, leg.tail))
-    found: dict[Key, list[tuple[Leg, ...]]] = defaultdict(list)
+    trends_of: dict[Key, list[tuple[Leg, ...]]] = defaultdict(list)
     for (airport, window, _), flown in aircraft.items():
         for trend in sequences(flown, lambda a, b: int(a.delay or 0) > int(b.delay or 0)):
             if not any(leg.time < trend[0].time for leg in cancelled.get((airport, window), ())):
-                found[airport, window].append(trend)
-    return {key: answer(trends) for key, trends in found.items()}
+                trends_of[airport, window].append(trend)
+    return {key: answer(trends) for key, trends in trends_of.items()}
 
 
 def three_legs_later(legs: list[Leg]) -> set[tuple[str, ...]]:
     """The ids of three departures of one aircraft, first to last less than a day, each with more delay."""
-    found = set()
+    trends_of = set()
     for flown in in_order(leg for leg in legs if leg.delay is not None and leg.delay > 15):
         for first, leg in enumerate(flown):
             after = [other for other in flown[first + 1 :] if other.time - leg.time < DAY]
             for b, c in combinations(after, 2):
                 if int(leg.delay or 0) < int(b.delay or 0) < int(c.delay or 0):
-                    found.add((leg.id, b.id, c.id))
-    return found
+                    trends_of.add((leg.id, b.id, c.id))
+    return trends_of
 
 
 def late_and_gone(legs: list[Leg]) -> set[tuple[str, int]]:

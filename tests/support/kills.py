@@ -160,10 +160,10 @@ class Hunt:
 
     def published(self) -> list[dict[str, Any]]:
         schema = self.run.plan.result_schema
-        found = delta_files.table(self.lake.warehouse.results(self.run.name))
-        if found is None or not found.num_rows:
+        rows = delta_files.table(self.lake.warehouse.results(self.run.name))
+        if rows is None or not rows.num_rows:
             return []
-        return in_order(found.select(schema.names).cast(schema).to_pylist(), self.run)
+        return in_order(rows.select(schema.names).cast(schema).to_pylist(), self.run)
 
     def look_at_quarantine(self, steps: tuple[str, ...], run_id: str) -> None:
         """All of the rows that this run sets apart, each as often as it is there, or none."""
@@ -207,16 +207,16 @@ class Hunt:
     def look_at_record(self, run_id: str, rows: list[dict[str, Any]]) -> None:
         """The stages that have ended are told of, once for each time; no other is."""
         names = ["run_id", "stage", "status", "staged_version", "rows_out", "source_version"]
-        told = [row for row in delta_files.rows(self.lake.warehouse.runs, names) if row["run_id"] == run_id]
-        assert {row["status"] for row in told} <= {"succeeded"}
+        records = [row for row in delta_files.rows(self.lake.warehouse.runs, names) if row["run_id"] == run_id]
+        assert {row["status"] for row in records} <= {"succeeded"}
         begun, ended = Counter[str](), Counter[str]()
         for steps, passed in self.attempts[run_id]:
             for kind, count in (("before", begun), ("after", ended)):
                 marks = [line for line in passed if line == f"{kind} {RECORD}"]
                 count.update(step for step, _ in zip(steps, marks, strict=False))
-        found = Counter(str(row["stage"]) for row in told)
-        assert ended <= found <= begun, "the record does not tell what happened"
-        for row in told:
+        stages = Counter(str(row["stage"]) for row in records)
+        assert ended <= stages <= begun, "the record does not tell what happened"
+        for row in records:
             if row["stage"] in ("publish", "revise"):
                 assert rows == self.wanted
             if row["stage"] == "compute":

@@ -20,10 +20,10 @@ from pipelines.project.lineage_settings import File, Lineage
 
 NAMES = [f"{generated.__name__}.{item.name}" for item in pkgutil.iter_modules(generated.__path__)]
 CLASSES = {
-    found._get_schema(): found
+    facet._get_schema(): facet
     for name in NAMES
-    for found in vars(importlib.import_module(name)).values()
-    if isinstance(found, type) and issubclass(found, BaseFacet)
+    for facet in vars(importlib.import_module(name)).values()
+    if isinstance(facet, type) and issubclass(facet, BaseFacet)
 }
 """Every facet of the standard by the address of its schema."""
 OPEN = {url for url in CLASSES if url.endswith(("/RunFacet", "/JobFacet", "/DatasetFacet"))}

@@ -19,7 +19,7 @@ within: 1 minute
 """
 
 
-def told(*arguments: str | Path, code: int = 0) -> str:
+def output_of(*arguments: str | Path, code: int = 0) -> str:
     """What the command prints, ending with the exit code `code`."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == code, result.output
@@ -29,6 +29,6 @@ def told(*arguments: str | Path, code: int = 0) -> str:
 def start(folder: Path, file: Path, rows: str) -> None:
     """A project in `folder` with the source `trades`, whose events are all of the type Trade: `rows`, put in `file`."""
     file.write_text(rows)
-    told("init", folder)
+    output_of("init", folder)
     columns = ["--event-id", "id", "--event-time", "at", "--type", "Trade"]
-    told("new", "source", "trades", "--from", file, *columns, "--project-dir", folder)
+    output_of("new", "source", "trades", "--from", file, *columns, "--project-dir", folder)

@@ -267,28 +267,28 @@ def signals(spark: SparkSession, folder: Path, text: str, contract: str = CONTRA
         (contracts / file.name).write_text(file.read_text())
     path = folder / "watched.yaml"
     path.write_text(HEAD + text)
-    made = Signals(spark, Project(folder, folder / "state"), str(path))
-    empty_tables(spark, made.warehouse, made.contract)
-    return made
+    lake = Signals(spark, Project(folder, folder / "state"), str(path))
+    empty_tables(spark, lake.warehouse, lake.contract)
+    return lake
 
 
 def tidy_batch(rng: random.Random, rows: int) -> list[dict[str, Any]]:
     """As `batch`, all good, no id twice."""
-    made = batch(rng, rows)
-    for row, ident in zip(made, rng.sample(range(60), rows), strict=True):
+    rows_drawn = batch(rng, rows)
+    for row, ident in zip(rows_drawn, rng.sample(range(60), rows), strict=True):
         row["event_id"] = f"e{ident}"
         row["event_time"] = row["event_time"] or START_US + rng.randrange(6) * DAY_US // 2
         row["event_type"] = rng.choice("AAAABBC")
         row["price"] = None if row["price"] is None else min(row["price"], 9)
-    return made
+    return rows_drawn
 
 
 def batch(rng: random.Random, rows: int, since: float = 0.0, until: float = 3.0) -> list[dict[str, Any]]:
     """Events of the days `since` to `until`; some break the contract, some ids come twice."""
-    made = []
+    rows_drawn = []
     for _ in range(rows):
         hour = rng.randrange(int(since * 24), int(until * 24))
-        made.append(
+        rows_drawn.append(
             {
                 "event_id": None if rng.random() < 0.03 else f"e{rng.randrange(60)}",
                 "event_time": None if rng.random() < 0.03 else START_US + (2 * hour + rng.randrange(2)) * DAY_US // 48,
@@ -302,7 +302,7 @@ def batch(rng: random.Random, rows: int, since: float = 0.0, until: float = 3.0)
                 "day": rng.choice(DAYS),
             }
         )
-    return made
+    return rows_drawn
 
 
 def change(rng: random.Random, lake: Signals, *, tidy: bool = False) -> str:

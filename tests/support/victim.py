@@ -70,8 +70,8 @@ class Order:
 
 
 def order_of(text: str) -> Order:
-    told = json.loads(text)
-    return Order(**told | {"steps": tuple(told["steps"])})
+    document = json.loads(text)
+    return Order(**document | {"steps": tuple(document["steps"])})
 
 
 class Boundaries:

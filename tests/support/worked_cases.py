@@ -75,5 +75,8 @@ def answers(run: Run, rows: int, version: int = 0) -> dict[str, list[dict[str, A
     else:
         cuts["files"] = (roomy, files, Cut(run.windows, 1, 1))
     frames = [computed(one, read, cut).withColumn(CUT, sf.lit(name)) for name, (one, read, cut) in cuts.items()]
-    found = frames[0].unionAll(frames[1]).toArrow()
-    return {name: from_table(found.filter(pa.compute.equal(found[CUT], name)).drop_columns([CUT])) for name in cuts}
+    rows_of_cuts = frames[0].unionAll(frames[1]).toArrow()
+    return {
+        name: from_table(rows_of_cuts.filter(pa.compute.equal(rows_of_cuts[CUT], name)).drop_columns([CUT]))
+        for name in cuts
+    }

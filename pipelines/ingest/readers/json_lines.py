@@ -37,11 +37,11 @@ class _RepeatedKeyError(Exception):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         names = [name for name, _ in pairs]
         raise _RepeatedKeyError(next(name for name in names if names.count(name) > 1))
-    return found
+    return document
 
 
 DECODER = json.JSONDecoder(

@@ -28,7 +28,7 @@ def spoilt(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return b.project_in(tmp_path_factory.mktemp("bad") / "project")
 
 
-def told(project: Project, kind: b.Kind, stem: str, text: str) -> list[TrendlakeError]:
+def errors_of(project: Project, kind: b.Kind, stem: str, text: str) -> list[TrendlakeError]:
     """The errors of a file with this text."""
     return b.checked(project, b.BadFile(kind, stem, text.encode()))
 
@@ -42,8 +42,8 @@ def events(spoilt: Project) -> Contract:
 @pytest.mark.parametrize(("kind", "path"), b.SHIPPED, ids=lambda part: getattr(part, "stem", part))
 def test_shipped_files_are_good(spoilt: Project, kind: b.Kind, path: Path) -> None:
     """What the mutations begin with has no mistake, as text and as JSON."""
-    assert told(spoilt, kind, path.stem, path.read_text()) == []
-    assert told(spoilt, kind, path.stem, spoilt_files.as_json(plain(read_yaml(path).data))) == []
+    assert errors_of(spoilt, kind, path.stem, path.read_text()) == []
+    assert errors_of(spoilt, kind, path.stem, spoilt_files.as_json(plain(read_yaml(path).data))) == []
 
 
 @settings(CI, max_examples=100)
@@ -111,7 +111,7 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
 def test_yaml_that_is_refused(spoilt: Project, kind: b.Kind, text: str, words: str) -> None:
     """The same bounds for every kind of file, told where they are passed."""
     stem = {"pattern": "falling_prices", "contract": "trades", "profile": "local"}[kind]
-    (error,) = told(spoilt, kind, stem, text)
+    (error,) = errors_of(spoilt, kind, stem, text)
     assert words in error.message
 
 
@@ -122,10 +122,10 @@ def test_names_stay_in_the_warehouse(spoilt: Project, name: str) -> None:
     """Names of patterns, sources and tables are folders: letters, digits and _ only."""
     pattern = read(ROOT / "examples/greta/falling_prices.yaml")
     for key in ("name", "source"):
-        assert told(spoilt, "pattern", "falling_prices", spoilt_files.as_json(pattern | {key: name}))
+        assert errors_of(spoilt, "pattern", "falling_prices", spoilt_files.as_json(pattern | {key: name}))
     contract = read(ROOT / "data_contracts/trades.yaml")
     contract["schema"][0]["name"] = name
-    assert told(spoilt, "contract", "trades", spoilt_files.as_json(contract))
+    assert errors_of(spoilt, "contract", "trades", spoilt_files.as_json(contract))
 
 
 def read(path: Path) -> Any:
@@ -134,7 +134,7 @@ def read(path: Path) -> Any:
 
 def pattern_with(spoilt: Project, **keys: Any) -> list[TrendlakeError]:
     query = read(ROOT / "examples/greta/falling_prices.yaml") | keys
-    return told(spoilt, "pattern", "falling_prices", spoilt_files.as_json(query))
+    return errors_of(spoilt, "pattern", "falling_prices", spoilt_files.as_json(query))
 
 
 MANY = ",".join("Stock S?" for _ in range(1000))
@@ -201,7 +201,7 @@ def test_the_deepest_conditions_are_read(spoilt: Project, condition: str) -> Non
     contract = read(ROOT / "data_contracts/trades.yaml")
     rule = {"type": "custom", "engine": "trendlake", "name": "deep", "implementation": condition.replace("S.", "")}
     contract["schema"][0]["quality"] = [rule]
-    assert told(spoilt, "contract", "trades", spoilt_files.as_json(contract)) == []
+    assert errors_of(spoilt, "contract", "trades", spoilt_files.as_json(contract)) == []
 
 
 def test_a_pattern_without_a_source(spoilt: Project) -> None:
@@ -261,7 +261,7 @@ def test_columns_that_are_refused(spoilt: Project, column: dict[str, Any], words
     """A clause of a contract is understood or refused, never passed over."""
     contract = read(ROOT / "data_contracts/trades.yaml")
     contract["schema"][0]["properties"].append(column)
-    errors = told(spoilt, "contract", "trades", spoilt_files.as_json(contract))
+    errors = errors_of(spoilt, "contract", "trades", spoilt_files.as_json(contract))
     assert [error for error in errors if words in error.message], errors
 
 
@@ -281,7 +281,7 @@ def test_columns_that_are_refused(spoilt: Project, column: dict[str, Any], words
 def test_rules_that_are_refused(spoilt: Project, rule: dict[str, Any], words: str) -> None:
     contract = read(ROOT / "data_contracts/trades.yaml")
     contract["schema"][0]["properties"].append({"name": "drawn", "logicalType": "string", "quality": [rule]})
-    errors = told(spoilt, "contract", "trades", spoilt_files.as_json(contract))
+    errors = errors_of(spoilt, "contract", "trades", spoilt_files.as_json(contract))
     assert [error for error in errors if words in error.message], errors
 
 
@@ -290,7 +290,7 @@ def test_rules_that_are_refused(spoilt: Project, rule: dict[str, Any], words: st
 def test_lateness_has_an_end(spoilt: Project, level: str, value: Any) -> None:
     contract = read(ROOT / "data_contracts/trades.yaml")
     contract["slaProperties"] = [{"property": level, "value": value, "unit": "d"}]
-    assert told(spoilt, "contract", "trades", spoilt_files.as_json(contract))
+    assert errors_of(spoilt, "contract", "trades", spoilt_files.as_json(contract))
 
 
 def test_a_hang_is_a_failure(spoilt: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,4 +303,4 @@ def test_a_hang_is_a_failure(spoilt: Project, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(b, "READERS", {"pattern": forever})
     monkeypatch.setattr(b, "PATIENCE", 0.1)
     with pytest.raises(b.TooSlow):
-        told(spoilt, "pattern", "falling_prices", "")
+        errors_of(spoilt, "pattern", "falling_prices", "")

@@ -19,7 +19,7 @@ from pipelines.ingest.readers.files import feed_of, read_file
 from pipelines.project.paths import find_project
 from pipelines.project.profile import Profile
 from tests.support.flights import Lake, all_steps, answers
-from tests.support.own_source import FALLING, start, told
+from tests.support.own_source import FALLING, output_of, start
 
 ROWS = """\
 id,at,company,price
@@ -44,11 +44,11 @@ def trades(folder: Path) -> Contract:
 
 
 def test_what_is_written_is_valid(started: Path) -> None:
-    told("new", "pattern", "falling", "--source", "trades", "--project-dir", started)
-    assert told("validate", "--project-dir", started).count("ok    ") >= 3
-    assert told("init", started).startswith("next:")
+    output_of("new", "pattern", "falling", "--source", "trades", "--project-dir", started)
+    assert output_of("validate", "--project-dir", started).count("ok    ") >= 3
+    assert output_of("init", started).startswith("next:")
     again = ["--event-id", "id", "--event-time", "at", "--type", "Trade", "--project-dir", started]
-    out = told("new", "source", "trades", "--from", started.parent / "trades.csv", *again, code=1)
+    out = output_of("new", "source", "trades", "--from", started.parent / "trades.csv", *again, code=1)
     assert "exists already" in out
     assert "to start over" in out
 
@@ -92,7 +92,7 @@ def test_columns_that_cannot_have_their_role(started: Path, ident: str, time: st
     more = "01/02/2026 09:00,7,31.01.2026,1357030800"
     file.write_text("\n".join([f"{lines[0]},us,n,day,unix", *(f"{line},{more}" for line in lines[1:])]))
     roles = ["--event-id", ident, "--event-time", time, "--type", "Trade", "--project-dir", started]
-    assert said in " ".join(told("new", "source", "others", "--from", file, *roles, code=1).split())
+    assert said in " ".join(output_of("new", "source", "others", "--from", file, *roles, code=1).split())
     assert not (started / "data_contracts" / "others.yaml").exists()
 
 
@@ -103,9 +103,9 @@ def test_times_as_text_in_a_parquet_file(started: Path) -> None:
     roles = ["--event-id", "id", "--event-time", "at", "--type", "Trade", "--project-dir", started]
     for name, content in (("texts", table), ("none", table.slice(0, 0))):
         pq.write_table(content, started / f"{name}.parquet")
-        told("new", "source", name, "--from", started / f"{name}.parquet", *roles)
+        output_of("new", "source", name, "--from", started / f"{name}.parquet", *roles)
     (started / "header.csv").write_text("id,at\n")
-    told("new", "source", "header", "--from", started / "header.csv", *roles)
+    output_of("new", "source", "header", "--from", started / "header.csv", *roles)
 
 
 def test_repeated_ids(started: Path) -> None:
@@ -113,11 +113,11 @@ def test_repeated_ids(started: Path) -> None:
     file = started.parent / "again.csv"
     roles = ["--event-id", "id", "--event-time", "at", "--type", "Trade", "--project-dir", started]
     file.write_text(f"{ROWS}t1,2026-01-05T09:00:09Z,A,11\n")
-    text = " ".join(told("new", "source", "again", "--from", file, *roles, code=1).split())
+    text = " ".join(output_of("new", "source", "again", "--from", file, *roles, code=1).split())
     assert "column 'id' cannot be the id: 6 rows have 5 distinct values these identify each row: --event-id at" in text
     assert not (started / "data_contracts" / "again.yaml").exists()
     file.write_text(f"{ROWS}{ROWS.splitlines()[1]}\n,2026-01-05T09:00:09Z,A,11\n,2026-01-05T09:00:09Z,A,12\n")
-    assert "1 of 6 rows repeat another row" in told("new", "source", "again", "--from", file, *roles)
+    assert "1 of 6 rows repeat another row" in output_of("new", "source", "again", "--from", file, *roles)
 
 
 US = """\
@@ -132,7 +132,7 @@ def source(folder: Path, text: str, *options: str, name: str = "us", code: int =
     file = folder.parent / f"{name}.csv"
     file.write_text(text)
     roles = ["--event-id", "id", "--event-time", "at", "--type", "Trade", "--project-dir", folder]
-    return " ".join(told("new", "source", name, "--from", file, *roles, *options, code=code).split())
+    return " ".join(output_of("new", "source", name, "--from", file, *roles, *options, code=code).split())
 
 
 def test_times_of_the_united_states(started: Path) -> None:
@@ -200,9 +200,9 @@ def test_an_id_of_several_columns(started: Path) -> None:
     file = started.parent / "flights.csv"
     file.write_text("carrier,flight,at,delay\nUA,1,1/31/2013 9:05,5\nUA,2,1/31/2013 9:05,5\nAA,1,1/31/2013 9:05,5\n")
     common = ["--from", file, "--event-time", "at", "--type", "Flight", "--project-dir", started, "--event-id"]
-    said = " ".join(told("new", "source", "flights", *common, "carrier", code=1).split())
+    said = " ".join(output_of("new", "source", "flights", *common, "carrier", code=1).split())
     assert "3 rows have 2 distinct values these identify each row: --event-id carrier,flight" in said
-    told("new", "source", "flights", *common, "carrier, flight,at")
+    output_of("new", "source", "flights", *common, "carrier, flight,at")
     contract = load_contract(started / "data_contracts" / "flights.yaml")
     assert (contract.key, contract.id_columns) == (("event_id",), ("carrier", "flight", "at"))
     assert all(column.required for column in contract.columns if column.name != "delay")
@@ -210,7 +210,7 @@ def test_an_id_of_several_columns(started: Path) -> None:
     assert table["event_id"].to_pylist()[0] == "UA|1|2013-01-31 09:05:00.000000Z"
     assert table.column_names == ["event_id", "carrier", "flight", "at", "delay"]
     file.write_text("event_id,x,at\na,1,2013-01-31\n")
-    assert "which the file has already" in told("new", "source", "taken", *common, "x,at", code=1)
+    assert "which the file has already" in output_of("new", "source", "taken", *common, "x,at", code=1)
 
 
 def test_a_value_of_another_type_refuses_the_file(started: Path) -> None:

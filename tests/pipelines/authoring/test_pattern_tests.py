@@ -60,7 +60,7 @@ def test_a_difference_names_both_rows(mine: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("- {name: a, events: [{tailnun: N1}], expect: []}", "the source has no column 'tailnun'"),
         ("- {name: a, events: [], expect: [{snowbals: 1}]}", "did you mean 'snowballs'?"),
@@ -74,18 +74,18 @@ def test_a_difference_names_both_rows(mine: Project) -> None:
         ("name: a", "a file of tests is a list"),
     ],
 )
-def test_a_mistake_of_the_file_has_a_place(mine: Project, text: str, told: str) -> None:
+def test_a_mistake_of_the_file_has_a_place(mine: Project, text: str, message: str) -> None:
     with pytest.raises(PatternErrors) as failure:
         list(run_tests(mine, write(mine, text + "\n")))
-    assert told in str(failure.value)
+    assert message in str(failure.value)
     assert "delay_snowball.yaml:1:" in str(failure.value)
 
 
 def test_a_row_that_says_little_takes_no_other_rows_place() -> None:
     """The first expected row fits both, the second only one: each finds its own."""
-    found = [{"a": 1, "b": 1}, {"a": 1, "b": 2}]
-    assert differences([{"a": 1}, {"a": 1, "b": 1}], found) == []
-    assert differences([{"a": 1}, {"a": 1}, {"a": 1}], found) == ["missing    {a: 1}"]
+    actual = [{"a": 1, "b": 1}, {"a": 1, "b": 2}]
+    assert differences([{"a": 1}, {"a": 1, "b": 1}], actual) == []
+    assert differences([{"a": 1}, {"a": 1}, {"a": 1}], actual) == ["missing    {a: 1}"]
 
 
 def test_pytest_runs_them_too(mine: Project) -> None:

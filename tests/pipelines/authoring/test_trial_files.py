@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.own_source import FALLING, start, told
+from tests.support.own_source import FALLING, output_of, start
 
 ROWS = """\
 id,at,company,price
@@ -33,21 +33,21 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def as_json(*arguments: str | Path) -> Any:
-    return json.loads(told("try", "falling", *arguments, "--json"))
+    return json.loads(output_of("try", "falling", *arguments, "--json"))
 
 
 def test_a_file_is_all_there_is(project: Path) -> None:
     """Rows that break the contract are told and do not count; of the doubled id neither row counts."""
-    found = as_json("--events", project / "trades.csv")
-    assert [(row["company"], row["trends"], row["lowest"]) for row in found["rows"]] == [("A", 7, 8.5)]
-    assert found["broken"] == {"id_required": 1, "id_unique": 2}
-    assert (found["windows"], found["events"], found["rows_taken"], found["rows_of_source"]) == (2, 3, 6, 6)
-    assert (found["from"], found["open_windows"]) == ("2026-01-05T09:00:00Z", 1)
+    trial = as_json("--events", project / "trades.csv")
+    assert [(row["company"], row["trends"], row["lowest"]) for row in trial["rows"]] == [("A", 7, 8.5)]
+    assert trial["broken"] == {"id_required": 1, "id_unique": 2}
+    assert (trial["windows"], trial["events"], trial["rows_taken"], trial["rows_of_source"]) == (2, 3, 6, 6)
+    assert (trial["from"], trial["open_windows"]) == ("2026-01-05T09:00:00Z", 1)
 
 
 def test_what_is_left_out_is_said(project: Path) -> None:
     """Three rows are the newest minute's, so three events take that one only."""
-    out = told("try", "falling", "--events", project / "trades.csv", "--max-events", "3")
+    out = output_of("try", "falling", "--events", project / "trades.csv", "--max-events", "3")
     assert "took      3 of 6 rows, all of 1 window: 2026-01-05 09:01 to 2026-01-05 09:02 (UTC)" in out
     assert "left out  1 older window" in out
     assert "broken    3 rows that broke the contract did not count: id_required 1, id_unique 2" in out
@@ -66,7 +66,7 @@ def test_what_is_left_out_is_said(project: Path) -> None:
     ],
 )
 def test_mistakes(project: Path, options: list[str], message: str, code: int) -> None:
-    out = told("try", "falling", "--events", project / "trades.csv", *options, code=code)
+    out = output_of("try", "falling", "--events", project / "trades.csv", *options, code=code)
     assert message in " ".join(out.replace("│", " ").split())
     assert "Traceback" not in out
 
@@ -90,9 +90,9 @@ def test_a_rule_that_is_not_judged_here_is_named(project: Path) -> None:
     assert "HERE" in lines
     first, rest = rules.split("\n", 1)
     contract.write_text(lines.replace("HERE", first).rstrip() + "\n" + rest + "\n" + text[at:])
-    found = as_json("--events", project / "trades.csv")
-    assert found["unjudged"] == ["company_pattern"]
-    assert found["broken"] == {"paid": 3, "id_required": 1}
+    trial = as_json("--events", project / "trades.csv")
+    assert trial["unjudged"] == ["company_pattern"]
+    assert trial["broken"] == {"paid": 3, "id_required": 1}
 
 
 SILENT = """\
@@ -114,11 +114,11 @@ def test_an_event_of_the_far_future_does_not_end_windows(project: Path) -> None:
     """As in a run (`maxFuture`): what waits for time to come waits for an event that is not too far ahead."""
     (project / "conf" / "patterns" / "falling.yaml").write_text(SILENT)
     interval = ("--from", "2026-01-05T09:00", "--to", "2026-01-05T09:05")
-    found = []
+    matches = []
     for last in ("2026-01-05T09:00:20", "2999-01-05T09:00:00", "2026-01-05T09:02:00"):
         file = project / "more.csv"
         file.write_text(
             f"id,at,company,price\nt1,2026-01-05T09:00:00,A,10\nt2,2026-01-05T09:00:10,A,9\nt3,{last},A,8\n"
         )
-        found.append({row["first"] for row in as_json("--events", file, *interval)["rows"]})
-    assert found == [set(), set(), {"t2"}]  # t2 ends what t1 began
+        matches.append({row["first"] for row in as_json("--events", file, *interval)["rows"]})
+    assert matches == [set(), set(), {"t2"}]  # t2 ends what t1 began

@@ -55,21 +55,21 @@ def tried(lake: Lake, most: int, interval: tuple[str, str] | None = None, within
 
 def test_it_shows_what_a_run_publishes(source: Lake) -> None:
     """The same rows for the same windows; nothing but the run has written."""
-    found = tried(source, 1000, ("2013-03-01", "2013-03-07"))
+    trial = tried(source, 1000, ("2013-03-01", "2013-03-07"))
     assert not exists(source.spark, source.warehouse.results("test_pattern"))
     run = source.run(source.pattern(), "2013-03-01", "2013-03-07", "published")
     all_steps(run)
-    mine = sorted(found.rows.to_pylist(), key=lambda row: (row["carrier"], str(row["window_start"])))
+    mine = sorted(trial.rows.to_pylist(), key=lambda row: (row["carrier"], str(row["window_start"])))
     theirs = [row | {name: row[name].astimezone(mine[0][name].tzinfo) for name in ("window_start", "window_end")}
               for row in answers(source.results(run), run)]  # fmt: skip
     assert mine == theirs
     assert len(mine) == 12
-    assert found.broken == Counter(row["rule"] for row in source.quarantined().collect())
+    assert trial.broken == Counter(row["rule"] for row in source.quarantined().collect())
 
 
 def test_the_newest_windows_are_whole(source: Lake) -> None:
     """As many days as hold no more events than asked for, and never a part of one."""
-    days = {most: (len(found.windows), found.taken) for most in (102, 103) if (found := tried(source, most))}
+    days = {most: (len(trial.windows), trial.taken) for most in (102, 103) if (trial := tried(source, most))}
     # 54 rows of the sixth day, and the one without a time, which belongs to every range; 49 of the fifth
     assert days == {102: (1, 55), 103: (2, 104)}
     whole = tried(source, 1000)
@@ -96,8 +96,8 @@ def test_the_split_without_spark_is_the_split(source: Lake) -> None:
     frame = typed(source.spark.createDataFrame(table(rows)), contract)
     judged = q.annotate(frame, contract.rules).select("event_id", sf.get(BROKEN, sf.lit(0))["rule"].alias("rule"))
     theirs = Counter((row["event_id"], row["rule"]) for row in judged.collect())
-    here = split(table(rows).select([item.name for item in contract.columns]), contract)
-    names = [None if number < 0 else contract.rules[number].name for number in here.broken.tolist()]
-    assert here.unjudged == ()
+    local = split(table(rows).select([item.name for item in contract.columns]), contract)
+    names = [None if number < 0 else contract.rules[number].name for number in local.broken.tolist()]
+    assert local.unjudged == ()
     assert Counter(zip((row["event_id"] for row in rows), names, strict=True)) == theirs
-    assert np.count_nonzero(here.broken >= 0) > len(BAD)
+    assert np.count_nonzero(local.broken >= 0) > len(BAD)

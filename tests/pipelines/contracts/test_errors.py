@@ -28,7 +28,7 @@ EVENTS = """\
 """
 
 
-def told(folder: Path, text: str) -> list[str]:
+def errors_of(folder: Path, text: str) -> list[str]:
     """What a contract file with this text says about itself."""
     path = folder / "trips.yaml"
     path.write_text(text)
@@ -52,7 +52,7 @@ def test_the_contracts_of_the_project_are_in_order() -> None:
 
 def test_unknown_keys_are_pointed_at(tmp_path: Path) -> None:
     """Line, column and caret, and the key that was meant."""
-    (error,) = told(tmp_path, HEAD + EVENTS + "      - {name: fare, logicalTyp: number}\n")
+    (error,) = errors_of(tmp_path, HEAD + EVENTS + "      - {name: fare, logicalTyp: number}\n")
     assert "trips.yaml:12:22: [UNKNOWN_KEY]" in error
     assert "did you mean 'logicalType'?" in error
     assert "\n" + " " * (4 + 21) + "^" * len("logicalTyp") in error
@@ -64,7 +64,7 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
         "      - {name: fare, logicalType: number, logicalTypeOptions: {minimun: 0}}\n"
         "      - {name: seats, logicalType: integer, physicalType: strng}\n"
     )  # fmt: skip
-    errors = told(tmp_path, text)
+    errors = errors_of(tmp_path, text)
     assert ["unknown event role 'event_idd'" in error for error in errors].count(True) == 1
     assert ["no option 'minimun'" in error for error in errors].count(True) == 1
     assert ["'strng' is no Spark type" in error for error in errors].count(True) == 1
@@ -74,7 +74,7 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
 
 def test_a_repeated_key_is_refused(tmp_path: Path) -> None:
     """YAML would keep the last one in silence."""
-    (error,) = told(tmp_path, HEAD + EVENTS + "status: draft\n")
+    (error,) = errors_of(tmp_path, HEAD + EVENTS + "status: draft\n")
     assert "trips.yaml:12:1: [YAML_SYNTAX]" in error
     assert "status" in error
 
@@ -92,25 +92,25 @@ def test_a_repeated_key_is_refused(tmp_path: Path) -> None:
 )
 def test_rules_that_cannot_be_run(tmp_path: Path, rule: str, message: str) -> None:
     """A rule is run or refused, never passed over."""
-    errors = told(tmp_path, HEAD + EVENTS + f"      - {{name: fare, logicalType: number, quality: [{rule}]}}\n")
+    errors = errors_of(tmp_path, HEAD + EVENTS + f"      - {{name: fare, logicalType: number, quality: [{rule}]}}\n")
     assert any(message in error for error in errors), errors
 
 
 def test_roles_have_their_types(tmp_path: Path) -> None:
     """The event's time is a timestamp that is always there."""
     text = HEAD + EVENTS.replace("logicalType: timestamp, required: true", "logicalType: string")
-    errors = told(tmp_path, text)
+    errors = errors_of(tmp_path, text)
     assert any("event_time has type timestamp; column 'at' has type string" in error for error in errors)
     assert any("must say required: true" in error for error in errors)
 
 
 def test_the_schema_bears_the_name_of_the_file(tmp_path: Path) -> None:
-    (error,) = told(tmp_path, (HEAD + EVENTS).replace("name: trips", "name: rides"))
+    (error,) = errors_of(tmp_path, (HEAD + EVENTS).replace("name: trips", "name: rides"))
     assert "expected 'trips'" in error
 
 
 def test_not_a_mapping(tmp_path: Path) -> None:
-    (error,) = told(tmp_path, "- a\n- b\n")
+    (error,) = errors_of(tmp_path, "- a\n- b\n")
     assert "a data contract is a mapping of keys" in error
 
 
@@ -171,7 +171,7 @@ def of_column(text: str) -> str:
 )  # fmt: skip
 def test_a_property_that_is_almost_one_that_is_read(tmp_path: Path, text: str, message: str, hint: str) -> None:
     """It would silently have no effect: the contract would promise something else than its author thinks."""
-    (error,) = told(tmp_path, text)
+    (error,) = errors_of(tmp_path, text)
     assert message in error
     assert hint in error
     assert "trips.yaml:" in error

@@ -77,7 +77,7 @@ def test_a_chain_compiles(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sources", "told"),
+    ("sources", "message"),
     [
         ({"a": "results/a"}, "[CYCLE] a pattern would read its own results: a reads a"),
         ({"a": "results/b", "b": "results/a"}, "a reads b reads a"),
@@ -85,12 +85,12 @@ def test_a_chain_compiles(project: Project) -> None:
         ({"a": "results/delay_snowbal"}, "did you mean 'delay_snowball'?"),
     ],
 )
-def test_what_cannot_be_read(project: Project, sources: dict[str, str], told: str) -> None:
+def test_what_cannot_be_read(project: Project, sources: dict[str, str], message: str) -> None:
     """At the line that names the source."""
     paths = [pattern(project, name, source) for name, source in sources.items()]
     with pytest.raises(PatternErrors) as caught:
         compiled(project, paths[0])
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "a.yaml:2:9" in str(caught.value)
 
 

@@ -39,21 +39,21 @@ WAYS = ("TIMESTAMP_MICROS", "INT96", "TIMESTAMP_MILLIS")
 
 
 def rows(first: int, count: int, moment: datetime | None = MOMENTS[2]) -> list[dict[str, Any]]:
-    found = []
+    rows_drawn = []
     for number in range(first, first + count):
         odd = number % 3 == 0
         values = (None if odd else [1.5, -0.0, float("inf")][number % 3], 10**37 + number, number, not odd)
         words = None if odd else ["a", None, "\U0001f600"][: number % 4]
-        found.append(dict(zip(NAMES, (f"e{number}", moment, *values, words), strict=True)))
-    return found
+        rows_drawn.append(dict(zip(NAMES, (f"e{number}", moment, *values, words), strict=True)))
+    return rows_drawn
 
 
-def write(spark: SparkSession, path: str, made: list[dict[str, Any]], mode: str = "append", **options: Any) -> None:
-    frame = spark.createDataFrame(pa.Table.from_pylist(made, SCHEMA)).coalesce(1)
+def write(spark: SparkSession, path: str, rows: list[dict[str, Any]], mode: str = "append", **options: Any) -> None:
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA)).coalesce(1)
     frame.write.format("delta").mode(mode).options(**options).save(path)
 
 
-def made(spark: SparkSession, path: Path, **properties: str) -> str:
+def new_table(spark: SparkSession, path: Path, **properties: str) -> str:
     builder = DeltaTable.create(spark).location(str(path))
     builder = builder.addColumns(spark.createDataFrame(SCHEMA.empty_table()).schema)
     for key, value in (FED | {f"delta.{name}": value for name, value in properties.items()}).items():
@@ -63,8 +63,8 @@ def made(spark: SparkSession, path: Path, **properties: str) -> str:
 
 
 def bag(table: pa.Table | DataFrame) -> Counter[str]:
-    told = table if isinstance(table, pa.Table) else table.toArrow()
-    return Counter(str(row) for row in told.to_pylist())
+    arrow_table = table if isinstance(table, pa.Table) else table.toArrow()
+    return Counter(str(row) for row in arrow_table.to_pylist())
 
 
 def history(spark: SparkSession, path: str) -> list[Callable[[], Any]]:
@@ -96,15 +96,15 @@ def test_the_feed_and_the_rows(spark: SparkSession, tmp_path: Path, way: str) ->
     """From every version to every later one, as Spark tells it; and what the log says of each commit."""
     spark.conf.set("spark.sql.parquet.outputTimestampType", way)
     try:
-        path = made(spark, tmp_path / "a table")
+        path = new_table(spark, tmp_path / "a table")
         for step in history(spark, path):
             step()
     finally:
         spark.conf.set("spark.sql.parquet.outputTimestampType", WAYS[0])
     last = latest_version(spark, path)
     reader = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
-    told = reader.load(path).toArrow()
-    versions = told["_commit_version"].to_pylist()
+    feed = reader.load(path).toArrow()
+    versions = feed["_commit_version"].to_pylist()
     for upto in range(last + 1):
         table = table_here(spark, path, upto)
         assert (table.version, table.row_count) == (upto, read_at(spark, path, upto).count())
@@ -113,10 +113,10 @@ def test_the_feed_and_the_rows(spark: SparkSession, tmp_path: Path, way: str) ->
         )
         for after in range(upto):
             mine = pa.array([after < version <= upto for version in versions])
-            assert bag(table.feed(NAMES, after, MANY)) == bag(told.filter(mine).select([*NAMES, CHANGE]))
+            assert bag(table.feed(NAMES, after, MANY)) == bag(feed.filter(mine).select([*NAMES, CHANGE]))
     theirs = DeltaTable.forPath(spark, path).history().select("version", "operation", "operationMetrics").collect()
-    found = [(n, info["operation"], info.get("operationMetrics", {})) for n, info in commit_infos(spark, path)]
-    assert found == [tuple(row) for row in theirs]
+    infos = [(n, info["operation"], info.get("operationMetrics", {})) for n, info in commit_infos(spark, path)]
+    assert infos == [tuple(row) for row in theirs]
     assert len(commit_infos(spark, path, 3)) == 3
     assert newest(spark, path) == TableVersion(last, read_at(spark, path, last).schema, table_id(spark, path))
     with pytest.raises(LocalUnsupportedError, match="more than 5 rows"):
@@ -129,7 +129,7 @@ def test_moments_of_all_ages(spark: SparkSession, tmp_path: Path, way: str) -> N
     within a millisecond of a row."""
     spark.conf.set("spark.sql.parquet.outputTimestampType", way)
     try:
-        path = made(spark, tmp_path / "t", checkpointInterval="3")
+        path = new_table(spark, tmp_path / "t", checkpointInterval="3")
         for number, moment in enumerate(MOMENTS):
             write(spark, path, rows(number, 1, moment))
         write(spark, path, [row for n, moment in enumerate([*MOMENTS, None]) for row in rows(10 + n, 1, moment)])
@@ -138,10 +138,10 @@ def test_moments_of_all_ages(spark: SparkSession, tmp_path: Path, way: str) -> N
     table = table_here(spark, path)
     time = sf.unix_micros("at")
     whole = spark.read.format("delta").load(path)
-    kept = [row[0] for row in whole.select(time).where("at IS NOT NULL").distinct().collect()]
-    assert len(kept) == len(MOMENTS)
-    edges = [(low + a, high + b) for low in kept for high in kept if low <= high for a in (-1, 0, 1) for b in (0, 1)]
-    slices = [[edge] for edge in edges] + [[edges[0], edges[-1]], [(kept[2], kept[2] + 1), (kept[4], kept[4] + 1)]]
+    times = [row[0] for row in whole.select(time).where("at IS NOT NULL").distinct().collect()]
+    assert len(times) == len(MOMENTS)
+    edges = [(low + a, high + b) for low in times for high in times if low <= high for a in (-1, 0, 1) for b in (0, 1)]
+    slices = [[edge] for edge in edges] + [[edges[0], edges[-1]], [(times[2], times[2] + 1), (times[4], times[4] + 1)]]
     everything = list(zip(*(whole.select("id", time).toArrow().to_pydict().values()), strict=True))
     for ranges in slices:
         wanted = {ident for ident, at in everything if at is not None and any(a <= at < b for a, b in ranges)}
@@ -150,7 +150,7 @@ def test_moments_of_all_ages(spark: SparkSession, tmp_path: Path, way: str) -> N
 
 def test_many_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark passes over most of them; the checkpoint says how many there are before any is listed."""
-    path = made(spark, tmp_path / "t", checkpointInterval="6")
+    path = new_table(spark, tmp_path / "t", checkpointInterval="6")
     for number in range(6):
         write(spark, path, rows(number, 1))
     monkeypatch.setattr(local_reader, "FILES", 6)
@@ -180,17 +180,17 @@ def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
         ("vectors", {"enableDeletionVectors": "true"}, "deletionVectors"),
         ("mapped", {"columnMapping.mode": "name"}, "name"),
     ):
-        path = made(spark, tmp_path / name, **properties)
+        path = new_table(spark, tmp_path / name, **properties)
         write(spark, path, rows(0, 3))
         refused(path, match=match)
     frame = spark.createDataFrame(pa.Table.from_pylist(rows(0, 3), SCHEMA))
     frame.write.format("delta").partitionBy("whole").save(str(tmp_path / "partitioned"))
     refused(str(tmp_path / "partitioned"), match="partitioned")
-    odd = made(spark, tmp_path / "100%")
+    odd = new_table(spark, tmp_path / "100%")
     write(spark, odd, rows(0, 1))
     refused(odd, match="no table on disk")
 
-    off = made(spark, tmp_path / "off", enableChangeDataFeed="false")
+    off = new_table(spark, tmp_path / "off", enableChangeDataFeed="false")
     write(spark, off, rows(0, 3))
     spark.sql(f"ALTER TABLE delta.`{off}` SET TBLPROPERTIES (delta.enableChangeDataFeed = true)")
     write(spark, off, rows(3, 3))
@@ -207,7 +207,7 @@ def test_what_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
     refused(padded, lambda table: table.rows_with(["word"], pa.array(["x"]), MANY), "more to it than its type")
     assert table_here(spark, padded).rows_with(["n"], pa.array([1], pa.int32()), MANY).num_rows == 0
 
-    gone = made(spark, tmp_path / "gone")
+    gone = new_table(spark, tmp_path / "gone")
     write(spark, gone, rows(0, 3))
     DeltaTable.forPath(spark, gone).update(sf.col("whole") == 1, {"real": sf.lit(1.0)})
     shutil.rmtree(tmp_path / "gone" / "_change_data")
@@ -221,15 +221,15 @@ def test_no_row_is_lost_on_the_way_to_spark(spark: SparkSession, sizes: tuple[in
     """Empty chunks end a table for PySpark's own `createDataFrame`."""
     numbers = pa.chunked_array([list(range(size)) for size in sizes], pa.int64())
     words = pa.chunked_array([[["a"]] * size for size in sizes], pa.list_(pa.string()))
-    found = frame_of(spark, pa.table({"n": numbers, "words": words}))
-    assert [row[0] for row in found.collect()] == numbers.to_pylist()
-    assert found.count() == sum(sizes)
+    frame = frame_of(spark, pa.table({"n": numbers, "words": words}))
+    assert [row[0] for row in frame.collect()] == numbers.to_pylist()
+    assert frame.count() == sum(sizes)
 
 
 def test_appending_beside_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Commits of both, one after the other, past several checkpoints; a column that the table lacks is added."""
     # delta-rs appends to run records only, which are made without in-commit timestamps
-    path = made(spark, tmp_path / "t", checkpointInterval="3", enableInCommitTimestamps="false")
+    path = new_table(spark, tmp_path / "t", checkpointInterval="3", enableInCommitTimestamps="false")
     for number in range(8):
         if number % 2:
             write(spark, path, rows(number, 1))
@@ -239,28 +239,28 @@ def test_appending_beside_spark(spark: SparkSession, tmp_path: Path) -> None:
     assert list((tmp_path / "t" / "_delta_log").glob("*.checkpoint.parquet"))
     more = pa.Table.from_pylist(rows(8, 1), SCHEMA).append_column("more", pa.array([5]))
     append_here(spark, path, more)
-    found = spark.read.format("delta").load(path)
-    assert found.columns == [*NAMES, "more"]
-    assert sorted(row["more"] or 0 for row in found.collect()) == [0] * 8 + [5]
+    frame = spark.read.format("delta").load(path)
+    assert frame.columns == [*NAMES, "more"]
+    assert sorted(row["more"] or 0 for row in frame.collect()) == [0] * 8 + [5]
     with pytest.raises(LocalUnsupportedError):
         append_here(spark, str(tmp_path / "none"), more)
 
 
 def test_the_last_transaction(spark: SparkSession, tmp_path: Path) -> None:
     """As Delta has it of each version, whether the log's entries or a checkpoint say it."""
-    path = made(spark, tmp_path / "table", checkpointInterval="4")
+    path = new_table(spark, tmp_path / "table", checkpointInterval="4")
     java: Any = spark.sparkContext._jvm
     for number in range(6):
         name = f"application {number % 2}"
         write(spark, path, rows(number, 1), txnAppId=name, txnVersion=10 + number)
     for entry in sorted((tmp_path / "table" / "_delta_log").glob("*.json"))[:4]:
         entry.unlink()  # only the checkpoint tells of them
-    told = {}
+    numbers_of = {}
     log = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
     for name in ("application 0", "application 1", "another"):
-        told[name] = log.startTransaction().txnVersion(name)
-        assert table_here(spark, path).last_transaction(name) == told[name]
-    assert told == {"application 0": 14, "application 1": 15, "another": -1}
+        numbers_of[name] = log.startTransaction().txnVersion(name)
+        assert table_here(spark, path).last_transaction(name) == numbers_of[name]
+    assert numbers_of == {"application 0": 14, "application 1": 15, "another": -1}
     assert table_here(spark, path, 5).last_transaction("application 1") == 13
 
 

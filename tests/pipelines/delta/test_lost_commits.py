@@ -75,9 +75,9 @@ def test_small_revision_is_not_taken_as_published(spark: SparkSession, tmp_path:
     monkeypatch.setattr(local_commit, "active", session)
     wanted = [row(1, real=2.0), row(2)]
     note = lake.note()
-    assert lake.told(wanted).commit(note) is None
+    assert lake.rewrite(wanted).commit(note) is None
     assert lake.rows() == bag(table_of([row(1)]))
-    assert lake.told(wanted).commit(note) is not None
+    assert lake.rewrite(wanted).commit(note) is not None
     assert lake.rows() == bag(table_of(wanted))
 
 

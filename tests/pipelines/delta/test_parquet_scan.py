@@ -106,17 +106,17 @@ def write(run: Run, rows: pa.Table, **options: str) -> str:
 def read(files: Files) -> list[str]:
     """The rows, as text in order: a NaN is itself."""
 
-    def told(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def as_text(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows = [repr(tuple(found.values())) for found in batch.to_pylist()]
+            rows = [repr(tuple(row.values())) for row in batch.to_pylist()]
             yield pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], ["row"])  # of an empty one too
 
-    return sorted(found[0] for found in files.mapInArrow(told, StructType.fromDDL("row string")).collect())
+    return sorted(row[0] for row in files.mapInArrow(as_text, StructType.fromDDL("row string")).collect())
 
 
 def by_spark(run: Run, version: int) -> list[str]:
     frame = read_events(run, {**CHECKED, "source_version": version}).where("event_time IS NOT NULL")
-    return sorted(repr(tuple(found.values())) for found in frame.toArrow().to_pylist())
+    return sorted(repr(tuple(row.values())) for row in frame.toArrow().to_pylist())
 
 
 def files_at(run: Run, version: int) -> Files | None:
@@ -152,13 +152,13 @@ def test_results_are_the_same(odd: Run) -> None:
     checked = {**CHECKED, "source_version": 0}
     files = files_at(odd, 0)
     assert files is not None
-    found: list[list[str]] = []
+    staged_rows: list[list[str]] = []
     for events in (files, read_events(odd, checked)):
         version, rows = cut_and_stage(odd, events, 200, 0, None)
         assert rows > 3
         staged = read_staged(odd, version)
-        found.append(sorted(map(repr, staged.select(*odd.plan.result_schema.names).collect())))
-    assert found[0] == found[1]
+        staged_rows.append(sorted(map(repr, staged.select(*odd.plan.result_schema.names).collect())))
+    assert staged_rows[0] == staged_rows[1]
 
 
 def _deletion_vectors(run: Run) -> None:
@@ -197,17 +197,17 @@ def test_what_a_file_does_not_say_alone_is_sparks(odd: Run, make: Any) -> None:
     assert files_at(odd, version) is None
 
 
-@pytest.mark.parametrize("made", ["old_calendar", "other_type", "torn"])
-def test_a_file_that_is_otherwise_is_left_to_spark(lake: Lake, made: str) -> None:
+@pytest.mark.parametrize("fault", ["old_calendar", "other_type", "torn"])
+def test_a_file_that_is_otherwise_is_left_to_spark(lake: Lake, fault: str) -> None:
     """The workers refuse it, and the step ends with the rows of Spark's own reader, or with its error."""
     lake.deliver([flight(n, f"2013-03-01T{n:02d}:00:00") for n in range(1, 12)])
-    run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", made)
+    run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", fault)
     version = latest_version(lake.spark, lake.warehouse.source("flights"))
     rows = computed_rows(run, read_events(run, {**CHECKED, "source_version": version}))
     _as_checked(run, version)
     (file,) = Path(run.warehouse.source("flights")).glob("*.parquet")
-    spoil(file, made)
-    if made == "torn":
+    spoil(file, fault)
+    if fault == "torn":
         with pytest.raises(Exception, match=r"not a Parquet file|magic number"):
             compute(run)
         return
@@ -241,18 +241,18 @@ def computed_rows(run: Run, events: DataFrame) -> list[str]:
     return sorted(map(repr, computed(run, events, Cut(run.windows, len(run.windows))).collect()))
 
 
-def spoil(file: Path, made: str) -> None:
+def spoil(file: Path, fault: str) -> None:
     """The file written anew in a way that means the same to Spark; or cut off."""
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-    if made == "torn":
+    if fault == "torn":
         file.write_bytes(file.read_bytes()[:-200])
         return
     rows = pq.read_table(file, coerce_int96_timestamp_unit="us")
     at = rows.schema.get_field_index("event_time")
     rows = rows.set_column(at, "event_time", rows["event_time"].cast(pa.timestamp("us", "UTC")))
-    if made == "other_type":
+    if fault == "other_type":
         at = rows.schema.get_field_index("dep_delay")
         rows = rows.set_column(at, "dep_delay", rows["dep_delay"].cast(pa.float32()))
-    if made == "old_calendar":
+    if fault == "old_calendar":
         rows = rows.replace_schema_metadata({"org.apache.spark.version": "3.0.1", "org.apache.spark.legacyINT96": ""})
     pq.write_table(rows, file)

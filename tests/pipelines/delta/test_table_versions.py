@@ -40,14 +40,14 @@ def test_the_id_of_a_table(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
     shutil.copytree(path, copy)
     first = str(DeltaTable.forPath(spark, path).detail().select("id").collect()[0][0])
     asked = [(path, None), (path, 0), (path, 1), (copy, 1), (path, 2), (str(tmp_path / "none"), None)]
-    here = [table_id(spark, *one) for one in asked]
-    assert here == [first, first, first, first, None, None]
+    local = [table_id(spark, *one) for one in asked]
+    assert local == [first, first, first, first, None, None]
     with monkeypatch.context() as elsewhere:
         by_spark(elsewhere)
-        assert [table_id(spark, *one) for one in asked] == here
-        found = newest(spark, path)
-        assert found is not None
-        assert (found.version, found.table_id) == (1, first)
+        assert [table_id(spark, *one) for one in asked] == local
+        newest_version = newest(spark, path)
+        assert newest_version is not None
+        assert (newest_version.version, newest_version.table_id) == (1, first)
     shutil.rmtree(path)
     spark.range(1).write.format("delta").save(path)
     spark.range(1).write.format("delta").mode("append").save(path)
@@ -74,10 +74,11 @@ def test_the_time_of_a_commit(spark: SparkSession, tmp_path: Path, monkeypatch: 
     info = next(line["commitInfo"] for line in lines if "commitInfo" in line)
     times = {}
     for keys in ({"inCommitTimestamp": 1_700_000_000_000}, {"timestamp": 1_600_000_000_000}, {}):
-        told = {key: value for key, value in info.items() if "imestamp" not in key} | keys
+        commit_info = {key: value for key, value in info.items() if "imestamp" not in key} | keys
         first.write_text(
             "".join(
-                json.dumps({**line, **({"commitInfo": told} if "commitInfo" in line else {})}) + "\n" for line in lines
+                json.dumps({**line, **({"commitInfo": commit_info} if "commitInfo" in line else {})}) + "\n"
+                for line in lines
             )
         )
         (log / f".{first.name}.crc").unlink(missing_ok=True)

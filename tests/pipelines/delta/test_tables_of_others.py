@@ -101,8 +101,8 @@ def test_nothing_is_written_to_it(others: Lake) -> None:
     with pytest.raises(NotOursError):
         replay(others.spark, others.warehouse, others.contract, table(LATE), "replay")
     check_source(others.run(others.pattern(), *WEEK, "first"))
-    kept = tables(others.spark, others.warehouse, ["flights"], [])
-    assert set(kept) == {"sources/flights_quarantine", "trendlake_runs"}
+    maintained = tables(others.spark, others.warehouse, ["flights"], [])
+    assert set(maintained) == {"sources/flights_quarantine", "trendlake_runs"}
     assert latest_version(others.spark, others.warehouse.source("flights")) == before
     part = str(next(Path(others.warehouse.source("flights")).glob("*=*")))
     for place in ("not/there", part):  # a partition would be read as a part of the table, and revised as the whole

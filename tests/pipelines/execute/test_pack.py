@@ -104,7 +104,7 @@ def test_time_shards_are_those_of_the_windows(
     """A time is in the shards of the windows that hold it, `Windows.holding`, before the epoch and after."""
     cut = Cut(range(low, low + many), size)
     rows, shard = time_shards(windows, cut, np.array(time, np.int64))
-    found = sorted(zip(rows.tolist(), shard.tolist(), strict=True))
+    packed = sorted(zip(rows.tolist(), shard.tolist(), strict=True))
     start, end = windows.span(cut.windows)
     slow = [
         (row, k)
@@ -113,7 +113,7 @@ def test_time_shards_are_those_of_the_windows(
     ]
     if cut.shards == 1:  # all of the span, the gaps between windows too: the kernel leaves them out
         slow = [(row, 0) for row, at in enumerate(time) if start <= at < end]
-    assert found == slow
+    assert packed == slow
     assert rows.tolist() == sorted(rows.tolist())
 
 
@@ -138,9 +138,9 @@ def test_events_arrive_as_they_were_sent(
     cut = Cut(range(-2, 4), size, partitions)
     whole = events_of(rows)
     events = sent(plan, whole)
-    kept = whole
+    held = whole
     if plan.event_types is not None:
-        kept = whole.filter(
+        held = whole.filter(
             pa.array([kind in plan.event_types for kind in whole["event_type"].to_pylist()], pa.bool_())
         )
     placed = place(plan, cut, events)
@@ -150,13 +150,15 @@ def test_events_arrive_as_they_were_sent(
             assert (batch["events"].null_count, batch["file"].null_count) == (len(batch), 0)[:: 1 if left else -1]
             for number, partition in enumerate(batch["partition"].to_pylist()):
                 for shard, part in unpacked(plan, batch.slice(number, 1)):
-                    told = [row | {"shard": shard} for row in part.to_pylist()]
-                    arrived.setdefault(partition, []).extend(told)
+                    labelled = [row | {"shard": shard} for row in part.to_pylist()]
+                    arrived.setdefault(partition, []).extend(labelled)
     expected: dict[int, list[dict[str, Any]]] = {}
-    values = kept.to_pylist()
+    values = held.to_pylist()
     for row, shard, partition in zip(placed.rows, placed.shard, placed.partition, strict=True):
         expected.setdefault(int(partition), []).append(values[row] | {"shard": int(shard)})
-    assert {p: written(found) for p, found in arrived.items()} == {p: written(found) for p, found in expected.items()}
+    assert {p: written(content) for p, content in arrived.items()} == {
+        p: written(content) for p, content in expected.items()
+    }
 
 
 @settings(deadline=None)
@@ -193,6 +195,6 @@ def test_blocks_are_bounded_and_whole() -> None:
     """Batches are joined to blocks of the size asked for, in order; empty ones are passed over."""
     table = pa.table({"x": range(100)})
     batches = [table.slice(at, 7).to_batches()[0] for at in range(0, 100, 7)]
-    found = list(pack.blocks(iter([batches[0].slice(0, 0), *batches]), rows=20))
-    assert [block.num_rows for block in found] == [21, 21, 21, 21, 16]
-    assert pa.concat_tables(found)["x"].to_pylist() == list(range(100))
+    cut_blocks = list(pack.blocks(iter([batches[0].slice(0, 0), *batches]), rows=20))
+    assert [block.num_rows for block in cut_blocks] == [21, 21, 21, 21, 16]
+    assert pa.concat_tables(cut_blocks)["x"].to_pylist() == list(range(100))

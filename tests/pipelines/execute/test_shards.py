@@ -97,8 +97,8 @@ def test_units_are_counted_where_they_are_placed(run: Run) -> None:
     placed = place(run.plan, cut, table)
     carriers = table["carrier"].take(pa.array(placed.rows)).to_pylist()
     units = Counter(zip(carriers, placed.shard.tolist(), strict=True))
-    found = counted(run.plan, events.repartition(3), cut).collect()
-    assert {(row["carrier"], row["__trendlake_shard"]): row[ROWS] for row in found} == units
+    counts = counted(run.plan, events.repartition(3), cut).collect()
+    assert {(row["carrier"], row["__trendlake_shard"]): row[ROWS] for row in counts} == units
 
 
 @pytest.mark.parametrize("limit", [45, 120, 400])

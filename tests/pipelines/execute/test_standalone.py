@@ -48,16 +48,16 @@ def test_a_cluster_finds_what_one_machine_finds(
 ) -> None:
     """The profile is conf/profiles/standalone.yaml, save for names and sizes; both workers compute; the rows are the
     same, and no trace of the cluster stays."""
-    here = Lake(spark, project, Profile(warehouse=str(tmp_path / "here")))
-    here.deliver(
+    local_lake = Lake(spark, project, Profile(warehouse=str(tmp_path / "here")))
+    local_lake.deliver(
         flight(100 * day + 10 * plane + leg, f"2013-07-0{day}T{8 + leg:02}:00", tailnum=f"N{plane}0UA", carrier=carrier)
         for day in range(1, 8)
         for plane, carrier in enumerate(("UA", "AA", "B6", "DL"))
         for leg in range(5)
     )
     shutil.copytree(tmp_path / "here", tmp_path / "there")
-    pattern = here.pattern()
-    local = here.run(pattern, SINCE, UNTIL, "local")
+    pattern = local_lake.pattern()
+    local = local_lake.run(pattern, SINCE, UNTIL, "local")
     all_steps(local)
 
     shipped = load_profile(project, "standalone")
@@ -81,7 +81,7 @@ def test_a_cluster_finds_what_one_machine_finds(
     workers = {path.parents[2].name for path in tmp_path.glob("work*/app-*/*/stderr")}
     assert workers == {"work0", "work1"}
 
-    there = replace(here, profile=Profile(warehouse=str(tmp_path / "there")))
-    found = answers(there.results(local), local)
-    assert found == answers(here.results(local), local)
-    assert len(found) == 28
+    there = replace(local_lake, profile=Profile(warehouse=str(tmp_path / "there")))
+    rows = answers(there.results(local), local)
+    assert rows == answers(local_lake.results(local), local)
+    assert len(rows) == 28

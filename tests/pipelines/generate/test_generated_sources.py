@@ -69,14 +69,14 @@ def test_examples_of_other_kinds(lake: Lake, name: str) -> None:
     for example in examples:
         run = lake.run(ROOT / "examples" / f"{example}.yaml", "2026-01-05", "2026-01-07", "r1")
         good = read_events(run, {"source_version": 1, "checks": []})
-        found = computed(run, good, Cut(run.windows, 1, 3)).toArrow().to_pylist()
+        actual = computed(run, good, Cut(run.windows, 1, 3)).toArrow().to_pylist()
         expected = run_plan(run.plan, stream.table()).to_pylist()
         assert expected, example
-        assert sorted(map(str, found)) == sorted(map(str, expected)), example
+        assert sorted(map(str, actual)) == sorted(map(str, expected)), example
 
 
 def test_a_stream_that_cannot_be(tmp_path: Path) -> None:
     """Options that make no stream are told before Spark is started."""
-    told = CliRunner().invoke(app, ["generate", "stock", "--events", "0", "--project-dir", str(tmp_path)])
-    assert told.exit_code == 1
-    assert "[BAD_NUMBER]" in told.output
+    result = CliRunner().invoke(app, ["generate", "stock", "--events", "0", "--project-dir", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "[BAD_NUMBER]" in result.output

@@ -60,10 +60,10 @@ def test_columns_are_the_contract_s(stream: Stream) -> None:
     assert table.column_names == [column.name for column in contract.columns]
     for column in contract.columns:
         kind = table.schema.field(column.name).type
-        found = (
+        actual = (
             "timestamp" if pa.types.is_timestamp(kind) else "int" if pa.types.is_integer(kind) else str(kind)
         )  # fmt: skip
-        assert family(found) == family(column.type), column.name
+        assert family(actual) == family(column.type), column.name
         assert not (column.required and table[column.name].null_count), column.name
     assert set(table["event_type"].unique().to_pylist()) <= set(contract.types or ())
 
@@ -167,9 +167,9 @@ def test_linear_road_is_a_road() -> None:
     gaps = np.diff(cars.event_time.astype("int64").to_numpy() // 10**6)[same]
     assert set(gaps) <= {29, 30, 31}
     ahead = np.diff(cars.position.to_numpy())[same]
-    told = cars.speed.to_numpy()[:-1][same] * 44
+    reported = cars.speed.to_numpy()[:-1][same] * 44
     assert (ahead >= 0).all()
-    assert (abs(ahead - told) <= 23).all()  # half a mile an hour, of rounding, in 30 seconds
+    assert (abs(ahead - reported) <= 23).all()  # half a mile an hour, of rounding, in 30 seconds
     assert (frame.segment == frame.position // 5_280).all()
     crashes = frame[frame.event_type == "Accident"]
     assert 5 < len(crashes) < 100
@@ -197,9 +197,9 @@ def test_deliveries_are_the_stream_again(stream: Stream, monkeypatch: pytest.Mon
 def test_a_file(tmp_path: Path) -> None:
     """`--out` writes the stream as Parquet, and starts no Spark."""
     out = tmp_path / "deep" / "road.parquet"
-    told = runner.invoke(app, ["generate", "linear_road", "--seconds", "120", "--rate", "10", "--seed", "4",
+    result = runner.invoke(app, ["generate", "linear_road", "--seconds", "120", "--rate", "10", "--seed", "4",
                                "--start", "2026-03-01", "--out", str(out)])  # fmt: skip
-    assert told.exit_code == 0, told.output
+    assert result.exit_code == 0, result.output
     start = 1_772_323_200_000_000
     assert pq.read_table(out).equals(STREAMS["linear_road"].build(600, 10.0, 4, start))
     assert [path.name for path in out.parent.iterdir()] == ["road.parquet"]
@@ -229,9 +229,9 @@ def test_what_is_asked_for() -> None:
 )
 def test_what_cannot_be(options: tuple, error: type[Exception], says: str) -> None:
     """Told before anything is made."""
-    with pytest.raises(error) as told:
+    with pytest.raises(error) as caught:
         stream_of(*options)
-    assert says in str(told.value)
+    assert says in str(caught.value)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples" / "greta").glob("*.yaml")), ids=lambda path: path.stem)

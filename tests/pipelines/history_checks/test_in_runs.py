@@ -43,10 +43,10 @@ def expecting(lake: Lake, since: int, until: int, run_id: str, expect: str = EXP
     return lake.run(path, f"2013-03-{since:02d}", f"2013-03-{until:02d}", run_id)
 
 
-def told(checks: Sequence[Check]) -> list[tuple[bool | None, str]]:
+def verdicts(checks: Sequence[Check]) -> list[tuple[bool | None, str]]:
     """The verdicts on what is expected, in order."""
-    found = {check.name: (check.success, check.observed) for check in checks}
-    return [found[name] for name in NAMES]
+    by_name = {check.name: (check.success, check.observed) for check in checks}
+    return [by_name[name] for name in NAMES]
 
 
 LEGS = {"UA": (3, 3, 3, 3), "AA": (2, 2, 2, 5), "B6": (3, 3, 3, 0)}
@@ -65,7 +65,7 @@ def test_a_run_that_warns_and_one_that_publishes_nothing(lake: Lake) -> None:
     """Which groups, in which windows, beside what; windows of the run are history for its later ones."""
     first = four_days(lake)
     fourth = "window_start 2013-03-04 00:00:00"
-    assert told(first.need("check_results")["checks"]) == [
+    assert verdicts(first.need("check_results")["checks"]) == [
         (False, f"2 of 6 groups in windows break it: carrier=AA, {fourth}: 31, usually 3; "
                 f"carrier=B6, {fourth}: 0, usually 7; 2 of 4 {FEW.format(2)}"),
         (True, f"none of 1 window breaks it; 3 of 4 {FEW.format(3)}"),
@@ -100,7 +100,7 @@ def test_a_revision_tells_what_it_breaks(lake: Lake) -> None:
     record = revise(expecting(lake, 1, 5, "revised"))
     assert (record.rows_updated, record.rows_deleted) == (1, 1)
     third, fourth = (f"window_start 2013-03-{day:02d} 00:00:00" for day in (3, 4))
-    assert told(record.checks) == [
+    assert verdicts(record.checks) == [
         (False, f"2 of 6 groups in windows break it: carrier=B6, {third}: 0, usually 7; "
                 f"carrier=UA, {fourth}: 31, usually 7"),
         (True, f"none of 1 window breaks it; 1 of 2 {FEW.format(3)}"),
@@ -114,7 +114,7 @@ def test_a_revision_tells_what_it_breaks(lake: Lake) -> None:
     for step in ("check_source", "compute", "check_results"):
         STEPS[step](edited)
     assert edited.plan.hash != first.plan.hash
-    assert told(edited.need("check_results")["checks"])[0] == (
+    assert verdicts(edited.need("check_results")["checks"])[0] == (
         None,
         f"not judged; 1 of 1 {FEW.format(2).replace('windows', 'window', 1)}",
     )

@@ -29,7 +29,8 @@ def outcomes(
     """By window what came of it, the value and the usual one; `values` by window, "10^50" beyond all columns."""
     rows = [Row(window, _number(value)) for window, value in sorted(values.items())]
     return {
-        found.window: (found.word, str(found.value), str(found.usual)) for found in judge(one, rows, judged, missing)
+        outcome.window: (outcome.word, str(outcome.value), str(outcome.usual))
+        for outcome in judge(one, rows, judged, missing)
     }
 
 
@@ -52,12 +53,12 @@ def test_between_two_values_the_median_is_their_mean() -> None:
 
 def test_a_window_without_a_row_is_a_count_of_zero() -> None:
     """It breaks a lower bound, counts in the median of those that follow, and is looked at while it is remembered."""
-    found = outcomes(expected(), {1: 10, 2: 10, 3: 10, 6: 10})
-    assert found[4] == ("broken", "0", "10")
-    assert found[5] == ("broken", "0", "10")
-    assert found[6] == ("unjudged", "10", "0")  # 10, nothing, nothing: no number is a multiple of nothing
-    assert found[9] == ("unjudged", "0", "0")
-    assert 10 not in found
+    outcome = outcomes(expected(), {1: 10, 2: 10, 3: 10, 6: 10})
+    assert outcome[4] == ("broken", "0", "10")
+    assert outcome[5] == ("broken", "0", "10")
+    assert outcome[6] == ("unjudged", "10", "0")  # 10, nothing, nothing: no number is a multiple of nothing
+    assert outcome[9] == ("unjudged", "0", "0")
+    assert 10 not in outcome
 
 
 def test_a_group_that_was_not_seen_before_is_not_judged() -> None:
@@ -66,11 +67,11 @@ def test_a_group_that_was_not_seen_before_is_not_judged() -> None:
 
 def test_a_measure_that_is_no_count_has_no_value_where_there_is_no_row() -> None:
     """The median is of the values there are; where there is none, and where the value is none, nothing is judged."""
-    found = outcomes(expected(), {1: 4.0, 3: 6.0, 4: 11.0, 5: float("nan")}, missing=None)
-    assert found[4] == ("broken", "11", "5")
-    assert found[2] == ("unjudged", "None", "4")
-    assert found[5][:2] == ("unjudged", "None")
-    assert found[6] == ("unjudged", "None", "8.5")  # what is not a number is left out of the median
+    outcome = outcomes(expected(), {1: 4.0, 3: 6.0, 4: 11.0, 5: float("nan")}, missing=None)
+    assert outcome[4] == ("broken", "11", "5")
+    assert outcome[2] == ("unjudged", "None", "4")
+    assert outcome[5][:2] == ("unjudged", "None")
+    assert outcome[6] == ("unjudged", "None", "8.5")  # what is not a number is left out of the median
 
 
 def test_below_zero_the_ratio_counts() -> None:
@@ -106,7 +107,7 @@ def test_bounds_are_what_is_written() -> None:
 def test_no_group_vanishes() -> None:
     """Told of once, where a group was there in each of the windows before; whoever comes and goes is not judged."""
     one = ExpectationModel(groups="none_vanish", of_last="2 windows")
-    words = {window: found[0] for window, found in outcomes(one, {1: 1, 2: 1, 3: 1, 6: 1, 7: 1}).items()}
+    words = {window: outcome[0] for window, outcome in outcomes(one, {1: 1, 2: 1, 3: 1, 6: 1, 7: 1}).items()}
     assert words == {3: "kept", 4: "broken", 8: "broken"}
     assert outcomes(one, {1: 1, 3: 1, 5: 1, 7: 1}) == {}
 
@@ -124,8 +125,8 @@ def test_judged_are_windows_of_which_all_before_are_known() -> None:
 
 
 def test_windows_that_are_not_judged_are_history() -> None:
-    found = outcomes(expected(), {1: 10, 2: 10, 3: 10, 4: 10}, Judged(((4, 5),)))
-    assert found == {4: ("kept", "10", "10"), 5: ("broken", "0", "10")}
+    outcome = outcomes(expected(), {1: 10, 2: 10, 3: 10, 4: 10}, Judged(((4, 5),)))
+    assert outcome == {4: ("kept", "10", "10"), 5: ("broken", "0", "10")}
 
 
 def test_rows_out_of_order_are_an_error() -> None:
@@ -142,10 +143,10 @@ def test_a_worker_reads_a_stream(rows: int) -> None:
         [("group", pa.list_(pa.string())), ("window", pa.int64()), ("value", pa.int64()), ("log10", pa.float64())]
     )
     batches = pa.Table.from_pylist(cells, schema=schema).to_batches(max_chunksize=rows)
-    made = list(judging(expected(), Judged(((4, 5),)), ZERO)(iter(batches)))
-    found = pa.Table.from_batches(made, schema=OUTCOMES).to_pylist()
+    batches_judged = list(judging(expected(), Judged(((4, 5),)), ZERO)(iter(batches)))
+    outcome = pa.Table.from_batches(batches_judged, schema=OUTCOMES).to_pylist()
     empty = {"kept": None, "unjudged": None}
-    assert found == [
+    assert outcome == [
         {"group": ["a"], "window": 5, "value": "0", "usual": "10", **empty},
         {"group": None, "window": None, "value": None, "usual": None, "kept": 5, "unjudged": 0},
     ]

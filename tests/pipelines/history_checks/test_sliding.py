@@ -25,7 +25,7 @@ def obvious(
 ) -> dict[int, tuple[str, float]]:
     """By window the word, and how far from a bound it is (0: at it), as the page says it: nothing is remembered from
     window to window, and every number is known in full."""
-    found = {}
+    expected_outcomes = {}
     for window in judged:
         past = range(window - one.of_last, window)
         there = [k for k in past if k in values]
@@ -33,14 +33,14 @@ def obvious(
             continue
         if one.groups:
             if len(there) == one.of_last:
-                found[window] = ("kept" if window in values else "broken", math.inf)
+                expected_outcomes[window] = ("kept" if window in values else "broken", math.inf)
             continue
         had = [values.get(k, missing) for k in past]
         numbers = [value for value in had if value is not None]
         value = values.get(window, missing)
         usual = median(numbers) if numbers else None
         if value is None or not usual:
-            found[window] = ("unjudged", math.inf)
+            expected_outcomes[window] = ("unjudged", math.inf)
             continue
         assert one.between is not None
         low, high = one.between
@@ -49,11 +49,11 @@ def obvious(
         gap = min(
             abs(float(ratio / bound) - 1) if bound else float(abs(ratio)) for bound in one.between if bound is not None
         )
-        found[window] = ("broken" if broken else "kept", gap)
-    return found
+        expected_outcomes[window] = ("broken" if broken else "kept", gap)
+    return expected_outcomes
 
 
-def told(value: Value) -> Number | None:
+def as_number(value: Value) -> Number | None:
     """As a results table holds it: of a count that has too many digits the logarithm."""
     if value is None:
         return None
@@ -90,10 +90,10 @@ def test_sliding_is_looking_back(
     if any(value is not None and value >= 10**DIGITS for value in values.values()) and missing is not None:
         assume(all(gap > 1e-6 for _, gap in wanted.values()))  # a logarithm does not tell a bound from what is at it
     rows = [Row(window, _held(value, missing)) for window, value in sorted(values.items())]
-    found = judge(one, rows, Judged(tuple((j, j) for j in judged)), ZERO if missing is not None else None)
-    assert [(outcome.window, outcome.word) for outcome in found] == [(j, word) for j, (word, _) in wanted.items()]
+    actual = judge(one, rows, Judged(tuple((j, j) for j in judged)), ZERO if missing is not None else None)
+    assert [(outcome.window, outcome.word) for outcome in actual] == [(j, word) for j, (word, _) in wanted.items()]
 
 
 def _held(value: Value, missing: Value) -> Number | None:
     """Doubles are what they are, however large."""
-    return told(value) if missing is not None or value is None else Number(False, value)
+    return as_number(value) if missing is not None or value is None else Number(False, value)

@@ -107,12 +107,12 @@ def test_a_delivery_is_compared_row_by_row(
     assert wanted is not None
     names = {key_of(row, key) for row in delivery}
     sharing = [row for row in there if key_of(row, key) in names or row[0] is None]
-    found = compare(rows, table(sharing), key, sequence, good)
+    compared = compare(rows, table(sharing), key, sequence, good)
     new, corrections = (
         sorted((content(tuple(row.values())) for row in part.to_pylist()), key=repr)
-        for part in (found.new, found.corrections)
+        for part in (compared.new, compared.corrections)
     )
-    assert (new, corrections, found.there + repeats, found.older + lower) == wanted
+    assert (new, corrections, compared.there + repeats, compared.older + lower) == wanted
 
 
 def test_rows_that_differ_are_named_with_their_places() -> None:

@@ -58,12 +58,12 @@ class Sales:
         """A delivery of rows (id, hour, price): what became of it."""
         self.feeds += 1
         options = {"feed": f"file {self.feeds}", "run_id": f"r{self.feeds}"} | options
-        told: list[Taken] = []
+        deliveries: list[Taken] = []
         ingest(
             self.spark, self.warehouse, contract or self.contract, [sales(*rows)],
-            progress=lambda _, taken: told.append(taken), **options,
+            progress=lambda _, taken: deliveries.append(taken), **options,
         )  # fmt: skip
-        return told[0]
+        return deliveries[0]
 
     def rows(self) -> Counter[tuple[Any, ...]]:
         table = self.spark.read.format("delta").load(self.path).toArrow()
@@ -243,9 +243,9 @@ def test_rows_are_deleted_in_one_commit(source: Sales, what: str) -> None:
     """By id or by condition: counted first, each a DELETE in the change feed; done again, there is nothing to do."""
     source.bring(("a", 1, 5.0), ("b", 2, 6.0), ("c", 3, None), (None, 4, 1.0))
     before, selection = source.version(), chosen(source, what)
-    found = find_rows(source.spark, source.warehouse, source.contract, selection)
-    assert (found.rows, found.version, source.version()) == (1, before, before)
-    assert found.absent == ("id nobody" if what.endswith("csv") else "")
+    selected = find_rows(source.spark, source.warehouse, source.contract, selection)
+    assert (selected.rows, selected.version, source.version()) == (1, before, before)
+    assert selected.absent == ("id nobody" if what.endswith("csv") else "")
     done = delete_rows(source.spark, source.warehouse, source.contract, selection, "gone")
     assert (done.rows, done.version) == (1, before + 1)
     assert source.feed(before + 1) == Counter(["delete"])

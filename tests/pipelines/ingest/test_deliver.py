@@ -108,13 +108,13 @@ def test_written_here_and_by_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch) 
         warehouse = replace(lake.warehouse, root=f"{lake.warehouse.root}/{limit}")
         record = ingest(lake.spark, warehouse, lake.contract, parts, feed="f", run_id="r")
         path = warehouse.source("flights")
-        told = [
+        records = [
             (commit.version, commit.operation, commit.note.get("delivery"))
             for commit in known_commits(lake.spark, path)
         ]
         rows = sorted(map(repr, lake.spark.read.format("delta").load(path).collect()))
         extent = (record.rows_in, record.rows_out, record.rows_inserted, record.interval_from, record.interval_to)
-        left.append((told, rows, extent, [(item.name, item.observed) for item in record.checks]))
+        left.append((records, rows, extent, [(item.name, item.observed) for item in record.checks]))
         assert lake.spark.read.format("delta").load(path).where("event_time < '2000-01-01'").count() == 1
     assert left[0] == left[1]
 

@@ -87,9 +87,9 @@ class Ingestions(Hunt):
                 delta_files.rows(self.lake.source, names)]  # fmt: skip
         for one in rows:
             one["event_time"] = round(one["event_time"].timestamp() * 1e6)
-        found = {one["event_id"]: one for one in rows}
-        assert len(found) == len(rows), "a row is there twice"
-        return found
+        by_id = {one["event_id"]: one for one in rows}
+        assert len(by_id) == len(rows), "a row is there twice"
+        return by_id
 
     def taken(self) -> int:
         """How many of the deliveries are in the source, each whole."""
@@ -114,9 +114,9 @@ class Ingestions(Hunt):
         assert bool(apart) or "after writing quarantine" not in passed
         assert self.published() == self.before, "an ingestion touches no results"
         names = ["run_id", "stage", "status", "source_version"]
-        told = [one for one in delta_files.rows(self.lake.warehouse.runs, names) if one["run_id"] == run_id]
-        assert passed.count(f"after {RECORD}") <= len(told) <= passed.count(f"before {RECORD}")
-        for one in told:
+        records = [one for one in delta_files.rows(self.lake.warehouse.runs, names) if one["run_id"] == run_id]
+        assert passed.count(f"after {RECORD}") <= len(records) <= passed.count(f"before {RECORD}")
+        for one in records:
             assert (one["stage"], one["status"], one["source_version"]) == ("ingest", "succeeded", self.version + 2)
 
     def again(self, run_id: str) -> None:
@@ -144,10 +144,10 @@ def hunt(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     ingest(spark, lake.warehouse, lake.contract, [pa.Table.from_pylist(rows, SCHEMA)], feed="first", run_id="beginning")
     run = lake.run(FIRST_DAY, LAST_DAY, "any")
     all_steps(renamed(run, "first"))
-    found = Ingestions(lake, run, random.Random(5), broken={"bad"})
-    found.before = found.published()
-    yield found
-    found.close()
+    ingestions = Ingestions(lake, run, random.Random(5), broken={"bad"})
+    ingestions.before = ingestions.published()
+    yield ingestions
+    ingestions.close()
 
 
 def test_killed_at_each_boundary(hunt: Ingestions) -> None:
@@ -181,8 +181,8 @@ def test_what_follows(hunt: Ingestions) -> None:
     results of a recomputation."""
     check_source(renamed(hunt.run, "finds all"))
     lake = hunt.lake
-    found = open_rows(lake.spark, lake.warehouse, lake.contract, newest(lake.spark, lake.warehouse, lake.contract))
-    assert {one["event_id"] for one in found.collect()} == hunt.broken
+    still_open = open_rows(lake.spark, lake.warehouse, lake.contract, newest(lake.spark, lake.warehouse, lake.contract))
+    assert {one["event_id"] for one in still_open.collect()} == hunt.broken
     hunt.wanted = recomputed(hunt.run, lake.version(), hunt.run.windows)
     assert hunt.wanted != hunt.before
     revise(renamed(hunt.run, "revision"))

@@ -69,10 +69,12 @@ class Replays(Hunt):
         self.lake.insert([*rows[4:], *good])
         check_source(renamed(self.run, f"finds {turn}"))
         self.version = newest(self.lake.spark, self.lake.warehouse, self.lake.contract)
-        found = open_rows(self.lake.spark, self.lake.warehouse, self.lake.contract, self.version).toArrow()
-        assert sorted(found["event_id"].to_pylist()) == names
-        place = found.schema.get_field_index("price")
-        mended = found.set_column(place, "price", pa.array([turn % 10] * BROKEN, found.schema.field(place).type))
+        still_open = open_rows(self.lake.spark, self.lake.warehouse, self.lake.contract, self.version).toArrow()
+        assert sorted(still_open["event_id"].to_pylist()) == names
+        place = still_open.schema.get_field_index("price")
+        mended = still_open.set_column(
+            place, "price", pa.array([turn % 10] * BROKEN, still_open.schema.field(place).type)
+        )
         self.file = str(self.folder / f"mended_{turn}.parquet")
         pq.write_table(mended, self.file)
         self.old, self.quarantined = self.source(), self.set_apart()
@@ -82,8 +84,8 @@ class Replays(Hunt):
         columns = self.lake.contract_columns
         ident, cost = columns.index("event_id"), columns.index("price")
         new = Rows()
-        for told, copies in (self.old or Rows()).items():
-            new[(*told[:cost], price, *told[cost + 1 :]) if told[ident] in names else told] += copies
+        for row, copies in (self.old or Rows()).items():
+            new[(*row[:cost], price, *row[cost + 1 :]) if row[ident] in names else row] += copies
         return new
 
     def source(self) -> Rows:
@@ -93,7 +95,7 @@ class Replays(Hunt):
         return self._rows(self.lake.warehouse.quarantine("signals"), [*self.lake.contract_columns, "run_id", "rule"])
 
     def _rows(self, path: str, names: list[str]) -> Rows:
-        return Rows(tuple(told[name] for name in names) for told in delta_files.rows(path, names))
+        return Rows(tuple(row[name] for name in names) for row in delta_files.rows(path, names))
 
     def look(self, steps: tuple[str, ...], run_id: str) -> None:
         """What must hold at any time; the results are nobody's business here."""
@@ -107,9 +109,9 @@ class Replays(Hunt):
         assert self.set_apart() == self.quarantined, "the record of what was set apart has changed"
         assert self.published() == self.before, "a replay touches no results"
         names = ["run_id", "stage", "status", "source_version"]
-        told = [one for one in delta_files.rows(self.lake.warehouse.runs, names) if one["run_id"] == run_id]
-        assert passed.count(f"after {RECORD}") <= len(told) <= passed.count(f"before {RECORD}")
-        for one in told:
+        records = [one for one in delta_files.rows(self.lake.warehouse.runs, names) if one["run_id"] == run_id]
+        assert passed.count(f"after {RECORD}") <= len(records) <= passed.count(f"before {RECORD}")
+        for one in records:
             assert (one["stage"], one["status"], one["source_version"]) == ("ingest", "succeeded", self.version + 1)
             assert source == self.new
 
@@ -150,10 +152,10 @@ def hunt(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     lake.insert([row(f"e{number}", 10 + number, number % 10) for number in range(40)])
     run = lake.run(FIRST_DAY, LAST_DAY, "any")
     all_steps(renamed(run, "first"))
-    found = Replays(lake, run, random.Random(3))
-    found.before = found.published()
-    yield found
-    found.close()
+    replays = Replays(lake, run, random.Random(3))
+    replays.before = replays.published()
+    yield replays
+    replays.close()
 
 
 def test_killed_at_each_boundary(hunt: Replays) -> None:

@@ -59,15 +59,15 @@ def test_a_repaired_row_goes_all_the_way(lake: Lake, tmp_path: Path) -> None:
     run = lake.run(lake.pattern(), *DAY, "first")
     all_steps(run)
     check_source(renamed(run, "second"))
-    found = opened(lake)
-    rules = dict(zip(found["event_id"].to_pylist(), found["rule"].to_pylist(), strict=True))
+    quarantined = opened(lake)
+    rules = dict(zip(quarantined["event_id"].to_pylist(), quarantined["rule"].to_pylist(), strict=True))
     untouched = {row["event_id"]: rules.pop(row["event_id"]) for row in UNTOUCHED}
     assert list(untouched.values()) == ["flight_has_landed", *["carrier_pattern"] * 4]
     assert rules == {"UA-201": "flight_has_landed", "UA-202": "tailnum_pattern", "UA-7": "event_id_unique"}
-    assert set(found["quarantine_runs"].to_pylist()) == {2}
+    assert set(quarantined["quarantine_runs"].to_pylist()) == {2}
 
     file = tmp_path / "broken.csv"
-    _write(found, file)
+    _write(quarantined, file)
     before = newest(lake.spark, lake.warehouse, lake.contract)
     as_it_is = put_back(lake, read_repaired(file, lake.contract))
     assert as_it_is == Replayed(0, 0, 9, before)
@@ -97,22 +97,24 @@ def test_all_of_a_file_or_nothing(lake: Lake) -> None:
     """A row that is still broken, one that takes another's key, one that replaces none: each is told by name."""
     lake.append(GOOD + BAD)
     check_source(lake.run(lake.pattern(), *DAY, "first"))
-    found = opened(lake)
+    quarantined = opened(lake)
     before = newest(lake.spark, lake.warehouse, lake.contract)
-    mended = changed(changed(found.slice(0, 3), "arr_time", [1200, 1200, 1200]), "distance", [101.0, 102.0, 103.0])
+    mended = changed(
+        changed(quarantined.slice(0, 3), "arr_time", [1200, 1200, 1200]), "distance", [101.0, 102.0, 103.0]
+    )
     with pytest.raises(RepairError, match=r"UA-202: tailnum_pattern.*UA-7: event_id_unique: a row of the source"):
         put_back(lake, mended)
     unknown = changed(mended.slice(0, 1), "event_id", ["UA-999"]).drop_columns([ID])
     with pytest.raises(RepairError, match=r"row 1 \(UA-999\): there is no open row that it replaces"):
         put_back(lake, unknown)
-    twice = changed(pa.concat_tables([mended.slice(0, 1)] * 2), "distance", [100.0, 200.0])
+    repeated = changed(pa.concat_tables([mended.slice(0, 1)] * 2), "distance", [100.0, 200.0])
     with pytest.raises(RepairError, match="another row of the file replaces the same"):
-        put_back(lake, twice)
+        put_back(lake, repeated)
     alike = changed(changed(mended.slice(0, 2), "tailnum", ["N10UA", "N942DN"]), "event_id", ["UA-5000", "UA-5000"])
     with pytest.raises(RepairError, match="event_id_unique"):
         put_back(lake, alike)
     assert newest(lake.spark, lake.warehouse, lake.contract) == before
-    assert opened(lake) == found
+    assert opened(lake) == quarantined
     # by the event's id, where the file does not name the row
     assert put_back(lake, mended.slice(0, 1).drop_columns([ID])).repaired == 1
 

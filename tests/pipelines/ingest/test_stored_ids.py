@@ -36,12 +36,12 @@ class Flights:
         return path
 
     def bring(self, contract: Contract, file: Path, run_id: str) -> Taken:
-        told: list[Taken] = []
+        deliveries: list[Taken] = []
         ingest(
             self.spark, self.warehouse, contract, [read_file(file, contract)], feed=f"{feed_of(file)} {run_id}",
-            run_id=run_id, progress=lambda _, taken: told.append(taken),
+            run_id=run_id, progress=lambda _, taken: deliveries.append(taken),
         )  # fmt: skip
-        return told[0]
+        return deliveries[0]
 
     def changed(self, columns: list[str]) -> Contract:
         return contract_of(self.folder, idColumns=columns)

@@ -257,11 +257,11 @@ HOUR = timedelta(hours=1)
 def transitions(zone: ZoneInfo, year: int) -> list[datetime]:
     """Local times around the changes of a zone's offset in a year, found hour by hour of its days that differ."""
     days = [datetime(year, 1, 1) + timedelta(days=day) for day in range(366)]
-    found = []
+    drawn = []
     for day in days:
         if day.replace(tzinfo=zone).utcoffset() != (day + timedelta(days=1)).replace(tzinfo=zone).utcoffset():
-            found += [day + timedelta(minutes=15 * quarter, microseconds=us) for quarter in range(97) for us in (0, 1)]
-    return found
+            drawn += [day + timedelta(minutes=15 * quarter, microseconds=us) for quarter in range(97) for us in (0, 1)]
+    return drawn
 
 
 @pytest.mark.parametrize("year", [1900, 1945, 1996, 2013, 2037, 2050, 2100])

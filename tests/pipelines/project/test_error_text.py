@@ -25,8 +25,8 @@ WORKER = (
 
 def test_the_deepest_cause_is_told() -> None:
     """Java's stack takes pages; what happened stands below it."""
-    told = in_words(RuntimeError(JAVA))
-    assert told == (
+    text = in_words(RuntimeError(JAVA))
+    assert text == (
         "RuntimeError: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows to "
         "file:/x. Caused by: java.io.IOException: No space left on device"
     )
@@ -41,7 +41,7 @@ def test_mistakes_are_told_by_code() -> None:
 
 
 def test_a_long_message_keeps_both_ends() -> None:
-    told = in_words(RuntimeError("first " + "x " * 5000 + "last"))
-    assert told.startswith("RuntimeError: first")
-    assert told.endswith("last")
-    assert len(told) <= LENGTH
+    text = in_words(RuntimeError("first " + "x " * 5000 + "last"))
+    assert text.startswith("RuntimeError: first")
+    assert text.endswith("last")
+    assert len(text) <= LENGTH

@@ -62,7 +62,7 @@ def test_airflow_sends_its_events_to_the_same_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "told"),
+    ("text", "line", "message"),
     [
         ("lineage:\n  transport: {type: kafka}\n", 2, "'file', 'http'"),
         ("lineage:\n  transport: {type: my.code.Transport}\n", 2, "'file', 'http'"),
@@ -74,10 +74,10 @@ def test_airflow_sends_its_events_to_the_same_place(tmp_path: Path) -> None:
         ("lineage: {}\n", 1, "lineage.transport: Field required"),
     ],
 )
-def test_mistakes_are_told(tmp_path: Path, text: str, line: int, told: str) -> None:
+def test_mistakes_are_told(tmp_path: Path, text: str, line: int, message: str) -> None:
     with pytest.raises(ProfileError) as caught:
         written(tmp_path, text)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert f"p.yaml:{line}:" in str(caught.value)
 
 

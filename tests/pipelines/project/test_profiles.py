@@ -17,8 +17,8 @@ POD = "master: k8s://https://10.0.0.1:6443\nwarehouse: s3a://a/b\n"
 
 
 def test_three_are_shipped() -> None:
-    found = {path.stem: read_profile(path) for path in SHIPPED}
-    assert {name: profile.on_cluster for name, profile in found.items()} == {
+    profiles = {path.stem: read_profile(path) for path in SHIPPED}
+    assert {name: profile.on_cluster for name, profile in profiles.items()} == {
         "kubernetes": True, "local": False, "standalone": True,
     }  # fmt: skip
 
@@ -34,7 +34,7 @@ def test_masters_of_spark(tmp_path: Path, master: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "told"),
+    ("text", "line", "message"),
     [
         ("warehouse: /shared\nmaster: spark://host\n", 2, "spark://HOST:PORT"),
         ("master: mesos://host:5050\n", 1, "not 'mesos://host:5050'"),
@@ -49,12 +49,12 @@ def test_masters_of_spark(tmp_path: Path, master: str) -> None:
         ("master: yarn\nwarehouse: /w\nsources:\n  x: lake/x\n", 4, "an absolute path that all its machines reach"),
     ],
 )
-def test_mistakes_are_told(tmp_path: Path, text: str, line: int, told: str) -> None:
+def test_mistakes_are_told(tmp_path: Path, text: str, line: int, message: str) -> None:
     path = tmp_path / "p.yaml"
     path.write_text(text)
     with pytest.raises(ProfileError) as caught:
         read_profile(path)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert f"p.yaml:{line}:" in str(caught.value)
 
 

@@ -51,26 +51,28 @@ RANGES_LEFT_TO_SPARK = {(name, 2**53 + 1) for name in ("x", "f", "k", "m")} | {(
 
 
 def rules() -> list[Rule]:
-    found = [Rule("", "not_null", (name,)) for name in VALUES]
+    rules_drawn = [Rule("", "not_null", (name,)) for name in VALUES]
     for name, (_, _, values) in VALUES.items():
         there = [value for value in values if value is not None]
         if name == "m":
             there = [0, -1.5, 99999999]  # a contract's values are those of YAML
-        found.append(Rule("", "in_set", (name,), values=tuple(there[:2])))
-        found.append(Rule("", "not_missing", (name,), values=(*there[1:2], None)))
-        found.append(Rule("", "not_missing", (name,), values=tuple(there[:1])))
+        rules_drawn.append(Rule("", "in_set", (name,), values=tuple(there[:2])))
+        rules_drawn.append(Rule("", "not_missing", (name,), values=(*there[1:2], None)))
+        rules_drawn.append(Rule("", "not_missing", (name,), values=tuple(there[:1])))
     for name in NUMBERS:
         for low, high in ((0, None), (None, 1.5), (-3, 7), (0.1, 2**53 + 1)):
             for strict in (False, True):
-                found.append(Rule("", "range", (name,), low=low, high=high, low_strict=strict, high_strict=strict))
-        found += [Rule("", "multiple", (name,), high=by) for by in (2, 0.5, 3)]
-    found += [Rule("", "length", ("s",), low=low, high=high) for low, high in ((1, None), (None, 2), (2, 2))]
-    found += [Rule("", "range", (name,), low=VALUES[name][2][1]) for name in ("at", "d")]
-    found += [_pattern(text, name) for text in PATTERNS for name in ("s", "lines")]
-    found += [_pattern(text, "s") for text in OURS_ALONE]
+                rules_drawn.append(
+                    Rule("", "range", (name,), low=low, high=high, low_strict=strict, high_strict=strict)
+                )
+        rules_drawn += [Rule("", "multiple", (name,), high=by) for by in (2, 0.5, 3)]
+    rules_drawn += [Rule("", "length", ("s",), low=low, high=high) for low, high in ((1, None), (None, 2), (2, 2))]
+    rules_drawn += [Rule("", "range", (name,), low=VALUES[name][2][1]) for name in ("at", "d")]
+    rules_drawn += [_pattern(text, name) for text in PATTERNS for name in ("s", "lines")]
+    rules_drawn += [_pattern(text, "s") for text in OURS_ALONE]
     for text in ROWS + ROWS_LEFT_TO_SPARK:
-        found.append(Rule("", "row", (), text=text))
-    return [replace(rule, name=f"rule_{number}") for number, rule in enumerate(found)]
+        rules_drawn.append(Rule("", "row", (), text=text))
+    return [replace(rule, name=f"rule_{number}") for number, rule in enumerate(rules_drawn)]
 
 
 def _pattern(text: str, column: str) -> Rule:
@@ -86,7 +88,7 @@ def test_every_rule_of_single_rows(spark: SparkSession) -> None:
             for name, (_, kind, values) in VALUES.items()
         }
     )
-    columns = tuple(Column(name, told, required=False) for name, (told, _, _) in VALUES.items())
+    columns = tuple(Column(name, type_name, required=False) for name, (type_name, _, _) in VALUES.items())
     every = []
     for rule in rules():
         condition = parse_row_condition(rule.text) if rule.kind == "row" else None
@@ -95,11 +97,11 @@ def test_every_rule_of_single_rows(spark: SparkSession) -> None:
     theirs = frame.select(*[q.is_good(rule).alias(rule.name) for rule in every]).toArrow()
     unjudged: set[Rule] = set()
     for rule in every:
-        here = split(table, Contract("t", "1", columns, (rule,), (), {}))
-        if here.unjudged:
+        local = split(table, Contract("t", "1", columns, (rule,), (), {}))
+        if local.unjudged:
             unjudged.add(rule)
         else:
-            assert [number < 0 for number in here.broken.tolist()] == theirs.column(rule.name).to_pylist(), rule
+            assert [number < 0 for number in local.broken.tolist()] == theirs.column(rule.name).to_pylist(), rule
     assert {rule.text for rule in unjudged if rule.columns == ("s",)} == set(OURS_ALONE)
     assert {rule.columns for rule in unjudged if rule.kind == "pattern"} == {("s",), ("lines",)}
     assert {rule.text for rule in unjudged if rule.kind == "row"} == set(ROWS_LEFT_TO_SPARK)

@@ -90,12 +90,12 @@ def test_both_readers_count_the_same(frame: DataFrame, contract: Contract) -> No
 
 def test_what_breaks_which_rule(frame: DataFrame, contract: Contract) -> None:
     """NULL keeps all but required and conditions; NaN is above every bound; sets, bounds, lengths as written."""
-    found = {
+    observed = {
         rule.name: [row[0] for row in frame.where(~is_good(rule)).select("id").collect()]
         for rule in contract.rules
         if rule.kind not in ("unique", "row_count")
     }
-    assert found == {
+    assert observed == {
         "id_required": [None],
         "id_length": ["x", "long"],
         "two-words`_range": ["r3", "x"],

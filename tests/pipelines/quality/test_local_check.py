@@ -31,15 +31,15 @@ SHARES = [(0.0, 0.0), (0.1, 0.1), *([(0.02, 0.0), (0.0, 0.03)] if CHAOS else [])
 
 def rows(rng: random.Random, odd: float, repeats: float) -> list[dict[str, Any]]:
     """Flights of four days; the share `odd` of them with a value of `ODD`, the share `repeats` with another's id."""
-    made = [
+    drawn = [
         flight(number, f"2013-03-{rng.randrange(1, 5):02d}T{rng.randrange(24):02d}:00:00") for number in range(1, 41)
     ]
-    for row in made:
+    for row in drawn:
         if rng.random() < odd:
             row |= rng.choice(ODD)
         if rng.random() < repeats:
-            row["event_id"] = rng.choice(made)["event_id"]
-    return made
+            row["event_id"] = rng.choice(drawn)["event_id"]
+    return drawn
 
 
 def checked(run: Run, monkeypatch: pytest.MonkeyPatch, limit: int) -> tuple[Any, ...]:

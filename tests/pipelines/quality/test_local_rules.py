@@ -37,8 +37,8 @@ def judged(rule: Rule, columns: dict[str, tuple[str, list[Any]]]) -> list[bool] 
     """What this process says of rows that are given by column, as type and values."""
     table = pa.table({name: pa.array(values, TYPES[kind]) for name, (kind, values) in columns.items()})
     contract = Contract("t", "1", tuple(Column(name, kind, False) for name, (kind, _) in columns.items()), (), (), {})
-    kept = kept_rows(rule, table, contract)
-    return None if kept is None else list(kept.tolist())
+    mask = kept_rows(rule, table, contract)
+    return None if mask is None else list(mask.tolist())
 
 
 def row_rule(text: str) -> Rule:

@@ -56,8 +56,8 @@ def frame(spark: SparkSession) -> DataFrame:
 def test_as_many_rows_break_a_rule(frame: DataFrame) -> None:
     every = rules()
     counts = frame.agg(*[sf.count_if(~is_good(rule)).alias(rule.name) for rule in every]).collect()[0]
-    found = {"here": judge_here(frame, every, "odd")[0], "on Spark": judge(frame, every, "odd")}
-    for where, verdicts in found.items():
+    verdicts_by_place = {"here": judge_here(frame, every, "odd")[0], "on Spark": judge(frame, every, "odd")}
+    for where, verdicts in verdicts_by_place.items():
         for rule, item in zip(every, verdicts, strict=True):
             assert item.data["broken"] == counts[rule.name], (where, rule)
 

@@ -58,8 +58,8 @@ def whole(bits: int) -> list[Any]:
 def exact(precision: int, scale: int) -> tuple[str, pa.DataType, list[Any]]:
     top = 10**precision - 1
     units = [0, 1, -1, 10**scale, 3 * 10**scale // 10, -(10**scale) * 3 // 2, top, -top, top // 3]
-    kept = [Decimal(f"{unit}E-{scale}") for unit in units if abs(unit) <= top]
-    return f"decimal({precision},{scale})", pa.decimal128(precision, scale), [*kept, None]
+    fitting = [Decimal(f"{unit}E-{scale}") for unit in units if abs(unit) <= top]
+    return f"decimal({precision},{scale})", pa.decimal128(precision, scale), [*fitting, None]
 
 
 COLUMNS: dict[str, tuple[str, pa.DataType, list[Any]]] = {
@@ -284,13 +284,13 @@ def test_random_rules(spark: SparkSession, seed: int) -> None:
         if rule.name not in theirs:
             continue
         for part in parts(rng):
-            kept = kept_rows(rule, rows.take(pa.array(part, pa.int64())), contract)
-            if kept is None:
+            mask = kept_rows(rule, rows.take(pa.array(part, pa.int64())), contract)
+            if mask is None:
                 continue
             judged[rule.kind] += len(part)
             expected = [theirs[rule.name][row] for row in part]
-            if kept.tolist() != expected:
-                row = next(row for row, a, b in zip(part, kept.tolist(), expected, strict=True) if a != b)
+            if mask.tolist() != expected:
+                row = next(row for row, a, b in zip(part, mask.tolist(), expected, strict=True) if a != b)
                 wrong.append((rule, {name: rows[name][row].as_py() for name in COLUMNS}, theirs[rule.name][row]))
                 break
     assert not wrong, f"{len(wrong)} rules; the first: {wrong[0]}"

@@ -103,14 +103,14 @@ def test_all_agree(spark: SparkSession, tmp_path: Path, key: tuple[str, ...], se
     table = pa.Table.from_pylist(rows, SCHEMA)
     rows = table.to_pylist()
     wanted = expected(rows, key, sequence)
-    here = split(table, contract)
-    assert not here.unjudged
-    assert Counter(content(row) for row, broken in zip(rows, here.broken, strict=True) if broken < 0) == wanted
+    local = split(table, contract)
+    assert not local.unjudged
+    assert Counter(content(row) for row, broken in zip(rows, local.broken, strict=True) if broken < 0) == wanted
     frame = frame_of(spark, table).repartition(3)
     annotated = q.annotate(frame, contract.rules)
-    found = annotated.withColumn("good", sf.size(BROKEN) == 0).drop(BROKEN).toArrow().to_pylist()
-    assert Counter(content(row) for row in found if row["good"]) == wanted
-    assert len(found) == len(rows)
+    annotated_rows = annotated.withColumn("good", sf.size(BROKEN) == 0).drop(BROKEN).toArrow().to_pylist()
+    assert Counter(content(row) for row in annotated_rows if row["good"]) == wanted
+    assert len(annotated_rows) == len(rows)
     verdict = judge_here(frame, contract.rules, "ticks")[0][-1]
     assert not verdict.success
 

@@ -81,12 +81,12 @@ def test_sums_by_logarithm_agree_with_whole_numbers(counts: list[int], data: st.
     amounts = [Amount.of_count(count) for count in counts]
     lost = data.draw(st.integers(0, len(counts) - 1))
     amounts[lost] = Amount(None, amounts[lost].log10)
-    found = _sum(amounts)
-    assert found.exact is None
+    total = _sum(amounts)
+    assert total.exact is None
     if sum(counts) == 0:
-        assert found.log10 is None
+        assert total.log10 is None
     else:
-        assert found.log10 == pytest.approx(math.log10(sum(counts)), rel=1e-9, abs=1e-9)
+        assert total.log10 == pytest.approx(math.log10(sum(counts)), rel=1e-9, abs=1e-9)
 
 
 def test_a_sum_of_powers_too_large_for_a_double() -> None:

@@ -28,13 +28,13 @@ pytestmark = pytest.mark.spark
 DAY = datetime(2013, 3, 2, tzinfo=UTC)
 
 
-def told(lake: Lake, run_id: str) -> ReportFacts:
+def facts_of_run(lake: Lake, run_id: str) -> ReportFacts:
     return read_facts(lake.spark, lake.warehouse, Path(lake.pattern()), run_id)
 
 
 def test_a_run_is_reported_with_the_history_before_it(story: Lake) -> None:
     """It counts its own day and draws both."""
-    facts = told(story, "two")
+    facts = facts_of_run(story, "two")
     assert facts.results is not None
     assert {group.key[0]: group.amount.exact for group in facts.results.top_groups} == {"EV": 4095, "B6": 63, "UA": 7}
     assert facts.results.headline.exact == 4165
@@ -55,7 +55,7 @@ def test_its_files_stand_alone(story: Lake, tmp_path: Path) -> None:
     paths = build_report(story.spark, story.warehouse, Path(story.pattern()), "two", tmp_path / "reports")
     html = paths.html.read_text(encoding="utf-8")
     assert "EV leads with 4,095 trends, 98 % of all" in html
-    assert str(told(story, "two").run.plan_hash) in html
+    assert str(facts_of_run(story, "two").run.plan_hash) in html
     assert "SEQ" not in html
     assert "NEXT(F).dep_delay" in html
     assert paths.png.read_bytes().startswith(b"\x89PNG")
@@ -75,7 +75,7 @@ def test_a_report_made_later_shows_what_was_published_then(story: Lake) -> None:
     """The results are read at the version of the run, not at the newest."""
     counts = [
         {group.key[0]: group.amount.exact for group in results.top_groups}
-        for results in (told(story, "two").results, told(story, "late").results)
+        for results in (facts_of_run(story, "two").results, facts_of_run(story, "late").results)
         if results is not None
     ]
     assert [count["UA"] for count in counts] == [7, 15]
@@ -84,10 +84,10 @@ def test_a_report_made_later_shows_what_was_published_then(story: Lake) -> None:
 def test_rows_that_broke_the_contract_are_shown_as_they_came(story: Lake) -> None:
     """Of the run's own source version only; by rule and reason, with samples."""
     run = read_run(story.spark, story.warehouse, "test_pattern", "two")
-    found = read_quarantine(story.spark, story.warehouse, "flights", run)
-    assert (found.rows, found.stored, sum(reason.rows for reason in found.reasons)) == (1, 1, 1)
-    assert found.samples[0].rule == found.reasons[0].rule
-    assert ("carrier", "<b>&") in found.samples[0].values
+    quarantine = read_quarantine(story.spark, story.warehouse, "flights", run)
+    assert (quarantine.rows, quarantine.stored, sum(reason.rows for reason in quarantine.reasons)) == (1, 1, 1)
+    assert quarantine.samples[0].rule == quarantine.reasons[0].rule
+    assert ("carrier", "<b>&") in quarantine.samples[0].values
     other = read_quarantine(story.spark, story.warehouse, "flights", replace(run, source_version=99))
     assert (other.rows, other.stored) == (1, 0)
 
@@ -169,10 +169,10 @@ def test_more_rows_than_are_kept_give_the_same_facts(
     ]
     path = str(tmp_path / "results")
     spark.createDataFrame(rows, schema).repartition(4).write.format("delta").save(path)
-    kept = _read(spark, path, tmp_path)
+    first = _read(spark, path, tmp_path)
     monkeypatch.setattr(reading, "ROWS_KEPT", 10)
-    assert _read(spark, path, tmp_path) == kept
-    assert kept.headline.exact == sum(i * i + 1 for i in range(11 * 20))
+    assert _read(spark, path, tmp_path) == first
+    assert first.headline.exact == sum(i * i + 1 for i in range(11 * 20))
 
 
 def _read(spark: SparkSession, path: str, folder: Path) -> ResultFacts:

@@ -148,21 +148,21 @@ def test_no_text_from_the_data_becomes_markup() -> None:
         results=results({(e,): [Amount.of_count(9 - i)] * 4 for i, e in enumerate(EVIL)}),
     )
     html = render(page(many))
-    found = Markup(html)
-    assert {tag for tag, _ in found.elements} - {tag for tag, _ in plain.elements} <= {"br", "details", "summary"}
-    assert sum(tag == "script" for tag, _ in found.elements) == 1
-    assert not any(name.startswith("on") or name == "src" for _, attrs in found.elements for name in attrs)
-    assert {attrs["href"] for _, attrs in found.elements if "href" in attrs} == {"../../index.html", "../index.html"}
-    assert all(evil in found.text for evil in EVIL if evil.strip())
+    markup = Markup(html)
+    assert {tag for tag, _ in markup.elements} - {tag for tag, _ in plain.elements} <= {"br", "details", "summary"}
+    assert sum(tag == "script" for tag, _ in markup.elements) == 1
+    assert not any(name.startswith("on") or name == "src" for _, attrs in markup.elements for name in attrs)
+    assert {attrs["href"] for _, attrs in markup.elements if "href" in attrs} == {"../../index.html", "../index.html"}
+    assert all(evil in markup.text for evil in EVIL if evil.strip())
 
 
 def test_the_page_asks_nothing_of_the_network_and_forbids_it() -> None:
     """No address is followed, and the policy allows the page's own script only, by its hash."""
     html = render(page(report()))
-    found = Markup(html)
+    markup = Markup(html)
     assert not re.search(r"(?:src|url|@import)\s*[=(]", html)
-    assert "://" not in "".join(str(attrs.get("href")) for _, attrs in found.elements)
-    policy = next(a["content"] for t, a in found.elements if t == "meta" and a.get("http-equiv"))
+    assert "://" not in "".join(str(attrs.get("href")) for _, attrs in markup.elements)
+    policy = next(a["content"] for t, a in markup.elements if t == "meta" and a.get("http-equiv"))
     script = re.search(r"<script>(.*?)</script>", html, re.S)
     assert script is not None
     digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
@@ -181,11 +181,11 @@ def test_pictures_have_no_colour_of_their_own() -> None:
 
 def test_pictures_and_tables_can_be_read_without_eyes() -> None:
     """Each picture is one image with words for it; each table has headers with a scope."""
-    found = Markup(render(page(report())))
-    images = [attrs for _, attrs in found.elements if attrs.get("role") == "img"]
+    markup = Markup(render(page(report())))
+    images = [attrs for _, attrs in markup.elements if attrs.get("role") == "img"]
     assert [str(image["aria-label"])[:34] for image in images] == ["UA leads with 5 trends, 71 % of al"] * 2
-    assert all(attrs.get("scope") in ("col", "row") for tag, attrs in found.elements if tag == "th")
-    assert next(attrs for tag, attrs in found.elements if tag == "html")["lang"] == "en"
+    assert all(attrs.get("scope") in ("col", "row") for tag, attrs in markup.elements if tag == "th")
+    assert next(attrs for tag, attrs in markup.elements if tag == "html")["lang"] == "en"
 
 
 def test_the_automaton_is_a_picture_of_the_page(tmp_path: Path) -> None:
@@ -197,12 +197,12 @@ def test_the_automaton_is_a_picture_of_the_page(tmp_path: Path) -> None:
     asked = {"pattern": "F+", "where": ["F.x != '<script>alert(1)</script>'"], "return": {"n": "COUNT(*)"}}
     drawn = draw(compile_query({"kind": "trends", "within": "1 day", **asked}, schema), "evil", style=False)
     html = render(page(report(automaton=drawn)))
-    found = Markup(html)
-    picture = [attrs for tag, attrs in found.elements if tag == "svg" and attrs.get("class") == "automaton"]
+    markup = Markup(html)
+    picture = [attrs for tag, attrs in markup.elements if tag == "svg" and attrs.get("class") == "automaton"]
     assert len(picture) == 1
     assert picture[0]["role"] == "img"
-    assert "<script>alert(1)</script>" in found.text
-    assert sum(tag == "script" for tag, _ in found.elements) == 1
+    assert "<script>alert(1)</script>" in markup.text
+    assert sum(tag == "script" for tag, _ in markup.elements) == 1
     assert not re.search(r'(?:fill|stroke)="#', html)
     assert html.count(".automaton .state{") == 1
     assert "automaton .state" not in render(page(report()))

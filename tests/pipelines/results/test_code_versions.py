@@ -95,8 +95,8 @@ def test_rows_of_a_wrong_version_are_named_and_recomputed(lake: Signals, monkeyp
         f"{revised.windows} windows computed by versions known to be wrong (before local 2: sums were wrong); "
         "recomputed by `trendlake backfill watched --stale`"
     ]
-    told = stale(lake, dry_run=True)
-    assert [document["windows"] for document in told] == [revised.windows]
+    documents = stale(lake, dry_run=True)
+    assert [document["windows"] for document in documents] == [revised.windows]
     assert named(revise(renamed(run, "still"))) == named(after)
     *_, total = stale(lake)
     assert total["changed"]
@@ -142,7 +142,9 @@ def test_a_warehouse_whose_commits_record_no_versions(lake: Signals, monkeypatch
         "`trendlake backfill watched --stale`"
     )
     assert named(revise(renamed(run, "opened"))) == [sentence]
-    assert [(told["windows"], len(told["stretches"])) for told in stale(lake, dry_run=True)] == [(len(run.windows), 1)]
+    assert [(document["windows"], len(document["stretches"])) for document in stale(lake, dry_run=True)] == [
+        (len(run.windows), 1)
+    ]
     *_, total = stale(lake)
     assert not total["changed"]
     assert named(revise(renamed(run, "recomputed"))) == []

@@ -90,16 +90,16 @@ def word_by_word(one: AnyPlan, events: Sequence[Claim | Alteration]) -> dict[int
     st.lists(alterations(), max_size=2, unique_by=lambda item: item.results_version),
     st.lists(claims().map(lambda claim: replace(claim, results_version=claim.results_version + 5)), max_size=2),
 )
-def test_the_last_word_on_a_window_holds(told: list[Claim], altered: list[Alteration], later: list[Claim]) -> None:
+def test_the_last_word_on_a_window_holds(earlier: list[Claim], altered: list[Alteration], later: list[Claim]) -> None:
     """A commit's word replaces any other; that nothing had to change replaces older ones of the same table; what is
     held back only what is not published in that form. After a change by others no version is known, after a RESTORE
     that of then."""
-    one, events = plan("sliding"), [*told, *later]
+    one, events = plan("sliding"), [*earlier, *later]
     segments = covered(one, events, altered)
-    found = {j: (s.plan_hash, s.version, s.source_table) for s in segments for j in range(s.first, s.last + 1)}
-    assert found == word_by_word(one, [*events, *altered])
+    by_window = {j: (s.plan_hash, s.version, s.source_table) for s in segments for j in range(s.first, s.last + 1)}
+    assert by_window == word_by_word(one, [*events, *altered])
     assert all(a.last < b.first for a, b in pairwise(segments))
-    assert {j for first, last in spans(segments) for j in range(first, last + 1)} == set(found)
+    assert {j for first, last in spans(segments) for j in range(first, last + 1)} == set(by_window)
 
 
 @CI

@@ -43,13 +43,13 @@ def note(what: str, owned: list[Stretch], computed: list[Stretch], number: int) 
     if what.startswith("old"):
         return about
     if what == "run":
-        made = note_of_run(ONE, range(computed[0][0], computed[0][1] + 1))
+        commit_note = note_of_run(ONE, range(computed[0][0], computed[0][1] + 1))
     else:
         # `place` is no part of ONE's groups: as if it were, where Spark computes some groups only
-        made = note_of_revision(ONE, Affected(ONE, tuple(computed)), local="here" in what)
+        commit_note = note_of_revision(ONE, Affected(ONE, tuple(computed)), local="here" in what)
         if "here" not in what:
-            made |= {"computed": [], "computed_in_part": made["computed"]}
-    return {**about, **made, "versions": {**made["versions"], "engine": number}}
+            commit_note |= {"computed": [], "computed_in_part": commit_note["computed"]}
+    return {**about, **commit_note, "versions": {**commit_note["versions"], "engine": number}}
 
 
 @CI
@@ -62,23 +62,25 @@ def test_no_row_is_of_a_version_that_is_not_told(steps: list[tuple[str, Stretch,
         quiet = what.startswith("quiet")
         computed = [owned] if what == "run" else parts
         every = [owned] if what in ("run", "old run") else [*parts, owned]
-        told = claim_of(note(what, every, computed, number), at, quiet=quiet)
-        assert told is not None
-        claims.append(told)
+        claim = claim_of(note(what, every, computed, number), at, quiet=quiet)
+        assert claim is not None
+        claims.append(claim)
         mine = UNKNOWN if what.startswith("old") else ("engine", number)
         for first, last in [owned] if what == "old run" else computed:
             for window in range(first, last + 1):
                 for group in ("n",) if what == "revision by Spark" else GROUPS:
                     if what != "quiet":  # "quiet here" has computed all rows, and found them as they were
                         table[window, group] = mine
-        found = {j: piece.versions for piece in row_versions(ONE, claims) for j in range(piece.first, piece.last + 1)}
+        versions_of_window = {
+            j: piece.versions for piece in row_versions(ONE, claims) for j in range(piece.first, piece.last + 1)
+        }
         for (window, group), version in table.items():
-            assert version in found[window], (window, group)
+            assert version in versions_of_window[window], (window, group)
         if what == "run" or what.endswith("here"):
             for first, last in computed:
                 for window in range(first, last + 1):
-                    assert {x for x in found[window] if x[0] == "engine"} == {("engine", number)}
-                    assert UNKNOWN not in found[window]
+                    assert {x for x in versions_of_window[window] if x[0] == "engine"} == {("engine", number)}
+                    assert UNKNOWN not in versions_of_window[window]
 
 
 @CI
@@ -90,8 +92,8 @@ def test_painting(strokes: list[tuple[Stretch, int]]) -> None:
     for (first, last), number in strokes:
         pieces = painted(pieces, first, last, lambda _, number=number: frozenset([("engine", number)]))
         expected |= dict.fromkeys(range(first, last + 1), number)
-    found = {j: number for p in pieces for j in range(p.first, p.last + 1) for _, number in p.versions}
-    assert found == expected
+    versions_of_window = {j: number for p in pieces for j in range(p.first, p.last + 1) for _, number in p.versions}
+    assert versions_of_window == expected
     assert all(a.last < b.first for a, b in pairwise(pieces))
     assert all(a.last + 1 < b.first or a.versions != b.versions for a, b in pairwise(pieces))
 
@@ -105,11 +107,11 @@ def test_windows_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         RowVersions(10, 12, frozenset([("engine", 2), ("contract", 1), ("local", 1)])),
         RowVersions(13, 20, frozenset([UNKNOWN])),
     ]
-    found = stale_rows(ONE, [(2, 11), (14, 14)], pieces)
-    assert found is not None
-    assert found.windows == ((2, 4), (10, 11), (14, 14))
-    assert found.count == 6
-    assert found.sentence("watched") == (
+    stale = stale_rows(ONE, [(2, 11), (14, 14)], pieces)
+    assert stale is not None
+    assert stale.windows == ((2, 4), (10, 11), (14, 14))
+    assert stale.count == 6
+    assert stale.sentence("watched") == (
         "6 windows computed by versions known to be wrong (before trends 2: sums; before local 2: decimals) or "
         "computed by versions that were not recorded (Trendlake 0.1); "
         "recomputed by `trendlake backfill watched --stale`"
@@ -117,7 +119,7 @@ def test_windows_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stale_rows(ONE, [(5, 9)], pieces) is None
     assert corrections_of("matches", pieces[0].versions) == ()
     assert stale_rows(ONE, [(14, 14)], pieces) == replace(
-        found, windows=((14, 14),), reason="computed by versions that were not recorded (Trendlake 0.1)"
+        stale, windows=((14, 14),), reason="computed by versions that were not recorded (Trendlake 0.1)"
     )
 
 

@@ -94,10 +94,10 @@ def test_both_ways_stage_the_same(spark: SparkSession, project: Project, odd: st
     left = leave_staged(run, distribute(run.plan, events, cut), kernel, 7)
     assert left is not None
     assert left[1] == rows > 0
-    schema, found = rows_of(run, left[0])
-    assert (schema, found) == rows_of(run, number)
+    schema, staged = rows_of(run, left[0])
+    assert (schema, staged) == rows_of(run, number)
     if odd == "several hashes":
-        assert len({row.split("'plan_hash': ")[1] for row in found}) > 1
+        assert len({row.split("'plan_hash': ")[1] for row in staged}) > 1
 
 
 def test_half_written_files_are_not_read(spark: SparkSession, project: Project) -> None:

@@ -64,20 +64,20 @@ def test_what_differs(old: list[tuple[Any, ...]], new: list[tuple[Any, ...]]) ->
     for key, row in now.items():
         if key in then and list(map(plain, then[key][:5])) != list(map(plain, row[:5])):
             expected[key] = (UPDATE, row)
-    told = differing(table(old), table(new), KEY)
-    rows, counts = told.operations("value"), told.counts
-    found = {}
+    difference = differing(table(old), table(new), KEY)
+    rows, counts = difference.operations("value"), difference.counts
+    operations = {}
     for row in rows.to_pylist():
         values = tuple(row[name] for name in SCHEMA.names)
         key = tuple(map(plain, values[:3]))
-        found[key] = (row[OPERATION], values)
+        operations[key] = (row[OPERATION], values)
         assert plain(row[WAS]) == (plain(then[key][3]) if key in then else None)
-    assert len(found) == rows.num_rows
-    assert {key: (word, [*map(plain, row)]) for key, (word, row) in found.items()} == {
+    assert len(operations) == rows.num_rows
+    assert {key: (word, [*map(plain, row)]) for key, (word, row) in operations.items()} == {
         key: (word, [*map(plain, row)]) for key, (word, row) in expected.items()
     }
-    told = Counter(word for word, _ in expected.values())
-    assert counts == {word: told[word] for word in (INSERT, UPDATE, DELETE)}
+    words = Counter(word for word, _ in expected.values())
+    assert counts == {word: words[word] for word in (INSERT, UPDATE, DELETE)}
 
 
 STEPS = st.lists(
@@ -103,15 +103,15 @@ def test_what_is_left_of_the_feed(steps: list[tuple[str, int, str, int]]) -> Non
     for name, value, word in feed:
         expected[name, value] += 1 if word in ("insert", "update_postimage") else -1
     schema = pa.schema({"name": pa.string(), "value": pa.int64(), CHANGE: pa.string()})
-    told = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in feed], schema)
-    found = net_changes(told, ["name", "value"]).to_pylist()
-    assert {(row["name"], row["value"]): row[NET] for row in found} == {k: n for k, n in expected.items() if n}
+    feed_table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in feed], schema)
+    net = net_changes(feed_table, ["name", "value"]).to_pylist()
+    assert {(row["name"], row["value"]): row[NET] for row in net} == {k: n for k, n in expected.items() if n}
 
 
 def test_rows_without_an_order_are_left_to_spark() -> None:
-    told = pa.table({"items": pa.array([["a"]]), CHANGE: ["insert"]})
+    feed_table = pa.table({"items": pa.array([["a"]]), CHANGE: ["insert"]})
     with pytest.raises(LocalUnsupportedError):
-        net_changes(told, ["items"])
+        net_changes(feed_table, ["items"])
 
 
 @given(
@@ -136,5 +136,5 @@ def test_which_windows_an_event_touches(
     }
     times = pa.array([time for time, _ in events], pa.timestamp("us", "UTC"))
     changed = pa.table({"at": times, "type": pa.array([kind for _, kind in events], pa.string())})
-    found = touched(plan, changed, published)
-    assert [j for a, b in found for j in range(a, b + 1)] == sorted(expected)
+    stretches = touched(plan, changed, published)
+    assert [j for a, b in stretches for j in range(a, b + 1)] == sorted(expected)

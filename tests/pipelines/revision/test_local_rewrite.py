@@ -45,14 +45,14 @@ Rows = list[dict[str, Any]]
 def row(number: int, **values: Any) -> dict[str, Any]:
     """One of many sorts: NULL in every column, NaN, moments before 1970, texts longer than statistics tell."""
     odd = number % 3 == 0
-    made = {
+    values_of_row = {
         "id": f"e{number}", "at": NOON + number * HOUR, "real": None if odd else [1.5, float("nan")][number % 2],
         "large": None if odd else 10**37 + number, "small": None if odd else number, "whole": None if odd else number,
         "count": None if odd else -(2**62) - number, "yes": None if odd else number % 2 == 0,
         "words": None if odd else ["a", None, "\U0001f600"][: number % 4],
         "a.name-odd": None if odd else "\U0001f600" * (number % 5) * 20,
     }  # fmt: skip
-    return made | values
+    return values_of_row | values
 
 
 def table_of(rows: Rows) -> pa.Table:
@@ -74,7 +74,7 @@ class Lake:
         frame = self.spark.createDataFrame(table_of(rows)).coalesce(1)
         frame.write.format("delta").mode("append").save(self.path)
 
-    def told(self, rows: Rows, slices: Any = EVER) -> Rewrite:
+    def rewrite(self, rows: Rows, slices: Any = EVER) -> Rewrite:
         """What brings the rows in `slices` to `rows`."""
         there = Published.of(table_here(self.spark, self.path), "at", slices, 1_000)
         run: Any = SimpleNamespace(
@@ -88,10 +88,10 @@ class Lake:
         return {"run_id": "r", "stage": "revise", "number": self.number}
 
     def bring(self, rows: Rows, slices: Any = EVER) -> tuple[Differing, Commit]:
-        made = self.told(rows, slices)
-        commit = made.commit(self.note())
+        planned = self.rewrite(rows, slices)
+        commit = planned.commit(self.note())
         assert commit is not None
-        return made.told, commit
+        return planned.differences, commit
 
     def rows(self, version: int | None = None) -> Counter[str]:
         return bag(
@@ -108,8 +108,8 @@ def names() -> list[Any]:
 
 
 def bag(rows: Any) -> Counter[str]:
-    found = rows if isinstance(rows, pa.Table) else rows.toArrow()
-    return Counter(str(sorted(item.items())) for item in found.to_pylist())
+    table = rows if isinstance(rows, pa.Table) else rows.toArrow()
+    return Counter(str(sorted(item.items())) for item in table.to_pylist())
 
 
 STEPS: list[Callable[[Rows], Rows]] = [
@@ -132,13 +132,15 @@ def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, most: int, monkey
     before = lake.rows()
     for step in STEPS:
         rows = step(rows)
-        told, commit = lake.bring(rows)
+        differences, commit = lake.bring(rows)
         assert lake.rows() == bag(table_of(rows))
         assert lake.rows(commit.version - 1) == before
-        assert lake.feed(commit.version) == bag(told.feed())
-        assert commit.changed == tuple(told.counts[kind] for kind in (INSERT, UPDATE, DELETE))
+        assert lake.feed(commit.version) == bag(differences.feed())
+        assert commit.changed == tuple(differences.counts[kind] for kind in (INSERT, UPDATE, DELETE))
         actions = commit_actions(Path(lake.path), commit.version)
-        assert any("cdc" in action for action in actions) or not (told.counts[UPDATE] or told.counts[DELETE])
+        assert any("cdc" in action for action in actions) or not (
+            differences.counts[UPDATE] or differences.counts[DELETE]
+        )
         before = lake.rows()
     last = DeltaTable.forPath(spark, lake.path).history(1).collect()[0]
     assert (last["version"], last["operation"], last["operationMetrics"]["numTargetRowsInserted"]) == (7, "MERGE", "2")
@@ -154,27 +156,27 @@ def test_files_that_no_window_touches_stay(spark: SparkSession, tmp_path: Path, 
         lake.write([row(n) for n in range(first, first + 10)])
     start = round(NOON.timestamp()) * 1_000_000
     slices = [(start, start + 3 * 3_600_000_000), (start + 12 * 3_600_000_000, start + 14 * 3_600_000_000)]
-    kept = [row(n) for n in range(30) if n not in (0, 1, 2, 12, 13)]
+    unchanged = [row(n) for n in range(30) if n not in (0, 1, 2, 12, 13)]
     changed = [row(0), row(1, real=8.0), row(13, real=9.0), row(40, at=NOON + 13 * HOUR)]
     files = set(table_here(spark, lake.path).files)
     lake.bring(changed, slices)
-    assert lake.rows() == bag(table_of([*kept, *changed]))
+    assert lake.rows() == bag(table_of([*unchanged, *changed]))
     assert len(files & set(table_here(spark, lake.path).files)) == 1
     table = spark.read.format("delta").load(lake.path)
-    for item in [*kept, *changed]:
+    for item in [*unchanged, *changed]:
         asked = [
             ("id", item["id"]),
             ("whole", item["whole"]),
             ("count", item["count"]),
             ("a.name-odd", item["a.name-odd"]),
         ]
-        found = table.where(sf.col("at") == sf.lit(item["at"]))
+        matching = table.where(sf.col("at") == sf.lit(item["at"]))
         for name, value in asked:
-            found = found.where(sf.col(f"`{name.replace('`', '``')}`").eqNullSafe(sf.lit(value)))
-        assert found.count() == 1, item
+            matching = matching.where(sf.col(f"`{name.replace('`', '``')}`").eqNullSafe(sf.lit(value)))
+        assert matching.count() == 1, item
     DeltaTable.forPath(spark, lake.path).optimize().executeCompaction()
     assert len(table_here(spark, lake.path).files) == 1
-    assert lake.rows() == bag(table_of([*kept, *changed]))
+    assert lake.rows() == bag(table_of([*unchanged, *changed]))
 
 
 @pytest.mark.spark
@@ -183,7 +185,7 @@ def test_another_writer_comes_first(spark: SparkSession, tmp_path: Path, monkeyp
     lake = Lake(spark, tmp_path)
     lake.write([row(n) for n in range(4)])
     wanted = [row(1), row(2, real=5.0)]
-    late = lake.told(wanted)
+    late = lake.rewrite(wanted)
     lake.write([row(9)])
     assert late.commit(lake.note()) is None
     both = [*(row(n) for n in range(4)), row(9)]
@@ -204,11 +206,11 @@ def test_another_writer_comes_first(spark: SparkSession, tmp_path: Path, monkeyp
     monkeypatch.setattr(TableHere, "last_transaction", meanwhile)
     for writer in writers:
         waiting: list[Callable[[], object]] = []
-        told = lake.told(wanted)
+        rewrite = lake.rewrite(wanted)
         note = lake.note()
         waiting.append(writer)
         with pytest.raises(CONFLICTS):
-            told.commit(note)
+            rewrite.commit(note)
     assert lake.rows() == bag(table_of([*wanted, row(11)]))
     lake.bring(wanted)
     assert lake.rows() == bag(table_of(wanted))
@@ -219,7 +221,7 @@ def test_a_number_that_has_been_reached(spark: SparkSession, tmp_path: Path) -> 
     lake = Lake(spark, tmp_path)
     lake.bring([row(1)])
     lake.number = 0
-    assert lake.told([row(2)]).commit(lake.note()) is None
+    assert lake.rewrite([row(2)]).commit(lake.note()) is None
     assert lake.rows() == bag(table_of([row(1)]))
 
 
@@ -266,15 +268,15 @@ def test_statistics_bound_what_is_there(moments: list[Any], texts: list[Any], nu
     """As Delta reads them: what lies outside of least and greatest is not in the file."""
     for kind, values in ((pa.timestamp("us", "UTC"), moments), (pa.string(), texts), (pa.int64(), numbers)):
         table = pa.table({"it": pa.array(values, kind), "real": pa.array([1.5] * len(values))})
-        told = json.loads(json.dumps(local_commit.statistics(table)))
+        statistics = json.loads(json.dumps(local_commit.statistics(table)))
         there = [value for value in values if value is not None]
-        assert told["numRecords"] == len(values)
-        assert "real" not in told["nullCount"] | told["minValues"] | told["maxValues"]
-        if "it" in told["minValues"]:
-            low, high = told["minValues"]["it"], told["maxValues"]["it"]
+        assert statistics["numRecords"] == len(values)
+        assert "real" not in statistics["nullCount"] | statistics["minValues"] | statistics["maxValues"]
+        if "it" in statistics["minValues"]:
+            low, high = statistics["minValues"]["it"], statistics["maxValues"]["it"]
             if kind == pa.timestamp("us", "UTC"):
                 low, high = (micros(text) for text in (low, high))
-            assert told["nullCount"]["it"] == len(values) - len(there)
+            assert statistics["nullCount"]["it"] == len(values) - len(there)
             if kind == pa.string():
                 low, high, there = low.encode(), high.encode(), [text.encode() for text in there]
             assert low <= min(there)

@@ -183,8 +183,8 @@ def without_ids(lake: Signals, run: Run) -> None:
         for info in (line["commitInfo"] for line in lines if "commitInfo" in line):
             note = json.loads(info.get("userMetadata", "{}"))
             if note:
-                kept = {key: value for key, value in note.items() if key not in ("source_table", "results_table")}
-                info["userMetadata"] = json.dumps(kept)
+                remaining = {key: value for key, value in note.items() if key not in ("source_table", "results_table")}
+                info["userMetadata"] = json.dumps(remaining)
         entry.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 

@@ -57,7 +57,7 @@ def counts(lake: Lake, run: Run) -> dict[tuple[str, int], int]:
     return {(row["carrier"], row["window_start"].day): int(row["snowballs"]) for row in rows}
 
 
-def told(record: Record) -> str:
+def outcome_of(record: Record) -> str:
     return str(next(item.observed for item in record.checks if item.name == "revision"))
 
 
@@ -80,7 +80,7 @@ def test_late_changed_and_deleted_events(lake: Lake, capsys: pytest.CaptureFixtu
     lake.deliver([late, *snowballs(5, 1, "B6"), *snowballs(20, 3)], feed="second")
     sql(lake, "DELETE FROM flights WHERE carrier = 'AA'")
     record = revised(run, "v1")
-    assert told(record) == "7 rows changed from version 1 to 3: 3 windows touched"
+    assert outcome_of(record) == "7 rows changed from version 1 to 3: 3 windows touched"
     assert changed(record) == (1, 1, 1)
     assert record.staged_version is None, "so small a revision is computed in this process"
     assert counts(lake, run) == {("UA", 1): 15, ("UA", 2): 3, ("B6", 5): 1}
@@ -102,24 +102,24 @@ def test_late_changed_and_deleted_events(lake: Lake, capsys: pytest.CaptureFixtu
 def what_was_published(lake: Lake, run: Run, before: int, capsys: pytest.CaptureFixture[str]) -> None:
     """The two clocks: any version can be read, compared with another, and followed row by row."""
     path = lake.warehouse.results(run.name)
-    made = {
+    commit_times = {
         row[0]: row[1]
         for row in DeltaTable.forPath(lake.spark, path).history().select("version", "timestamp").collect()
     }
     assert version_of(lake.spark, path, str(before)) == before
-    assert version_of(lake.spark, path, made[before + 1].astimezone(UTC).isoformat()) == before + 1
+    assert version_of(lake.spark, path, commit_times[before + 1].astimezone(UTC).isoformat()) == before + 1
     with pytest.raises(BadNumberError, match="the results have versions 0 to"):
         version_of(lake.spark, path, "99")
     with pytest.raises(BadTimeError, match="there were no results"):
         version_of(lake.spark, path, "2013-01-01")
     numbers, rows = between(lake.spark, path, run.plan, before, before + 2)
     assert numbers == {"added": 1, "changed": 1, "retracted": 1}
-    found = {(row.kind, (row.after or row.before or {})["carrier"]) for row in rows}
-    assert found == {("changed", "UA"), ("added", "B6"), ("retracted", "AA")}
+    differences = {(row.kind, (row.after or row.before or {})["carrier"]) for row in rows}
+    assert differences == {("changed", "UA"), ("added", "B6"), ("retracted", "AA")}
     assert [commit.note["source_version"] for commit in reasons(lake.spark, path, before, before + 2)] == [3, 5]
     had = values(lake.spark, path, run.plan, {"carrier": "UA"}, micros_of("2013-03-01", ""))
-    told = [(value.commit.note["source_version"], int(value.row["snowballs"])) for value in had if value.row]
-    assert told == [(1, 7), (3, 15), (5, 8)]
+    past = [(value.commit.note["source_version"], int(value.row["snowballs"])) for value in had if value.row]
+    assert past == [(1, 7), (3, 15), (5, 8)]
     gone = values(lake.spark, path, run.plan, {"carrier": "AA"}, micros_of("2013-03-03", ""))
     assert [value.row is None for value in gone] == [False, True]
     with console.capture() as printed:
@@ -129,13 +129,13 @@ def what_was_published(lake: Lake, run: Run, before: int, capsys: pytest.Capture
     assert f"version {before} to {before + 2}: 1 added, 1 changed, 1 retracted" in lines
     assert "snowballs 7 -> 8" in lines
     assert f"version {before + 1}, revision v1 of the source's version 3: retracted" in lines
-    told = print_diff(lake.spark, path, run.plan, (str(before), str(before + 2)), 10, as_json=True)
-    told = json.loads(json_text(told, None))
-    assert told["counts"] == {"added": 1, "changed": 1, "retracted": 1}
-    assert {row["kind"] for row in told["rows"]} == set(told["counts"])
-    assert [commit["source_version"] for commit in told["commits"]] == [3, 5]
-    told = print_history(lake.spark, path, run.plan, {"carrier": "AA"}, micros_of("2013-03-03", ""), as_json=True)
-    had = json.loads(json_text(told, None))["values"]
+    document = print_diff(lake.spark, path, run.plan, (str(before), str(before + 2)), 10, as_json=True)
+    document = json.loads(json_text(document, None))
+    assert document["counts"] == {"added": 1, "changed": 1, "retracted": 1}
+    assert {row["kind"] for row in document["rows"]} == set(document["counts"])
+    assert [commit["source_version"] for commit in document["commits"]] == [3, 5]
+    document = print_history(lake.spark, path, run.plan, {"carrier": "AA"}, micros_of("2013-03-03", ""), as_json=True)
+    had = json.loads(json_text(document, None))["values"]
     assert [(value["row"] or {}).get("carrier") for value in had] == ["AA", None]
     assert capsys.readouterr().out == ""
 
@@ -173,7 +173,7 @@ def test_without_a_feed_all_is_computed(lake: Lake) -> None:
     sql(lake, "ALTER TABLE flights SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')")
     lake.deliver([*snowballs(2, 2), *snowballs(5, 2)], feed="second")
     record = revised(run, "no feed")
-    assert "all computed anew, 2 windows: no change feed" in told(record)
+    assert "all computed anew, 2 windows: no change feed" in outcome_of(record)
     assert counts(lake, run) == {("UA", 1): 7, ("UA", 2): 3}
 
 
@@ -193,11 +193,11 @@ def test_backfills_in_any_order(lake: Lake) -> None:
     assert counts(lake, run) == {("UA", 1): 7, ("AA", 2): 3, ("AA", 9): 3, ("AA", 10): 3}
 
     # Maintenance is no change: fewer files, the same rows, versions still there, nothing to revise.
-    found = tables(lake.spark, lake.warehouse, ["flights", "none"], [run.name])
-    assert set(found) == {"sources/flights", f"results/{run.name}", "trendlake_runs"}
-    kept = {item.table: item for item in maintain(lake.spark, found)}
-    assert all(item.files_after <= item.files_before for item in kept.values())
-    assert kept["sources/flights"].files_after < kept["sources/flights"].files_before
+    maintained = tables(lake.spark, lake.warehouse, ["flights", "none"], [run.name])
+    assert set(maintained) == {"sources/flights", f"results/{run.name}", "trendlake_runs"}
+    by_table = {item.table: item for item in maintain(lake.spark, maintained)}
+    assert all(item.files_after <= item.files_before for item in by_table.values())
+    assert by_table["sources/flights"].files_after < by_table["sources/flights"].files_before
     assert changed(revised(run, "after maintenance")) == (0, 0, 0)
     assert read_at(lake.spark, lake.warehouse.results(run.name), 1).count() == 1
     attempts = sorted(Path(lake.warehouse.staged).glob("*/*/*"))

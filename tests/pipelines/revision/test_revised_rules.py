@@ -92,11 +92,11 @@ def test_a_late_row_drops_no_good_one(spark: SparkSession, tmp_path: Path, case:
     lake = signals(spark, tmp_path / "project", PATTERN, contract(columns + rule))
 
     def insert(first: int, values: list[str]) -> None:
-        told = [
+        literals = [
             f"('e{n}', TIMESTAMP '2026-01-02 0{n}:00:00Z', 'A', 'straße', 1, '', {value})"
             for n, value in enumerate(values, first)
         ]
-        lake.sql(f"INSERT INTO signals VALUES {', '.join(told)}")
+        lake.sql(f"INSERT INTO signals VALUES {', '.join(literals)}")
 
     insert(0, rows)
     run = lake.run(0, 3, "first")

@@ -55,9 +55,9 @@ def test_a_revision_is_a_recomputation(spark: SparkSession, seed: int) -> None:
         all_steps(run)
         gone: list[dict[str, Any]] = []
         for number in range(2):
-            told = [happening(rng, lake, there, gone, 100 * number + at) for at in range(rng.randrange(2, 5))]
+            changes = [happening(rng, lake, there, gone, 100 * number + at) for at in range(rng.randrange(2, 5))]
             record = revise(renamed(run, f"revision {number}"))
-            note(f"{told}: {record.rows_inserted}, {record.rows_updated}, {record.rows_deleted}, {record.note}")
+            note(f"{changes}: {record.rows_inserted}, {record.rows_updated}, {record.rows_deleted}, {record.note}")
             agree(lake, run)
         replayed(lake, run)
 

@@ -133,11 +133,11 @@ def test_results_made_anew(lake: Lake) -> None:
     record = revise(run_of(lake, lower, "revision"))
     said = next(item.observed for item in record.checks if item.name == "revision")
     assert said.endswith(f"the table of 'results/{NAMES[0]}' was made anew since the results were computed"), said
-    found = published(lake, lower)
-    assert found != before
+    again = published(lake, lower)
+    assert again != before
     done = all_steps(run_of(lake, lower, "anew"))
     assert (done.rows_inserted, done.rows_updated, done.rows_deleted) == (0, 0, 0)
-    assert published(lake, lower) == found
+    assert published(lake, lower) == again
 
 
 def lineage_links_up(lake: Lake) -> None:
@@ -145,7 +145,7 @@ def lineage_links_up(lake: Lake) -> None:
     pattern writes the next one reads."""
     ends = [event for event in events(lake.project.state) if event["eventType"] == "COMPLETE"]
     ends = [event for event in ends if event["job"]["name"].endswith((".publish", ".revise"))]
-    told = {
+    edges = {
         (event["job"]["name"], event["run"]["facets"]["trendlake_run"]["run_id"]): (
             *(event[side][0]["name"].removeprefix(f"{lake.warehouse.root}/") for side in ("inputs", "outputs")),
             *(version(event[side][0]) for side in ("inputs", "outputs")),
@@ -155,14 +155,14 @@ def lineage_links_up(lake: Lake) -> None:
     tables = ("sources/flights", *(f"results/{name}" for name in NAMES))
     table = lake.spark.read.format("delta").load(lake.warehouse.runs)
     rows = table.where(table.stage.isin("publish", "revise")).collect()
-    assert told == {
+    assert edges == {
         (f"{row['pattern']}.{row['stage']}", row["run_id"]): (
             tables[NAMES.index(row["pattern"])], tables[NAMES.index(row["pattern"]) + 1],
             row["source_version"], row["results_version"],
         )
         for row in rows
     }  # fmt: skip
-    assert len(told) == 2 * len(NAMES) + 1
+    assert len(edges) == 2 * len(NAMES) + 1
 
 
 def correct(lake: Lake) -> None:

@@ -43,10 +43,10 @@ def test_each_difference_has_a_name(recorded: Basis, present: Basis) -> None:
         low, high = basis.windows or (0, 0)
         return replace(basis, computed=None, windows=(low, high) if low < high else None, versions=basis.versions or {})
 
-    told = differences(recorded, present)
-    assert bool(told) == (plain(recorded) != plain(present))
+    names_that_differ = differences(recorded, present)
+    assert bool(names_that_differ) == (plain(recorded) != plain(present))
     names = [
         item.name for item in fields(Basis) if getattr(plain(recorded), item.name) != getattr(plain(present), item.name)
     ]
-    assert len(told) == len(names)
+    assert len(names_that_differ) == len(names)
     assert differences(recorded, replace(recorded, computed=present.computed)) == []

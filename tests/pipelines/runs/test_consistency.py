@@ -28,8 +28,8 @@ HOUR = 3_600_000_000
 
 
 def event(hour: int, price: int) -> dict[str, Any]:
-    made = {"event_id": f"e{hour}", "event_time": START_US + hour * HOUR, "event_type": "A"}
-    return {**made, "place": "n", "price": price, "remark": ""}
+    ids = {"event_id": f"e{hour}", "event_time": START_US + hour * HOUR, "event_type": "A"}
+    return {**ids, "place": "n", "price": price, "remark": ""}
 
 
 def test_what_is_published_when(spark: SparkSession, tmp_path: Path) -> None:
@@ -41,16 +41,16 @@ def test_what_is_published_when(spark: SparkSession, tmp_path: Path) -> None:
         path.write_text(f"{Path(lake.pattern).read_text()}consistency: {level}\n".replace("watched", level))
         runs[level] = replace(lake, pattern=str(path)).run(0, 1 / 6, "at four")
     lake.insert([event(1, 1), event(2, 2)])
-    told: dict[str, list[list[int]]] = {level: [] for level in runs}
+    published: dict[str, list[list[int]]] = {level: [] for level in runs}
     for level, run in runs.items():
         all_steps(run)
-        told[level].append(trends(lake, level))
+        published[level].append(trends(lake, level))
     for hour, price in ((3, 3), (10, 0)):
         lake.insert([event(hour, price)])
         for level, run in runs.items():
             revise(renamed(run, f"after {hour}"))
-            told[level].append(trends(lake, level))
-    assert told == {"middle": [[3], [7], [7]], "strong": [[], [], [7]], "weak": [[3], [3], [3]]}
+            published[level].append(trends(lake, level))
+    assert published == {"middle": [[3], [7], [7]], "strong": [[], [], [7]], "weak": [[3], [3], [3]]}
 
 
 def trends(lake: Signals, name: str) -> list[int]:

@@ -31,7 +31,7 @@ RUNS = ("one", "two", "late")
 
 
 @pytest.fixture(scope="module")
-def told(story: Lake) -> list[dict[str, Any]]:
+def emitted(story: Lake) -> list[dict[str, Any]]:
     """The events of the story's runs."""
     return events(story.project.state)
 
@@ -43,24 +43,24 @@ def rows(story: Lake) -> dict[tuple[str, str], Row]:
     return {(row["run_id"], f"{row['pattern'] or row['source']}.{row['stage']}"): row for row in table}
 
 
-def ends(told: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+def ends(emitted: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
     """The last events of stages, by run and job."""
     return {
         (event["run"]["facets"]["trendlake_run"]["run_id"], event["job"]["name"]): event
-        for event in told
+        for event in emitted
         if event["eventType"] != "START"
     }
 
 
 def facet(event: dict[str, Any], side: str, name: str) -> dict[str, Any]:
     """Of what the first dataset read (`inputs`) or written (`outputs`) was to this run."""
-    found: dict[str, Any] = event[side][0][f"{side[:-1]}Facets"][name]
-    return found
+    facet_of_event: dict[str, Any] = event[side][0][f"{side[:-1]}Facets"][name]
+    return facet_of_event
 
 
-def test_each_stage_has_a_start_and_an_end(told: list[dict[str, Any]]) -> None:
+def test_each_stage_has_a_start_and_an_end(emitted: list[dict[str, Any]]) -> None:
     """Two events of one run id, in that order, of the job that the stage is; OpenLineage's classes know all of it."""
-    known = [read(event) for event in told]
+    known = [read(event) for event in emitted]
     pairs = list(zip(known[::2], known[1::2], strict=True))
     for start, end in pairs:
         assert (start.eventType, end.eventType) == (RunState.START, RunState.COMPLETE)
@@ -73,39 +73,39 @@ def test_each_stage_has_a_start_and_an_end(told: list[dict[str, Any]]) -> None:
 
 
 def test_events_say_what_the_run_record_says(
-    told: list[dict[str, Any]], rows: dict[tuple[str, str], Row]
+    emitted: list[dict[str, Any]], rows: dict[tuple[str, str], Row]
 ) -> None:  # fmt: skip
-    """Every stage of every run is told of, with its numbers, its interval and the time it took."""
-    found = ends(told)
-    assert set(found) == {key for key in rows if key[0] in RUNS or key[1] == "flights.ingest"}
-    for key, event in found.items():
+    """Every stage of every run has its events, with its numbers, its interval and the time it took."""
+    end_of = ends(emitted)
+    assert set(end_of) == {key for key in rows if key[0] in RUNS or key[1] == "flights.ingest"}
+    for key, event in end_of.items():
         facts, row = event["run"]["facets"]["trendlake_run"], rows[key]
         for name in ("run_id", "pattern", "stage", "source", "plan_hash", "source_version", "results_version",
                      "rows_in", "rows_out", "rows_quarantined", "rows_inserted", "windows", "seconds"):  # fmt: skip
             assert facts.get(name) == row[name], (key, name)
-    interval = found["one", "test_pattern.compute"]["run"]["facets"]["nominalTime"]
+    interval = end_of["one", "test_pattern.compute"]["run"]["facets"]["nominalTime"]
     assert interval["nominalStartTime"] == "2013-03-01T00:00:00+00:00"
     assert interval["nominalEndTime"] == "2013-03-02T00:00:00+00:00"
 
 
 def test_datasets_have_the_versions_of_the_run_record(
-    story: Lake, told: list[dict[str, Any]], rows: dict[tuple[str, str], Row]
+    story: Lake, emitted: list[dict[str, Any]], rows: dict[tuple[str, str], Row]
 ) -> None:
     """From the delivery into the source, at the version that was pinned, to the results."""
     source, results = story.warehouse.source("flights"), story.warehouse.results("test_pattern")
-    found = ends(told)
-    delivered = found["ingest test", "flights.ingest"]
+    end_of = ends(emitted)
+    delivered = end_of["ingest test", "flights.ingest"]
     assert of(delivered["outputs"][0]) == ("file", source)
     assert facet(delivered, "outputs", "outputStatistics")["rowCount"] == 27
     for run in RUNS:
         for step in ("check_source", "compute", "publish"):
             key = (run, f"test_pattern.{step}")
-            assert of(found[key]["inputs"][0]) == ("file", source)
-            assert version(found[key]["inputs"][0]) == rows[key]["source_version"]
-        output, row = found[key]["outputs"][0], rows[key]
+            assert of(end_of[key]["inputs"][0]) == ("file", source)
+            assert version(end_of[key]["inputs"][0]) == rows[key]["source_version"]
+        output, row = end_of[key]["outputs"][0], rows[key]
         assert of(output) == ("file", results)
         assert version(output) == row["results_version"]
-        written = facet(found[key], "outputs", "outputStatistics")["rowCount"]
+        written = facet(end_of[key], "outputs", "outputStatistics")["rowCount"]
         assert written == row["rows_inserted"] + row["rows_updated"] > 0
     columns = {item["name"]: item["type"] for item in output["facets"]["schema"]["fields"]}
     assert (columns["carrier"], columns["window_end"], columns["snowballs"]) == (
@@ -118,21 +118,21 @@ def of(table: dict[str, Any]) -> tuple[str, str]:
 
 
 def test_verdicts_are_told_of_the_table_they_judge(
-    story: Lake, told: list[dict[str, Any]], rows: dict[tuple[str, str], Row]
+    story: Lake, emitted: list[dict[str, Any]], rows: dict[tuple[str, str], Row]
 ) -> None:
     """The source's at check_source, with where the broken row went; those of staged rows of the results table."""
-    found = ends(told)
+    end_of = ends(emitted)
     source, results = story.warehouse.source("flights"), story.warehouse.results("test_pattern")
     for step, path in (("check_source", source), ("check_results", results)):
         key = ("two", f"test_pattern.{step}")
-        assert of(found[key]["inputs"][0]) == ("file", path)
+        assert of(end_of[key]["inputs"][0]) == ("file", path)
         checks = json.loads(rows[key]["checks"])
         assert len(checks) > 5
         assert [
             (item["assertion"], item["success"], item.get("column"))
-            for item in facet(found[key], "inputs", "dataQualityAssertions")["assertions"]
+            for item in facet(end_of[key], "inputs", "dataQualityAssertions")["assertions"]
         ] == [(item["check"], item["success"], item["column"]) for item in checks]
-    event = found["two", "test_pattern.check_source"]
+    event = end_of["two", "test_pattern.check_source"]
     assert facet(event, "inputs", "inputStatistics")["rowCount"] == rows["two", "test_pattern.check_source"]["rows_in"]
     assert of(event["outputs"][0]) == ("file", story.warehouse.quarantine("flights"))
     assert facet(event, "outputs", "outputStatistics")["rowCount"] == 1
@@ -191,7 +191,7 @@ def test_a_server_is_sent_the_key_of_the_environment(
 
 
 def stage(spark: SparkSession, tmp_path: Path, lineage: Lineage) -> Record:
-    """A stage that does nothing, recorded and told."""
+    """A stage that does nothing, recorded and sent."""
     record = Record("r1", "days", "compute", source="flights")
     with recorded(spark, Warehouse(str(tmp_path / "lake"), lineage), record):
         record.rows_out = 0

@@ -15,8 +15,8 @@ from pipelines.site.data_docs import _written, content_of
 @pytest.mark.parametrize("run_id", ["a/b", "../../x", "scheduled__2026-01-05T00:00:00+00:00", "x" * 300, " "])
 def test_a_run_may_have_any_name(run_id: str) -> None:
     """Great Expectations makes a file's name of it, and refuses some."""
-    found, suite = _written(pd.DataFrame({"n": [1, 2]}), [], {}, "delays", run_id)
-    assert content_of(found, "suite.html")
+    page, suite = _written(pd.DataFrame({"n": [1, 2]}), [], {}, "delays", run_id)
+    assert content_of(page, "suite.html")
     assert content_of(suite, "checks.html")
 
 

@@ -124,10 +124,10 @@ def test_random_results(
     table, facts = make(random.Random(f"{make.__name__} {seed}"))
     write_deltalake(tmp_path / "results", table)
     path = str(tmp_path / "results")
-    here, by_spark = counts_here(spark, path, facts, None), counts_by_spark(spark, path, facts, None)
-    assert here is not None
+    local, by_spark = counts_here(spark, path, facts, None), counts_by_spark(spark, path, facts, None)
+    assert local is not None
     assert by_spark is not None
-    ours, theirs = overview(here, None), overview(by_spark, None)
+    ours, theirs = overview(local, None), overview(by_spark, None)
     assert same(ours, theirs), (ours, theirs)
     for of in (run(1, 1), run(14, 336)):
         mine = read_results(spark, path, facts, of)

@@ -59,10 +59,10 @@ class Links(HTMLParser):
         self.text = " ".join(self.text.split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = dict(attrs)
-        self.links += [value for name in ("href", "src") if (value := told.get(name)) is not None]
-        if told.get("id"):
-            self.ids.add(str(told["id"]))
+        attributes = dict(attrs)
+        self.links += [value for name in ("href", "src") if (value := attributes.get(name)) is not None]
+        if attributes.get("id"):
+            self.ids.add(str(attributes["id"]))
 
     def handle_data(self, data: str) -> None:
         self.text += data
@@ -95,12 +95,12 @@ def site(story: Lake, tmp_path_factory: pytest.TempPathFactory) -> Site:
     pattern = Path(story.pattern())
     for name, text in (("never_run", NEVER_RUN), ("wrong_file", WRONG)):
         (pattern.parent / f"{name}.yaml").write_text(text)
-    made = Site(story.spark, story.project, story.warehouse, Places(root))
+    site = Site(story.spark, story.project, story.warehouse, Places(root))
     for run_id in ("two", "late"):
         build_report(story.spark, story.warehouse, pattern, run_id, root)
-    built = build_site(made, [pattern, pattern.parent / "never_run.yaml", pattern.parent / "wrong_file.yaml"])
+    built = build_site(site, [pattern, pattern.parent / "never_run.yaml", pattern.parent / "wrong_file.yaml"])
     assert [item.name for item in built] == ["test_pattern", "never_run", "wrong_file", ""]
-    return made
+    return site
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def test_the_page_of_all_says_where_to_look(site: Site, chromium: Browser) -> No
 
 def test_a_pattern_s_page_tells_its_story(site: Site) -> None:
     """Results, what a revision changed and by which version, verdicts, cost, runs, contract, the file."""
-    told = words(site.places.pattern("test_pattern"))
+    page = words(site.places.pattern("test_pattern"))
     for said in (
         "Trends in the busiest window",
         "All 4 groups",
@@ -194,17 +194,17 @@ def test_a_pattern_s_page_tells_its_story(site: Site) -> None:
         "data_contracts/flights.yaml",
         "F.dep_delay < NEXT(F).dep_delay",
     ):
-        assert said.lower() in told.lower(), said
-    assert "its page" not in told  # the last was a revision, which has none
-    assert "mended" in told
+        assert said.lower() in page.lower(), said
+    assert "its page" not in page  # the last was a revision, which has none
+    assert "mended" in page
 
 
 def test_data_docs_come_of_a_real_validation(site: Site) -> None:
     """Of the newest run that has checked its results, rule by rule; nothing else is there to be linked."""
-    found, suite = site.places.checks("test_pattern", "late"), site.places.suite("test_pattern")
-    assert "Run late: its staged rows, judged by the suite" in words(found)
-    assert "snowballs_at_least_one: `snowballs` IS NULL OR `snowballs` >= 1" in words(found)
-    assert "Success Percent 100%" in words(found)
+    checks, suite = site.places.checks("test_pattern", "late"), site.places.suite("test_pattern")
+    assert "Run late: its staged rows, judged by the suite" in words(checks)
+    assert "snowballs_at_least_one: `snowballs` IS NULL OR `snowballs` >= 1" in words(checks)
+    assert "Success Percent 100%" in words(checks)
     assert "snowballs_at_least_one: `snowballs` IS NULL OR `snowballs` >= 1" in words(suite)
     assert "No Data Docs of Great Expectations: no run of the pattern has checked results yet" in words(
         site.places.pattern("never_run")
@@ -224,9 +224,9 @@ def test_a_run_brings_its_pattern_s_page_up_to_date(site: Site, story: Lake) -> 
 def test_a_revision_brings_its_pattern_s_page_up_to_date(site: Site, story: Lake) -> None:
     """As `trendlake revise` leaves it, before anybody asks for the site."""
     places = Places(story.project.state / "reports")
-    told, index = words(places.pattern("test_pattern")), words(places.index)
-    assert "snowballs 31 → 63" in told
-    assert "mended" in told
+    page, index = words(places.pattern("test_pattern")), words(places.index)
+    assert "snowballs 31 → 63" in page
+    assert "mended" in page
     assert "Published windows show version 3 of flights" in index
     assert "never_run" not in index  # it had no page yet
 
@@ -250,15 +250,20 @@ def test_results_of_any_size_make_a_page_of_the_same_size(
     )
     path = str(tmp_path / "results")
     rows.coalesce(1).write.format("delta").save(path)
-    told = read_overview(spark, path, _pattern(story), None)
-    assert told is not None
-    assert (told.rows, told.windows, told.group_count, len(told.groups)) == (days * each, days, groups, GROUPS_SHOWN)
-    assert told.bucket_seconds is not None
-    assert len(told.totals) <= 200
-    assert told.totals[-1].amount.exact == sum(days - 1 + i for i in range(each))
-    assert max(group.peak.exact or 0 for group in told.groups) == days - 1 + each - 1
-    assert all(len(group.points) <= HEAT_COLUMNS + 1 for group in told.groups)
-    html = pattern_page(_with(site, story, told))
+    overview = read_overview(spark, path, _pattern(story), None)
+    assert overview is not None
+    assert (overview.rows, overview.windows, overview.group_count, len(overview.groups)) == (
+        days * each,
+        days,
+        groups,
+        GROUPS_SHOWN,
+    )
+    assert overview.bucket_seconds is not None
+    assert len(overview.totals) <= 200
+    assert overview.totals[-1].amount.exact == sum(days - 1 + i for i in range(each))
+    assert max(group.peak.exact or 0 for group in overview.groups) == days - 1 + each - 1
+    assert all(len(group.points) <= HEAT_COLUMNS + 1 for group in overview.groups)
+    html = pattern_page(_with(site, story, overview))
     said = Links(html).text
     assert len(html) < 600_000
     assert "The 24 groups with the largest windows, of 500; 476 groups left out" in said
@@ -281,12 +286,12 @@ def test_sums_of_counts_of_any_size(spark: SparkSession) -> None:
         for x, log10 in parts
     ]
     frame = spark.createDataFrame(rows, "k string, x decimal(38,0), l double")
-    found = {row["k"]: (row["x"], row["l"], row["n"]) for row in totals(frame, ["k"]).collect()}
+    sums = {row["k"]: (row["x"], row["l"], row["n"]) for row in totals(frame, ["k"]).collect()}
     for name, parts in cases.items():
         tally = Tally()
         for x, log10 in parts:
             tally.add(Amount.of_count(x, log10), ())
-        wanted, (x, log10, n) = tally.total(), found[name]
+        wanted, (x, log10, n) = tally.total(), sums[name]
         fits = wanted.exact is not None and wanted.exact <= big
         assert (None if x is None else int(x)) == (wanted.exact if fits else None), name
         assert n == len(parts)

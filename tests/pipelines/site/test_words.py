@@ -39,9 +39,9 @@ FRESH = FreshFacts(SOURCE, oldest=7, newest=7, until=NIGHT, due=NIGHT + timedelt
 )  # fmt: skip
 def test_freshness_in_a_few_words(fresh: FreshFacts, state: str, said: str) -> None:
     """An open window is no delay; a window that is over and not published is one, and so is an older version."""
-    told = freshness_words(fresh)
-    assert told[:2] == (state, said)
-    assert "flights" in told[2]
+    shown = freshness_words(fresh)
+    assert shown[:2] == (state, said)
+    assert "flights" in shown[2]
 
 
 def test_freshness_in_full() -> None:
@@ -56,12 +56,12 @@ def test_freshness_in_full() -> None:
 def test_a_revision_that_broke_an_expectation() -> None:
     """It is a warning, as of a run; windows of an earlier form of the pattern are told elsewhere."""
     stage = StageFacts("revise", "succeeded", 1.0, NIGHT, None, None, None, None, None, 1, 0, 0, 1)
-    told = CheckFacts("revise", "revision", None, True, "7 rows changed", "change feed")
-    broken = replace(told, check="none_vanish_of_last_7", success=False)
-    checks = (told, replace(broken, check="stale_rows"))
+    good = CheckFacts("revise", "revision", None, True, "7 rows changed", "change feed")
+    broken = replace(good, check="none_vanish_of_last_7", success=False)
+    checks = (good, replace(broken, check="stale_rows"))
     run = RunFacts("r", "p", None, None, None, "flights", 1, None, 1, NIGHT, NIGHT, (stage,), checks)
     assert verdict_of(run) == Verdict("good", "Revised", "7 rows changed")
-    warned = verdict_of(replace(run, checks=(told, broken)))
+    warned = verdict_of(replace(run, checks=(good, broken)))
     assert warned == Verdict("warn", "Revised with warnings", "1 check gave a warning. 7 rows changed")
 
 

@@ -66,16 +66,16 @@ def test_a_backfill_that_was_cut_short(lake: Lake) -> None:
     lake.deliver(rows)
     pattern = lake.pattern()
     whole = lake.run(pattern, SINCE, UNTIL, "whole")
-    found = size(lake.spark, whole, 2)
-    assert (found.windows, found.chunks, found.events) == (6, 2, 15)
-    assert found.bytes > 0
+    estimate = size(lake.spark, whole, 2)
+    assert (estimate.windows, estimate.chunks, estimate.events) == (6, 2, 15)
+    assert estimate.bytes > 0
     todo = chunks(whole.plan.windows, whole.start_us, whole.end_us, 3 * DAY, newest_first=True)
 
     def prepared(chunk: Chunk) -> Run:
         return lake.run(pattern, _iso(chunk.start_us), _iso(chunk.end_us), chunk.run_id)
 
     place, words = Place(lake.project, lake.profile), (pattern, SINCE, UNTIL, 3 * DAY, True)
-    assert list(run_backfill(place, lake.spark, *words, True)) == [{"pattern": whole.name, **asdict(found)}]
+    assert list(run_backfill(place, lake.spark, *words, True)) == [{"pattern": whole.name, **asdict(estimate)}]
     cut = backfill(lake.spark, prepared, todo)
     first = next(cut)
     assert first[0].end_us == whole.end_us

@@ -49,8 +49,8 @@ HOUR = 3_600_000_000
 
 
 def event(name: str, hour: float, price: Any, **values: Any) -> dict[str, Any]:
-    made = {"event_id": name, "event_time": START_US + round(hour * HOUR), "event_type": "A", "place": "n"}
-    return {**made, "price": price, "remark": "", **values}
+    row = {"event_id": name, "event_time": START_US + round(hour * HOUR), "event_type": "A", "place": "n"}
+    return {**row, "price": price, "remark": "", **values}
 
 
 def rising(first: int, hours: int, place: str = "n") -> list[dict[str, Any]]:
@@ -61,9 +61,9 @@ def rising(first: int, hours: int, place: str = "n") -> list[dict[str, Any]]:
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Signals:
     """A day of events, not yet computed."""
-    made = signals(spark, tmp_path / "project", PATTERNS["plain"])
-    made.insert(rising(0, 20))
-    return made
+    source = signals(spark, tmp_path / "project", PATTERNS["plain"])
+    source.insert(rising(0, 20))
+    return source
 
 
 def published(lake: Signals, run: Run) -> list[dict[str, Any]]:
@@ -122,11 +122,11 @@ def test_a_full_disk(lake: Signals) -> None:
 
 def held_up(rows: DataFrame, gate: Path) -> DataFrame:
     """`rows`, whose first reader says so at `gate` and waits there until it is opened."""
-    here, opened = str(gate / "here"), str(gate / "opened")
+    waiting, opened = str(gate / "here"), str(gate / "opened")
 
     def pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        if not os.path.exists(here):
-            Path(here).touch()
+        if not os.path.exists(waiting):
+            Path(waiting).touch()
         deadline = time.monotonic() + 60
         while not os.path.exists(opened) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -246,9 +246,9 @@ def test_columns_come_and_go(lake: Signals) -> None:
     for step in (check_source, revise):
         with pytest.raises(SourceSchemaError, match="place is missing"):
             step(renamed(run, "without place"))
-    told = failures(lake)
-    assert [stage for stage, _ in told] == ["check_source", "revise"]
-    for _, error in told:
+    failed = failures(lake)
+    assert [stage for stage, _ in failed] == ["check_source", "revise"]
+    for _, error in failed:
         assert error.startswith("[SOURCE_SCHEMA] table 'signals' is not as ")
         assert "place is missing" in error
     assert published(lake, run) == before
@@ -441,8 +441,8 @@ def test_no_secret_in_the_run_table(lake: Signals, monkeypatch: pytest.MonkeyPat
 def test_maintenance_keeps_tables_readable(lake: Signals) -> None:
     """How long files are kept is set where it was not; rows stay."""
     lake.sql("ALTER TABLE signals UNSET TBLPROPERTIES ('delta.logRetentionDuration')")
-    kept = list(maintain(lake.spark, tables(lake.spark, lake.warehouse, ["signals"], [])))
-    assert [item.table for item in kept] == ["sources/signals", "trendlake_runs"]
+    maintained = list(maintain(lake.spark, tables(lake.spark, lake.warehouse, ["signals"], [])))
+    assert [item.table for item in maintained] == ["sources/signals", "trendlake_runs"]
     properties = DeltaTable.forPath(lake.spark, lake.source).detail().select("properties").collect()[0][0]
     assert KEPT.items() <= properties.items()
     assert source(lake).count() == 20

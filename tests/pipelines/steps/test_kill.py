@@ -102,8 +102,8 @@ def assert_told(hunt: Hunt, stage: Stage, run_id: str) -> None:
     """The record of a publication that was done again after its commit tells of that commit."""
     record = find(hunt.lake.spark, hunt.lake.warehouse, hunt.run.name, run_id, stage)
     assert record is not None
-    told = [item for item in record["checks"] if item.name == "unrecorded_publication"]
-    assert [(item.data["stage"], item.data["run_id"]) for item in told] == [(stage, run_id)]
+    unrecorded = [item for item in record["checks"] if item.name == "unrecorded_publication"]
+    assert [(item.data["stage"], item.data["run_id"]) for item in unrecorded] == [(stage, run_id)]
     assert (record["rows_inserted"], record["rows_updated"], record["rows_deleted"]) == (0, 0, 0)
 
 
@@ -116,7 +116,7 @@ def test_killed_executors(spark: SparkSession, tmp_path: Path) -> None:
     run = lake.run(FIRST_DAY, LAST_DAY, "any")
     victim = Victim(lake.project.root, 0, master="local-cluster[2,1,1024]")
     try:
-        assert victim.told() == "ready", victim.log.read_text()
+        assert victim.answer() == "ready", victim.log.read_text()
         with hunting(lake, run, "executors") as hunt:
             for turn in range(max(2, KILLS * 2 // 5)):
                 if turn % 4 < 2:  # else the same is computed once more

@@ -48,23 +48,23 @@ def test_matches_are_published_once_and_taken_back(
     run = lake.run(pattern_file(lake, LATER), *DAYS, "r1")
     assert changes(all_steps(run)) == (9, 0, 0)
     rows = published(lake, run)
-    found = {(*row["a"], *row["b"], *row["c"]): (row["gain"], row["legs"]) for row in rows}
+    actual = {(*row["a"], *row["b"], *row["c"]): (row["gain"], row["legs"]) for row in rows}
     named = {(1, 2, 3), (1, 2, 4), (1, 2, 5), (1, 3, 5), (1, 4, 5), (2, 3, 5), (2, 4, 5)}
     longer = {(1, 2, 3, 5), (1, 2, 4, 5)}
     wanted = {
         tuple(f"UA-{n}" for n in legs): (delays[legs[-1]] - delays[legs[0]], len(legs) - 2) for legs in named | longer
     }
-    assert found == wanted
+    assert actual == wanted
     assert {(row["start"], row["end"]) for row in rows if row["gain"] == 30.0} == {
         (datetime(2013, 3, 1, 8, tzinfo=UTC), datetime(2013, 3, 1, 12, tzinfo=UTC))
     }
     assert changes(publish(run)) == changes(all_steps(renamed(run, "r2"))) == (0, 0, 0)
-    told = facts_of(lake, run, tmp_path).results
-    assert told is not None
-    assert (told.rows, told.headline.exact, told.unit, told.units) == (9, 9, "day", 2)
-    assert sum(int(window.amount.exact or 0) for window in told.busiest) == 9
-    assert told.measures == ("a", "b", "c", "gain", "legs")
-    assert [dict(row.values)["c"] for row in told.largest] == 7 * ["UA-5"] + ["UA-4", "UA-3"]
+    results = facts_of(lake, run, tmp_path).results
+    assert results is not None
+    assert (results.rows, results.headline.exact, results.unit, results.units) == (9, 9, "day", 2)
+    assert sum(int(window.amount.exact or 0) for window in results.busiest) == 9
+    assert results.measures == ("a", "b", "c", "gain", "legs")
+    assert [dict(row.values)["c"] for row in results.largest] == 7 * ["UA-5"] + ["UA-4", "UA-3"]
     print_results(Place(lake.project, lake.profile), lake.spark, pattern_file(lake, LATER), Shown(2))
     printed = capsys.readouterr().out
     assert "three_legs_later: the latest of 9 rows" in printed
@@ -94,9 +94,9 @@ def test_absence_waits_until_time_has_come(lake: Lake, tmp_path: Path) -> None:
     later = lake.run(path, "2013-03-02", "2013-03-03", "r3")
     assert changes(all_steps(later)) == (1, 0, 0)
     assert [row["first"] for row in published(lake, later)] == ["UA-1", "UA-4"]
-    told = facts_of(lake, later, tmp_path).results
-    assert told is not None
-    assert (told.group_columns, told.rows, told.span_windows) == (("tailnum",), 0, 1)
+    results = facts_of(lake, later, tmp_path).results
+    assert results is not None
+    assert (results.group_columns, results.rows, results.span_windows) == (("tailnum",), 0, 1)
     lake.deliver([leg(7, "01T17:59:59", "N10", 1.0)], feed="late")
     assert changes(all_steps(renamed(first, "r4"))) == (0, 0, 1)
     assert [row["first"] for row in published(lake, later)] == ["UA-4"]

@@ -56,8 +56,8 @@ def test_the_right_rows_come_out(first: tuple[Lake, Run, Record]) -> None:
     """Counts, extremes and means of a case worked by hand."""
     lake, run, record = first
     rows = answers(lake.results(run), run)
-    told = [(row["carrier"], row["window_start"].day, int(row["snowballs"]), int(row["legs"])) for row in rows]
-    assert told == [("AA", 3, 7, 12), ("UA", 1, 15, 32)]
+    values = [(row["carrier"], row["window_start"].day, int(row["snowballs"]), int(row["legs"])) for row in rows]
+    assert values == [("AA", 3, 7, 12), ("UA", 1, 15, 32)]
     assert [row["worst"] for row in rows] == [12.0, 13.0]
     assert [row["mean"] for row in rows] == pytest.approx([11.0, 11.5], rel=1e-12)
     assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (2, 0, 0)

@@ -201,9 +201,9 @@ def test_records_of_an_earlier_version(
     values |= {name: runs.moment(us) for name, us in (("interval_from", run.start_us), ("interval_to", run.end_us))}
     shutil.rmtree(lake.warehouse.runs)
     spark.createDataFrame([values], old).write.format("delta").save(lake.warehouse.runs)
-    found = runs.find(spark, lake.warehouse, "watched", "r", "check_source")
-    assert found is not None
-    assert (found["basis"], found["interval_to"]) == (None, run.end_us)
+    record = runs.find(spark, lake.warehouse, "watched", "r", "check_source")
+    assert record is not None
+    assert (record["basis"], record["interval_to"]) == (None, run.end_us)
     with pytest.raises(StepOrderError, match=r"check_source of watched, run r: .* earlier version of Trendlake"):
         STEPS["compute"](run)
     records = [STEPS[name](lake.run(0, 1, "r")) for name in STEPS]
@@ -211,11 +211,11 @@ def test_records_of_an_earlier_version(
     newest = runs.find(spark, lake.warehouse, "watched", "r", "check_source")
     assert newest is not None
     assert (newest["record_number"], newest["basis"]) == (records[0].record_number, records[0].basis)
-    here = [runs.find(spark, lake.warehouse, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
+    local = [runs.find(spark, lake.warehouse, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
     with monkeypatch.context() as patch:
         patch.setattr(runs, "table_here", unsupported)
         by_spark = [runs.find(spark, lake.warehouse, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
-        assert by_spark == here
+        assert by_spark == local
         assert runs.next_number(spark, lake.warehouse, "watched", "r") == int(records[-1].record_number or 0) + 1
     for record in (*records, revise(renamed(run, "revision"))):
         assert record.basis is not None

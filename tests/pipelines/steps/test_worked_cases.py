@@ -73,5 +73,5 @@ def test_order_and_commits_do_not_matter(spark: SparkSession, lake: Project, nam
         split = replace(case, name=f"{name} {number}")
         contract = source_of(spark, lake, split, [rows[a:b] for a, b in pairwise([0, *parts, len(rows)])])
         run = run_of(spark, lake, contract, case.query, times)
-        for cut, found in answers(run, len(times), version=len(parts)).items():
-            assert sorted(str([row[column] for column in columns]) for row in found) == expected, (number, cut)
+        for cut, actual in answers(run, len(times), version=len(parts)).items():
+            assert sorted(str([row[column] for column in columns]) for row in actual) == expected, (number, cut)
