@@ -26,10 +26,10 @@ demo: setup ## the main job: a year of real flights through Airflow, Spark and D
 
 test: setup ## every test, in two processes
 	@scripts/setup.sh --browser
-	@$(RUN) python -m pytest -n 2 --dist loadgroup
+	@$(RUN) python -m pytest -n 2 --dist loadfile
 
 test-fast: setup ## the tests that need neither Spark nor Airflow, in two processes
-	@$(RUN) python -m pytest -n 2 --dist loadgroup -m "not spark and not airflow and not slow"
+	@$(RUN) python -m pytest -n 2 --dist loadfile -m "not spark and not airflow and not slow"
 
 test-unit: setup ## the quickest tests, without random queries, in one process
 	@$(RUN) python -m pytest -q -m "not spark and not airflow and not slow and not random"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.support.lakes", "tests.support.summary"]
+pytest_plugins = ["tests.support.lakes", "tests.support.sharing", "tests.support.summary"]
 CHAOS = "TRENDLAKE_CHAOS" in os.environ
 """Whether `make chaos` runs the tests: those marked `chaos` too, and more draws of those marked `more_in_chaos`."""
 DRAWS = int(os.environ.get("TRENDLAKE_CHAOS", "1"))
@@ -40,17 +40,11 @@ FEW_ROWS = {
 """For the many small runs of the pipeline's tests: on some dozen rows to compile a plan takes longer than to run it."""
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `-n`, the tests of a file with Spark run in one process, one after another, as some share what they have
-    made; those with Airflow share one home; each other test runs where there is room. Those of `make chaos` wait."""
+    """Tests of `make chaos` wait for it."""
     for item in items:
         if not CHAOS and item.get_closest_marker("chaos"):
             item.add_marker(pytest.mark.skip(reason="`make chaos` runs it"))
-        if item.get_closest_marker("airflow"):
-            item.add_marker(pytest.mark.xdist_group("airflow"))
-        elif item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
 
 
 @pytest.fixture(scope="session", autouse=True)
