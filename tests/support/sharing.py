@@ -44,11 +44,9 @@ def longest_first(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The tests, in files: those with Airflow, those with Spark, other slow ones, then the rest."""
     ranks: dict[str, int] = {}
     for item in items:
-        marks = [
-            rank for rank, name in enumerate(("airflow", "spark", "slow", "random")) if item.get_closest_marker(name)
-        ]
+        rank = next((rank for rank, mark in enumerate(FIRST) if item.get_closest_marker(mark)), len(FIRST))
         file = share(item.nodeid)
-        ranks[file] = min([ranks.get(file, 4), *marks])
+        ranks[file] = min(ranks.get(file, rank), rank)
     return sorted(items, key=lambda item: ranks[share(item.nodeid)])
 
 
