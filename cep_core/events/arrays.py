@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-Array = Any
+from cep_core.events.array_types import AnyArray, Bools
 
 _WORD = 16
 """Bytes of a decimal128."""
 
 
-def numbers(array: Array, null: Any = None) -> Array:
+def numbers(array: pa.Array, null: Any = None) -> AnyArray:
     """The values of an Arrow array of numbers, moments or booleans; `null` where NULL. Read-only where nothing is
     copied. Raises ValueError for a NULL that `null` gives no value."""
     kind, count, first = array.type, len(array), array.offset
@@ -34,33 +34,33 @@ def numbers(array: Array, null: Any = None) -> Array:
     return np.where(valid(array), values, values.dtype.type(null))
 
 
-def valid(array: Array) -> Array:
+def valid(array: pa.Array) -> Bools:
     """Where an Arrow array is not NULL."""
     if not array.null_count:
         return np.ones(len(array), np.bool_)
     return _bits(array.buffers()[0], array.offset, len(array))
 
 
-def _bits(data: Array, first: int, count: int) -> Array:
+def _bits(data: pa.Buffer, first: int, count: int) -> Bools:
     if data is None:
         return np.zeros(count, np.bool_)
     used = np.frombuffer(data, np.uint8, count=-(-(first + count) // 8))
     return np.unpackbits(used, count=first + count, bitorder="little")[first:].view(np.bool_)
 
 
-def arrow(values: Array, missing: Array | None = None) -> Array:
+def arrow(values: AnyArray, missing: Bools | None = None) -> pa.Array:
     """An Arrow array of numbers or booleans; NULL where `missing`."""
     data = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
     return _array(pa.from_numpy_dtype(values.dtype), len(values), missing, pa.py_buffer(data))
 
 
-def decimals(values: Sequence[int | None], kind: pa.DataType) -> Array:
+def decimals(values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
     """Whole numbers, None for NULL, as an Arrow array of a decimal128 type of scale 0, which must hold them."""
     data = b"".join((value or 0).to_bytes(_WORD, "little", signed=True) for value in values)
     return _array(kind, len(values), np.array([value is None for value in values], np.bool_), pa.py_buffer(data))
 
 
-def repeated(value: bool | int | float | str, count: int) -> Array:
+def repeated(value: bool | int | float | str, count: int) -> pa.Array:
     """An Arrow array of one value."""
     if isinstance(value, str):
         data = value.encode()
@@ -69,7 +69,7 @@ def repeated(value: bool | int | float | str, count: int) -> Array:
     return arrow(np.full(count, value))
 
 
-def _array(kind: pa.DataType, count: int, missing: Array | None, *data: Array) -> Array:
+def _array(kind: pa.DataType, count: int, missing: Bools | None, *data: pa.Buffer) -> pa.Array:
     known = None
     if missing is not None and missing.any():
         known = pa.py_buffer(np.packbits(~missing, bitorder="little"))

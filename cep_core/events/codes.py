@@ -4,19 +4,17 @@ nobody's equal."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cep_core.events.array_types import Codes, Int32s
 from cep_core.events.arrays import numbers, valid
 from cep_core.events.normalise import comparable, normalise
 
-Array = Any
 
-
-def dense_ranks(values: Array) -> tuple[Array, int]:
+def dense_ranks(values: Codes) -> tuple[Int32s, int]:
     """int32 ranks 0.. of numbers or booleans (no NaN), equal ones sharing theirs; and how many there are.
 
     Whole numbers close together are counted, O(n); others are sorted."""
@@ -31,7 +29,7 @@ def dense_ranks(values: Array) -> tuple[Array, int]:
     return ranks, int(sorted_ranks(values, np.argsort(values), ranks))
 
 
-def group_codes(columns: Sequence[Array], length: int) -> Array:
+def group_codes(columns: Sequence[pa.Array], length: int) -> Int32s:
     """int64 codes 0..: rows agree on every column exactly when their codes do. NULL agrees with NULL, as in GROUP
     BY. `columns`: normalised (see `cep_core.events.normalise`), or dictionaries of values that are not."""
     codes = np.zeros(length, dtype=np.int32)
@@ -47,7 +45,7 @@ def group_codes(columns: Sequence[Array], length: int) -> Array:
     return codes
 
 
-def _indices(column: Array) -> tuple[Array, int]:
+def _indices(column: pa.Array) -> tuple[Int32s, int]:
     """A column's values as int32 numbers below the size that is returned too; NULL has a number of its own."""
     if not pa.types.is_dictionary(column.type):
         encoded = column.dictionary_encode(null_encoding="encode")
@@ -61,7 +59,7 @@ def _indices(column: Array) -> tuple[Array, int]:
     return np.append(codes, np.int32(nothing))[indices], size + 1
 
 
-def ordered_codes(*parts: Array) -> tuple[list[Array], int]:
+def ordered_codes(*parts: pa.Array) -> tuple[list[Int32s], int]:
     """One order over several normalised Arrow arrays: int32 codes 0.. for each, -1 for NULL; and how many codes
     there are.
 

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from cep_core.events.array_types import Codes, Int32s, Int64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import dense_ranks, group_codes, ordered_codes
 from cep_core.events.normalise import normalise
 from cep_core.events.schema import EventSchema, check_events
 
-Array = Any
 T = TypeVar("T")
 
 
@@ -44,19 +44,19 @@ class Columns:
         """Whether the table has a column of this name."""
         return name in self._table.column_names
 
-    def raw(self, name: str) -> Array:
+    def raw(self, name: str) -> pa.Array:
         """A column as it came, in one piece."""
         return self.once(("raw", name), lambda: _one_piece(self._table.column(name)))
 
-    def column(self, name: str) -> Array:
+    def column(self, name: str) -> pa.Array:
         """The normalised array of a column (see `cep_core.events.normalise`)."""
         return self.once(("column", name), lambda: normalise(self.raw(name)))
 
-    def codes(self, names: tuple[str, ...]) -> Array:
+    def codes(self, names: tuple[str, ...]) -> Int32s:
         """Codes 0..: rows agree on all of `names` exactly when their codes do; NULL agrees with NULL."""
         return self.once(("codes", names), lambda: group_codes([self._keyed(name) for name in names], self.length))
 
-    def types(self, name: str) -> tuple[Array, list[str]]:
+    def types(self, name: str) -> tuple[Int32s, list[str]]:
         """The column of event types as codes, -1 for NULL, and the type of each code."""
         return self.once(("types", name), lambda: self._types(name))
 
@@ -64,16 +64,16 @@ class Columns:
         """Whether no two rows have one value in a column."""
         return self.once(("distinct", name), lambda: self._ranked(name)[1] == self.length)
 
-    def places(self, names: tuple[str, ...]) -> Array:
+    def places(self, names: tuple[str, ...]) -> Int64s:
         """The place of each row in the order of `names`, the first of which decides first; int64, rows that are equal
         in all of them in some order."""
         return self.once(("places", names), lambda: self._places(names))
 
-    def chosen(self, rows: Array) -> Columns:
+    def chosen(self, rows: Int64s) -> Columns:
         """Some rows, by their numbers (int64, in any order; one may come several times)."""
         return _Chosen(self, rows)
 
-    def extended(self, name: str, values: Array) -> Columns:
+    def extended(self, name: str, values: pa.Array) -> Columns:
         """The same rows with one column more, an Arrow array of whole numbers without NULLs; of it may be asked what
         is asked of partitions and groups."""
         return _Extended(self, name, values)
@@ -87,27 +87,27 @@ class Columns:
         inside = (values >= start) & (values < end)
         return self if inside.all() else self.chosen(np.flatnonzero(inside))
 
-    def _key(self, name: str) -> Array:
+    def _key(self, name: str) -> Codes:
         """Numbers in the order of a column's values."""
         column = self.column(name)
         whole = pa.types.is_integer(column.type) and not column.null_count
         return numbers(column) if whole else self._ranked(name)[0]
 
-    def _ranked(self, name: str) -> tuple[Array, int]:
+    def _ranked(self, name: str) -> tuple[Int32s, int]:
         """The rank of each row by a column, -1 for NULL, and how many different values there are."""
 
-        def ranked() -> tuple[Array, int]:
+        def ranked() -> tuple[Int32s, int]:
             (ranks,), size = ordered_codes(self.column(name))
             return ranks, size
 
         return self.once(("ranked", name), ranked)
 
-    def _keyed(self, name: str) -> Array:
+    def _keyed(self, name: str) -> pa.Array:
         """A column for `group_codes`: a dictionary is not read value by value."""
         column = self.raw(name)
         return column if pa.types.is_dictionary(column.type) else self.column(name)
 
-    def _types(self, name: str) -> tuple[Array, list[str]]:
+    def _types(self, name: str) -> tuple[Int32s, list[str]]:
         column = self.raw(name)
         if pa.types.is_null(column.type):
             return np.full(self.length, -1, np.int32), []
@@ -115,7 +115,7 @@ class Columns:
             column = column.dictionary_encode()
         return numbers(column.indices, -1), [str(kind) for kind in column.dictionary.to_pylist()]
 
-    def _places(self, names: tuple[str, ...]) -> Array:
+    def _places(self, names: tuple[str, ...]) -> Int64s:
         order = np.lexsort([self._key(name) for name in reversed(names)])
         places = np.empty(self.length, np.int64)
         places[order] = np.arange(self.length)
@@ -125,7 +125,7 @@ class Columns:
 class _Chosen(Columns):
     """`rows` of `whole`."""
 
-    def __init__(self, whole: Columns, rows: Array) -> None:
+    def __init__(self, whole: Columns, rows: Int64s) -> None:
         self.whole, self.rows = whole, rows
         self.length = len(rows)
         self._known = {}
@@ -137,27 +137,27 @@ class _Chosen(Columns):
     def has(self, name: str) -> bool:
         return self.whole.has(name)
 
-    def raw(self, name: str) -> Array:
+    def raw(self, name: str) -> pa.Array:
         return self.once(("raw", name), lambda: self.whole.raw(name).take(self._index))
 
-    def column(self, name: str) -> Array:
+    def column(self, name: str) -> pa.Array:
         return self.once(("column", name), lambda: self.whole.column(name).take(self._index))
 
-    def codes(self, names: tuple[str, ...]) -> Array:
+    def codes(self, names: tuple[str, ...]) -> Int32s:
         return self.once(("codes", names), lambda: dense_ranks(self.whole.codes(names)[self.rows])[0])
 
-    def types(self, name: str) -> tuple[Array, list[str]]:
+    def types(self, name: str) -> tuple[Int32s, list[str]]:
         codes, names = self.whole.types(name)
         return codes[self.rows], names
 
-    def places(self, names: tuple[str, ...]) -> Array:
+    def places(self, names: tuple[str, ...]) -> Int64s:
         return self.whole.places(names)[self.rows]
 
 
 class _Extended(Columns):
     """`whole` with one column more."""
 
-    def __init__(self, whole: Columns, name: str, values: Array) -> None:
+    def __init__(self, whole: Columns, name: str, values: pa.Array) -> None:
         self.whole, self.name, self.values = whole, name, values
         self.length = whole.length
         self._known = {}
@@ -168,13 +168,13 @@ class _Extended(Columns):
     def has(self, name: str) -> bool:
         return name == self.name or self.whole.has(name)
 
-    def raw(self, name: str) -> Array:
+    def raw(self, name: str) -> pa.Array:
         return self.values if name == self.name else self.whole.raw(name)
 
-    def column(self, name: str) -> Array:
+    def column(self, name: str) -> pa.Array:
         return self.values if name == self.name else self.whole.column(name)
 
-    def codes(self, names: tuple[str, ...]) -> Array:
+    def codes(self, names: tuple[str, ...]) -> Int32s:
         rest = tuple(name for name in names if name != self.name)
         codes = self.whole.codes(rest)
         if len(rest) == len(names):
@@ -182,10 +182,10 @@ class _Extended(Columns):
         wide = numbers(self.values) * (int(codes.max(initial=0)) + 1) + codes
         return self.once(("codes", names), lambda: dense_ranks(wide)[0])
 
-    def types(self, name: str) -> tuple[Array, list[str]]:
+    def types(self, name: str) -> tuple[Int32s, list[str]]:
         return self.whole.types(name)
 
-    def places(self, names: tuple[str, ...]) -> Array:
+    def places(self, names: tuple[str, ...]) -> Int64s:
         return self.whole.places(names)
 
 
@@ -194,7 +194,7 @@ def columns_of(events: pa.Table | Columns) -> Columns:
     return events if isinstance(events, Columns) else Columns(events)
 
 
-def _one_piece(column: Any) -> Array:
+def _one_piece(column: Any) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
     array = column.combine_chunks()

@@ -8,16 +8,13 @@ are exact, and to compute with them or compare them with a float64 takes the nea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.errors import BadEventsError
 from cep_core.events.arrays import numbers
-
-Array: TypeAlias = Any  # pyarrow.Array: the package has no type stubs
-
 
 FLOAT64_DIGITS = 15
 """Decimals of so many digits are still told apart by the float64 next to each."""
@@ -26,7 +23,7 @@ FLOAT64_DIGITS = 15
 _DAY = 86_400_000_000
 
 
-def normalise(column: Any) -> Array:
+def normalise(column: Any) -> pa.Array:
     """An Arrow column as one array of int64, float64, decimal, string, bool or null."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):
@@ -63,7 +60,7 @@ def long_decimal(kind: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(kind)) and kind.precision > FLOAT64_DIGITS
 
 
-def distinct_reals(arrays: Sequence[Array], place: str) -> list[Array]:
+def distinct_reals(arrays: Sequence[pa.Array], place: str) -> list[pa.Array]:
     """`reals` of normalised arrays that are then compared. Raises BadEventsError where two decimals become one float64:
     `place` says what compares them."""
     longer = [array for array in arrays if pa.types.is_decimal(array.type)]
@@ -77,7 +74,7 @@ def distinct_reals(arrays: Sequence[Array], place: str) -> list[Array]:
     return [reals(array) for array in arrays]
 
 
-def _common(arrays: Sequence[Array]) -> list[Array]:
+def _common(arrays: Sequence[pa.Array]) -> list[pa.Array]:
     """Decimals and int64 as decimals of one type that holds all of them."""
     kinds = [array.type if pa.types.is_decimal(array.type) else pa.decimal128(19, 0) for array in arrays]
     if len(set(kinds)) == 1 and not any(pa.types.is_integer(array.type) for array in arrays):
@@ -89,7 +86,7 @@ def _common(arrays: Sequence[Array]) -> list[Array]:
     return [array.cast(common) for array in wide]
 
 
-def comparable(arrays: Sequence[Array]) -> list[Array]:
+def comparable(arrays: Sequence[pa.Array]) -> list[pa.Array]:
     """Numbers of different types in one in which they are compared: float64, where one of them is, else exact."""
     kinds = [array.type for array in arrays]
     if not any(pa.types.is_decimal(kind) for kind in kinds):
@@ -105,6 +102,6 @@ def doubles(array: Any) -> Any:
     return (array.cast(pa.string()) if pa.types.is_decimal(array.type) else array).cast(pa.float64(), safe=False)
 
 
-def reals(array: Array) -> Array:
+def reals(array: pa.Array) -> pa.Array:
     """A normalised array as one to compute with: decimals as the nearest float64, all else as it is."""
     return doubles(array) if pa.types.is_decimal(array.type) else array

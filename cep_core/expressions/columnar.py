@@ -6,22 +6,21 @@ Columns are those of `cep_core.events.normalise`. Errors: BadEventsError when in
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.errors import BadEventsError
+from cep_core.events.array_types import AnyArray, Bools
 from cep_core.events.arrays import arrow, numbers, repeated, valid
 from cep_core.events.normalise import comparable, reals
 from cep_core.expressions.functions import FUNCTIONS, Function
 from cep_core.language import syntax as s
 
-Array: TypeAlias = Any  # pyarrow.Array: the package has no type stubs
 
-
-def evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int) -> Array:
+def evaluate(node: s.Expr, column: Callable[[s.Attribute], pa.Array], length: int) -> pa.Array:
     """The value of `node` for each of `length` rows; `column` gives an attribute's normalised array."""
     try:
         return _evaluate(node, column, length)
@@ -32,13 +31,13 @@ def evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int) 
 def constant(node: s.Expr) -> Any:
     """The value of an expression without attributes."""
 
-    def none(attribute: s.Attribute) -> Array:
+    def none(attribute: s.Attribute) -> pa.Array:
         raise AssertionError(attribute)  # pragma: no cover - callers check
 
     return evaluate(node, none, 1)[0].as_py()
 
 
-def true_where(asked: Array, node: s.Expr, column: Callable[[s.Attribute], Array]) -> Array:
+def true_where(asked: Bools, node: s.Expr, column: Callable[[s.Attribute], pa.Array]) -> Bools:
     """Which of the rows `asked` (bool) a condition is true of. It is computed of them only: a number of an event that
     can't be bound need not fit in it."""
     rows = np.flatnonzero(asked)
@@ -51,7 +50,7 @@ def true_where(asked: Array, node: s.Expr, column: Callable[[s.Attribute], Array
     return holds
 
 
-def true_rows(condition: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def true_rows(condition: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Rows where a condition is true (not false, not NULL)."""
     if pa.types.is_null(condition.type):
         return np.zeros(len(condition), dtype=bool)
@@ -59,8 +58,8 @@ def true_rows(condition: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
     return filled
 
 
-def _evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int) -> Array:
-    def value(part: s.Expr) -> Array:
+def _evaluate(node: s.Expr, column: Callable[[s.Attribute], pa.Array], length: int) -> pa.Array:
+    def value(part: s.Expr) -> pa.Array:
         return _evaluate(part, column, length)
 
     match node:
@@ -83,7 +82,7 @@ def _evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int)
         case s.Binary(op=op, left=left, right=right):
             return _arithmetic(op, value(left), value(right))
         case s.In(operand=operand, choices=choices):
-            equal: Array = arrow(np.zeros(length, np.bool_))
+            equal: pa.Array = arrow(np.zeros(length, np.bool_))
             left = value(operand)
             for choice in choices:
                 equal = pc.or_kleene(equal, compare("=", left, value(choice)))
@@ -92,7 +91,7 @@ def _evaluate(node: s.Expr, column: Callable[[s.Attribute], Array], length: int)
             return _call(FUNCTIONS[function], [value(a) for a in arguments])
 
 
-COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
+COMPARISONS: dict[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
     "=": pc.equal,
     "!=": pc.not_equal,
     "<": pc.less,
@@ -105,14 +104,14 @@ FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """`a op b` is `b FLIPPED[op] a`."""
 
 
-def compare(op: str, left: Array, right: Array) -> Array:
+def compare(op: str, left: pa.Array, right: pa.Array) -> pa.Array:
     """NULL where either side is."""
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         return pa.nulls(len(left), pa.bool_())
     return COMPARISONS[op](*comparable([left, right]))
 
 
-def _literal(literal: Any, length: int) -> Array:
+def _literal(literal: Any, length: int) -> pa.Array:
     if literal is None:
         return pa.nulls(length)
     if type(literal) is int and not -(2**63) <= literal < 2**63:
@@ -120,15 +119,15 @@ def _literal(literal: Any, length: int) -> Array:
     return repeated(literal, length)
 
 
-def _booleans(array: Array) -> Array:
+def _booleans(array: pa.Array) -> pa.Array:
     return array.cast(pa.bool_()) if pa.types.is_null(array.type) else array
 
 
-def _retyped(array: Array, function: Callable[[Array], Array]) -> Array:
+def _retyped(array: pa.Array, function: Callable[[pa.Array], pa.Array]) -> pa.Array:
     return array if pa.types.is_null(array.type) else function(array)
 
 
-def _arithmetic(op: str, left: Array, right: Array) -> Array:
+def _arithmetic(op: str, left: pa.Array, right: pa.Array) -> pa.Array:
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         return pa.nulls(len(left), pa.float64())
     left, right = reals(left), reals(right)
@@ -146,20 +145,21 @@ def _arithmetic(op: str, left: Array, right: Array) -> Array:
     return _truncated_remainder(left, divisor, np.float64)
 
 
-def _finite(array: Array) -> Array:
+def _finite(array: pa.Array) -> pa.Array:
     """NaN (inf - inf) reads as NULL."""
     if not pa.types.is_floating(array.type):
         return array
     return pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), array)
 
 
-def _truncated_remainder(left: Array, divisor: Array, dtype: type) -> Array:
+def _truncated_remainder(left: pa.Array, divisor: pa.Array, dtype: type) -> pa.Array:
     """SQL's %: the remainder has the dividend's sign."""
-    a, b = numbers(left, 0).astype(dtype), numbers(divisor, 1).astype(dtype)
+    a: AnyArray = numbers(left, 0).astype(dtype)
+    b: AnyArray = numbers(divisor, 1).astype(dtype)
     return arrow(np.fmod(a, b), ~(valid(left) & valid(divisor)))
 
 
-def _call(function: Function, arguments: list[Array]) -> Array:
+def _call(function: Function, arguments: list[pa.Array]) -> pa.Array:
     typed = [array for array in arguments if not pa.types.is_null(array.type)]
     if not typed:
         return arguments[0]

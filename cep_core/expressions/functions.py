@@ -18,7 +18,6 @@ from cep_core.events.arrays import arrow, numbers, valid
 from cep_core.expressions import opcodes as m
 from cep_core.expressions import pair_opcodes as p
 
-Array: TypeAlias = Any  # pyarrow.Array: the package has no type stubs
 Value: TypeAlias = Any
 """int, float, str or bool, as of `cep_core.events.normalise`."""
 
@@ -40,7 +39,7 @@ class Function:
     """
 
     meaning: str
-    columns: Callable[..., Array]
+    columns: Callable[..., pa.Array]
     value: Callable[..., Value]
     operation: int
     takes: tuple[str, ...] = ()
@@ -53,15 +52,15 @@ class Function:
         return self.real_operation if real and self.real_operation is not None else self.operation
 
 
-def _hours(times: Array) -> Array:
+def _hours(times: pa.Array) -> pa.Array:
     return arrow(numbers(times, 0) // HOUR % 24, ~valid(times))
 
 
-def _weekdays(times: Array) -> Array:
+def _weekdays(times: pa.Array) -> pa.Array:
     return arrow((numbers(times, 0) // DAY + 4) % 7 + 1, ~valid(times))
 
 
-def _extreme(choose: Callable[..., Array], arrays: tuple[Array, ...]) -> Array:
+def _extreme(choose: Callable[..., pa.Array], arrays: tuple[pa.Array, ...]) -> pa.Array:
     """The least or greatest of each row, by Arrow's `choose`, which has no form for booleans."""
     if pa.types.is_boolean(arrays[0].type):
         return _extreme(choose, tuple(array.cast(pa.uint8()) for array in arrays)).cast(pa.bool_())

@@ -9,11 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cep_core.events.array_types import Bools, Int64s
 from cep_core.events.arrays import numbers, valid
 from cep_core.events.normalise import distinct_reals
 from cep_core.expressions.bytecode import Instructions
-
-Array = Any
 
 
 class Words:
@@ -22,7 +21,7 @@ class Words:
     that neither constants nor leaves tell of. `value` evaluates an expression for all events."""
 
     def __init__(
-        self, instructions: Instructions, value: Callable[[Any], Array], length: int, texts: Iterable[str] = ()
+        self, instructions: Instructions, value: Callable[[Any], pa.Array], length: int, texts: Iterable[str] = ()
     ) -> None:
         families = [family for _, family, _ in instructions.leaves]
         arrays = distinct_reals([value(node) for node, _, _ in instructions.leaves], "a condition between events")
@@ -59,7 +58,7 @@ class Words:
             return int(np.array([float(value) + 0.0]).view(np.int64)[0])
         return int(value)
 
-    def _words(self, array: Array, family: str) -> tuple[Array, Array]:
+    def _words(self, array: pa.Array, family: str) -> tuple[Int64s, Bools]:
         null = ~valid(array)
         if pa.types.is_null(array.type):
             return np.zeros(len(array), np.int64), null

@@ -8,14 +8,11 @@ No function here gives an array another name inside a loop: numba would count re
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import Bools, Float64s, Int64s
 from cep_core.kernels.vm import execute
-
-Array = Any
 
 # columns of the table of arcs
 (
@@ -28,8 +25,8 @@ NO, YES, OVERFLOW = range(3)
 
 @njit(cache=True, nogil=True)
 def fire(
-    arcs: Array, moves: Array, code: Array, values: Array, reals: Array, null: Array, cases: Array,
-    arc: int, source: Array, s: int, target: Array, t: int,
+    arcs: Int64s, moves: Int64s, code: Int64s, values: Int64s, reals: Float64s, null: Bools, cases: Int64s,
+    arc: int, source: Int64s, s: int, target: Int64s, t: int,
 ) -> int:  # fmt: skip
     """Whether the arc fires on the register in row s of `source`; the new register goes to row t of `target`."""
     fields = source.shape[1] - 1
@@ -67,7 +64,7 @@ def fire(
 
 
 @njit(cache=True, nogil=True)
-def same(a: Array, i: int, b: Array, j: int) -> bool:
+def same(a: Int64s, i: int, b: Int64s, j: int) -> bool:
     """Whether two registers are equal, NULL being equal to NULL."""
     for k in range(a.shape[1]):  # noqa: SIM110 - numba compiles loops
         if a[i, k] != b[j, k]:
@@ -76,7 +73,7 @@ def same(a: Array, i: int, b: Array, j: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def hashed(state: int, registers: Array, i: int) -> int:
+def hashed(state: int, registers: Int64s, i: int) -> int:
     """A hash of state and register."""
     h = np.uint64(state + 1) * np.uint64(0x9E3779B97F4A7C15)
     for k in range(registers.shape[1]):

@@ -7,19 +7,16 @@ chain, its hash (-1: it is in no chain), and the age of its list: groups of anot
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import njit
 
+from cep_core.events.array_types import Int64s
 from cep_core.kernels.register_programs import same
-
-Array = Any
 
 STATE, FIRSTS, SINCE, NEXT, CHAIN, BUCKET, AGE = range(7)
 
 
 @njit(cache=True, nogil=True)
-def lookup(meta: Array, registers: Array, buckets: Array, h: int, state: int, age: int, goal: Array, j: int) -> int:
+def lookup(meta: Int64s, registers: Int64s, buckets: Int64s, h: int, state: int, age: int, goal: Int64s, j: int) -> int:
     """The group of this state, age and register, or -1."""
     x = buckets[h & (buckets.shape[0] - 1)]
     while x >= 0 and not (meta[x, STATE] == state and meta[x, AGE] == age and same(registers, x, goal, j)):
@@ -28,7 +25,7 @@ def lookup(meta: Array, registers: Array, buckets: Array, h: int, state: int, ag
 
 
 @njit(cache=True, nogil=True)
-def link(meta: Array, buckets: Array, g: int, h: int) -> None:
+def link(meta: Int64s, buckets: Int64s, g: int, h: int) -> None:
     """Put a group into the hash chain of its hash."""
     b = h & (buckets.shape[0] - 1)
     meta[g, BUCKET], meta[g, CHAIN] = h, buckets[b]
@@ -36,7 +33,7 @@ def link(meta: Array, buckets: Array, g: int, h: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def unlink(meta: Array, buckets: Array, g: int) -> None:
+def unlink(meta: Int64s, buckets: Int64s, g: int) -> None:
     """Take a group out of its hash chain, if it is in one."""
     if meta[g, BUCKET] < 0:
         return
@@ -51,7 +48,7 @@ def unlink(meta: Array, buckets: Array, g: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def rehash(meta: Array, buckets: Array, lists: Array) -> None:
+def rehash(meta: Int64s, buckets: Int64s, lists: Int64s) -> None:
     """Fill empty `buckets` with the groups of `lists` (lists, states)."""
     for row in range(lists.shape[0]):
         for q in range(lists.shape[1]):

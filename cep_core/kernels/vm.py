@@ -9,11 +9,10 @@ PLUS_F keeps the NaN of infinities that cancel: adding zero reads it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import Bools, Float64s, Int64s
 from cep_core.expressions.opcodes import (
     ABS,
     ABS_F,
@@ -56,8 +55,6 @@ from cep_core.expressions.opcodes import (
     TO_REAL,
     UPPER,
 )
-
-Array = Any
 
 LOWEST = -(2**63)
 HIGHEST = 2**63 - 1
@@ -142,7 +139,7 @@ def compared(op: int, a: float, b: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def execute(code: Array, low: int, high: int, values: Array, reals: Array, null: Array, cases: Array) -> bool:
+def execute(code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, null: Bools, cases: Int64s) -> bool:
     """Run code[low:high], rows of (operation, target, a, b). False when a whole number overflows.
 
     `cases`: (2, strings) codes of each string in lower and in upper case.

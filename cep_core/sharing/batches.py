@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from cep_core.events.array_types import Int64s
 from cep_core.sharing.interest import Interest
-
-Array = Any
 
 FEW_ROWS = 20_000
 """A plan of more rows is run by itself."""
@@ -41,7 +40,7 @@ class Batches:
         self.held = 0
 
     @staticmethod
-    def small(rows: Array) -> bool:
+    def small(rows: Int64s) -> bool:
         """Whether a plan of so many rows is run with others."""
         return len(rows) <= FEW_ROWS
 

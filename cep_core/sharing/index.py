@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cep_core.events.array_types import AnyArray, Int32s, Int64s
 from cep_core.events.arrays import arrow, numbers, valid
 from cep_core.events.codes import ordered_codes
 from cep_core.sharing.comparisons import Comparison
-
-Array = Any
 
 SMALL = 2**16
 """So many different values are counted, more are sorted."""
@@ -24,7 +23,7 @@ class Index:
     """`ranks` (n): the place of each row's value among the different `values`, -1 for NULL. `rows`: the rows by rank,
     each rank's in their order in the table; those of rank r are rows[starts[r]:starts[r + 1]]."""
 
-    def __init__(self, ranks: Array, values: Sequence[Any]) -> None:
+    def __init__(self, ranks: Int32s, values: Sequence[Any] | AnyArray) -> None:
         self.ranks, self.values = ranks, values
         places = ranks + 1
         self.rows = np.argsort(places.astype(np.uint16) if len(values) < SMALL - 1 else places, kind="stable")
@@ -47,7 +46,7 @@ class Index:
         """How many rows there are in stretches of ranks."""
         return sum(int(self.starts[high] - self.starts[low]) for low, high in stretches)
 
-    def chosen(self, stretches: Sequence[tuple[int, int]]) -> Array:
+    def chosen(self, stretches: Sequence[tuple[int, int]]) -> Int64s:
         """The rows in stretches of ranks, in the table's order."""
         parts = [self.rows[self.starts[low] : self.starts[high]] for low, high in stretches]
         if len(parts) == 1 and stretches[0][1] - stretches[0][0] == 1:
@@ -59,7 +58,7 @@ class Index:
             inside[part] = True
         return np.flatnonzero(inside)
 
-    def among(self, rows: Array, stretches: Sequence[tuple[int, int]]) -> Array:
+    def among(self, rows: Int64s, stretches: Sequence[tuple[int, int]]) -> Int64s:
         """Those of `rows` whose rank is in a stretch."""
         ranks = self.ranks[rows]
         inside = np.zeros(len(rows), np.bool_)
@@ -68,7 +67,7 @@ class Index:
         return rows[inside]
 
 
-def index_of(column: Array) -> Index:
+def index_of(column: pa.Array) -> Index:
     """The index of a normalised array of whole numbers, float64s or strings, or of a dictionary of strings."""
     if pa.types.is_string(column.type):
         column = column.dictionary_encode()

@@ -22,14 +22,13 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.errors import TrendlakeError
+from cep_core.events.array_types import Int64s, UInt64s
 from cep_core.events.columns import Columns
 from cep_core.events.normalise import long_decimal
 from cep_core.language import syntax as s
 from cep_core.plan import AnyPlan, Binding
 from cep_core.sharing.comparisons import Comparison, comparison_of, harmless
 from cep_core.sharing.index import Index, index_of
-
-Array = Any
 
 FEW = 5
 """Comparisons of so many plans make the index of a column of whole numbers or text worth its cost."""
@@ -44,18 +43,18 @@ class Interest:
     """The rows that a plan may bind: `parts` by binding, in order; and by binding the conditions that are not asked
     yet."""
 
-    parts: tuple[Array, ...]
+    parts: tuple[Int64s, ...]
     left: tuple[tuple[s.Expr, ...], ...]
 
     @cached_property
-    def rows(self) -> Array:
+    def rows(self) -> Int64s:
         """The rows that any binding may take, ascending."""
         if len(self.parts) == 1:
             return self.parts[0]
         return np.unique(np.concatenate([np.zeros(0, np.int64), *self.parts]))
 
     @property
-    def bits(self) -> Array:
+    def bits(self) -> UInt64s:
         """uint64 of each of `rows`: bit b where binding b may take it."""
         bits = np.zeros(len(self.rows), np.uint64)
         for b, part in enumerate(self.parts):
@@ -140,7 +139,7 @@ class _Tests:
         return [comparison for _, comparison in self.conditions if comparison is not None]
 
 
-def _rows(paths: list[tuple[Index, list[tuple[int, int]]]]) -> Array:
+def _rows(paths: list[tuple[Index, list[tuple[int, int]]]]) -> Int64s:
     (index, stretches), *others = paths
     rows = index.chosen(stretches)
     for other, inside in others:

@@ -30,7 +30,6 @@ from pipelines.delta.parquet_scan import HARMLESS, plain_batches
 from pipelines.delta.tables import on_disk
 from pipelines.errors import LocalUnsupportedError
 
-Array = Any
 Action = dict[str, Any]
 Slices = Sequence[tuple[int, int]]
 """Half-open, microseconds."""
@@ -128,7 +127,7 @@ class TableHere:
         return replace(self, files=(file,))._scan(self.schema.names, None, most)
 
     def _scan(
-        self, names: Sequence[str], condition: Callable[[pa.RecordBatch], Array] | None, most: int,
+        self, names: Sequence[str], condition: Callable[[pa.RecordBatch], pa.Array] | None, most: int,
         groups: Callable[[Any], Sequence[int]] | None = None,
     ) -> pa.Table:  # fmt: skip
         with local_errors():
@@ -186,7 +185,7 @@ class TableHere:
             yield f"{self.folder}/{item['path']}", word
 
 
-def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> Array:
+def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> pa.Array:
     """Where `time` lies in one of `slices`; a row without a time is in none."""
     moment = rows.column(time).cast(pa.int64())
     conditions = [pc.and_(pc.greater_equal(moment, low), pc.less(moment, high)) for low, high in slices]

@@ -25,7 +25,6 @@ from cep_core.events.arrays import arrow, numbers, repeated, valid
 from pipelines.errors import OtherwiseWrittenError
 from pipelines.spark.jvm import DELTA_LOG, java_class
 
-Array = Any
 Batches = Iterator[pa.RecordBatch]
 Part = tuple[str, int, int]
 """A file's path, and which share of its row groups, of how many."""

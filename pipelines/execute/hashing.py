@@ -6,22 +6,20 @@ Equal as the engine has it (`cep_core.expressions.columnar.normalise`): a NaN is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cep_core.events.array_types import UInt64s
 from cep_core.events.arrays import numbers, valid
 from cep_core.events.normalise import normalise
 from pipelines.execute.kernels.hashes import fold, text_hashes
-
-Array = Any
 
 _START = np.uint64(0x243F6A8885A308D3)
 _NULL = np.uint64(0x13198A2E03707344)
 
 
-def row_hashes(columns: Sequence[Array], length: int) -> Array:
+def row_hashes(columns: Sequence[pa.Array], length: int) -> UInt64s:
     """uint64 (length): one hash for the values of a row. `columns`: Arrow arrays, dictionaries among them."""
     hashes = np.full(length, _START, np.uint64)
     for column in columns:
@@ -29,7 +27,7 @@ def row_hashes(columns: Sequence[Array], length: int) -> Array:
     return hashes
 
 
-def _column(column: Array) -> Array:
+def _column(column: pa.Array) -> UInt64s:
     """uint64: what is hashed of each value."""
     if pa.types.is_dictionary(column.type):
         known = np.append(_column(column.dictionary), _NULL)
@@ -47,7 +45,7 @@ def _column(column: Array) -> Array:
     return np.where(valid(array), values, _NULL) if array.null_count else values
 
 
-def _texts_of(array: Array) -> Array:
+def _texts_of(array: pa.Array) -> UInt64s:
     hashes = np.empty(len(array), np.uint64)
     if len(array):
         _, ends, texts = array.buffers()

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from cep_core.events.array_types import AnyArray, Int32s, Int64s
 from cep_core.events.arrays import arrow, numbers, repeated
 from pipelines.delta.parquet_scan import Files
 from pipelines.execute.kernels.rows import renumber, rows_by_key
@@ -31,7 +32,6 @@ from pipelines.execute.shard_assignment import Placed, place
 from pipelines.execute.shard_plan import Cut, copies
 from pipelines.spark.columns import column
 
-Array = Any
 Batches = Iterator[pa.RecordBatch]
 Parts = Iterator[tuple[int, pa.RecordBatch]]
 """A partition's number, and events that go there."""
@@ -112,8 +112,8 @@ def parted(block: pa.Table, placed: Placed, shards: int) -> Parts:
         return
     order, starts = _ordered(placed, shards)
     rows = placed.rows[order]
-    taken: dict[str, Array] = {}
-    dictionaries: dict[str, tuple[Array, Array]] = {}
+    taken: dict[str, AnyArray] = {}
+    dictionaries: dict[str, tuple[pa.Array, Int32s]] = {}
     for name in block.column_names:
         (array,) = block.column(name).chunks
         if pa.types.is_dictionary(array.type):
@@ -131,7 +131,7 @@ def parted(block: pa.Table, placed: Placed, shards: int) -> Parts:
             yield partition, events if shards == 1 else _telling(events, placed.shard[order[start:end]])
 
 
-def _ordered(placed: Placed, shards: int) -> tuple[Array, Array]:
+def _ordered(placed: Placed, shards: int) -> tuple[Int64s, Int64s]:
     """As `rows_by_key` of the partitions, each by shard."""
     partitions = int(placed.partition.max()) + 1
     if shards == 1:
@@ -141,14 +141,14 @@ def _ordered(placed: Placed, shards: int) -> tuple[Array, Array]:
     return by_shard[order], starts
 
 
-def _telling(events: pa.RecordBatch, shard: Array) -> pa.RecordBatch:
+def _telling(events: pa.RecordBatch, shard: Int32s) -> pa.RecordBatch:
     """The events, which lie by `shard`, with `SHARDS`."""
     starts = np.flatnonzero(np.diff(shard, prepend=shard[0] - 1))
     runs = np.stack([shard[starts], np.diff(starts, append=len(shard))], axis=1).astype(np.int32)
     return events.replace_schema_metadata({SHARDS: runs.tobytes()})
 
 
-def _compact(dictionary: Array, numbers: Array, codes: Array) -> Array:
+def _compact(dictionary: pa.Array, numbers: Int32s, codes: Int32s) -> pa.Array:
     """A dictionary array of `codes` (-1: NULL) that holds the values in use only. `numbers`: -1 for each value of
     `dictionary`, and so again at the end."""
     fresh = np.empty(len(codes), np.int32)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core import AnyPlan
+from cep_core.events.array_types import Int32s, Int64s
 from cep_core.events.arrays import numbers, valid
 from cep_core.events.normalise import normalise
 from cep_core.events.windows import Windows
@@ -19,19 +20,17 @@ from pipelines.execute.hashing import row_hashes
 from pipelines.execute.kernels.hashes import fold
 from pipelines.execute.shard_plan import Cut
 
-Array = Any
-
 
 @dataclass(frozen=True)
 class Placed:
     """`rows`: indices into the table, once for each time shard that needs the row; of each its `shard`, the hash of its
     group and of its unit (int64, not negative), and its unit's `partition`."""
 
-    rows: Array
-    shard: Array
-    group: Array
-    unit: Array
-    partition: Array
+    rows: Int64s
+    shard: Int32s
+    group: Int64s
+    unit: Int64s
+    partition: Int32s
 
 
 def place(plan: AnyPlan, cut: Cut, events: pa.Table) -> Placed:
@@ -44,14 +43,14 @@ def place(plan: AnyPlan, cut: Cut, events: pa.Table) -> Placed:
     rows, shard = time_shards(plan.windows, cut, numbers(time))
     rows = rows if timed is None else timed[rows]
     columns = [_whole(events.column(name)) for name in plan.unit_key]
-    group = row_hashes(columns, events.num_rows)[rows]
-    unit = group.copy()
-    fold(unit, shard.astype(np.uint64))
-    group, unit = (group >> np.uint64(1)).view(np.int64), (unit >> np.uint64(1)).view(np.int64)
+    group_hash = row_hashes(columns, events.num_rows)[rows]
+    unit_hash = group_hash.copy()
+    fold(unit_hash, shard.astype(np.uint64))
+    group, unit = (group_hash >> np.uint64(1)).view(np.int64), (unit_hash >> np.uint64(1)).view(np.int64)
     return Placed(rows, shard, group, unit, _partitions(cut, group, unit, shard))
 
 
-def time_shards(windows: Windows, cut: Cut, time: Array) -> tuple[Array, Array]:
+def time_shards(windows: Windows, cut: Cut, time: Int64s) -> tuple[Int64s, Int32s]:
     """Indices into `time` (int64 microseconds), ascending, once for each time shard with a window that holds the
     time; and the shards (int32)."""
     start, end = windows.span(cut.windows)
@@ -74,17 +73,17 @@ def shared_partition(group: Any, shard: Any, partitions: int) -> Any:
     return (group % partitions + shard) % partitions
 
 
-def _partitions(cut: Cut, group: Array, unit: Array, shard: Array) -> Array:
+def _partitions(cut: Cut, group: Int64s, unit: Int64s, shard: Int32s) -> Int32s:
     """int32; units of `cut.alone` have the last ones."""
     shared = cut.partitions - len(cut.alone)
     number = shared_partition(group, shard, shared)
     if cut.alone:
         at = np.minimum(np.searchsorted(cut.alone, unit), len(cut.alone) - 1)
         number = np.where(np.array(cut.alone)[at] == unit, shared + at, number)
-    shards: Array = number.astype(np.int32)
+    shards: Int32s = number.astype(np.int32)
     return shards
 
 
-def _whole(column: Array) -> Array:
+def _whole(column: pa.Array) -> pa.Array:
     """One array of a column's chunks."""
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)

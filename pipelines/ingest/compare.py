@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cep_core.events.array_types import Bools, Int64s
 from cep_core.events.arrays import arrow, numbers
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import unique_rules
@@ -24,8 +24,7 @@ from pipelines.error_text import plural
 from pipelines.errors import DeliveryError
 from pipelines.quality.local_uniqueness import exact_codes, sequence_ranks, standing
 
-Array = Any
-Good = Callable[[pa.Table], Array]
+Good = Callable[[pa.Table], Bools]
 """Says which rows of a table keep the contract's rules of single rows."""
 NAMED = 5
 """So many keys are named in an error."""
@@ -127,7 +126,7 @@ def keys_in_words(rows: pa.Table, key: Sequence[str]) -> str:
 
 
 def _differing(
-    delivery: pa.Table, key: Sequence[str], codes: Array, rows: Sequence[int], sequence: str | None
+    delivery: pa.Table, key: Sequence[str], codes: Int64s, rows: Sequence[int], sequence: str | None
 ) -> DeliveryError:  # fmt: skip
     parts = []
     for row in rows[:NAMED]:
@@ -142,17 +141,17 @@ def _differing(
     )
 
 
-def _marked(places: Array, length: int) -> Array:
+def _marked(places: Int64s, length: int) -> Bools:
     marks = np.zeros(length, np.bool_)
     marks[places] = True
     return marks
 
 
-def _repeats(codes: Array) -> bool:
+def _repeats(codes: Int64s) -> bool:
     return len(np.unique(codes)) < len(codes)
 
 
-def _has_key(table: pa.Table, key: Sequence[str]) -> Array:
+def _has_key(table: pa.Table, key: Sequence[str]) -> Bools:
     """As `duplicates.has_key`."""
     if len(key) > 1:
         return np.ones(table.num_rows, np.bool_)

@@ -7,12 +7,12 @@ not certainly Spark's (`pipelines.quality.local_rules`) is not judged, and named
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cep_core.events.array_types import Int64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import group_codes
 from pipelines.contracts.contract import Contract
@@ -20,15 +20,13 @@ from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.quality.local_rules import kept_rows
 from pipelines.quality.local_uniqueness import exact, repeated_rows
 
-Array = Any
-
 
 @dataclass(frozen=True)
 class Split:
     """`broken`: for each row the first rule it breaks, as its place among the contract's rules; -1 for a good row.
     `unjudged`: names of rules that would set rows apart and were not judged."""
 
-    broken: Array
+    broken: Int64s
     unjudged: tuple[str, ...]
 
 
@@ -60,7 +58,7 @@ def split_alone(table: pa.Table, contract: Contract) -> Split:
     return Split(broken, tuple(unjudged))
 
 
-def _repeated(table: pa.Table, rule: Rule, rows: Array) -> Array:
+def _repeated(table: pa.Table, rule: Rule, rows: Int64s) -> Int64s:
     """Of `rows`, good so far, those that repeat a key and do not count. Raises ArrowException for columns that cannot
     be compared."""
     keys = [exact(table.column(name)) for name in rule.columns]

@@ -8,11 +8,11 @@ to them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, numbers, valid
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
@@ -22,8 +22,6 @@ from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.great_expectations import judge_truth_values
 from pipelines.quality.local_rules import kept_rows
 from pipelines.quality.local_uniqueness import exact_codes
-
-Array = Any
 
 
 @dataclass(frozen=True)
@@ -66,14 +64,14 @@ def judge_small(table: TableHere, contract: Contract, span: tuple[int, int]) -> 
     return Judged(count, judge_truth_values(truth, rules, contract.name, count), times)
 
 
-def _rows_keeping(rule: Rule, rows: pa.Table, contract: Contract) -> Array:
+def _rows_keeping(rule: Rule, rows: pa.Table, contract: Contract) -> Bools:
     truth = kept_rows(rule, rows, contract)
     if truth is None:
         raise LocalUnsupportedError(f"a rule that Spark judges: {rule.name}")
     return truth
 
 
-def _repeats(rule: Rule, rows: pa.Table, asked: Array) -> bool:
+def _repeats(rule: Rule, rows: pa.Table, asked: Bools) -> bool:
     """Whether a row that is asked about shares its key with another of `rows`."""
     codes = exact_codes(rows, rule.columns)
     if len(rule.columns) == 1:  # a single column's NULL is no key

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.normalise import doubles, normalise
 from cep_core.expressions.columnar import COMPARISONS, evaluate, true_rows
@@ -24,12 +24,11 @@ from cep_core.language import syntax as s
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.local_values import LARGEST, Value, column_value, value_of, whole_array
 
-Array = Any
 LOGARITHM_ERROR = 1e-12
 """More than the last digits of a double's logarithm, which is 309 at most."""
 
 
-def rows_meeting(condition: s.Expr, table: pa.Table, families: Mapping[str, str]) -> Array:
+def rows_meeting(condition: s.Expr, table: pa.Table, families: Mapping[str, str]) -> Bools:
     """Which rows a condition is true of, bool. `families`: of columns, as `schema.family`.
 
     Raises LocalUnsupportedError, and a TrendlakeError for a condition that has no type.
@@ -61,13 +60,13 @@ class Operands:
 
     families: dict[str, str]
     values: dict[str, Value]
-    arrays: dict[str, Array]
+    arrays: dict[str, pa.Array]
     length: int
 
     def family(self, node: s.Expr) -> str:
         return infer(node, lambda attribute: self.families[attribute.name])
 
-    def computed(self, node: s.Expr) -> Array:
+    def computed(self, node: s.Expr) -> pa.Array:
         return evaluate(node, lambda attribute: self.arrays[attribute.name], self.length)
 
     def without_logarithms(self, node: s.Expr) -> s.Expr:
@@ -107,7 +106,7 @@ class Operands:
             raise LocalUnsupportedError("a logarithm too near to what it is compared with")
 
 
-def _refuse_other_letters(condition: s.Expr, columns: Mapping[str, Array]) -> None:
+def _refuse_other_letters(condition: s.Expr, columns: Mapping[str, pa.Array]) -> None:
     texts = [node.value for node in _nodes(condition) if isinstance(node, s.Literal) and isinstance(node.value, str)]
     arrays = [column for column in columns.values() if pa.types.is_string(column.type)]
     if not all(text.isascii() for text in texts) or any(

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.errors import TrendlakeError
+from cep_core.events.array_types import AnyArray, Bools
 from cep_core.events.arrays import numbers, valid
 from cep_core.events.normalise import doubles
 from cep_core.events.schema import family
@@ -28,13 +29,12 @@ from pipelines.quality.local_conditions import rows_meeting
 from pipelines.quality.local_regex import LINE_ENDS, means_the_same
 from pipelines.quality.local_values import EXACT, Value, comparable, whole_array
 
-Array = Any
 _UNABLE = (
     LocalUnsupportedError, TrendlakeError, pa.ArrowException, ArithmeticError, LookupError, TypeError, ValueError,
 )  # fmt: skip
 
 
-def kept_rows(rule: Rule, table: pa.Table, contract: Contract) -> Array | None:
+def kept_rows(rule: Rule, table: pa.Table, contract: Contract) -> Bools | None:
     """Which rows keep a rule of single rows, bool; None where only Spark can say. NULLs as `quarantine.is_good`."""
     try:
         if rule.condition is not None:
@@ -45,20 +45,20 @@ def kept_rows(rule: Rule, table: pa.Table, contract: Contract) -> Array | None:
         return None
 
 
-def _not_null(rule: Rule, column: Array) -> Array:
+def _not_null(rule: Rule, column: pa.Array) -> Bools:
     return valid(column)
 
 
-def _in_set(rule: Rule, column: Array) -> Array:
+def _in_set(rule: Rule, column: pa.Array) -> Bools:
     return _listed(column, rule.values) | ~valid(column)
 
 
-def _not_missing(rule: Rule, column: Array) -> Array:
+def _not_missing(rule: Rule, column: pa.Array) -> Bools:
     there = valid(column)
     return ~(_listed(column, rule.values) | ~there) if None in rule.values else ~(_listed(column, rule.values) & there)
 
 
-def _listed(column: Array, values: Sequence[Any]) -> Array:
+def _listed(column: pa.Array, values: Sequence[Any]) -> Bools:
     """Where a column has one of `values`; of a NULL nothing is said."""
     wanted = [value for value in values if value is not None]
     if _is_number(column.type):
@@ -83,7 +83,7 @@ def _listed(column: Array, values: Sequence[Any]) -> Array:
     return numbers(pc.is_in(column, value_set=pa.array(wanted, column.type)))
 
 
-def _pattern(rule: Rule, column: Array) -> Array:
+def _pattern(rule: Rule, column: pa.Array) -> Bools:
     if not pa.types.is_string(column.type) or not means_the_same(rule.text):
         raise LocalUnsupportedError("a regular expression that Java may read otherwise")
     if pc.any(pc.match_substring_regex(column, LINE_ENDS)).as_py():
@@ -91,13 +91,13 @@ def _pattern(rule: Rule, column: Array) -> Array:
     return _unless_null(pc.match_substring_regex(column, rule.text))
 
 
-def _length(rule: Rule, column: Array) -> Array:
+def _length(rule: Rule, column: pa.Array) -> Bools:
     if not pa.types.is_string(column.type):
         raise LocalUnsupportedError("the length of what is no text")
     return _within(pc.utf8_length(column).cast(pa.int64()), rule)
 
 
-def _range(rule: Rule, column: Array) -> Array:
+def _range(rule: Rule, column: pa.Array) -> Bools:
     if column.type == pa.date32() or column.type == pa.timestamp("us", "UTC"):
         wanted = datetime if pa.types.is_timestamp(column.type) else date
         if any(bound is not None and type(bound) is not wanted for bound in (rule.low, rule.high)):
@@ -119,7 +119,7 @@ def _range(rule: Rule, column: Array) -> Array:
     return good
 
 
-def _within(value: Array, rule: Rule) -> Array:
+def _within(value: pa.Array, rule: Rule) -> Bools:
     """As Spark orders them: a NaN is above every number."""
     good = np.ones(len(value), np.bool_)
     above = numbers(pc.is_nan(value), False) if pa.types.is_floating(value.type) else np.zeros(len(value), np.bool_)
@@ -132,7 +132,7 @@ def _within(value: Array, rule: Rule) -> Array:
     return good | ~valid(value)
 
 
-def _multiple(rule: Rule, column: Array) -> Array:
+def _multiple(rule: Rule, column: pa.Array) -> Bools:
     divisor: Any = rule.high
     if pa.types.is_decimal(column.type):
         raise LocalUnsupportedError("remainders of decimals")
@@ -143,22 +143,23 @@ def _multiple(rule: Rule, column: Array) -> Array:
         _refuse_large(column)
     dividend = numbers(column.cast(kind), 0)
     with np.errstate(invalid="ignore"):  # an infinite value is a multiple of nothing
-        return (np.fmod(dividend, dtype(divisor)) == 0) | ~valid(column)
+        good: Bools = np.fmod(dividend, dtype(divisor)) == 0
+        return good | ~valid(column)
 
 
-def _items(rule: Rule, column: Array) -> Array:
+def _items(rule: Rule, column: pa.Array) -> Bools:
     _refuse_absent(column)
     return _within(pc.list_value_length(column).cast(pa.int64()), rule)
 
 
-def _distinct_items(rule: Rule, column: Array) -> Array:
+def _distinct_items(rule: Rule, column: pa.Array) -> Bools:
     _refuse_absent(column)
     if not pa.types.is_string(column.type.value_type):
         raise LocalUnsupportedError("lists of other things than texts")
     return np.array([None not in items and len({*items}) == len(items) for items in column.to_pylist()], np.bool_)
 
 
-_KINDS: dict[str, Callable[[Rule, Array], Array]] = {
+_KINDS: dict[str, Callable[[Rule, pa.Array], Bools]] = {
     "not_null": _not_null,
     "not_missing": _not_missing,
     "in_set": _in_set,
@@ -171,7 +172,7 @@ _KINDS: dict[str, Callable[[Rule, Array], Array]] = {
 }
 
 
-def _unless_null(good: Array) -> Array:
+def _unless_null(good: pa.Array) -> Bools:
     return numbers(pc.fill_null(good, True))
 
 
@@ -179,7 +180,7 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or kind in (pa.float32(), pa.float64()) or pa.types.is_decimal128(kind))
 
 
-def _refuse_rounded(column: Array, literal: Any) -> None:
+def _refuse_rounded(column: pa.Array, literal: Any) -> None:
     """Raises LocalUnsupportedError where Spark compares a column of numbers with `literal` otherwise than here."""
     kind = column.type
     if not _is_number(kind) or isinstance(literal, bool) or not isinstance(literal, int | float):
@@ -191,17 +192,17 @@ def _refuse_rounded(column: Array, literal: Any) -> None:
         raise LocalUnsupportedError("a value that is rounded")
 
 
-def _signed_zero(values: Array) -> bool:
+def _signed_zero(values: AnyArray) -> bool:
     return bool(((values == 0) & np.signbit(values)).any())
 
 
-def _refuse_large(column: Array) -> None:
+def _refuse_large(column: pa.Array) -> None:
     ends: dict[str, int | None] = pc.min_max(column).as_py()
     if any(abs(end or 0) > EXACT for end in ends.values()):
         raise LocalUnsupportedError("whole numbers that are no doubles")
 
 
-def _refuse_absent(column: Array) -> None:
+def _refuse_absent(column: pa.Array) -> None:
     """Whether the size of a NULL is NULL is a setting of Spark's."""
     if not pa.types.is_list(column.type) or column.null_count:
         raise LocalUnsupportedError("no lists")

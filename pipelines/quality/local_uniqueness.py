@@ -10,14 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cep_core.events.array_types import Bools, Codes, Int64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import group_codes
 from pipelines.contracts.rules import Rule
 
-Array = Any
 
-
-def repeated_rows(table: pa.Table, rows: Array, codes: Array, rule: Rule) -> Array:
+def repeated_rows(table: pa.Table, rows: Int64s, codes: Codes, rule: Rule) -> Int64s:
     """Of `rows` (places in `table`), whose keys have the `codes`, those that do not count by a rule of uniqueness."""
     if len(np.unique(codes)) == len(rows):
         return rows[:0]
@@ -30,7 +29,7 @@ def repeated_rows(table: pa.Table, rows: Array, codes: Array, rule: Rule) -> Arr
     return rows[apart | differ[codes]]
 
 
-def standing(codes: Array, content: Array, ranks: Array) -> tuple[Array, Array, Array]:
+def standing(codes: Codes, content: Int64s, ranks: Int64s) -> tuple[Bools, Int64s, Bools]:
     """Which rows have the highest rank of their key; of each key (by its code) the first such row, and whether they
     differ. A code that no row has gets the number of rows."""
     size = int(codes.max(initial=-1)) + 1
@@ -44,18 +43,18 @@ def standing(codes: Array, content: Array, ranks: Array) -> tuple[Array, Array, 
     return top, first, differ
 
 
-def exact_codes(table: pa.Table, names: Sequence[str]) -> Array:
+def exact_codes(table: pa.Table, names: Sequence[str]) -> Int64s:
     """int64 codes, equal where rows agree in all columns: NULL is NULL, NaN is NaN, -0.0 is 0.0; none is rounded."""
     return group_codes([exact(table.column(name)) for name in names], table.num_rows).astype(np.int64)
 
 
-def exact(column: Any) -> Array:
+def exact(column: Any) -> pa.Array:
     """A column for `group_codes`."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return pc.add(array, pa.scalar(0.0, array.type)) if pa.types.is_floating(array.type) else array
 
 
-def sequence_ranks(table: pa.Table, sequence: str | None) -> Array:
+def sequence_ranks(table: pa.Table, sequence: str | None) -> Int64s:
     """The rows' order by `sequence`: int64, NULL and NaN lowest at -1; all 0 where there is none."""
     if sequence is None:
         return np.zeros(table.num_rows, np.int64)

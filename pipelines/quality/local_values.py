@@ -16,7 +16,6 @@ from cep_core.expressions.columnar import COMPARISONS
 from cep_core.language import syntax as s
 from pipelines.errors import LocalUnsupportedError
 
-Array = Any
 EXACT = 1 << 53
 """Whole numbers up to here are doubles exactly."""
 EXACT_FLOAT = 1 << 24
@@ -47,7 +46,7 @@ class Value:
 BOOLEAN, TEXT = Value("boolean"), Value("string")
 
 
-def column_value(array: Array) -> Value:
+def column_value(array: pa.Array) -> Value:
     """A column's type and the bound of what it holds. Raises LocalUnsupportedError for a type that contracts do not
     have, and for a NaN."""
     kind = array.type
@@ -229,7 +228,7 @@ def _call(function: str, arguments: list[Value]) -> Value:
     return Value(kind, bound, bits, error=error)
 
 
-def whole_array(column: Any) -> Array:
+def whole_array(column: Any) -> pa.Array:
     """A column in one piece. Raises LocalUnsupportedError for a text that is not UTF-8."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     array = array.cast(pa.string()) if pa.types.is_large_string(array.type) else array
@@ -241,6 +240,6 @@ def whole_array(column: Any) -> Array:
     return array
 
 
-def _largest(array: Array) -> float:
+def _largest(array: pa.Array) -> float:
     ends: dict[str, Any] = pc.min_max(array).as_py()
     return max((abs(end) for end in ends.values() if end is not None), default=0)

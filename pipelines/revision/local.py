@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ import pyarrow.compute as pc
 
 from cep_core import AnyPlan, run_plan
 from cep_core.errors import TrendlakeError
+from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, numbers, repeated
 from cep_core.events.codes import group_codes
 from pipelines.check import Check
@@ -43,7 +43,6 @@ from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.spark.frames import frame_of
 
-Array = Any
 KEYS = 20_000_000
 """Rows of a source among whose keys those that came are looked for."""
 NET = "__trendlake_net"
@@ -183,7 +182,7 @@ def _good(run: Run, net: pa.Table) -> pa.Table:
     return net.filter(arrow(good))
 
 
-def _are_good(run: Run, rows: pa.Table) -> Array:
+def _are_good(run: Run, rows: pa.Table) -> Bools:
     """Which rows keep the rules of single rows. No row is dropped on this process's word alone: Spark is shown those
     that break a rule, and where it keeps one of them, the revision is Spark's. Raises LocalUnsupportedError."""
     parted = split_alone(rows.combine_chunks(), run.contract)

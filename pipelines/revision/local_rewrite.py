@@ -27,7 +27,6 @@ from pipelines.revision.row_diff import Differing
 from pipelines.runs.run import Run
 from pipelines.spark.frames import frame_of
 
-Array = Any
 ROWS = 2_000_000
 """Rows of the files that are written anew: what a worker may hold."""
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cep_core.events.array_types import Bools, Int64s
 from cep_core.events.arrays import arrow, numbers, repeated
 from cep_core.events.codes import group_codes
 from pipelines.delta.local_reader import CHANGE
@@ -17,8 +18,6 @@ from pipelines.errors import LocalUnsupportedError
 from pipelines.results.provenance import PROVENANCE
 from pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
 from pipelines.revision.difference import WAS
-
-Array = Any
 
 
 @dataclass(frozen=True)
@@ -28,17 +27,17 @@ class Differing:
 
     old: pa.Table
     new: pa.Table
-    inserted: Array
-    deleted: Array
-    before: Array
-    after: Array
+    inserted: Int64s
+    deleted: Int64s
+    before: Int64s
+    after: Int64s
 
     @property
     def counts(self) -> dict[str, int]:
         return {INSERT: len(self.inserted), UPDATE: len(self.after), DELETE: len(self.deleted)}
 
     @property
-    def gone(self) -> Array:
+    def gone(self) -> Bools:
         """Of each row of `old` whether it is no more."""
         mask = np.zeros(self.old.num_rows, np.bool_)
         mask[self.before] = mask[self.deleted] = True
@@ -93,7 +92,7 @@ def differing(old: pa.Table, new: pa.Table, key: Sequence[str]) -> Differing:
     return Differing(old, new, place[1, ~there[0]], place[0, ~there[1]], before[~same], after[~same])
 
 
-def exact(column: Any) -> Array:
+def exact(column: Any) -> pa.Array:
     """A column for `group_codes`, no value rounded; -0.0 is 0.0."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_nested(array.type):
@@ -101,7 +100,7 @@ def exact(column: Any) -> Array:
     return pc.add(array, pa.scalar(0.0, array.type)) if pa.types.is_floating(array.type) else array
 
 
-def _same(a: Array, b: Array) -> Array:
+def _same(a: pa.Array, b: pa.Array) -> Bools:
     """Where two arrays of one type have the same value: NULL is itself, NaN too."""
     if pa.types.is_nested(a.type):
         return np.array([x == y for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)], np.bool_)

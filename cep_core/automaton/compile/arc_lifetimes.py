@@ -7,18 +7,16 @@ live. Epochs in which equal arcs live share one set of lists: what a dynamic pat
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import numpy as np
 
 from cep_core.automaton.compile.plan import EPSILON, EVENT, IGNORE, WINDOW_END, AutomatonPlan
-
-Array = Any
+from cep_core.events.array_types import Int64s
 
 KINDS = ((EVENT, IGNORE), (EPSILON,), (WINDOW_END,))
 
 
-def by_epoch(plan: AutomatonPlan, row_of: list[int]) -> tuple[Array, Array, tuple[Array, ...]]:
+def by_epoch(plan: AutomatonPlan, row_of: list[int]) -> tuple[Int64s, Int64s, tuple[Int64s, ...]]:
     """(bounds, live, lists). Epoch x lies between bounds[x - 1] and bounds[x]; its arcs are those of set live[x].
 
     `row_of`: the row of each arc in the kernels' table; equal arcs have one. `lists`: for arcs that take an event, for
@@ -42,9 +40,9 @@ def by_epoch(plan: AutomatonPlan, row_of: list[int]) -> tuple[Array, Array, tupl
         alive = +alive
         live.append(known.setdefault(frozenset(alive), len(known)))
     arc_of = dict(zip(row_of, plan.arcs, strict=True))
-    lists: list[Array] = []
+    lists: list[Int64s] = []
     for how in KINDS:
-        at: list[Array] = []
+        at: list[Int64s] = []
         listed: list[int] = []
         for rows in known:
             mine = sorted((arc_of[row].source, row) for row in rows if arc_of[row].how in how)

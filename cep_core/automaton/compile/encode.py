@@ -9,10 +9,9 @@ import numpy as np
 
 from cep_core.automaton.compile.arc_lifetimes import by_epoch
 from cep_core.automaton.compile.plan import EPSILON, IGNORE, WINDOW_END, Arc, AutomatonPlan
+from cep_core.events.array_types import AnyArray
 from cep_core.expressions.bytecode import Instructions
 from cep_core.language import syntax as s
-
-Array = Any
 
 ENDS = 10
 """Among the tables: which states have arcs at the window's end."""
@@ -41,7 +40,7 @@ class Assembly(Instructions):
         final[list(plan.final)] = True
         ends[[arc.source for arc in plan.arcs if arc.how == WINDOW_END]] = True
         loose[list(self.loose)] = True
-        self.tables: tuple[Array, ...] = (
+        self.tables: tuple[AnyArray, ...] = (
             np.array([row[1:] for row in known], np.int64),
             np.array(self.moves, np.int64).reshape(len(self.moves), 3),
             np.array(self.code, np.int64).reshape(len(self.code), 4),

@@ -17,11 +17,10 @@ from numba import njit
 
 from cep_core.automaton.kernels.arcs import ALARM, DIES, RESTS, ended, judge, settle
 from cep_core.automaton.kernels.start_sets import greatest, members, union
+from cep_core.events.array_types import Bools, Int8s, Int64s, UInt64s
 from cep_core.kernels.register_programs import CONDITION, IGNORES, NO, OVERFLOW, TARGET, fire, hashed, same
 from cep_core.kernels.run_groups import AGE, BUCKET, FIRSTS, NEXT, SINCE, STATE, link, lookup, unlink
 from cep_core.kernels.uncounted_arrays import borrowed
-
-Array = Any
 
 DONE, MORE_GROUPS, MORE_GOALS, MORE_ROWS, MORE_NODES, MORE_LOG, OVERFLOWED = range(7)
 """Why `advance` returns: at the end, for more room (then it goes on where it was), or for good."""
@@ -41,7 +40,7 @@ SWEEP = 4096
 
 
 @njit(cache=True, nogil=True)
-def noted(log: Array, used: int, state: int, firsts: int, since: int, until: int, registers: Array, i: int) -> None:
+def noted(log: Int64s, used: int, state: int, firsts: int, since: int, until: int, registers: Int64s, i: int) -> None:
     """Append (firsts, state, since, until, register): what the group was from event `since` to event `until`."""
     log[used, 0], log[used, 1], log[used, 2], log[used, 3] = firsts, state, since, until
     for k in range(registers.shape[1]):
@@ -50,12 +49,13 @@ def noted(log: Array, used: int, state: int, firsts: int, since: int, until: int
 
 @njit(cache=True, nogil=True)
 def _advance(
-    tables: Any, machine: Any, init: Array, start: int, within: int, time: Array, partition: Array, bits: Array,
-    leaves: Array, leaf_null: Array, leaf_slots: Array, starts: tuple[int, int], watermark: int,
+    tables: Any, machine: Any, init: Int64s, start: int, within: int, time: Int64s, partition: Int64s, bits: UInt64s,
+    leaves: Int64s, leaf_null: Bools, leaf_slots: Int64s, starts: tuple[int, int], watermark: int,
     rests: bool, keep: bool,
-    memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, verdicts: Array, judged: Array,
-    nodes: Array, stack: Array, rows: Array, log: Array, goal: Array, goals: Array, begun: Array, begun_at: Array,
-    marks: Array, first_events: Array, alarm: Array,
+    memory: Int64s, meta: Int64s, registers: Int64s, buckets: Int64s, lists: Int64s, verdicts: Int8s, judged: Bools,
+    nodes: Int64s, stack: Int64s, rows: Int64s, log: Int64s, goal: Int64s, goals: Int64s, begun: Int64s,
+    begun_at: Int64s,
+    marks: Int64s, first_events: Int64s, alarm: Int64s,
 ) -> int:  # fmt: skip
     """`advance`, over arrays that are not counted."""
     arcs, moves, code, at, listed = tables[0], tables[1], tables[2], tables[3], tables[4]
@@ -313,12 +313,13 @@ def _advance(
 
 @njit(cache=True, nogil=True)
 def advance(
-    tables: Any, machine: Any, init: Array, start: int, within: int, time: Array, partition: Array, bits: Array,
-    leaves: Array, leaf_null: Array, leaf_slots: Array, starts: tuple[int, int], watermark: int,
+    tables: Any, machine: Any, init: Int64s, start: int, within: int, time: Int64s, partition: Int64s, bits: UInt64s,
+    leaves: Int64s, leaf_null: Bools, leaf_slots: Int64s, starts: tuple[int, int], watermark: int,
     rests: bool, keep: bool,
-    memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, verdicts: Array, judged: Array,
-    nodes: Array, stack: Array, rows: Array, log: Array, goal: Array, goals: Array, begun: Array, begun_at: Array,
-    marks: Array, first_events: Array, alarm: Array,
+    memory: Int64s, meta: Int64s, registers: Int64s, buckets: Int64s, lists: Int64s, verdicts: Int8s, judged: Bools,
+    nodes: Int64s, stack: Int64s, rows: Int64s, log: Int64s, goal: Int64s, goals: Int64s, begun: Int64s,
+    begun_at: Int64s,
+    marks: Int64s, first_events: Int64s, alarm: Int64s,
 ) -> int:  # fmt: skip
     """All runs over events in order of (partition, time, tie), until the end or until an array is too small.
 

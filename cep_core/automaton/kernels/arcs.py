@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import Bools, Int8s, Int64s, UInt64s
 from cep_core.kernels.register_programs import CONDITION, NO, OVERFLOW, RESTING, TARGET, YES, fire, same
-
-Array = Any
 
 DIES, RESTS, STEPS = range(3)
 """What an event does to a state."""
@@ -25,7 +24,8 @@ FULL, ALARM = -1, -2
 
 @njit(cache=True, nogil=True)
 def judge(
-    arcs: Array, at: Array, listed: Array, live: int, bits: Array, e: int, rests: bool, verdicts: Array, judged: Array,
+    arcs: Int64s, at: Int64s, listed: Int64s, live: int, bits: UInt64s, e: int, rests: bool, verdicts: Int8s,
+    judged: Bools,
 ) -> int:  # fmt: skip
     """The row of `verdicts` (rows, states) that says what event e does to each state, filled if it is not yet. `rests`:
     whether ignored events leave groups untouched.
@@ -51,7 +51,7 @@ def judge(
 
 @njit(cache=True, nogil=True)
 def settle(
-    tables: Any, machine: Any, live: int, registers: Array, states: Array, first: int, count: int, alarm: Array
+    tables: Any, machine: Any, live: int, registers: Int64s, states: Int64s, first: int, count: int, alarm: Int64s
 ) -> int:
     """Add to the rows [first, count) of (register, state) all that epsilon arcs make of them; the new count, FULL, or
     ALARM with the arc in alarm[0]. Ends, since an epsilon cycle leaves the register alone."""
@@ -81,8 +81,8 @@ def settle(
 
 @njit(cache=True, nogil=True)
 def ended(
-    tables: Any, machine: Any, time: Array, within: int, first_events: Array, count: int, last: int, state: int,
-    registers: Array, g: int, rows: Array, used: int, watermark: int, goal: Array, goals: Array, alarm: Array,
+    tables: Any, machine: Any, time: Int64s, within: int, first_events: Int64s, count: int, last: int, state: int,
+    registers: Int64s, g: int, rows: Int64s, used: int, watermark: int, goal: Int64s, goals: Int64s, alarm: Int64s,
 ) -> int:  # fmt: skip
     """The windows of first_events[:count] (first events of group g, whose last event is `last`) have ended: take the
     `window_end` arcs of its state, and epsilon arcs from there; each once a run.

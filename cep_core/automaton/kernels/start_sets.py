@@ -7,33 +7,30 @@ nondeterministic automaton costs O(1) a state and event, however many runs it ha
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import Int64s
 from cep_core.kernels.run_groups import FIRSTS, NEXT
-
-Array = Any
 
 EMPTY = -1
 LEFT, RIGHT, LEAST, GREATEST, STAMP = range(5)
 
 
 @njit(cache=True, nogil=True)
-def greatest(nodes: Array, one: int) -> int:
+def greatest(nodes: Int64s, one: int) -> int:
     """The latest position of a set; -1 of the empty one."""
     return one if one >= EMPTY else nodes[-2 - one, GREATEST]
 
 
 @njit(cache=True, nogil=True)
-def least(nodes: Array, one: int) -> int:
+def least(nodes: Int64s, one: int) -> int:
     """The earliest position of a set, those that have been left behind included."""
     return one if one >= EMPTY else nodes[-2 - one, LEAST]
 
 
 @njit(cache=True, nogil=True)
-def union(nodes: Array, used: int, a: int, b: int, low: int) -> int:
+def union(nodes: Int64s, used: int, a: int, b: int, low: int) -> int:
     """The union of two sets; a set all of whose positions are below `low` counts as empty. It may be the new row
     `used`, for which there is room."""
     if a == b or greatest(nodes, b) < low:
@@ -51,7 +48,7 @@ def union(nodes: Array, used: int, a: int, b: int, low: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def members(nodes: Array, one: int, low: int, high: int, stamp: int, marks: Array, stack: Array, out: Array) -> int:
+def members(nodes: Int64s, one: int, low: int, high: int, stamp: int, marks: Int64s, stack: Int64s, out: Int64s) -> int:
     """Fill `out` with the positions of a set in [low, high), each once; how many. `stamp` is used once; `stack` holds
     as many as there are rows, and one."""
     count, top = 0, 0
@@ -74,7 +71,7 @@ def members(nodes: Array, one: int, low: int, high: int, stamp: int, marks: Arra
 
 
 @njit(cache=True, nogil=True)
-def renamed(place: Array, one: int, low: int) -> int:
+def renamed(place: Int64s, one: int, low: int) -> int:
     """A set after the rows have moved."""
     if one >= EMPTY:
         return one if one >= low else EMPTY
@@ -82,7 +79,7 @@ def renamed(place: Array, one: int, low: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def compact(nodes: Array, used: int, roots: Array, low: int) -> int:
+def compact(nodes: Int64s, used: int, roots: Int64s, low: int) -> int:
     """Keep only the rows that `roots` (sets, renamed in place) need for positions from `low` on; how many stay.
 
     Rows refer to earlier ones: one pass downwards marks, one upwards moves.
@@ -114,7 +111,7 @@ def compact(nodes: Array, used: int, roots: Array, low: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def tidy(nodes: Array, unions: int, meta: Array, lists: Array, groups: int, low: int) -> int:
+def tidy(nodes: Int64s, unions: int, meta: Int64s, lists: Int64s, groups: int, low: int) -> int:
     """Forget unions that no group needs; how many stay."""
     roots = np.full(groups, EMPTY, np.int64)
     for row in range(lists.shape[0]):

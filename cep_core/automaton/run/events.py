@@ -15,12 +15,11 @@ import pyarrow.compute as pc
 from cep_core.automaton.compile.encode import Assembly
 from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.errors import BadEventsError
+from cep_core.events.array_types import AnyArray, Bools, Int64s, UInt64s
 from cep_core.events.codes import ordered_codes
 from cep_core.events.columns import Columns, columns_of
 from cep_core.expressions.columnar import evaluate, true_rows
 from cep_core.expressions.operands import Words
-
-Array = Any
 
 
 class Stream:
@@ -38,7 +37,7 @@ class Stream:
         self.in_place = bool((self.rows[1:] > self.rows[:-1]).all())
         self.time, self.partition = self.taken(time), self.taken(partition)
 
-    def _ordered(self, time: Array, partition: Array) -> Array:
+    def _ordered(self, time: Int64s, partition: Int64s) -> Int64s:
         rows = np.arange(self.length)
         part, t = partition, time
         if not _ascending(part, t):
@@ -49,7 +48,7 @@ class Stream:
         schema = self.plan.schema
         names = [schema.event_id, *([schema.sequence] if schema.sequence else [])]
         ties = [ordered_codes(self.column(name))[0][0] for name in names]
-        keys = (*ties, time, partition)
+        keys: list[AnyArray] = [*ties, time, partition]
         rows = np.lexsort(keys)
         equal = np.ones(max(0, self.length - 1), bool)
         for key in keys:
@@ -63,24 +62,24 @@ class Stream:
             )
         return rows
 
-    def taken(self, values: Array) -> Array:
+    def taken(self, values: AnyArray) -> AnyArray:
         """A numpy column in the stream's order."""
         return values if self.in_place else values[self.rows]
 
-    def column(self, name: str) -> Array:
+    def column(self, name: str) -> pa.Array:
         """The normalised array of a column (see `cep_core.events.normalise`), in the table's order."""
         return self.columns.column(name)
 
-    def value(self, node: Any) -> Array:
+    def value(self, node: Any) -> pa.Array:
         """An expression of the event, in the table's order."""
         return evaluate(node, lambda attribute: self.column(attribute.name), self.length)
 
-    def bits(self, assembly: Assembly) -> Array:
+    def bits(self, assembly: Assembly) -> UInt64s:
         """uint64 (n, words): which conditions hold. Each distinct one is computed once."""
         conditions = assembly.conditions
         words = np.zeros((self.length, len(conditions) // 64 + 1), np.uint64)
         words[:, 0] = 1
-        known: dict[Any, Array] = {}
+        known: dict[Any, AnyArray] = {}
         for number, parts in enumerate(conditions, 1):
             holds = np.ones(self.length, bool)
             for part in parts:
@@ -106,7 +105,7 @@ class Values(Words):
         if not stream.in_place:
             self.leaves, self.leaf_null = self.leaves[stream.rows], self.leaf_null[stream.rows]
 
-    def decoded(self, k: int, words: Array, null: Array) -> pa.Array:
+    def decoded(self, k: int, words: Int64s, null: Bools) -> pa.Array:
         """Field k of the register as a column of its result type."""
         field = self.plan.register[k]
         if field.family == "string":
@@ -121,6 +120,6 @@ class Values(Words):
         return values.cast(field.arrow)
 
 
-def _ascending(partition: Array, time: Array) -> bool:
+def _ascending(partition: Int64s, time: Int64s) -> bool:
     part = partition[1:] - partition[:-1]
     return bool(((part > 0) | ((part == 0) & (time[1:] >= time[:-1]))).all())

@@ -3,18 +3,14 @@ was."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from cep_core.automaton.compile.encode import Assembly
 from cep_core.automaton.kernels import active_runs as f
 from cep_core.automaton.kernels.start_sets import tidy
 from cep_core.automaton.run.events import Stream, Values
+from cep_core.events.array_types import Int64s
 from cep_core.kernels.run_groups import rehash
-
-Array = Any
-
 
 MOST_VERDICTS = 1 << 20
 """Bytes for what events do to states, known beforehand for each combination of conditions."""
@@ -32,7 +28,7 @@ class OverflowedAt(Exception):  # noqa: N818 - it says where
 def drive(
     stream: Stream, values: Values, assembly: Assembly, starts: tuple[int, int], watermark: int,
     *, intervals: bool, keep: bool,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+) -> tuple[Int64s, Int64s, Int64s]:  # fmt: skip
     """Rows (first, last, state, register), the log of partial runs and its sets of firsts (both empty unless `keep`).
 
     Raises OverflowedAt.
@@ -83,5 +79,5 @@ def drive(
             goal, goals, begun, begun_at = _doubled(goal), _doubled(goals), _doubled(begun), _doubled(begun_at)
 
 
-def _doubled(array: Array) -> Array:
+def _doubled(array: Int64s) -> Int64s:
     return np.concatenate((array, np.zeros_like(array)))

@@ -13,11 +13,10 @@ from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.automaton.run.events import Stream, Values
 from cep_core.automaton.run.memory import OverflowedAt, drive
 from cep_core.errors import BadEventsError
+from cep_core.events.array_types import Int64s
 from cep_core.events.columns import Columns, columns_of
 from cep_core.events.normalise import normalise
 from cep_core.events.schema import TIME_TYPE
-
-Array = Any
 
 ALWAYS = (-(2**63), 2**63 - 1)
 
@@ -58,9 +57,9 @@ class Ran:
 
     stream: Stream
     values: Values
-    rows: Array
-    log: Array
-    nodes: Array
+    rows: Int64s
+    log: Int64s
+    nodes: Int64s
 
 
 def run_stream(

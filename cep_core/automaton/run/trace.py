@@ -6,16 +6,12 @@ they answer why a run died or never began; results do not need them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.automaton.run.events import Stream
 from cep_core.automaton.run.run import Ran, run_stream
-
-Array = Any
 
 
 def trace(plan: AutomatonPlan, events: pa.Table, *, intervals: bool = True) -> pa.Table:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-Array = Any
+from cep_core.events.array_types import AnyArray, Float64s, Int32s, Int64s
 
 
 @njit(cache=True, nogil=True)
-def plain(doubles: Array) -> bool:
+def plain(doubles: Float64s) -> bool:
     """Whether none is a NaN or a zero with a sign."""
     odd = 0
     for x in doubles:
@@ -20,7 +20,7 @@ def plain(doubles: Array) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def whole_range(values: Array) -> tuple[bool, float, float]:
+def whole_range(values: AnyArray) -> tuple[bool, float, float]:
     """Whether all are whole numbers float64 holds; the smallest and the largest."""
     whole, low, high = True, np.inf, -np.inf
     for i in range(values.shape[0]):
@@ -31,7 +31,7 @@ def whole_range(values: Array) -> tuple[bool, float, float]:
 
 
 @njit(cache=True, nogil=True)
-def counted_ranks(values: Array, low: Any, size: int, ranks: Array) -> int:
+def counted_ranks(values: AnyArray, low: Any, size: int, ranks: Int32s) -> int:
     seen = np.zeros(size, np.int32)
     for i in range(values.shape[0]):
         seen[np.int64(values[i] - low)] = 1
@@ -46,7 +46,7 @@ def counted_ranks(values: Array, low: Any, size: int, ranks: Array) -> int:
 
 
 @njit(cache=True, nogil=True)
-def sorted_ranks(values: Array, order: Array, ranks: Array) -> int:
+def sorted_ranks(values: AnyArray, order: Int64s, ranks: Int32s) -> int:
     rank = -1
     for i in range(order.shape[0]):
         if i == 0 or values[order[i]] != values[order[i - 1]]:

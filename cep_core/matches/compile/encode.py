@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from cep_core.events.array_types import Int64s
 from cep_core.expressions import opcodes as m
 from cep_core.expressions.bytecode import Instructions
 from cep_core.expressions.columnar import FLIPPED
@@ -25,8 +25,6 @@ from cep_core.matches.compile.registers import (
     slot_of,
     slot_of_newest,
 )
-
-Array = Any
 
 
 class NotCompiledError(Exception):
@@ -114,7 +112,7 @@ class Assembly(Instructions):
                 self._arc([("leave", k - 1), ("begin", k)], lambda k=k: self._enter(k)),  # type: ignore[misc]
                 self._arc([("leave", k)], lambda: None),
             ]
-        self.tables: tuple[Array, ...] = tuple(
+        self.tables: tuple[Int64s, ...] = tuple(
             np.array(rows, np.int64).reshape(len(rows), width)
             for rows, width in ((arcs, 13), (self.moves, 3), (self.code, 4))
         )

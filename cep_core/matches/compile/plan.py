@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from cep_core.errors import TypeMismatchError
+from cep_core.events.array_types import Int64s
 from cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
 from cep_core.events.windows import AGES, Windows
 from cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
@@ -31,6 +32,10 @@ PANE = 86_400_000_000
 When: TypeAlias = Literal["each", "first", "later", "last"]
 """The moment of a condition within its part: every event that binds, the first, every other, or when the part is left
 (`a[a.LEN]`)."""
+
+
+Moments = TypeVar("Moments", int, Int64s)
+"""One, or one for each match: microseconds."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +177,7 @@ class MatchesPlan:
             reach = AGES
         return Windows(reach + self.pane, self.pane, -reach)
 
-    def decided(self, start: int, end: int) -> int:
+    def decided(self, start: Moments, end: Moments) -> Moments:
         """The moment (microseconds) whose pane a match belongs to; `start` and `end`: times of its first and last
         event. Of a compressed row, that of its last match."""
         if not self.trails:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import AnyArray, Int32s, Int64s, UInt64s
 from cep_core.matches.kernels.match_ids import LANES, salted
-
-Array = Any
 
 BEGUN, HEIGHT, MATCHES, STEPS = range(4)
 """Where `read` is: ends begun, height of the stack; and what it has written: matches, steps."""
@@ -21,7 +20,7 @@ HEAD, LOW, HIGH, TOTAL, NAME = range(5)
 
 @njit(cache=True, nogil=True)
 def strands(
-    event: Array, part: Array, left: Array, digests: Array, head: Array, at: Array, line: Array, sums: Array
+    event: Int64s, part: Int64s, left: Int64s, digests: UInt64s, head: Int32s, at: Int32s, line: Int32s, sums: UInt64s
 ) -> None:
     """Lay the nodes out in strands: events of one part, each bound after the one before it and nothing else, side by
     side. A match is slices of a few strands, so that it is written without stepping from node to node.
@@ -62,9 +61,9 @@ def strands(
 
 @njit(cache=True, nogil=True)
 def read(
-    event: Array, part: Array, left: Array, right: Array, newest: Array, head: Array, at: Array, line: Array,
-    sums: Array, ends: Array, horizons: Array, time: Array, after: Array, lead: Array, latest: Array,
-    state: Array, stack: Array, path: Array, events: Array, lengths: Array, names: Array,
+    event: Int64s, part: Int64s, left: Int64s, right: Int64s, newest: Int64s, head: Int32s, at: Int32s, line: Int32s,
+    sums: UInt64s, ends: Int64s, horizons: Int64s, time: Int64s, after: Int64s, lead: Int64s, latest: Int64s,
+    state: Int64s, stack: Int64s, path: Int64s, events: Int32s, lengths: Int64s, names: UInt64s,
 ) -> None:  # fmt: skip
     """Write runs to `events`, `lengths` and `names` until one of them is full or there are no more.
 
@@ -137,7 +136,7 @@ def read(
 
 @njit(cache=True, nogil=True)
 def compact(
-    event: Array, part: Array, left: Array, right: Array, newest: Array, links: Array, horizon: int
+    event: Int64s, part: Int64s, left: Int64s, right: Int64s, newest: Int64s, links: Int64s, horizon: int
 ) -> tuple[Any, Any]:  # fmt: skip
     """The columns (one row each) of what is behind `links` and started after `horizon`, and the new number of
     each link (-1: gone). Links point to smaller numbers only; a fork may lose a side (-1), a node never what came
@@ -171,7 +170,7 @@ def compact(
 
 
 @njit(cache=True, nogil=True)
-def listed(events: Array, bounds: Array, k: int, ids: Array, out: Array) -> None:
+def listed(events: Int32s, bounds: Int64s, k: int, ids: AnyArray, out: AnyArray) -> None:
     """out: ids[e] of the events e of part k of each match, one match after the other. `bounds`: see `Chunk`."""
     at = 0
     for m in range(bounds.shape[0]):

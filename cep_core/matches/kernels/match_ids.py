@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-Array = Any
+from cep_core.events.array_types import AnyArray, Int32s, Int64s, UInt8s, UInt64s
 
 LANES = 2
 HEX = 32
@@ -35,7 +35,7 @@ def salted(digest: Any, part: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def of_numbers(values: Array, digests: Array) -> None:
+def of_numbers(values: AnyArray, digests: UInt64s) -> None:
     """digests (n, LANES) uint64 of int64 values."""
     for i in range(values.shape[0]):
         z = np.uint64(values[i])
@@ -44,7 +44,7 @@ def of_numbers(values: Array, digests: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def of_texts(offsets: Array, data: Array, digests: Array) -> None:
+def of_texts(offsets: Int32s, data: UInt8s, digests: UInt64s) -> None:
     """digests of texts: `data[offsets[i] : offsets[i + 1]]`, bytes."""
     for i in range(offsets.shape[0] - 1):
         low, high = offsets[i], offsets[i + 1]
@@ -61,7 +61,7 @@ def of_texts(offsets: Array, data: Array, digests: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def names(digests: Array, events: Array, lengths: Array, ids: Array) -> None:
+def names(digests: UInt64s, events: Int32s, lengths: Int64s, ids: UInt64s) -> None:
     """ids[m] (LANES uint64) of each match, from its events, part by part."""
     step = 0
     for m in range(lengths.shape[0]):
@@ -74,7 +74,7 @@ def names(digests: Array, events: Array, lengths: Array, ids: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def written(ids: Array, digits: Array) -> None:
+def written(ids: UInt64s, digits: UInt8s) -> None:
     """digits[m] (HEX bytes): the name in hexadecimal."""
     for m in range(ids.shape[0]):
         for lane in range(LANES):

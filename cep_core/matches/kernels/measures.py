@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import njit
 
+from cep_core.events.array_types import AnyArray, Bools, Int32s, Int64s
 from cep_core.expressions.opcodes import ADD
 from cep_core.kernels.vm import fits
-
-Array = Any
 
 SUM, MIN, MAX = range(3)
 
 
 @njit(cache=True, nogil=True)
 def whole(
-    function: int, events: Array, bounds: Array, k: int, values: Array, null: Array, out: Array, counts: Array
+    function: int, events: Int32s, bounds: Int64s, k: int, values: AnyArray, null: Bools, out: AnyArray, counts: Int64s
 ) -> bool:  # fmt: skip
     """out[m] of int64 values, NULLs skipped; counts[m]: how many were not. False where a sum overflows."""
     for m in range(bounds.shape[0]):
@@ -41,7 +38,7 @@ def whole(
 
 @njit(cache=True, nogil=True)
 def real(
-    function: int, events: Array, bounds: Array, k: int, values: Array, null: Array, out: Array, counts: Array
+    function: int, events: Int32s, bounds: Int64s, k: int, values: AnyArray, null: Bools, out: AnyArray, counts: Int64s
 ) -> None:
     """`whole` of float64 values; sums from left to right, NaN where infinities cancel."""
     for m in range(bounds.shape[0]):

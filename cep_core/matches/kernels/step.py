@@ -11,13 +11,12 @@ from typing import Any
 
 from numba import njit
 
+from cep_core.events.array_types import Bools, Int64s
 from cep_core.kernels.register_programs import NO, OVERFLOW, WHEN_SLOT, fire, hashed
 from cep_core.kernels.run_groups import AGE, BUCKET, CHAIN, NEXT, STATE, lookup, unlink
 from cep_core.kernels.run_groups import FIRSTS as LINK
 from cep_core.kernels.run_groups import SINCE as NEWEST
 from cep_core.kernels.uncounted_arrays import borrowed
-
-Array = Any
 
 ANY, NEXT_MATCH, CONTIGUOUS = range(3)
 """Selections: what a run may ignore."""
@@ -38,7 +37,7 @@ WAITING, MOVED = range(2)
 
 
 @njit(cache=True, nogil=True)
-def _release(memory: Array, meta: Array, buckets: Array, g: int, merging: bool) -> None:
+def _release(memory: Int64s, meta: Int64s, buckets: Int64s, g: int, merging: bool) -> None:
     """The group is no more."""
     if merging:
         unlink(meta, buckets, g)
@@ -49,7 +48,7 @@ def _release(memory: Array, meta: Array, buckets: Array, g: int, merging: bool) 
 
 
 @njit(cache=True, nogil=True)
-def _clear(memory: Array, meta: Array, buckets: Array, lists: Array, k: int, merging: bool) -> None:
+def _clear(memory: Int64s, meta: Int64s, buckets: Int64s, lists: Int64s, k: int, merging: bool) -> None:
     """No group of state k is under way."""
     while lists[WAITING, k] >= 0:
         g = lists[WAITING, k]
@@ -58,7 +57,7 @@ def _clear(memory: Array, meta: Array, buckets: Array, lists: Array, k: int, mer
 
 
 @njit(cache=True, nogil=True)
-def _fork(columns: Array, base: int, memory: Array, a: int, b: int, newest: int) -> int:
+def _fork(columns: Int64s, base: int, memory: Int64s, a: int, b: int, newest: int) -> int:
     """A link to the runs behind both."""
     at = memory[LINKS]
     columns[0, at], columns[1, at], columns[2, at], columns[3, at], columns[4, at] = -1, -1, a, b, newest
@@ -67,7 +66,7 @@ def _fork(columns: Array, base: int, memory: Array, a: int, b: int, newest: int)
 
 
 @njit(cache=True, nogil=True)
-def _node(columns: Array, base: int, memory: Array, event: int, part: int, before: int, newest: int) -> int:
+def _node(columns: Int64s, base: int, memory: Int64s, event: int, part: int, before: int, newest: int) -> int:
     """A link to the runs behind `before`, and the event after them."""
     at = memory[LINKS]
     columns[0, at], columns[1, at], columns[2, at], columns[3, at], columns[4, at] = event, part, before, -1, newest
@@ -77,8 +76,8 @@ def _node(columns: Array, base: int, memory: Array, event: int, part: int, befor
 
 @njit(cache=True, nogil=True)
 def _add(
-    memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, columns: Array, base: int,
-    state: int, age: int, goal: Array, link: int, newest: int, merging: bool,
+    memory: Int64s, meta: Int64s, registers: Int64s, buckets: Int64s, lists: Int64s, columns: Int64s, base: int,
+    state: int, age: int, goal: Int64s, link: int, newest: int, merging: bool,
 ) -> None:  # fmt: skip
     """Runs of a state and age, with the register in row 0 of `goal`: join the group that is equal, or make one."""
     h = 0
@@ -111,11 +110,11 @@ def _add(
 
 @njit(cache=True, nogil=True)
 def _advance(
-    tables: Any, machine: Any, leaves: Array, leaf_null: Array, leaf_slots: Array,
-    events: Array, broken: Array, time: Array, begins: Array, takes: Array, kleene: Array,
+    tables: Any, machine: Any, leaves: Int64s, leaf_null: Bools, leaf_slots: Int64s,
+    events: Int64s, broken: Bools, time: Int64s, begins: Int64s, takes: Int64s, kleene: Bools,
     within: int, mode: int, merging: bool, each: bool,
-    memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, goal: Array,
-    columns: Array, base: int, ends: Array, horizons: Array,
+    memory: Int64s, meta: Int64s, registers: Int64s, buckets: Int64s, lists: Int64s, goal: Int64s,
+    columns: Int64s, base: int, ends: Int64s, horizons: Int64s,
 ) -> int:  # fmt: skip
     """`advance`, over arrays that are not counted."""
     arcs, moves, code = tables
@@ -237,11 +236,11 @@ def _advance(
 
 @njit(cache=True, nogil=True)
 def advance(
-    tables: Any, machine: Any, leaves: Array, leaf_null: Array, leaf_slots: Array,
-    events: Array, broken: Array, time: Array, begins: Array, takes: Array, kleene: Array,
+    tables: Any, machine: Any, leaves: Int64s, leaf_null: Bools, leaf_slots: Int64s,
+    events: Int64s, broken: Bools, time: Int64s, begins: Int64s, takes: Int64s, kleene: Bools,
     within: int, mode: int, merging: bool, each: bool,
-    memory: Array, meta: Array, registers: Array, buckets: Array, lists: Array, goal: Array,
-    columns: Array, base: int, ends: Array, horizons: Array,
+    memory: Int64s, meta: Int64s, registers: Int64s, buckets: Int64s, lists: Int64s, goal: Int64s,
+    columns: Int64s, base: int, ends: Int64s, horizons: Int64s,
 ) -> int:  # fmt: skip
     """Read `events` until there are no more or there is no room.
 

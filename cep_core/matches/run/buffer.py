@@ -19,10 +19,10 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from cep_core.events.array_types import Bools, Int32s, Int64s, UInt64s
 from cep_core.matches.kernels.buffer import compact, read, strands
 from cep_core.matches.kernels.match_ids import LANES, names
 
-Array = Any
 Step: TypeAlias = tuple[int, int]
 """(event, part)."""
 Match: TypeAlias = list[list[int]]
@@ -40,12 +40,12 @@ class Chunk:
     of each part it has (`lengths`: one row a match, one column a part), and its name (see `match_names`). Read from a
     buffer, it is good until the next one is asked for."""
 
-    events: Array
-    lengths: Array
-    names: Array
+    events: Int32s
+    lengths: Int64s
+    names: UInt64s
 
     @cached_property
-    def bounds(self) -> Array:
+    def bounds(self) -> Int64s:
         """(M, parts + 1): where in `events` each part of each match begins, and where the match ends."""
         ends = np.cumsum(self.lengths.sum(axis=1))
         starts = np.zeros((len(self.lengths), self.lengths.shape[1] + 1), np.int64)
@@ -54,16 +54,16 @@ class Chunk:
         return starts
 
     @property
-    def first(self) -> Array:
+    def first(self) -> Int32s:
         """The first event of each match."""
         return self.events[self.bounds[:, 0]]
 
     @property
-    def last(self) -> Array:
+    def last(self) -> Int32s:
         """The last one."""
         return self.events[self.bounds[:, -1] - 1]
 
-    def subset(self, mask: Array) -> Chunk:
+    def subset(self, mask: Bools) -> Chunk:
         """The matches where `mask` holds."""
         if mask.all():
             return self
@@ -76,7 +76,7 @@ class Chunk:
             yield [events[low:high] for low, high in pairwise(bounds)]
 
 
-def chunk_of(matches: Sequence[Match], parts: int, digests: Array) -> Chunk:
+def chunk_of(matches: Sequence[Match], parts: int, digests: UInt64s) -> Chunk:
     """Matches that were found one by one."""
     lengths = np.array([[len(part) for part in match] for match in matches], np.int64).reshape(-1, parts)
     events = np.array([event for match in matches for part in match for event in part], np.int32)
@@ -91,11 +91,11 @@ class Reading:
     `cep_core.matches.run.negation_inline`."""
 
     parts: int
-    time: Array
-    digests: Array
-    after: Array
-    lead: Array
-    latest: Array
+    time: Int64s
+    digests: UInt64s
+    after: Int64s
+    lead: Int64s
+    latest: Int64s
 
 
 class Buffer:
@@ -126,7 +126,7 @@ class Buffer:
         self.newest.append(newest)
         return len(self.event) - 1
 
-    def extend(self, columns: Array) -> None:
+    def extend(self, columns: Int64s) -> None:
         """New links: (5, n) int64, the columns in order."""
         for mine, new in zip((self.event, self.part, self.left, self.right, self.newest), columns, strict=True):
             mine.frombytes(np.ascontiguousarray(new, np.int64).tobytes())
@@ -145,7 +145,7 @@ class Buffer:
                 predecessors.append(link)
         return predecessors
 
-    def _columns(self) -> tuple[Array, ...]:
+    def _columns(self) -> tuple[Int64s, ...]:
         """Views, to be dropped before the next node is added."""
         columns = (self.event, self.part, self.left, self.right, self.newest)
         return tuple(np.frombuffer(column, np.int64) if column else np.zeros(0, np.int64) for column in columns)

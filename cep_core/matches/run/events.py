@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.errors import BadEventsError
+from cep_core.events.array_types import Bools, Int64s, UInt64s
 from cep_core.events.columns import Columns, columns_of
 from cep_core.events.normalise import distinct_reals
 from cep_core.expressions.columnar import true_where
@@ -16,8 +17,6 @@ from cep_core.expressions.functions import Value
 from cep_core.language import syntax as s
 from cep_core.matches.compile.plan import MatchesPlan
 from cep_core.matches.compile.registers import is_local, moments
-
-Array = Any
 
 
 class Stream:
@@ -35,12 +34,12 @@ class Stream:
         self.columns = columns.chosen(_order(plan, columns))
         self.length = columns.length
         self._lists: dict[str, list[Value]] = {}
-        self.time: Array = self.array(schema.event_time).to_numpy(zero_copy_only=False)
-        self.codes: Array = self.columns.codes(plan.partition).astype(np.int64)
+        self.time: Int64s = self.array(schema.event_time).to_numpy(zero_copy_only=False)
+        self.codes: Int64s = self.columns.codes(plan.partition).astype(np.int64)
         self._masks()
         self.events, self.broken = self._partitions()
 
-    def array(self, name: str) -> Array:
+    def array(self, name: str) -> pa.Array:
         """The normalised column (see `cep_core.events.normalise`)."""
         return self.columns.column(name)
 
@@ -82,11 +81,11 @@ class Stream:
                     negated[k] = self._true(one, negated[k])
         self.begins, self.takes, self.negated = _bits(begins), _bits(takes), _bits(negated)
 
-    def _true(self, condition: s.Expr, asked: Array) -> Array:
+    def _true(self, condition: s.Expr, asked: Bools) -> Bools:
         return true_where(asked, condition, lambda read: self.array(read.name))
 
     # --- partitions
-    def _partitions(self) -> tuple[Array, Array]:
+    def _partitions(self) -> tuple[Int64s, Bools]:
         everything = np.arange(self.length)
         position = everything
         order = np.argsort(self.codes, kind="stable")
@@ -100,7 +99,7 @@ class Stream:
         return rows, broken
 
 
-def _order(plan: MatchesPlan, columns: Columns) -> Array:
+def _order(plan: MatchesPlan, columns: Columns) -> Int64s:
     """Row numbers in total order. Raises BadEventsError where two events have one id."""
     schema = plan.schema
     if not columns.distinct(schema.event_id):
@@ -109,7 +108,7 @@ def _order(plan: MatchesPlan, columns: Columns) -> Array:
     return np.argsort(columns.places((schema.event_time, *sequence, schema.event_id)))
 
 
-def _bits(masks: list[Array]) -> Array:
+def _bits(masks: list[Bools]) -> UInt64s:
     bits = np.zeros(len(masks[0]) if masks else 0, np.uint64)
     for k, mask in enumerate(masks):
         bits |= mask.astype(np.uint64) << np.uint64(k)

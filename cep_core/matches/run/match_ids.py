@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
+from cep_core.events.array_types import UInt64s
 from cep_core.events.arrays import numbers
 from cep_core.matches.kernels import match_ids as k
 
-Array = Any
 
-
-def digests_of(array: Array) -> Array:
+def digests_of(array: pa.Array) -> UInt64s:
     """(n, LANES) uint64: a digest of each event's id, whatever the column's width: equal ids have equal ones."""
     kind = array.type
     if pa.types.is_dictionary(kind):
@@ -31,7 +28,7 @@ def digests_of(array: Array) -> Array:
     return digests
 
 
-def as_text(names: Array) -> pa.Array:
+def as_text(names: UInt64s) -> pa.Array:
     """Names (M, LANES) as strings."""
     digits = np.empty((len(names), k.HEX), np.uint8)
     k.written(names, digits)

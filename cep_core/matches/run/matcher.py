@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from cep_core.errors import BadEventsError
+from cep_core.events.array_types import Int64s
 from cep_core.events.arrays import arrow
 from cep_core.events.codes import group_codes
 from cep_core.expressions.columnar import evaluate
@@ -29,8 +31,6 @@ from cep_core.matches.kernels import step as k
 from cep_core.matches.run.buffer import NOTHING, Buffer
 from cep_core.matches.run.events import Stream
 from cep_core.matches.run.interpreter import Interpreter
-
-Array = Any
 
 MANY_LINKS = 1 << 22
 """A buffer of more links is read, and cleared of what is past."""
@@ -49,9 +49,9 @@ class Automaton:
         self.merging = merging
         self.buffer = Buffer()
         self.slow: Interpreter | None = None
-        self.meta: Array = None
-        self.registers: Array = None
-        self.buckets: Array = None
+        self.meta = np.zeros((0, 7), np.int64)
+        self.registers = np.zeros((0, 0), np.int64)
+        self.buckets = np.zeros(0, np.int64)
         self.fast = compiled and self._assemble()
         self.begun = 0
         """No run was under way just before this position of the stream's order."""
@@ -108,7 +108,7 @@ class Automaton:
         self._empty()
         return True
 
-    def _leaf(self, node: Any) -> Array:
+    def _leaf(self, node: Any) -> pa.Array:
         stream = self.stream
         if isinstance(node, Agreement):
             return arrow(group_codes([stream.array(node.name)], stream.length).astype(np.int64))
@@ -117,7 +117,7 @@ class Automaton:
     def _grow(self, size: int) -> None:
         """Room for so many groups; those that are there are kept."""
         meta, registers = np.zeros((size, 7), np.int64), np.zeros((size, self.assembly.width), np.int64)
-        if self.meta is not None:
+        if len(self.meta):
             meta[: len(self.meta)], registers[: len(self.meta)] = self.meta, self.registers
         self.meta, self.registers, self.buckets = meta, registers, np.full(2 * size, -1, np.int64)
         rehash(self.meta, self.buckets, self.lists)
@@ -129,7 +129,7 @@ class Automaton:
         self.lists[:] = -1
         self.buckets[:] = -1
 
-    def _groups(self) -> Array:
+    def _groups(self) -> Int64s:
         """Those under way."""
         groups: list[int] = []
         for g in self.lists[k.WAITING].tolist():

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from cep_core.errors import BadEventsError
+from cep_core.events.array_types import AnyArray, Bools
 from cep_core.events.arrays import arrow, numbers, valid
 from cep_core.events.codes import ordered_codes
 from cep_core.events.normalise import reals
@@ -20,8 +19,6 @@ from cep_core.matches.kernels import measures as k
 from cep_core.matches.run.buffer import Chunk
 from cep_core.matches.run.events import Stream
 
-Array = Any
-
 FUNCTIONS = {"sum": k.SUM, "avg": k.SUM, "min": k.MIN, "max": k.MAX, "count": k.MIN}
 _DAY = 86_400_000_000
 
@@ -33,7 +30,7 @@ class Measures:
         self.plan = plan
         self.stream = stream
         self.part = places(plan)
-        self._words: dict[str, tuple[Array, Array, Array | None]] = {}
+        self._words: dict[str, tuple[AnyArray, Bools, AnyArray | None]] = {}
 
     def columns(self, chunk: Chunk) -> list[pa.Array]:
         """One column a measure, of its result type. Raises BadEventsError where whole numbers overflow."""
@@ -43,7 +40,7 @@ class Measures:
             for measure in self.plan.measures
         ]
 
-    def _value(self, read: s.Attribute, chunk: Chunk) -> Array:
+    def _value(self, read: s.Attribute, chunk: Chunk) -> pa.Array:
         """What an attribute or an aggregate is, of each match."""
         part = self.part[read.variable]
         if isinstance(read, s.Indexed) and not read.name:
@@ -54,7 +51,7 @@ class Measures:
         at = chunk.bounds[:, part + 1] - 1 if last else chunk.bounds[:, part]
         return self.stream.array(read.name).take(arrow(chunk.events[at]))
 
-    def _aggregate(self, read: s.Indexed, part: int, chunk: Chunk) -> Array:
+    def _aggregate(self, read: s.Indexed, part: int, chunk: Chunk) -> pa.Array:
         values, null, texts = self._column(read.name)
         out, counts = np.empty(len(chunk.lengths), values.dtype), np.empty(len(chunk.lengths), np.int64)
         asked = FUNCTIONS[read.function], chunk.events, chunk.bounds, part, values, null, out, counts
@@ -73,7 +70,7 @@ class Measures:
             return texts.take(arrow(out, missing))
         return arrow(out, missing)
 
-    def _column(self, name: str) -> tuple[Array, Array, Array | None]:
+    def _column(self, name: str) -> tuple[AnyArray, Bools, AnyArray | None]:
         """A column as numbers and a mask of NULLs; of strings their codes, and the strings by code."""
         if name not in self._words:
             array = reals(self.stream.array(name))
@@ -94,7 +91,7 @@ class Measures:
         return self._words[name]
 
 
-def _typed(values: Array, family: str) -> pa.Array:
+def _typed(values: pa.Array, family: str) -> pa.Array:
     """Computed values as a column of results; times and dates are microseconds until here."""
     kind, values = arrow_type(family), reals(values)
     if pa.types.is_date(kind) and pa.types.is_int64(values.type):

@@ -6,10 +6,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import product
-from typing import Any
 
 import numpy as np
 
+from cep_core.events.array_types import Bools
 from cep_core.expressions.functions import Value
 from cep_core.expressions.scalar import Reader, compiled
 from cep_core.language import syntax as s
@@ -18,8 +18,6 @@ from cep_core.matches.compile.registers import places
 from cep_core.matches.run.buffer import Chunk, Match, Step
 from cep_core.matches.run.closures import FINISHED, FOLDS
 from cep_core.matches.run.events import Stream
-
-Array = Any
 
 
 def match_of(plan: MatchesPlan, steps: Sequence[Step]) -> Match:
@@ -55,7 +53,7 @@ class Finish:
         """The matches that no NOT rules out."""
         if not self.nots:
             return chunk
-        mask: Array = np.array([not self.ruled_out(match) for match in chunk.matches()], bool)
+        mask: Bools = np.array([not self.ruled_out(match) for match in chunk.matches()], bool)
         return chunk.subset(mask)
 
     # --- NOT

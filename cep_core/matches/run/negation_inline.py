@@ -12,15 +12,12 @@ the finished match (`negation_deferred`).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from cep_core.events.array_types import Int64s
 from cep_core.matches.compile.plan import MatchesPlan, is_fence
 from cep_core.matches.run.buffer import NOTHING, Buffer
 from cep_core.matches.run.events import Stream
-
-Array = Any
 
 NEVER, EVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
@@ -32,9 +29,9 @@ class Fences:
 
     def __init__(self, plan: MatchesPlan, stream: Stream) -> None:
         self.time, count = stream.time, stream.length
-        self.after: Array = np.zeros((0, 0), np.int64)
-        self.lead: Array = np.zeros(0, np.int64)
-        self.latest: Array = np.zeros(0, np.int64)
+        self.after: Int64s = np.zeros((0, 0), np.int64)
+        self.lead: Int64s = np.zeros(0, np.int64)
+        self.latest: Int64s = np.zeros(0, np.int64)
         fences = [(k, negation) for k, negation in enumerate(plan.negations) if is_fence(plan, negation)]
         if not fences or not count:
             return

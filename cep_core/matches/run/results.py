@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.errors import NotSupportedError
+from cep_core.events.array_types import Int64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.matches.compile.plan import MatchesPlan
 from cep_core.matches.kernels.buffer import listed
@@ -16,8 +17,6 @@ from cep_core.matches.run.buffer import Chunk
 from cep_core.matches.run.events import Stream
 from cep_core.matches.run.match_ids import as_text
 from cep_core.matches.run.measures import Measures
-
-Array = Any
 
 
 def result_table(plan: MatchesPlan, stream: Stream, chunks: Iterable[Chunk]) -> pa.Table:
@@ -34,7 +33,7 @@ class _Rows:
         self.measures = Measures(plan, stream)
         kind = self.schema.field(plan.parts[0].variable).type.value_type
         self.ids = stream.columns.raw(plan.schema.event_id).cast(kind)
-        self.words: Array = None
+        self.words: Int64s | None = None
         if pa.types.is_int64(kind):
             self.words = numbers(self.ids)
 
@@ -67,5 +66,5 @@ class _Rows:
         return pa.ListArray.from_arrays(arrow(offsets.astype(np.int32)), ids)
 
 
-def _times(values: Array, kind: pa.DataType) -> pa.Array:
+def _times(values: Int64s, kind: pa.DataType) -> pa.Array:
     return arrow(values).cast(kind)

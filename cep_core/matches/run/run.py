@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cep_core.errors import TooManyMatchesError
+from cep_core.events.array_types import Int32s, Int64s
 from cep_core.events.columns import Columns
 from cep_core.language.unparse import moment
 from cep_core.matches.compile.plan import MatchesPlan
@@ -22,8 +22,6 @@ from cep_core.matches.run.negation_deferred import Finish, match_of
 from cep_core.matches.run.negation_inline import Fences
 from cep_core.matches.run.non_overlap import preferred
 from cep_core.matches.run.results import result_table
-
-Array = Any
 
 
 def run_matches(plan: MatchesPlan, columns: Columns, windows: range | None = None) -> pa.Table:
@@ -74,12 +72,12 @@ class Matches:
                 self._count(counts, panes, first)
             yield chunk
 
-    def _panes(self, chunk: Chunk) -> tuple[Array, Array]:
+    def _panes(self, chunk: Chunk) -> tuple[Int64s, Int32s]:
         """The pane that each match is decided in, and its first event."""
         time, first = self.stream.time, chunk.first
         return self.plan.decided(time[first], time[chunk.last]) // self.plan.pane, first
 
-    def _count(self, counts: Counter[tuple[int, int]], panes: Array, first: Array) -> None:
+    def _count(self, counts: Counter[tuple[int, int]], panes: Int64s, first: Int32s) -> None:
         keys = np.stack([self.stream.codes[first], panes], axis=1)
         for (code, pane), event, count in zip(*_distinct(keys, first), strict=True):
             counts[code, pane] += count
@@ -139,7 +137,7 @@ class Matches:
         )
 
 
-def _distinct(keys: Array, first: Array) -> tuple[list[list[int]], list[int], list[int]]:
+def _distinct(keys: Int64s, first: Int32s) -> tuple[list[list[int]], list[int], list[int]]:
     """The different rows of `keys`, a value of `first` for each, and how often it comes."""
     rows, at, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
     return rows.tolist(), first[at].tolist(), counts.tolist()

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import Bools, Float64s, Int32s, Int64s, UInt64s
 from cep_core.trends.kernels.numbers import LARGEST
 from cep_core.trends.kernels.prefetch import prefetch
 from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH, empty, raise_block
 from cep_core.trends.kernels.scaled import BIG, SMALL, STEP_DOWN, e_add, e_normal
-
-Array = Any
 
 AHEAD = 6
 """Events between asking for the memory of one and reading it."""
@@ -32,11 +31,11 @@ LINE = 8
 
 @njit(cache=True, nogil=True)
 def linear(
-    lo: Array, hi: Array, ok: Array,               # T tasks of n events
-    states_of: Array, states: Array,               # by variable: ranges into the list of its states
-    begins: Array, ends: Array,                    # S: a trend may begin, may end here
-    into_of: Array, into: Array,                   # S+1 ranges into the list of sources
-    out: Array, hit: Array,                        # (T, 1, 2); T
+    lo: Int64s, hi: Int64s, ok: UInt64s,               # T tasks of n events
+    states_of: Int64s, states: Int64s,               # by variable: ranges into the list of its states
+    begins: Bools, ends: Bools,                    # S: a trend may begin, may end here
+    into_of: Int64s, into: Int64s,                   # S+1 ranges into the list of sources
+    out: Float64s, hit: Bools,                        # (T, 1, 2); T
 ) -> None:  # fmt: skip
     """Trends per task, in tier E, of an automaton without adjacent conditions; no two events of a task share a time."""
     count, variables = begins.shape[0], states_of.shape[0] - 1
@@ -81,10 +80,12 @@ def linear(
 
 @njit(cache=True, nogil=True)
 def plain(
-    lo: Array, hi: Array, ok: Array, states_of: Array, states: Array, begins: Array, ends: Array,  # as in `linear`
-    into_of: Array, into: Array, store_of: Array, store: Array,         # as in `ordered.ordered`
-    rank: Array, limit: Array, seg_v: Array, seg_w: Array, roots: Array, height: Array, width: Array,
-    partition: Array, total: Array, tree: Array, out: Array, hit: Array, large: Array,  # (totals); (nodes); (T, 1); T
+    lo: Int64s, hi: Int64s, ok: UInt64s, states_of: Int64s, states: Int64s, begins: Bools,
+    ends: Bools,  # as in `linear`
+    into_of: Int64s, into: Int64s, store_of: Int64s, store: Int64s,         # as in `ordered.ordered`
+    rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, roots: Int64s, height: Int64s, width: Int64s,
+    partition: Int32s, total: Float64s, tree: Float64s, out: Float64s, hit: Bools,
+    large: Bools,  # (totals); (nodes); (T, 1); T
 ) -> None:  # fmt: skip
     """Trends per task in tier F; `large` where it gave up."""
     variables = states_of.shape[0] - 1
@@ -170,7 +171,14 @@ def plain(
 
 @njit(cache=True, nogil=True)
 def chain(
-    rank: Array, limit: Array, seg_v: Array, seg_w: Array, roots: Array, height: Array, width: Array, tree: Array
+    rank: Int32s,
+    limit: Int32s,
+    seg_v: Int32s,
+    seg_w: Int32s,
+    roots: Int64s,
+    height: Int64s,
+    width: Int64s,
+    tree: Float64s,
 ) -> float:
     """`plain` for a task of `S+` with ordered conditions, every event an S: the same steps without the tables. Ends
     early, with what it has, once that is too large."""
@@ -204,11 +212,11 @@ def chain(
 
 @njit(cache=True, nogil=True)
 def scaled(
-    lo: Array, hi: Array, ok: Array, states_of: Array, states: Array, begins: Array, ends: Array,
-    into_of: Array, into: Array, store_of: Array, store: Array,
-    rank: Array, limit: Array, seg_v: Array, seg_w: Array, roots: Array, height: Array, width: Array,
-    partition: Array, total_m: Array, total_e: Array, tree_m: Array, tree_e: Array,
-    out: Array, hit: Array,                                             # (T, 1, 2); T
+    lo: Int64s, hi: Int64s, ok: UInt64s, states_of: Int64s, states: Int64s, begins: Bools, ends: Bools,
+    into_of: Int64s, into: Int64s, store_of: Int64s, store: Int64s,
+    rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, roots: Int64s, height: Int64s, width: Int64s,
+    partition: Int32s, total_m: Float64s, total_e: Float64s, tree_m: Float64s, tree_e: Float64s,
+    out: Float64s, hit: Bools,                                             # (T, 1, 2); T
 ) -> None:  # fmt: skip
     """Trends per task in tier E. Arrays as in `plain`, mantissas and exponents apart."""
     variables = states_of.shape[0] - 1
@@ -289,7 +297,7 @@ def scaled(
 
 @njit(cache=True, nogil=True)
 def fetch(
-    store: Array, x: int, rank: Array, limit: Array, seg_v: Array, seg_w: Array, roots: Array, plane: Array
+    store: Int64s, x: int, rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, roots: Int64s, plane: Float64s
 ) -> None:  # fmt: skip
     """Ask for what event x will read and write at the lowest level, where nearly all of a plane is."""
     for s in range(store.shape[0]):

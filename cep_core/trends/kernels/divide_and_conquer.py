@@ -17,15 +17,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
 from cep_core.trends.kernels.numbers import add, clear
-
-Array = Any
 
 BLOCK = 64
 
 
 @njit(cache=True, nogil=True)
-def cut(time: Array, first: int, last: int, edges: Array) -> int:
+def cut(time: Int64s, first: int, last: int, edges: Int64s) -> int:
     """Write where blocks of the events [first, last) begin, and `last` after them; how many blocks there are."""
     count = 0
     edges[0] = first
@@ -51,11 +50,11 @@ def holds(divides: Any, d: int, v: int, w: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def conquer(
-    halves: Array, divides: Any,                       # H rows: source state, divide; see `ranks.Divides`
-    edges: Array, done: int, blocks: int, first: int, states: int,
-    link: Array, values: Array, ext: Array,            # rows of the task's events, as in `trends.run`
-    pending: Array, pending_ext: Array, waiting: Array,  # row (w - first) * H + h
-    node: Array, node_ext: Array, stamp: Array, tick: int,
+    halves: Int64s, divides: Any,                       # H rows: source state, divide; see `ranks.Divides`
+    edges: Int64s, done: int, blocks: int, first: int, states: int,
+    link: Int64s, values: AnyArray, ext: Float64s,            # rows of the task's events, as in `trends.run`
+    pending: AnyArray, pending_ext: Float64s, waiting: Bools,  # row (w - first) * H + h
+    node: AnyArray, node_ext: Float64s, stamp: Int64s, tick: int,
 ) -> int:  # fmt: skip
     """After the first `done` blocks: what the last of them, as a left half, gives to its right half. The tick used."""
     half = done & -done
@@ -106,7 +105,7 @@ def conquer(
 
 @njit(cache=True, nogil=True)
 def put(
-    node: Array, node_ext: Array, stamp: Array, tick: int, rank: int, values: Array, ext: Array, row: int
+    node: AnyArray, node_ext: Float64s, stamp: Int64s, tick: int, rank: int, values: AnyArray, ext: Float64s, row: int
 ) -> None:  # fmt: skip
     """Add a row at a rank of a Fenwick tree whose nodes of older ticks are nothing."""
     k: Any = rank + 1

@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import AnyArray, Bools, Float64s, Int32s, Int64s, UInt64s
 from cep_core.trends.kernels.divide_and_conquer import conquer, cut, holds
 from cep_core.trends.kernels.numbers import add, clear, one, weigh
 from cep_core.trends.kernels.pair_predicates import pair_true
-
-Array = Any
 
 NEVER = -(2**63)
 """The bound of a NOT that nothing has matched yet; its counterpart for `after` is 2^63 - 1."""
@@ -34,7 +33,7 @@ before."""
 
 
 @njit(cache=True)
-def bound_of(guards: Array, first: int, last: int, bounds: Array, w: int) -> Any:
+def bound_of(guards: Int64s, first: int, last: int, bounds: Int64s, w: int) -> Any:
     """The largest bound of guards[first:last] at w; NEVER when there is none."""
     latest: Any = np.int64(NEVER)
     for g in range(first, last):
@@ -44,30 +43,33 @@ def bound_of(guards: Array, first: int, last: int, bounds: Array, w: int) -> Any
 
 @njit(cache=True, nogil=True)
 def run(
-    lo: Array, hi: Array, ws: Array, we: Array,  # T: events [lo, hi) in the window [ws, we), microseconds
-    time: Array, ok: Array,                      # n: microseconds; bit b: may be an event of variable b
-    variable: Array,                             # S: variable of a state
-    start_of: Array, start_t: Array,             # S+1, into start_t: guard ranges (holds0, holds1, fails0, fails1)
-    into_of: Array, into_t: Array,               # S+1, rows: source, store, conditions (4), guard ranges (4), half,
+    lo: Int64s, hi: Int64s, ws: Int64s, we: Int64s,  # T: events [lo, hi) in the window [ws, we), microseconds
+    time: Int64s, ok: UInt64s,                      # n: microseconds; bit b: may be an event of variable b
+    variable: Int64s,                             # S: variable of a state
+    start_of: Int64s, start_t: Int64s,             # S+1, into start_t: guard ranges (holds0, holds1, fails0, fails1)
+    into_of: Int64s, into_t: Int64s,               # S+1, rows: source, store, conditions (4), guard ranges (4), half,
                                                  # ranges of links (4)
-    accept_of: Array, accept_t: Array,           # S+1, rows: holds0, holds1
-    guards: Array, bounds: Array, after: Array,  # guard lists; (G, n) latest start of a finished NOT; end of a later
-    store_of: Array, store_t: Array,             # S+1, rows: layer or -1, first node
-    rank: Array, limit: Array, seg_v: Array, seg_w: Array, seg_base: Array, seg_size: Array,  # L x n; segments flat
-    halves: Array, divides: Any,                 # see `kernels.divide.conquer`
+    accept_of: Int64s, accept_t: Int64s,           # S+1, rows: holds0, holds1
+    guards: Int64s, bounds: Int64s, after: Int64s,  # guard lists; (G, n) latest start of a finished NOT; end of a later
+    store_of: Int64s, store_t: Int64s,             # S+1, rows: layer or -1, first node
+    rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, seg_base: Int64s,
+    seg_size: Int64s,  # L x n; segments flat
+    halves: Int64s, divides: Any,                 # see `kernels.divide.conquer`
     predicates: Any,                             # see `kernels.predicates.pair_true`
-    linking: int, following: Array,              # (links, n): index that the event may be followed at, -1 none
-    link_of: Array, link_t: Array, next_t: Array, slots: int,  # S+1, a state's leading links; ranges; links of a state
-    weight_variable: Array, weights: Array,      # K: variable or -1; (K, n)
-    extreme_variable: Array, extremes: Array,    # M: variable, -1: set where a trend begins; (M, n), -inf where NULL
-    values: Array, ext: Array,                   # work: rows of numbers and extrema
-    node: Array, node_ext: Array, stamp: Array,  # work: store nodes
-    active: Array, active_n: Array, head: Array, link: Array,  # work: (S, events) ; links
-    pending: Array, pending_ext: Array, waiting: Array, branch: Array, branch_ext: Array, branch_stamp: Array,
-    edges: Array,                                # work of `divide`
+    linking: int, following: Int64s,              # (links, n): index that the event may be followed at, -1 none
+    link_of: Int64s, link_t: Int64s, next_t: Int64s,
+    slots: int,  # S+1, a state's leading links; ranges; links of a state
+    weight_variable: Int64s, weights: Float64s,      # K: variable or -1; (K, n)
+    extreme_variable: Int64s, extremes: Float64s,  # M: variable, -1: set where a trend begins; (M, n), -inf where NULL
+    values: AnyArray, ext: Float64s,                   # work: rows of numbers and extrema
+    node: AnyArray, node_ext: Float64s, stamp: Int64s,  # work: store nodes
+    active: Int64s, active_n: Int64s, head: Int64s, link: Int64s,  # work: (S, events) ; links
+    pending: AnyArray, pending_ext: Float64s, waiting: Bools, branch: AnyArray, branch_ext: Float64s,
+    branch_stamp: Int64s,
+    edges: Int64s,                                # work of `divide`
     keep: bool,                                  # rows of a whole task are kept (scans, bounds, links)
-    out: Array, out_ext: Array, hit: Array,      # T results
-    emit: Array,                                 # n, or empty: extreme 0 of what ends at each event
+    out: AnyArray, out_ext: Float64s, hit: Bools,      # T results
+    emit: Float64s,                                 # n, or empty: extreme 0 of what ends at each event
 ) -> None:  # fmt: skip
     """Results per task in `out` (sums), `out_ext` (maxima) and `hit` (whether there is a trend)."""
     states = variable.shape[0]
@@ -258,8 +260,8 @@ def run(
 
 @njit(cache=True)
 def insert(
-    at: int, layer: int, v: int, row: int, rank: Array, seg_v: Array, seg_base: Array, seg_size: Array,
-    values: Array, ext: Array, node: Array, node_ext: Array, stamp: Array, epoch: int,
+    at: int, layer: int, v: int, row: int, rank: Int32s, seg_v: Int32s, seg_base: Int64s, seg_size: Int64s,
+    values: AnyArray, ext: Float64s, node: AnyArray, node_ext: Float64s, stamp: Int64s, epoch: int,
 ) -> None:  # fmt: skip
     """Add row (of event v) to the store of class `layer` whose nodes begin at `at`."""
     k: Any = np.int64(1)

@@ -14,18 +14,16 @@ The functions below are chosen by the array's type at compile time. Tier E has i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from cep_core.events.array_types import AnyArray
 from cep_core.trends.kernels.scaled import d_add, d_multiply
 
 LARGEST = 2.0**960
 """A float64 row beyond this ends a pass in tier F: sums of 2^60 such rows are still finite."""
-
-Rows = Any
 
 
 @njit(cache=True)
@@ -52,53 +50,53 @@ def u_mul(low: np.uint64, high: np.uint64, w: np.int64) -> tuple[np.uint64, np.u
     return lo, hi
 
 
-def some(a: Rows, i: int) -> bool:
+def some(a: AnyArray, i: int) -> bool:
     """Whether a[i] is not nothing. Where there is a trend, tiers F and D never count 0; modulo 2^128 it may be."""
     raise NotImplementedError
 
 
-def too_large(a: Rows, i: int) -> bool:
+def too_large(a: AnyArray, i: int) -> bool:
     """Whether the count a[i][0] is beyond what a pass of its tier goes on with: tier F ends before it overflows."""
     raise NotImplementedError
 
 
-def clear(a: Rows, i: int) -> None:
+def clear(a: AnyArray, i: int) -> None:
     """a[i] = 0"""
 
 
-def add(a: Rows, i: int, b: Rows, j: int) -> None:
+def add(a: AnyArray, i: int, b: AnyArray, j: int) -> None:
     """a[i] += b[j]"""
 
 
-def one(a: Rows, i: int) -> None:
+def one(a: AnyArray, i: int) -> None:
     """a[i][0] += 1: a trend begins."""
 
 
-def weigh(a: Rows, i: int, k: int, w: float) -> None:
+def weigh(a: AnyArray, i: int, k: int, w: float) -> None:
     """a[i][k] += a[i][0] * w: the event adds w to aggregate k of every trend through it."""
 
 
-def is_float(a: types.Array) -> bool:
+def is_float(a: AnyArray) -> bool:
     """At compile time: whether an array is of tier F or D, not U."""
     return bool(a.dtype == types.float64)
 
 
 @overload(some)
-def _some(a: Rows, i: int) -> Callable[..., bool]:
+def _some(a: AnyArray, i: int) -> Callable[..., bool]:
     if a.ndim == 2:
 
-        def flat(a: Rows, i: int) -> bool:
+        def flat(a: AnyArray, i: int) -> bool:
             return bool(a[i, 0] != 0.0)
 
         return flat
     if is_float(a):
 
-        def scaled(a: Rows, i: int) -> bool:
+        def scaled(a: AnyArray, i: int) -> bool:
             return bool(a[i, 0, 0] != 0.0)
 
         return scaled
 
-    def wide(a: Rows, i: int) -> bool:
+    def wide(a: AnyArray, i: int) -> bool:
         any_set = False
         for k in range(a.shape[1]):
             any_set = any_set or a[i, k, 0] != 0 or a[i, k, 1] != 0
@@ -108,25 +106,25 @@ def _some(a: Rows, i: int) -> Callable[..., bool]:
 
 
 @overload(too_large)
-def _too_large(a: Rows, i: int) -> Callable[..., bool]:
+def _too_large(a: AnyArray, i: int) -> Callable[..., bool]:
     if a.ndim == 3:
 
-        def never(a: Rows, i: int) -> bool:
+        def never(a: AnyArray, i: int) -> bool:
             return False
 
         return never
 
-    def flat(a: Rows, i: int) -> bool:
+    def flat(a: AnyArray, i: int) -> bool:
         return bool(a[i, 0] > LARGEST)
 
     return flat
 
 
 @overload(clear)
-def _clear(a: Rows, i: int) -> Callable[..., None]:
+def _clear(a: AnyArray, i: int) -> Callable[..., None]:
     if a.ndim == 2:
 
-        def flat(a: Rows, i: int) -> None:
+        def flat(a: AnyArray, i: int) -> None:
             for k in range(a.shape[1]):
                 a[i, k] = 0.0
 
@@ -134,13 +132,13 @@ def _clear(a: Rows, i: int) -> Callable[..., None]:
 
     if is_float(a):
 
-        def scaled(a: Rows, i: int) -> None:
+        def scaled(a: AnyArray, i: int) -> None:
             for k in range(a.shape[1]):
                 a[i, k, 0] = a[i, k, 1] = a[i, k, 2] = 0.0
 
         return scaled
 
-    def pair(a: Rows, i: int) -> None:
+    def pair(a: AnyArray, i: int) -> None:
         for k in range(a.shape[1]):
             a[i, k, 0] = 0
             a[i, k, 1] = 0
@@ -149,17 +147,17 @@ def _clear(a: Rows, i: int) -> Callable[..., None]:
 
 
 @overload(add)
-def _add(a: Rows, i: int, b: Rows, j: int) -> Callable[..., None]:
+def _add(a: AnyArray, i: int, b: AnyArray, j: int) -> Callable[..., None]:
     if a.ndim == 2:
 
-        def flat(a: Rows, i: int, b: Rows, j: int) -> None:
+        def flat(a: AnyArray, i: int, b: AnyArray, j: int) -> None:
             for k in range(a.shape[1]):
                 a[i, k] += b[j, k]
 
         return flat
     if is_float(a):
 
-        def scaled(a: Rows, i: int, b: Rows, j: int) -> None:
+        def scaled(a: AnyArray, i: int, b: AnyArray, j: int) -> None:
             for k in range(a.shape[1]):
                 a[i, k, 0], a[i, k, 1], a[i, k, 2] = d_add(
                     a[i, k, 0], a[i, k, 1], a[i, k, 2], b[j, k, 0], b[j, k, 1], b[j, k, 2]
@@ -167,7 +165,7 @@ def _add(a: Rows, i: int, b: Rows, j: int) -> Callable[..., None]:
 
         return scaled
 
-    def wide(a: Rows, i: int, b: Rows, j: int) -> None:
+    def wide(a: AnyArray, i: int, b: AnyArray, j: int) -> None:
         for k in range(a.shape[1]):
             low = a[i, k, 0] + b[j, k, 0]
             carry = np.uint64(1) if low < b[j, k, 0] else np.uint64(0)
@@ -178,21 +176,21 @@ def _add(a: Rows, i: int, b: Rows, j: int) -> Callable[..., None]:
 
 
 @overload(one)
-def _one(a: Rows, i: int) -> Callable[..., None]:
+def _one(a: AnyArray, i: int) -> Callable[..., None]:
     if a.ndim == 2:
 
-        def flat(a: Rows, i: int) -> None:
+        def flat(a: AnyArray, i: int) -> None:
             a[i, 0] += 1.0
 
         return flat
     if is_float(a):
 
-        def scaled(a: Rows, i: int) -> None:
+        def scaled(a: AnyArray, i: int) -> None:
             a[i, 0, 0], a[i, 0, 1], a[i, 0, 2] = d_add(a[i, 0, 0], a[i, 0, 1], a[i, 0, 2], 1.0, 0.0, 0.0)
 
         return scaled
 
-    def wide(a: Rows, i: int) -> None:
+    def wide(a: AnyArray, i: int) -> None:
         a[i, 0, 0] += np.uint64(1)
         if a[i, 0, 0] == np.uint64(0):
             a[i, 0, 1] += np.uint64(1)
@@ -201,22 +199,22 @@ def _one(a: Rows, i: int) -> Callable[..., None]:
 
 
 @overload(weigh)
-def _weigh(a: Rows, i: int, k: int, w: float) -> Callable[..., None]:
+def _weigh(a: AnyArray, i: int, k: int, w: float) -> Callable[..., None]:
     if a.ndim == 2:
 
-        def flat(a: Rows, i: int, k: int, w: float) -> None:
+        def flat(a: AnyArray, i: int, k: int, w: float) -> None:
             a[i, k] += a[i, 0] * w
 
         return flat
     if is_float(a):
 
-        def scaled(a: Rows, i: int, k: int, w: float) -> None:
+        def scaled(a: AnyArray, i: int, k: int, w: float) -> None:
             top, low, e = d_multiply(a[i, 0, 0], a[i, 0, 1], a[i, 0, 2], w)
             a[i, k, 0], a[i, k, 1], a[i, k, 2] = d_add(a[i, k, 0], a[i, k, 1], a[i, k, 2], top, low, e)
 
         return scaled
 
-    def wide(a: Rows, i: int, k: int, w: float) -> None:
+    def wide(a: AnyArray, i: int, k: int, w: float) -> None:
         low, high = u_mul(a[i, 0, 0], a[i, 0, 1], np.int64(w))
         total = a[i, k, 0] + low
         carry = np.uint64(1) if total < low else np.uint64(0)

@@ -11,26 +11,26 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import AnyArray, Bools, Float64s, Int32s, Int64s, UInt64s
 from cep_core.trends.kernels.numbers import add, clear, one, some, too_large, weigh
 from cep_core.trends.kernels.prefix_sums import SHIFT, empty, pull, push
-
-Array = Any
 
 
 @njit(cache=True, nogil=True)
 def ordered(
-    lo: Array, hi: Array, ws: Array, we: Array,  # T: events [lo, hi) in the window [ws, we), microseconds
-    time: Array, ok: Array, partition: Array,    # n
-    states_of: Array, states: Array,             # by variable: ranges into the list of its states
-    start_of: Array, start_t: Array, into_of: Array, into_t: Array, accept_of: Array, accept_t: Array,  # see `trends`
-    guards: Array, bounds: Array, after: Array,  # guard lists; (G, n), for the first and last event of a trend
-    store_of: Array, store: Array,               # S+1 ranges; rows: layer or -1, first node or total
-    rank: Array, limit: Array, seg_v: Array, seg_w: Array,    # (L, n)
-    roots: Array, height: Array, width: Array,   # by segment: first node of each level; levels; their blocks' widths
-    weight_variable: Array, weights: Array, extreme_variable: Array, extremes: Array,  # as in `trends.run`
-    rows: Array, ext: Array, total: Array, total_ext: Array, tree: Array, tree_ext: Array,  # work
-    out: Array, out_ext: Array, hit: Array, large: Array,  # T results
-    emit: Array,                                 # n, or empty: extreme 0 of what ends at each event
+    lo: Int64s, hi: Int64s, ws: Int64s, we: Int64s,  # T: events [lo, hi) in the window [ws, we), microseconds
+    time: Int64s, ok: UInt64s, partition: Int32s,    # n
+    states_of: Int64s, states: Int64s,             # by variable: ranges into the list of its states
+    start_of: Int64s, start_t: Int64s, into_of: Int64s, into_t: Int64s, accept_of: Int64s,
+    accept_t: Int64s,  # see `trends`
+    guards: Int64s, bounds: Int64s, after: Int64s,  # guard lists; (G, n), for the first and last event of a trend
+    store_of: Int64s, store: Int64s,               # S+1 ranges; rows: layer or -1, first node or total
+    rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s,    # (L, n)
+    roots: Int64s, height: Int64s, width: Int64s,   # by segment: first node of each level; levels; their blocks' widths
+    weight_variable: Int64s, weights: Float64s, extreme_variable: Int64s, extremes: Float64s,  # as in `trends.run`
+    rows: AnyArray, ext: Float64s, total: AnyArray, total_ext: Float64s, tree: AnyArray, tree_ext: Float64s,  # work
+    out: AnyArray, out_ext: Float64s, hit: Bools, large: Bools,  # T results
+    emit: Float64s,                                 # n, or empty: extreme 0 of what ends at each event
 ) -> None:  # fmt: skip
     """Results per task in `out` (sums), `out_ext` (maxima), `hit` (there is a trend), `large` (given up: too large)."""
     count, variables = into_of.shape[0] - 1, states_of.shape[0] - 1

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import Float64s, Int64s
 from cep_core.expressions.pair_opcodes import (
     ABS,
     ADD,
@@ -40,8 +41,6 @@ from cep_core.expressions.pair_opcodes import (
     SUBTRACT,
 )
 
-Array = Any
-
 EXACT = 2.0**53
 
 
@@ -64,7 +63,7 @@ def compares(op: int, a: int, b: int) -> bool:
 
 
 @njit(cache=True)
-def pair_true(predicates: Any, ranges: Array, v: int, w: int) -> bool:
+def pair_true(predicates: Any, ranges: Int64s, v: int, w: int) -> bool:
     """Whether every comparison ranges[0]:ranges[1] and every program ranges[2]:ranges[3] is true of (v, w)."""
     ops, earlier, later, program_of, code, leaves, stack, alarm = predicates
     for c in range(ranges[0], ranges[1]):
@@ -137,7 +136,9 @@ def unary(op: int, a: float) -> float:
 
 
 @njit(cache=True)
-def execute(first: int, last: int, code: Array, leaves: Array, stack: Array, alarm: Array, v: int, w: int) -> float:
+def execute(
+    first: int, last: int, code: Int64s, leaves: Float64s, stack: Float64s, alarm: Int64s, v: int, w: int
+) -> float:
     """The value of code[first:last] for the pair (v, w)."""
     top = -1
     for i in range(first, last):

@@ -23,28 +23,27 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
+from cep_core.events.array_types import AnyArray, Float64s, Int32s, Int64s
 from cep_core.trends.kernels.numbers import is_float
 from cep_core.trends.kernels.scaled import STEP_DOWN, d_add
-
-Array = Any
 
 SHIFT = 5
 WIDTH = 1 << SHIFT
 
 
-def pull(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) -> None:
+def pull(rows: AnyArray, row: int, k: int, tree: AnyArray, at: Int64s, levels: int) -> None:
     """rows[row][k] += the sum of the positions at[:levels] of plane k."""
 
 
-def push(tree: Array, k: int, first: int, index: int, width: int, rows: Array, row: int) -> None:
+def push(tree: AnyArray, k: int, first: int, index: int, width: int, rows: AnyArray, row: int) -> None:
     """Add rows[row][k] to the positions after `index` of the block of `width` that begins at `first`."""
 
 
 @overload(pull)
-def _pull(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) -> Callable[..., None]:
+def _pull(rows: AnyArray, row: int, k: int, tree: AnyArray, at: Int64s, levels: int) -> Callable[..., None]:
     if tree.ndim == 2:
 
-        def flat(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) -> None:
+        def flat(rows: AnyArray, row: int, k: int, tree: AnyArray, at: Int64s, levels: int) -> None:
             total = rows[row, k]
             for level in range(levels):
                 total += tree[k, at[level]]
@@ -53,7 +52,7 @@ def _pull(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) ->
         return flat
     if is_float(tree):
 
-        def scaled(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) -> None:
+        def scaled(rows: AnyArray, row: int, k: int, tree: AnyArray, at: Int64s, levels: int) -> None:
             top, low, e = rows[row, k, 0], rows[row, k, 1], rows[row, k, 2]
             for level in range(levels):
                 x = at[level]
@@ -62,7 +61,7 @@ def _pull(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) ->
 
         return scaled
 
-    def wide(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) -> None:
+    def wide(rows: AnyArray, row: int, k: int, tree: AnyArray, at: Int64s, levels: int) -> None:
         low, high = rows[row, k, 0], rows[row, k, 1]
         for level in range(levels):
             x = at[level]
@@ -74,10 +73,10 @@ def _pull(rows: Array, row: int, k: int, tree: Array, at: Array, levels: int) ->
 
 
 @overload(push)
-def _push(tree: Array, k: int, first: int, index: int, width: int, rows: Array, row: int) -> Callable[..., None]:
+def _push(tree: AnyArray, k: int, first: int, index: int, width: int, rows: AnyArray, row: int) -> Callable[..., None]:
     if tree.ndim == 2:
 
-        def flat(tree: Array, k: int, first: int, index: int, width: int, rows: Array, row: int) -> None:
+        def flat(tree: AnyArray, k: int, first: int, index: int, width: int, rows: AnyArray, row: int) -> None:
             block = tree[k, first : first + width]
             value = rows[row, k]
             for z in range(width):
@@ -86,7 +85,7 @@ def _push(tree: Array, k: int, first: int, index: int, width: int, rows: Array, 
         return flat
     if is_float(tree):
 
-        def scaled(tree: Array, k: int, first: int, index: int, width: int, rows: Array, row: int) -> None:
+        def scaled(tree: AnyArray, k: int, first: int, index: int, width: int, rows: AnyArray, row: int) -> None:
             top, low, e = rows[row, k, 0], rows[row, k, 1], rows[row, k, 2]
             for x in range(first + index + 1, first + width):
                 tree[k, 0, x], tree[k, 1, x], tree[k, 2, x] = d_add(
@@ -95,7 +94,7 @@ def _push(tree: Array, k: int, first: int, index: int, width: int, rows: Array, 
 
         return scaled
 
-    def wide(tree: Array, k: int, first: int, index: int, width: int, rows: Array, row: int) -> None:
+    def wide(tree: AnyArray, k: int, first: int, index: int, width: int, rows: AnyArray, row: int) -> None:
         low, high = rows[row, k, 0], rows[row, k, 1]
         lows, highs = tree[k, 0, first : first + width], tree[k, 1, first : first + width]
         for z in range(index + 1, width):
@@ -107,7 +106,7 @@ def _push(tree: Array, k: int, first: int, index: int, width: int, rows: Array, 
 
 
 @njit(cache=True, nogil=True)
-def raise_block(ms: Array, es: Array, index: int, m: float, e: float) -> None:
+def raise_block(ms: Float64s, es: Float64s, index: int, m: float, e: float) -> None:
     """Add (m, e) of tier E to the positions after `index`, without a branch: eight at a time in a vector register.
 
     Mantissas are not brought back into their range: they grow by a factor of no more than the number of rows, 2^600 is
@@ -124,8 +123,8 @@ def raise_block(ms: Array, es: Array, index: int, m: float, e: float) -> None:
 
 @njit(cache=True, nogil=True)
 def empty(
-    store: Array, first: int, last: int, rank: Array, seg_v: Array, roots: Array, height: Array, width: Array,
-    planes: Array, nothing: float,
+    store: Int64s, first: int, last: int, rank: Int32s, seg_v: Int32s, roots: Int64s, height: Int64s, width: Int64s,
+    planes: AnyArray, nothing: float,
 ) -> None:  # fmt: skip
     """Set the blocks of a store (layer, first node) into which none but the events [first, last) were put to
     `nothing`, in each of `planes` (..., nodes)."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import njit
 
-Array = Any
+from cep_core.events.array_types import Codes, Int32s, Int64s
 
 
 @njit(cache=True, nogil=True)
-def rank_in_segments(keys: Array, order: Array, values: int, at: Array, rank: Array, base: Array, size: Array) -> None:
+def rank_in_segments(
+    keys: Int64s, order: Int64s, values: int, at: Int64s, rank: Int32s, base: Int64s, size: Int64s
+) -> None:
     """Rank of each key (segment * values + value) among its segment's distinct ones; segments' first node and size."""
     nodes = 0
     for i in range(order.shape[0]):
@@ -26,7 +26,7 @@ def rank_in_segments(keys: Array, order: Array, values: int, at: Array, rank: Ar
 
 @njit(cache=True, nogil=True)
 def count_below(
-    keys: Array, order: Array, values: int, segment: Array, below: Array, wanted: Array, at: Array, limit: Array
+    keys: Int64s, order: Int64s, values: int, segment: Codes, below: Codes, wanted: Int64s, at: Int64s, limit: Int32s
 ) -> None:
     """How many distinct values of its segment lie below each W-event's own, `wanted` being their order: one merge."""
     x, current, count, last = 0, -1, 0, -1

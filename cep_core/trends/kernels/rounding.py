@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-Array = Any
+from cep_core.events.array_types import Bools, Float64s, Int64s, UInt64s
 
 BITS = 24
 """Bits of a part: float64 adds 2^29 such values exactly, and two or three parts are most columns."""
@@ -22,7 +22,7 @@ DIGIT = 32
 
 
 @njit(cache=True, nogil=True)
-def span(magnitude: Array, exponent: Array, bounds: Array) -> None:
+def span(magnitude: UInt64s, exponent: Int64s, bounds: Int64s) -> None:
     """bounds[0]: the lowest bit of any magnitude (n, uint64) times 2^exponent (n, int64), bounds[1]: one more than the
     highest, or two; equal where all are 0."""
     low: Any = np.int64(1 << 62)
@@ -40,7 +40,7 @@ def span(magnitude: Array, exponent: Array, bounds: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def part(magnitude: Array, exponent: Array, negative: Array, bit: int, bits: int, out: Array) -> float:
+def part(magnitude: UInt64s, exponent: Int64s, negative: Bools, bit: int, bits: int, out: Float64s) -> float:
     """out (n, float64): `bits` bits from `bit` on of magnitude times 2^exponent, with its sign. The largest of them."""
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     largest = 0.0
@@ -58,7 +58,7 @@ def part(magnitude: Array, exponent: Array, negative: Array, bit: int, bits: int
 
 
 @njit(cache=True, nogil=True)
-def _carried(digits: Array) -> int:
+def _carried(digits: Int64s) -> int:
     """Brings each digit into 0 .. 2^DIGIT - 1; what is carried out of the last one, -1 where the number is negative."""
     carry = np.int64(0)
     for d in range(digits.shape[0]):
@@ -69,7 +69,7 @@ def _carried(digits: Array) -> int:
 
 
 @njit(cache=True, nogil=True)
-def nearest(parts: Array, place: Array, bit: int, mantissa: Array, exponent: Array) -> None:
+def nearest(parts: Int64s, place: Int64s, bit: int, mantissa: Float64s, exponent: Int64s) -> None:
     """mantissa (C, 0 or 0.5 <= |m| < 1) and exponent (C, int64): the float64 next to the sum of parts (C, P; int64
     below 2^53) times 2^(bit + place) (P), of two the even one; past float64's range as well."""
     size = 4
@@ -121,7 +121,7 @@ def nearest(parts: Array, place: Array, bit: int, mantissa: Array, exponent: Arr
 
 
 @njit(cache=True, nogil=True)
-def log10(mantissa: Array, exponent: Array, out: Array) -> None:
+def log10(mantissa: Float64s, exponent: Int64s, out: Float64s) -> None:
     """out: log10(mantissa 2^exponent) for mantissas in [0.5, 1), one way for all."""
     for i in range(mantissa.shape[0]):
         m, e = mantissa[i], exponent[i]

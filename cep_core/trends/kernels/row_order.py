@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-Array = Any
+from cep_core.events.array_types import Int32s, Int64s
 
 
 @njit(cache=True, nogil=True)
-def mark_partition_ends(partition: Array, ends: Array) -> None:
+def mark_partition_ends(partition: Int32s, ends: Int64s) -> None:
     end = partition.shape[0]
     for i in range(partition.shape[0] - 1, -1, -1):
         if i + 1 < partition.shape[0] and partition[i] != partition[i + 1]:
@@ -20,7 +18,7 @@ def mark_partition_ends(partition: Array, ends: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def in_order(partition: Array, time: Array) -> bool:
+def in_order(partition: Int32s, time: Int64s) -> bool:
     for i in range(1, partition.shape[0]):
         if partition[i] < partition[i - 1] or (partition[i] == partition[i - 1] and time[i] < time[i - 1]):
             return False
@@ -28,7 +26,7 @@ def in_order(partition: Array, time: Array) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def falls(time: Array) -> int:
+def falls(time: Int64s) -> int:
     falls = 0
     for i in range(1, time.shape[0]):
         falls += time[i] < time[i - 1]
@@ -36,7 +34,7 @@ def falls(time: Array) -> int:
 
 
 @njit(cache=True, nogil=True)
-def by_partition(partition: Array, order: Array) -> Array:
+def by_partition(partition: Int32s, order: Int64s) -> Int64s:
     """`order` with the rows of each partition together, partitions ascending: counted, not compared."""
     place = np.zeros(partition.max() + 2, np.int64)
     for i in range(partition.shape[0]):
@@ -52,7 +50,7 @@ def by_partition(partition: Array, order: Array) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def counts_up(rows: Array) -> bool:
+def counts_up(rows: Int64s) -> bool:
     up = True
     for i in range(rows.shape[0]):
         up = up and rows[i] == i
@@ -60,7 +58,7 @@ def counts_up(rows: Array) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def longest_tie(time: Array, partition: Array) -> int:
+def longest_tie(time: Int64s, partition: Int32s) -> int:
     """The most events of one partition that share a time."""
     best = run = 0
     for i in range(time.shape[0]):

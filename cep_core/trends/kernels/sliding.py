@@ -18,38 +18,37 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
+from cep_core.events.array_types import AnyArray, Bools, Float64s, Int32s, Int64s, UInt64s
 from cep_core.trends.kernels.numbers import some, u_mul
 
-Array = Any
 
-
-def add_lanes(a: Array, i: int, b: Array, j: int) -> None:
+def add_lanes(a: AnyArray, i: int, b: AnyArray, j: int) -> None:
     """a[i] += b[j]"""
 
 
-def begin_lane(a: Array, i: int, lane: int) -> None:
+def begin_lane(a: AnyArray, i: int, lane: int) -> None:
     """a[i] of sum 0 = 1 in a lane: a trend begins."""
 
 
-def weigh_lanes(a: Array, i: int, k: int, lanes: int, w: float) -> None:
+def weigh_lanes(a: AnyArray, i: int, k: int, lanes: int, w: float) -> None:
     """a[i] of sum k += w * a[i] of sum 0"""
 
 
-def read_lane(out: Array, task: int, k: int, a: Array, lane: int) -> None:
+def read_lane(out: AnyArray, task: int, k: int, a: AnyArray, lane: int) -> None:
     """out[task][k] = a[0][lane]"""
 
 
 @overload(add_lanes)
-def _add_lanes(a: Array, i: int, b: Array, j: int) -> Callable[..., None]:
+def _add_lanes(a: AnyArray, i: int, b: AnyArray, j: int) -> Callable[..., None]:
     if a.ndim == 2:
 
-        def flat(a: Array, i: int, b: Array, j: int) -> None:
+        def flat(a: AnyArray, i: int, b: AnyArray, j: int) -> None:
             for x in range(a.shape[1]):
                 a[i, x] += b[j, x]
 
         return flat
 
-    def wide(a: Array, i: int, b: Array, j: int) -> None:
+    def wide(a: AnyArray, i: int, b: AnyArray, j: int) -> None:
         lows, highs, more, most = a[i, 0], a[i, 1], b[j, 0], b[j, 1]
         for x in range(lows.shape[0]):
             low = lows[x] + more[x]
@@ -60,31 +59,31 @@ def _add_lanes(a: Array, i: int, b: Array, j: int) -> Callable[..., None]:
 
 
 @overload(begin_lane)
-def _begin_lane(a: Array, i: int, lane: int) -> Callable[..., None]:
+def _begin_lane(a: AnyArray, i: int, lane: int) -> Callable[..., None]:
     if a.ndim == 2:
 
-        def flat(a: Array, i: int, lane: int) -> None:
+        def flat(a: AnyArray, i: int, lane: int) -> None:
             a[i, lane] = 1.0
 
         return flat
 
-    def wide(a: Array, i: int, lane: int) -> None:
+    def wide(a: AnyArray, i: int, lane: int) -> None:
         a[i, 0, lane] = 1
 
     return wide
 
 
 @overload(weigh_lanes)
-def _weigh_lanes(a: Array, i: int, k: int, lanes: int, w: float) -> Callable[..., None]:
+def _weigh_lanes(a: AnyArray, i: int, k: int, lanes: int, w: float) -> Callable[..., None]:
     if a.ndim == 2:
 
-        def flat(a: Array, i: int, k: int, lanes: int, w: float) -> None:
+        def flat(a: AnyArray, i: int, k: int, lanes: int, w: float) -> None:
             for z in range(lanes):
                 a[i, k * lanes + z] += a[i, z] * w
 
         return flat
 
-    def wide(a: Array, i: int, k: int, lanes: int, w: float) -> None:
+    def wide(a: AnyArray, i: int, k: int, lanes: int, w: float) -> None:
         for z in range(lanes):
             low, high = u_mul(a[i, 0, z], a[i, 1, z], np.int64(w))
             total = a[i, 0, k * lanes + z] + low
@@ -95,15 +94,15 @@ def _weigh_lanes(a: Array, i: int, k: int, lanes: int, w: float) -> Callable[...
 
 
 @overload(read_lane)
-def _read_lane(out: Array, task: int, k: int, a: Array, lane: int) -> Callable[..., None]:
+def _read_lane(out: AnyArray, task: int, k: int, a: AnyArray, lane: int) -> Callable[..., None]:
     if a.ndim == 2:
 
-        def flat(out: Array, task: int, k: int, a: Array, lane: int) -> None:
+        def flat(out: AnyArray, task: int, k: int, a: AnyArray, lane: int) -> None:
             out[task, k] = a[0, lane]
 
         return flat
 
-    def wide(out: Array, task: int, k: int, a: Array, lane: int) -> None:
+    def wide(out: AnyArray, task: int, k: int, a: AnyArray, lane: int) -> None:
         out[task, k, 0], out[task, k, 1] = a[0, 0, lane], a[0, 1, lane]
 
     return wide
@@ -111,15 +110,16 @@ def _read_lane(out: Array, task: int, k: int, a: Array, lane: int) -> Callable[.
 
 @njit(cache=True, nogil=True)
 def sliding(
-    lo: Array, hi: Array, ws: Array, we: Array,    # T tasks by (partition, window); all windows of one length
-    ends_of: Array, time: Array, ok: Array,        # n: end of the event's partition
-    states_of: Array, states: Array, begins: Array, into_of: Array, into: Array, ends: Array,  # as in `direct.ordered`
-    store_of: Array, store: Array,                 # S+1 ranges; rows: layer or -1, first node
-    rank: Array, limit: Array, seg_v: Array, seg_w: Array, seg_base: Array, seg_size: Array,
-    weight_variable: Array, weights: Array, lanes: int,
-    rows: Array, reached: Array,                   # rows, widest tie * S; widest tie * S
-    node: Array, finished: Array,                  # rows: nodes; one
-    out: Array, hit: Array,                        # T rows of K numbers; T
+    lo: Int64s, hi: Int64s, ws: Int64s, we: Int64s,    # T tasks by (partition, window); all windows of one length
+    ends_of: Int64s, time: Int64s, ok: UInt64s,        # n: end of the event's partition
+    states_of: Int64s, states: Int64s, begins: Bools, into_of: Int64s, into: Int64s,
+    ends: Bools,  # as in `direct.ordered`
+    store_of: Int64s, store: Int64s,                 # S+1 ranges; rows: layer or -1, first node
+    rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, seg_base: Int64s, seg_size: Int64s,
+    weight_variable: Int64s, weights: Float64s, lanes: int,
+    rows: AnyArray, reached: Bools,                   # rows, widest tie * S; widest tie * S
+    node: AnyArray, finished: AnyArray,                  # rows: nodes; one
+    out: AnyArray, hit: Bools,                        # T rows of K numbers; T
 ) -> None:  # fmt: skip
     """Sums per task."""
     count, variables, numbers = begins.shape[0], states_of.shape[0] - 1, weights.shape[0]
@@ -208,9 +208,9 @@ def sliding(
 
 @njit(cache=True, nogil=True)
 def _close(
-    task: int, lo: Array, hi: Array, ok: Array, states_of: Array, states: Array, store_of: Array, store: Array,
-    rank: Array, seg_v: Array, seg_base: Array, seg_size: Array, numbers: int, lanes: int,
-    node: Array, finished: Array, out: Array, hit: Array,
+    task: int, lo: Int64s, hi: Int64s, ok: UInt64s, states_of: Int64s, states: Int64s, store_of: Int64s, store: Int64s,
+    rank: Int32s, seg_v: Int32s, seg_base: Int64s, seg_size: Int64s, numbers: int, lanes: int,
+    node: AnyArray, finished: AnyArray, out: AnyArray, hit: Bools,
 ) -> None:  # fmt: skip
     """Read out a window and clear its lane: every node where they are few, else those its events have touched."""
     lane = task % lanes

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import Int32s, Int64s, UInt64s
 from cep_core.trends.kernels.pair_predicates import pair_true
-
-Array = Any
 
 
 @njit(cache=True, nogil=True)
 def nearest_later(
-    time: Array, ends: Array, rank: Array, limit: Array, seg_v: Array, seg_w: Array, base: Array, within: int,
-    out: Array,
+    time: Int64s, ends: Int64s, rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, base: Int64s, within: int,
+    out: Int64s,
 ) -> None:  # fmt: skip
     """Lower out[v] (-1: nowhere) to the first position of the time of the nearest later w of v's segment whose limit is
     above v's rank, O(n log n).
@@ -71,7 +70,9 @@ def nearest_later(
 
 
 @njit(cache=True, nogil=True)
-def first_true(time: Array, ok: Array, ends: Array, pairs: Array, predicates: Any, within: int, out: Array) -> None:
+def first_true(
+    time: Int64s, ok: UInt64s, ends: Int64s, pairs: Int64s, predicates: Any, within: int, out: Int64s
+) -> None:
     for v in range(time.shape[0]):
         for x in range(pairs.shape[0]):
             a, b, link = pairs[x, 0], pairs[x, 1], pairs[x, 6]

@@ -23,20 +23,19 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s, UInt64s
 from cep_core.trends.kernels.numbers import u_mul, u_wide
 from cep_core.trends.kernels.scaled import e_add, e_multiply, e_normal
-
-Array = Any
 
 
 @njit(cache=True, nogil=True)
 def two_stacks(
-    lo: Array, hi: Array, time: Array, ok: Array,  # T windows by (partition, time); n
-    edges_of: Array, edges: Array, ends: Array,  # by variable: ranges into rows (from total, to total); S
-    weight_variable: Array, weights: Array, extreme_variable: Array, extremes: Array,  # as in `trends.run`
-    front: Array, front_ext: Array,              # work (2, windows that begin in one * W, K), (.., M); W = S + 1 totals
-    way: Array, way_ext: Array, fresh: Array, fresh_ext: Array,  # work (2, W*W, K), (W*W, M)
-    out: Array, out_ext: Array, hit: Array,      # (T, K, 2), (T, M), T
+    lo: Int64s, hi: Int64s, time: Int64s, ok: UInt64s,  # T windows by (partition, time); n
+    edges_of: Int64s, edges: Int64s, ends: Bools,  # by variable: ranges into rows (from total, to total); S
+    weight_variable: Int64s, weights: Float64s, extreme_variable: Int64s, extremes: Float64s,  # as in `trends.run`
+    front: AnyArray, front_ext: Float64s,  # work (2, windows that begin in one * W, K), (.., M); W = S + 1 totals
+    way: AnyArray, way_ext: Float64s, fresh: AnyArray, fresh_ext: Float64s,  # work (2, W*W, K), (W*W, M)
+    out: AnyArray, out_ext: Float64s, hit: Bools,      # (T, K, 2), (T, M), T
 ) -> None:  # fmt: skip
     """Results per task in `out` (sums), `out_ext` (maxima) and `hit` (there is a trend)."""
     wide, numbers, extrema = ends.shape[0] + 1, out.shape[1], out_ext.shape[1]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-Array = Any
+from cep_core.events.array_types import Int64s, UInt64s
 
 
 @njit(cache=True, nogil=True)
-def add_wide(sums: Array, owner: Array, out: Array) -> None:
+def add_wide(sums: UInt64s, owner: Int64s, out: UInt64s) -> None:
     """out[owner[t]] += sums[t], (.., K, 2) modulo 2^128."""
     for t in range(sums.shape[0]):
         c = owner[t]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import njit
 
-Array = Any
+from cep_core.events.array_types import Int64s
 
 
 @njit(cache=True, nogil=True)
-def _first(time: Array, first: int, last: int, bound: int) -> int:
+def _first(time: Int64s, first: int, last: int, bound: int) -> int:
     """The first position in [first, last) whose time is not below `bound`, else `last`: by strides that double."""
     step = 1
     while first < last and time[min(first + step, last) - 1] < bound:
@@ -27,7 +25,9 @@ def _first(time: Array, first: int, last: int, bound: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def window_rows(time: Array, ends: Array, within: int, slide: int, origin: int, low: int, high: int, out: Array) -> int:
+def window_rows(
+    time: Int64s, ends: Int64s, within: int, slide: int, origin: int, low: int, high: int, out: Int64s
+) -> int:
     count = 0
     first = 0
     n = time.shape[0]

@@ -11,14 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.errors import BadEventsError
+from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s, UInt64s
 from cep_core.events.arrays import arrow, numbers, valid
 from cep_core.events.normalise import reals
 from cep_core.trends.compile.check import CheckedMeasure
 from cep_core.trends.kernels.rounding import BITS, part, span
 from cep_core.trends.run.sorted_rows import Slice
 from cep_core.trends.run.window_tasks import Weights
-
-Array = Any
 
 TREND = ("trend", None, None)
 """The sum that counts trends: always number 0."""
@@ -65,9 +64,9 @@ class Values:
     times; `largest` of each."""
 
     bit: int
-    place: Array
+    place: Int64s
     rows: tuple[int, ...]
-    largest: Array
+    largest: Float64s
 
 
 class Contributions:
@@ -78,7 +77,7 @@ class Contributions:
     def __init__(self, slice_: Slice, wanted: Carried) -> None:
         self.slice, self.wanted = slice_, wanted
         n = slice_.length
-        table: list[Array] = []
+        table: list[AnyArray] = []
         of: list[int] = []
         self.row_of: dict[int, int] = {}
         self.values_of: dict[int, Values] = {}
@@ -96,7 +95,7 @@ class Contributions:
         variables = np.array(of, np.int64)
         extreme = np.zeros(len(wanted.extremes), np.int64)
         codes = np.full((len(wanted.extremes), n), -np.inf)
-        self.shown: list[Array] = []
+        self.shown: list[pa.Array] = []
         for m, (function, variable, attribute) in enumerate(wanted.extremes):
             extreme[m] = slice_.events.plan.variables.index(variable)
             column = reals(slice_.column(attribute))
@@ -124,7 +123,7 @@ class Contributions:
             of.append(of[k])
         return Weights(np.array(of, np.int64), table, np.zeros(0, np.int64), np.zeros((0, n)))
 
-    def _reals(self, variable: int, attribute: str) -> Array:
+    def _reals(self, variable: int, attribute: str) -> Float64s:
         """A column's values as float64, 0 where NULL. Raises BadEventsError where an event that counts has an infinite
         one: sums of such have no meaning in the language. Of events that do not count it is put to 0."""
         column = self.slice.column(attribute)
@@ -140,7 +139,7 @@ class Contributions:
         values[infinite] = 0.0
         return values
 
-    def _values(self, variable: int, attribute: str) -> tuple[Array, Array, Array]:
+    def _values(self, variable: int, attribute: str) -> tuple[UInt64s, Int64s, Bools]:
         """A column's values as magnitude (n, uint64) times 2^exponent (n, int64), and where they are negative."""
         column = self.slice.column(attribute)
         if pa.types.is_integer(column.type):
@@ -151,7 +150,7 @@ class Contributions:
         return np.abs(m * 2.0**53).astype(np.uint64), e.astype(np.int64) - 53, m < 0.0
 
     @staticmethod
-    def _cut(magnitude: Array, exponent: Array, negative: Array, table: list[Array]) -> Values:
+    def _cut(magnitude: UInt64s, exponent: Int64s, negative: Bools, table: list[AnyArray]) -> Values:
         """Put the parts of values into `table`, none where all are 0."""
         bounds = np.zeros(2, np.int64)
         span(magnitude, exponent, bounds)
@@ -176,7 +175,7 @@ class Contributions:
         rank = int(code) if self.wanted.extremes[m][0] == "max" else int(-code)
         return self.shown[m][rank].as_py()
 
-    def extreme_values(self, m: int, codes: Array) -> Array:
+    def extreme_values(self, m: int, codes: Float64s) -> pa.Array:
         """`extreme_value` of many codes, as an Arrow array."""
         known = codes > -np.inf
         ranks = np.where(known, np.abs(np.where(known, codes, 0.0)), 0.0).astype(np.int64)

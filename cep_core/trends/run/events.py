@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cep_core.events.array_types import Codes, Int32s, Int64s, UInt64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import ordered_codes
 from cep_core.events.columns import Columns
@@ -16,14 +16,12 @@ from cep_core.language import syntax as s
 from cep_core.trends.compile.plan import Plan
 from cep_core.trends.kernels.row_order import counts_up
 
-Array = Any
-
 
 class Events:
     """Events in `length` rows. `time` is int64 microseconds; `matches` has bit b set where variable b may bind the
     row. `may`: such bits as an index gives them, where `plan.local` is what it left to be asked; None: types say it."""
 
-    def __init__(self, plan: Plan, columns: Columns, may: Array | None = None) -> None:
+    def __init__(self, plan: Plan, columns: Columns, may: UInt64s | None = None) -> None:
         self.plan = plan
         self.columns = columns
         self.length = columns.length
@@ -32,24 +30,24 @@ class Events:
         self.time = numbers(self.column(schema.event_time))
         self.matches = self._matches(may)
 
-    def column(self, name: str) -> Array:
+    def column(self, name: str) -> pa.Array:
         """The normalised array of a column (see `cep_core.events.normalise`)."""
         return self.columns.column(name)
 
-    def group_value(self, name: str) -> Array:
+    def group_value(self, name: str) -> pa.Array:
         """A column as results show it: doubles and decimals normalised, all else as it came."""
         column = self.columns.raw(name)
         real = pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
         return self.column(name) if real else column
 
-    def value(self, node: s.Expr, rows: Array) -> Array:
+    def value(self, node: s.Expr, rows: Int64s) -> pa.Array:
         """An expression over attributes of one event, for `rows` (ascending indices where they are all rows)."""
         if len(rows) == self.length and counts_up(rows):
             return evaluate(node, lambda attribute: self.column(attribute.name), self.length)
         index = arrow(rows)
         return evaluate(node, lambda attribute: self.column(attribute.name).take(index), len(rows))
 
-    def taken(self, name: str, rows: Array) -> Array:
+    def taken(self, name: str, rows: Int64s) -> pa.Array:
         """The normalised array of a column, for `rows`."""
         column = self.column(name)
         return column if len(rows) == self.length and counts_up(rows) else column.take(arrow(rows))
@@ -61,28 +59,28 @@ class Events:
         other.matches = np.where(self.codes((name,)) == value, self.matches, self.matches & ~bits)
         return other
 
-    def codes(self, names: tuple[str, ...]) -> Array:
+    def codes(self, names: tuple[str, ...]) -> Int32s:
         """int64 codes: rows agree on all of `names` exactly when their codes do."""
         return self.columns.codes(names)
 
-    def _matches(self, may: Array | None) -> Array:
+    def _matches(self, may: UInt64s | None) -> UInt64s:
         if self.plan.never:
             return np.zeros(self.length, np.uint64)
-        matches: Array = self._of_types() if may is None else may
+        matches: UInt64s = self._of_types() if may is None else may
         for name, condition in self.plan.local:
             bit = np.uint64(1 << self.plan.variables.index(name))
             value = true_where((matches & bit) != 0, condition, lambda attribute: self.column(attribute.name))
             matches = np.where(value, matches, matches & ~bit)
         return matches
 
-    def _of_types(self) -> Array:
+    def _of_types(self) -> UInt64s:
         codes, names = self.columns.types(self.plan.schema.event_type)
         of_type = np.zeros(len(names) + 1, np.uint64)
         for code, name in enumerate(names):
             of_type[code] = sum(1 << bit for bit, (_, kind) in enumerate(self.plan.types) if kind == name)
         return np.take(of_type, codes)
 
-    def successors(self) -> Array:
+    def successors(self) -> Int64s:
         """For each row the row just after it in the total order (time, then sequence or id) of the whole stream, or
         of its
         partition; -1 for the last. Events of equal time are in order too, but never adjacent: those give -1."""
@@ -93,7 +91,7 @@ class Events:
         if schema.sequence is not None:
             # a sequence that repeats leaves an order open: the events' own values settle it, not that of the rows
             keys = [*(ordered_codes(self.column(other))[0][0] for other in self.plan.columns), *keys]
-        partition = np.zeros(self.length, dtype=np.int64)
+        partition: Codes = np.zeros(self.length, dtype=np.int64)
         if self.plan.select == "partition_contiguous":
             partition = self.codes(self.plan.shard_key)
             keys.append(partition)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from cep_core.events.array_types import Bools, Codes, Float64s, Int64s
 from cep_core.trends.kernels.rounding import nearest
 from cep_core.trends.kernels.wide_sums import add_wide
 from cep_core.trends.run.aggregates import Carried, Contributions
@@ -19,8 +21,6 @@ from cep_core.trends.run.negation import Guards
 from cep_core.trends.run.scoped_equivalence import Run
 from cep_core.trends.run.sorted_rows import make_slice
 from cep_core.trends.run.window_tasks import Tasks, doubles, window_tasks
-
-Array = Any
 
 EXACT = 2.0**53
 WIDE = 3e38
@@ -34,7 +34,7 @@ Numbers = dict[tuple[int, int], tuple[tuple[Number, ...], tuple[Any, ...]]]
 class RunSums:
     """One run over all its partitions and windows."""
 
-    def __init__(self, run: Run, groups: Array, wanted: Carried, windows: range | None) -> None:
+    def __init__(self, run: Run, groups: Codes, wanted: Carried, windows: range | None) -> None:
         plan = run.events.plan
         self.slice = make_slice(run.events, tuple(run.automaton.watched), run.partition)
         guards = Guards(run.events, run.automaton, run.open_scopes).at(self.slice)
@@ -69,7 +69,7 @@ class RunSums:
         self._beyond(cells, tasks, cell, known[hit], whole)
         return cells
 
-    def _widen(self, cells: Cells, tasks: Tasks, cell: Array) -> None:
+    def _widen(self, cells: Cells, tasks: Tasks, cell: Int64s) -> None:
         """The sums that float64 may have rounded, modulo 2^128."""
         rows = list(self.contributions.row_of.values())
         asked = ~cells.plain & (cells.sums[:, rows] < WIDE).any(axis=1)
@@ -82,7 +82,7 @@ class RunSums:
         add_wide(sums, number[cell[chosen]], added)
         cells.wide = dict(zip(np.flatnonzero(asked).tolist(), added.tolist(), strict=True))
 
-    def _beyond(self, cells: Cells, tasks: Tasks, cell: Array, known: Array, whole: bool) -> None:
+    def _beyond(self, cells: Cells, tasks: Tasks, cell: Int64s, known: Float64s, whole: bool) -> None:
         """Numbers that 128 bits do not hold. `known`: what the first pass says of each task, in tier E."""
         contributions, kernel = self.contributions, self.kernel
         beyond = [int(c) for c in np.flatnonzero(~cells.plain) if cells.missing(int(c))]
@@ -102,7 +102,7 @@ class RunSums:
             _put(cells, owner, sums, error, {k: k for k in range(len(contributions.wanted.sums))})
 
 
-def _of_cells(cells: list[int], tasks: Tasks, cell: Array) -> tuple[Tasks, Array, Array]:
+def _of_cells(cells: list[int], tasks: Tasks, cell: Int64s) -> tuple[Tasks, Int64s, Int64s]:
     """The tasks of some cells, their places, and which cell each is of."""
     asked = np.zeros(int(cell.max()) + 1, np.bool_)
     asked[cells] = True
@@ -110,7 +110,7 @@ def _of_cells(cells: list[int], tasks: Tasks, cell: Array) -> tuple[Tasks, Array
     return tasks.subset(at), at, cell[at]
 
 
-def _put(cells: Cells, owner: Array, sums: Array, error: Array, rows: dict[int, int]) -> None:
+def _put(cells: Cells, owner: Int64s, sums: Float64s, error: Float64s, rows: dict[int, int]) -> None:
     """Add sums of tier E or D up by cell, the sum `k` from row `rows[k]`; after the sums come those of magnitudes, of
     each that is of values."""
     wanted = cells.contributions.wanted
@@ -131,7 +131,7 @@ def _scaled(number: list[float], error: float) -> Number:
     return Number.of(number[0], low, number[-1], error)
 
 
-def _distinct(group: Array, window: Array) -> tuple[Array, Array]:
+def _distinct(group: Codes, window: Int64s) -> tuple[Int64s, Int64s]:
     """The (group, window) there are, (C, 2), and which of them each is."""
     low = int(window.min())
     span = int(window.max()) - low + 1
@@ -144,18 +144,20 @@ class Cells:
     of `extremes` (C, M). `plain` (C): every row of the pass is a whole number below 2^53, and exact. Of the others,
     `wide`: the rows modulo 2^128, by cell; `beyond`: what these do not hold, by (cell, sum), within an error."""
 
-    def __init__(self, contributions: Contributions, keys: Array, sums: Array, extremes: Array) -> None:
+    def __init__(self, contributions: Contributions, keys: Int64s, sums: Float64s, extremes: Float64s) -> None:
         self.contributions, self.keys, self.sums, self.extremes = contributions, keys, sums, extremes
         self.wide: dict[int, list[list[int]]] = {}
         self.beyond: dict[tuple[int, int], Number] = {}
         wanted, row_of = contributions.wanted, contributions.row_of
-        self.plain: Array = (sums[:, list(row_of.values())] < EXACT).all(axis=1)
+        self.plain: Bools = np.all(sums[:, list(row_of.values())] < EXACT, axis=1)
         for k, values in contributions.values_of.items():
             _, variable, attribute = wanted.sums[k]
             present = sums[:, row_of[wanted.index("present", variable, attribute)]]
             self.plain &= present < EXACT / values.largest.max(initial=1.0)
 
-    def columns(self, chosen: Array) -> tuple[Array, dict[int, Array], dict[int, tuple[Array, Array]], list[Array]]:
+    def columns(
+        self, chosen: Bools
+    ) -> tuple[Int64s, dict[int, Float64s], dict[int, tuple[Float64s, Int64s]], list[pa.Array]]:
         """Of some plain cells: windows, counts and sums of values (mantissas and exponents) by sum, extreme values."""
         counts = {k: self.sums[chosen, row] for k, row in self.contributions.row_of.items()}
         sums = {}
@@ -167,7 +169,7 @@ class Cells:
         shown = [self.contributions.extreme_values(m, self.extremes[chosen, m]) for m in range(self.extremes.shape[1])]
         return self.keys[chosen, 1], counts, sums, shown
 
-    def numbers(self, chosen: Array) -> Numbers:
+    def numbers(self, chosen: Int64s) -> Numbers:
         """Some cells as numbers of any size."""
         numbers: Numbers = {}
         for c in chosen.tolist():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
 from cep_core.trends.compile.dfa import Automaton
 from cep_core.trends.kernels import counting as counting_kernel
 from cep_core.trends.kernels import ordered as ordered_kernel
@@ -18,8 +18,6 @@ from cep_core.trends.run.ranks import Guarded, Layers
 from cep_core.trends.run.sorted_rows import Slice
 from cep_core.trends.run.window_tasks import WIDTH as WORDS
 from cep_core.trends.run.window_tasks import Sums, Tasks, Weights, doubles, number_rows, pairs
-
-Array = Any
 
 LEVELS = 7
 """32^7 ranks are more than memory holds."""
@@ -41,9 +39,9 @@ class Trees:
     """Where the blocks of each layer's segments lie (see `cep_core.trends.kernels.prefix_sums`). `nodes` is each
     layer's number of nodes."""
 
-    roots: Array
-    height: Array
-    width: Array
+    roots: Int64s
+    height: Int64s
+    width: Int64s
     nodes: tuple[int, ...]
 
 
@@ -121,7 +119,7 @@ class Direct:
         for another."""
         return self.free and not self.layout.layers and self.overlap > 1
 
-    def run(self, tasks: Tasks, widest: int, weights: Weights, tier: str, emit: Array | None) -> Sums:
+    def run(self, tasks: Tasks, widest: int, weights: Weights, tier: str, emit: Float64s | None) -> Sums:
         """One pass in a tier. Tasks that tier F gives up, as a count on the way is too large for it, are done in E:
         what ends there may be little, or nothing. Where no kernel does E, D is the answer to it."""
         if tier == "E" and (emit is not None or not (self.shared() or self.counting(widest, weights))):
@@ -146,10 +144,10 @@ class Direct:
         extremes[large], hit[large] = again.extremes, again.hit
         return Sums(out, extremes, hit, scaled)
 
-    def _two_stacks(self, tasks: Tasks, weights: Weights, out: Array, extremes: Array, hit: Array) -> None:
+    def _two_stacks(self, tasks: Tasks, weights: Weights, out: AnyArray, extremes: Float64s, hit: Bools) -> None:
         numbers, extrema, wide = len(weights.variable), len(weights.extreme), self.count + 1
 
-        def work(rows: int) -> tuple[Array, Array]:
+        def work(rows: int) -> tuple[AnyArray, Float64s]:
             return np.zeros((2, rows, numbers), out.dtype), np.full((rows, extrema), -np.inf)
 
         front, front_ext = work((self.overlap + 1) * wide)
@@ -160,7 +158,7 @@ class Direct:
             front, front_ext, way, way_ext, *work(wide * wide), out, extremes, hit,
         )  # fmt: skip
 
-    def _edges(self) -> tuple[Array, Array]:
+    def _edges(self) -> tuple[Int64s, Int64s]:
         """By variable, which running totals its events lead from and to: 0 is the beginning, q + 1 state q."""
         into_of, sources = self.layout.into_of, self.layout.into_t[:, 0]
         edges = [
@@ -172,7 +170,7 @@ class Direct:
         variables = len(self.slice.events.plan.variables)
         return np.searchsorted(table[:, 0], np.arange(variables + 1)).astype(np.int64), table[:, 1:].copy()
 
-    def _count(self, tasks: Tasks, linear: bool, planes: Array, out: Array, hit: Array, large: Array) -> None:
+    def _count(self, tasks: Tasks, linear: bool, planes: AnyArray, out: AnyArray, hit: Bools, large: Bools) -> None:
         layout, layers, trees_ = self.layout, self.layers, self.trees
         common = (
             tasks.lo,
@@ -187,20 +185,20 @@ class Direct:
         if linear:
             counting_kernel.linear(*common, np.ascontiguousarray(layout.into_t[:, 0]), out, hit)
             return
-        stores = (
-            np.ascontiguousarray(layout.into_t[:, 1]), self.store_of, self.store,
+        arrays = (
+            *common, np.ascontiguousarray(layout.into_t[:, 1]), self.store_of, self.store,
             layers.rank, layers.limit, layers.seg_v, layers.seg_w, trees_.roots, trees_.height, trees_.width,
             self.slice.partition,
         )  # fmt: skip
         total = np.zeros(self.totals)
         if out.ndim == 2:
-            counting_kernel.plain(*common, *stores, total, planes[0], out, hit, large)
+            counting_kernel.plain(*arrays, total, planes[0], out, hit, large)
         else:
-            counting_kernel.scaled(*common, *stores, total, total.copy(), planes[0, 0], planes[0, 1], out, hit)
+            counting_kernel.scaled(*arrays, total, total.copy(), planes[0, 0], planes[0, 1], out, hit)
 
     def _sum(
-        self, tasks: Tasks, widest: int, weights: Weights, tier: str, planes: Array,
-        results: tuple[Array, Array, Array, Array], emit: Array | None,
+        self, tasks: Tasks, widest: int, weights: Weights, tier: str, planes: AnyArray,
+        results: tuple[AnyArray, Float64s, Bools, Bools], emit: Float64s | None,
     ) -> None:  # fmt: skip
         slice_, layout, layers = self.slice, self.layout, self.layers
         numbers, extrema = len(weights.variable), len(weights.extreme)
@@ -229,7 +227,8 @@ class Direct:
         return lanes if fenwick_nodes * lanes * numbers * 16 <= SLIDING_BYTES else 0
 
     def slide(
-        self, tasks: Tasks, ends_of: Array, widest: int, lanes: int, store: tuple[Array, Array, int], weights: Weights,
+        self, tasks: Tasks, ends_of: Int64s, widest: int, lanes: int, store: tuple[Int64s, Int64s, int],
+        weights: Weights,
         tier: str,
     ) -> Sums:  # fmt: skip
         """Sums, in tier F or U, of overlapping windows, and whether each has a trend."""
@@ -249,15 +248,15 @@ class Direct:
         return Sums(out, np.zeros((count, 0)), hit)
 
 
-def _lanes(tier: str, rows: int, width: int) -> Array:
+def _lanes(tier: str, rows: int, width: int) -> AnyArray:
     return np.zeros((rows, width)) if tier == "F" else np.zeros((rows, 2, width), np.uint64)
 
 
-def _planes(tier: str, numbers: int, nodes: int) -> Array:
+def _planes(tier: str, numbers: int, nodes: int) -> AnyArray:
     """Zeros, (K, nodes) of tier F or (K, words of a number, nodes), that begin with a cache line."""
     shape = (numbers, nodes) if tier == "F" else (numbers, WORDS[tier], nodes)
     size = int(np.prod(shape))
     room = np.zeros(size + ALIGNMENT, np.uint64 if tier == "U" else np.float64)
     skip = (-room.ctypes.data // 8) % ALIGNMENT
-    planes: Array = room[skip : skip + size].reshape(shape)
+    planes: AnyArray = room[skip : skip + size].reshape(shape)
     return planes

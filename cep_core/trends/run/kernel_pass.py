@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from cep_core.errors import WindowTooLargeError
+from cep_core.events.array_types import Float64s
 from cep_core.trends.compile.dfa import Automaton
 from cep_core.trends.kernels import general as kernel
 from cep_core.trends.kernels.divide_and_conquer import BLOCK
@@ -17,8 +16,6 @@ from cep_core.trends.run.ranks import Guarded, make_divides, make_layers
 from cep_core.trends.run.sorted_rows import Slice, check_alarm, make_predicates, partition_ends
 from cep_core.trends.run.successors import make_links
 from cep_core.trends.run.window_tasks import WIDTH, Sums, Tasks, Weights, number_rows
-
-Array = Any
 
 MAX_BYTES = 8 << 30
 """Work memory of one pass; a larger window is refused by name."""
@@ -48,7 +45,7 @@ class Pass:
         if not selects and applies(automaton, self.layout):
             self.direct = Direct(slice_, automaton, self.layout, self.layers, guards)
 
-    def run(self, tasks: Tasks, weights: Weights, tier: str, emit: Array | None = None) -> Sums:
+    def run(self, tasks: Tasks, weights: Weights, tier: str, emit: Float64s | None = None) -> Sums:
         """One pass in a tier (`cep_core.trends.kernels.numbers`); asked for E it may answer in D. `emit` (n): to be
         set to the largest extreme 0 of what ends at each event; not in tier F, which may end early. Raises
         WindowTooLargeError when the rows would not fit."""
@@ -114,7 +111,7 @@ class Pass:
             return "E"
         return "F"
 
-    def roundings(self, tasks: Tasks) -> Array:
+    def roundings(self, tasks: Tasks) -> Float64s:
         """For each task, how many additions at most have rounded what went into its count of trends (float64, T).
 
         What a partial trend is part of is added to at most once an event where it is stored; and where a row reads it,
@@ -124,7 +121,7 @@ class Pass:
         states, into_t = len(self.layout.variable), self.layout.into_t
         into = int(np.diff(self.layout.into_of).max(initial=1))
         levels = max(LEVELS, int(self.nodes).bit_length())
-        reads: Array = np.full(len(n), 2.0 + levels)
+        reads: Float64s = np.full(len(n), 2.0 + levels)
         if self.linking != kernel.ANY:
             reads += states * self.layout.slots
         elif ((into_t[:, 1] < 0) & (into_t[:, 10] < 0)).any():
@@ -132,7 +129,7 @@ class Pass:
         elif len(self.layout.halves):
             halvings = 1.0 + np.ceil(np.log2(n / BLOCK + 2))
             reads += BLOCK + self.widest + halvings * int(self.divides.size.max(initial=0)).bit_length()
-        size: Array = (n + 1) * (4 + 2 * states + into * reads) + 8 * (states + 1) ** 2
+        size: Float64s = (n + 1) * (4 + 2 * states + into * reads) + 8 * (states + 1) ** 2
         return size
 
     def _lanes(self, weights: Weights) -> int:

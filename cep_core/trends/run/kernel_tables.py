@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from cep_core.events.array_types import Int64s
 from cep_core.trends.compile.dfa import Automaton, Cube, Transition, Variables
 from cep_core.trends.compile.plan import Plan
 from cep_core.trends.compile.predecessors import Method
-
-Array = Any
-
 
 Link = tuple[str, Variables]
 """A variable V and those of which one may follow it: an event under V is linked to the first time at which one could.
@@ -48,14 +45,14 @@ class Layout:
     number; `divides` those with two; `tried` the (V, W) whose conditions are tried pair by pair, in the order of
     their comparisons and programs. `links`: what may follow an event, by the rows of `links.make_links`."""
 
-    variable: Array
-    start_of: Array
-    start_t: Array
-    into_of: Array
-    into_t: Array
-    accept_of: Array
-    accept_t: Array
-    guards: Array
+    variable: Int64s
+    start_of: Int64s
+    start_t: Int64s
+    into_of: Int64s
+    into_t: Int64s
+    accept_of: Int64s
+    accept_t: Int64s
+    guards: Int64s
     stores: tuple[tuple[int, int], ...]
     """(source state, layer or -1), by store number."""
     layers: tuple[Layer, ...]
@@ -64,9 +61,9 @@ class Layout:
     divides: tuple[Layer, ...]
     tried: tuple[tuple[str, str], ...]
     links: tuple[Link, ...]
-    link_of: Array
-    link_t: Array
-    next_t: Array
+    link_of: Int64s
+    link_t: Int64s
+    next_t: Int64s
     slots: int
     """Links an event of one state is put into, at most; at least 1."""
     keep: bool
@@ -84,7 +81,7 @@ class _Guards:
         return start, len(self.flat)
 
 
-def _ranges(rows_by_state: list[list[tuple[int, ...]]], width: int) -> tuple[Array, Array]:
+def _ranges(rows_by_state: list[list[tuple[int, ...]]], width: int) -> tuple[Int64s, Int64s]:
     offsets = np.zeros(len(rows_by_state) + 1, dtype=np.int64)
     offsets[1:] = np.cumsum([len(rows) for rows in rows_by_state])
     flat = [row for rows in rows_by_state for row in rows]
@@ -208,7 +205,7 @@ class _Links:
             self.leading[source].append((self.flat[first],))
 
 
-def store_table(layout: Layout, nodes_of_layer: Sequence[int]) -> tuple[Array, Array, int]:
+def store_table(layout: Layout, nodes_of_layer: Sequence[int]) -> tuple[Int64s, Int64s, int]:
     """Stores by source state as the kernel reads them (layer, first node), and how many nodes they need in all."""
     rows: list[list[tuple[int, ...]]] = [[] for _ in layout.variable]
     total = 0

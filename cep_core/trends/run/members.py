@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cep_core.events.array_types import Int64s, UInt64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.columns import Columns
 from cep_core.trends.compile.form import MEMBER, with_members
 from cep_core.trends.compile.plan import Plan
 from cep_core.trends.run.run import run_plan
 
-Array = Any
-
 
 def run_members(
-    form: Plan, columns: Columns, members: Sequence[tuple[Array, Array]], windows: range | None
+    form: Plan, columns: Columns, members: Sequence[tuple[Int64s, UInt64s]], windows: range | None
 ) -> list[pa.Table]:
     """The results of each member: `members` are its rows of `columns`, ascending, and the variables that may bind each
     (uint64, a bit each), where the conditions of `form` are still to be asked."""

@@ -11,10 +11,9 @@ aggregate, over the events of N in the partition (GRETA section 5 prunes the gra
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from cep_core.events.array_types import Bools, Int32s, Int64s
 from cep_core.trends.compile.dfa import Automaton
 from cep_core.trends.kernels.general import NEVER
 from cep_core.trends.run.events import Events
@@ -22,8 +21,6 @@ from cep_core.trends.run.kernel_pass import Pass
 from cep_core.trends.run.scoped_equivalence import Run, Scope, runs
 from cep_core.trends.run.sorted_rows import Slice, make_slice
 from cep_core.trends.run.window_tasks import ALWAYS, Tasks, Weights
-
-Array = Any
 
 
 class Guards:
@@ -33,7 +30,7 @@ class Guards:
         self.events = events
         self.partition = events.codes(events.plan.shared)
         self.moments = np.unique(events.time) if automaton.guards else np.zeros(0, np.int64)
-        self.latest: dict[int, tuple[Array, Array]] = {}
+        self.latest: dict[int, tuple[Int64s, Int64s]] = {}
         for g in automaton.guards:
             keys = [self._trends(run) for run in runs(events, events.plan.guards[g], scopes)]
             key = np.concatenate([one[0] for one in keys] or [np.zeros(0, np.int64)])
@@ -41,7 +38,7 @@ class Guards:
             order = np.argsort(key, kind="stable")
             self.latest[g] = (key[order], np.maximum.accumulate(latest[order]) if len(key) else latest)
 
-    def _trends(self, run: Run) -> tuple[Array, Array]:
+    def _trends(self, run: Run) -> tuple[Int64s, Int64s]:
         """For each event that ends a trend of `run`: its key, and the key of the latest start of such a trend."""
         slice_ = make_slice(run.events, run.automaton.variables, run.partition)
         n = slice_.length
@@ -66,12 +63,12 @@ class Guards:
         key = self._key(partition, np.searchsorted(self.moments, slice_.time[ending]))
         return key, self._key(partition, emit[ending].astype(np.int64))
 
-    def _key(self, partition: Array, moment: Array) -> Array:
+    def _key(self, partition: Int32s, moment: Int64s) -> Int64s:
         """One number that orders by (partition, moment)."""
-        keys: Array = partition.astype(np.int64) * (len(self.moments) + 1) + moment
+        keys: Int64s = partition.astype(np.int64) * (len(self.moments) + 1) + moment
         return keys
 
-    def at(self, slice_: Slice) -> tuple[Array, Array, Array]:
+    def at(self, slice_: Slice) -> tuple[Int64s, Int64s, Int64s]:
         """(G, n) microseconds each: the latest start of an N-trend that ended before the event, and of one that ended
         before it or at its time (NEVER: none); the earliest end of one that starts after it (ALWAYS: none)."""
         count = len(self.events.plan.guards) if self.latest else 0
@@ -86,11 +83,11 @@ class Guards:
             if not len(key):
                 continue
             for bounds, places in ((before, np.searchsorted(key, keys)), (upto, np.searchsorted(key, keys, "right"))):
-                last: Array = places - 1
-                seen: Array = (last >= 0) & (key[last] // width == partition)
+                last: Int64s = places - 1
+                seen: Bools = (last >= 0) & (key[last] // width == partition)
                 bounds[g, seen] = self.moments[latest[last[seen]] % width]
-            later: Array = np.searchsorted(latest, keys, "right")
-            known: Array = np.minimum(later, len(key) - 1)
+            later: Int64s = np.searchsorted(latest, keys, "right")
+            known: Int64s = np.minimum(later, len(key) - 1)
             seen = (later < len(key)) & (key[known] // width == partition)
             after[g, seen] = self.moments[key[known[seen]] % width]
         return before, upto, after

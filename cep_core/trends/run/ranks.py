@@ -8,17 +8,16 @@ that it holds exactly when v's rank is below w's limit: ascending ranks for < an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from cep_core.events.array_types import Bools, Codes, Int32s, Int64s, Positions
 from cep_core.events.arrays import arrow
 from cep_core.events.codes import dense_ranks, ordered_codes
 from cep_core.trends.kernels.ranks import count_below, rank_in_segments
 from cep_core.trends.run.kernel_tables import Layer
 from cep_core.trends.run.sorted_rows import Slice
-
-Array = Any
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,12 @@ class Layers:
     and `seg_w` of W-events; -1 as a segment: not in the layer (NULL, or of another variable). By segment: its first
     node in a Fenwick tree and how many ranks it has. By layer: nodes and segments, which stand together."""
 
-    rank: Array
-    limit: Array
-    seg_v: Array
-    seg_w: Array
-    seg_base: Array
-    seg_size: Array
+    rank: Int32s
+    limit: Int32s
+    seg_v: Int32s
+    seg_w: Int32s
+    seg_base: Int64s
+    seg_size: Int64s
     nodes: tuple[int, ...]
     segments: tuple[int, ...]
 
@@ -42,11 +41,11 @@ class Divides:
     """Layers with two inequalities: int32 (2, D, n) ranks and limits of the first and the second one, int32 (D, n)
     segments as in `Layers`; `size` (D): ranks of the second inequality."""
 
-    rank: Array
-    limit: Array
-    seg_v: Array
-    seg_w: Array
-    size: Array
+    rank: Int32s
+    limit: Int32s
+    seg_v: Int32s
+    seg_w: Int32s
+    size: Int64s
 
 
 @dataclass(frozen=True)
@@ -55,11 +54,11 @@ class _Comparison:
     expression of the same events."""
 
     op: str
-    v: Array
-    w: Array
+    v: Int32s
+    w: Int32s
     size: int
 
-    def ordered(self) -> tuple[Array, Array]:
+    def ordered(self) -> tuple[Int32s, Int32s]:
         """Ranks of the V-events and limits of the W-events."""
         v, w = self.v, self.w
         if self.op in (">", ">="):
@@ -68,7 +67,7 @@ class _Comparison:
         return v, w + 1 if self.op in ("<=", ">=") else w
 
 
-Guarded = tuple[Array, Array, Array]
+Guarded = tuple[Int64s, Int64s, Int64s]
 """See `Guards.at`."""
 
 
@@ -111,17 +110,17 @@ class _Coded:
     """A layer's V-events and W-events (positions, or a slice of all), their segments, where they are not NULL (None:
     everywhere) and the inequalities. `symmetric`: all of it is the same for both."""
 
-    v: Array
-    w: Array
-    segment_v: Array
-    segment_w: Array
+    v: Positions
+    w: Positions
+    segment_v: Int32s
+    segment_w: Int32s
     segments: int
-    valid_v: Array
-    valid_w: Array
+    valid_v: Bools | None
+    valid_w: Bools | None
     inequalities: tuple[_Comparison, ...]
     symmetric: bool
 
-    def mark(self, seg_v: Array, seg_w: Array, offset: int) -> None:
+    def mark(self, seg_v: Int32s, seg_w: Int32s, offset: int) -> None:
         """Write the segments, from `offset` on, where there are any."""
         for table, positions, segment, valid in (
             (seg_v, self.v, self.segment_v, self.valid_v),
@@ -153,8 +152,8 @@ def _coded(slice_: Slice, layer: Layer, guards: Guarded) -> _Coded:
     segment_v = slice_.partition[v]
     segment_w = segment_v if symmetric else slice_.partition[w]
     segments = int(slice_.partition.max(initial=-1)) + 1
-    valid_v: Array = None
-    valid_w: Array = None
+    valid_v: Bools | None = None
+    valid_w: Bools | None = None
     for comparison in comparisons:
         valid_v = _both(valid_v, comparison.v)
         valid_w = valid_v if symmetric else _both(valid_w, comparison.w)
@@ -168,7 +167,7 @@ def _coded(slice_: Slice, layer: Layer, guards: Guarded) -> _Coded:
     return _Coded(v, w, segment_v, segment_w, segments, valid_v, valid_w, inequalities, symmetric)
 
 
-def _compare(op: str, earlier: Array, later: Array | None) -> _Comparison:
+def _compare(op: str, earlier: pa.Array, later: pa.Array | None) -> _Comparison:
     if later is None:
         (v,), size = ordered_codes(earlier)
         return _Comparison(op, v, v, max(size, 1))
@@ -176,7 +175,7 @@ def _compare(op: str, earlier: Array, later: Array | None) -> _Comparison:
     return _Comparison(op, v, w, max(size, 1))
 
 
-def _both(valid: Array, codes: Array) -> Array:
+def _both(valid: Bools | None, codes: Int32s) -> Bools | None:
     """Where `valid` (None: everywhere) and a code that is not NULL's; None: everywhere."""
     known = codes >= 0
     if known.all():
@@ -184,16 +183,17 @@ def _both(valid: Array, codes: Array) -> Array:
     return known if valid is None else known & valid
 
 
-def _chosen(values: Array, valid: Array) -> Array:
+def _chosen(values: Codes, valid: Bools | None) -> Codes:
     return values if valid is None else values[valid]
 
 
-def _places(positions: Array, count: int, valid: Array) -> Array:
+def _places(positions: Positions, count: int, valid: Bools | None) -> Int64s:
     """The positions of the slice where `valid`."""
-    return _chosen(np.arange(count) if isinstance(positions, slice) else positions, valid)
+    places: Int64s = np.arange(count) if isinstance(positions, slice) else positions
+    return places if valid is None else places[valid]
 
 
-def _rank_by_segment(coded: _Coded, rank: Array, limit: Array) -> tuple[Array, Array]:
+def _rank_by_segment(coded: _Coded, rank: Int32s, limit: Int32s) -> tuple[Int64s, Int64s]:
     """Fill `rank` and `limit` with places among the values of each segment, from 0; give each segment's first node and
     how many values it has."""
     zero = np.zeros(1, np.int32)

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from cep_core.events.array_types import Bools, Float64s, Int64s
 from cep_core.events.arrays import arrow, decimals
 from cep_core.events.schema import COUNT_TYPE
 from cep_core.trends.compile.plan import Plan
 from cep_core.trends.kernels.rounding import log10
 from cep_core.trends.run.aggregates import carried
 from cep_core.trends.run.exact_arithmetic import Number, count_log10, mean, total
-
-Array = Any
 
 
 class Row(NamedTuple):
@@ -26,7 +25,7 @@ class Row(NamedTuple):
     extremes: tuple[Any, ...]
 
 
-def result_table(plan: Plan, groups: list[Array], rows: list[Row]) -> pa.Table:
+def result_table(plan: Plan, groups: list[pa.Array], rows: list[Row]) -> pa.Table:
     """Rows of numbers of any size as a table of `plan.result_schema`; `groups`: group columns as Arrow arrays."""
     wanted = carried(plan.measures)
     columns = [*groups, *_moments(plan, np.array([row.window for row in rows], np.int64))]
@@ -51,8 +50,9 @@ def result_table(plan: Plan, groups: list[Array], rows: list[Row]) -> pa.Table:
 
 
 def plain_table(
-    plan: Plan, groups: list[Array], windows: Array, counts: dict[int, Array], sums: dict[int, tuple[Array, Array]],
-    extremes: list[Array],
+    plan: Plan, groups: list[pa.Array], windows: Int64s, counts: dict[int, Float64s], sums: dict[int, tuple[Float64s,
+    Int64s]],
+    extremes: list[pa.Array],
 ) -> pa.Table:  # fmt: skip
     """A table of `plan.result_schema` of R cells whose numbers float64 holds: group columns and extreme values as Arrow
     arrays; window indices (R); counts (R), and sums of values as mantissas and exponents (R), by their place in
@@ -77,33 +77,33 @@ def plain_table(
     return _table(plan, columns)
 
 
-def _parted(count: Array) -> tuple[Array, Array]:
+def _parted(count: Float64s) -> tuple[Float64s, Int64s]:
     """Mantissa and exponent."""
     m, e = np.frexp(count)
     return m, e.astype(np.int64)
 
 
-def _sums(sums: Sequence[tuple[float, int] | None]) -> list[Array]:
+def _sums(sums: Sequence[tuple[float, int] | None]) -> list[pa.Array]:
     """SUM and its companion."""
     mantissa = np.array([0.0 if one is None else one[0] for one in sums], np.float64)
     exponent = np.array([0 if one is None else one[1] for one in sums], np.int64)
     return _summed(mantissa, exponent, np.array([one is None for one in sums], np.bool_))
 
 
-def _summed(mantissa: Array, exponent: Array, none: Array) -> list[Array]:
+def _summed(mantissa: Float64s, exponent: Int64s, none: Bools) -> list[pa.Array]:
     """SUM, NULL where it is past float64, and its companion."""
     with np.errstate(over="ignore"):
         value = np.ldexp(mantissa, exponent)
     return [arrow(value, none | np.isinf(value)), _log10(np.abs(mantissa), exponent)]
 
 
-def _moments(plan: Plan, windows: Array) -> list[Array]:
+def _moments(plan: Plan, windows: Int64s) -> list[pa.Array]:
     """`window_start` and `window_end`."""
     start = plan.windows.origin + windows * plan.windows.slide
     return [arrow(start), arrow(start + plan.windows.within)]
 
 
-def _log10(mantissa: Array, exponent: Array) -> Array:
+def _log10(mantissa: Float64s, exponent: Int64s) -> pa.Array:
     """NULL of zero."""
     none = mantissa == 0.0
     logarithms = np.zeros(len(mantissa))
@@ -111,17 +111,17 @@ def _log10(mantissa: Array, exponent: Array) -> Array:
     return arrow(logarithms, none)
 
 
-def _doubles(values: list[float | None]) -> Array:
+def _doubles(values: list[float | None]) -> pa.Array:
     missing = np.array([value is None for value in values], np.bool_)
     return arrow(np.array([value or 0.0 for value in values], np.float64), missing)
 
 
-def _table(plan: Plan, columns: list[Array]) -> pa.Table:
+def _table(plan: Plan, columns: list[pa.Array]) -> pa.Table:
     schema = plan.result_schema
     return pa.table([_shown(c, field.type) for c, field in zip(columns, schema, strict=True)], schema=schema)
 
 
-def _shown(column: Array, kind: pa.DataType) -> Array:
+def _shown(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """A column in the type that results show it in; microseconds as a day are that day."""
     if pa.types.is_date(kind) and pa.types.is_integer(column.type):
         column = column.cast(pa.timestamp("us"))

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.errors import BadEventsError
+from cep_core.events.array_types import Int32s, Int64s, UInt64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.columns import Columns
 from cep_core.trends.compile.dfa import Automaton
@@ -31,10 +32,8 @@ from cep_core.trends.run.exact_sums import Cells, Numbers, RunSums
 from cep_core.trends.run.results import Row, plain_table, result_table
 from cep_core.trends.run.scoped_equivalence import runs
 
-Array = Any
 
-
-def run_plan(plan: Plan, columns: Columns, windows: range | None = None, may: Array | None = None) -> pa.Table:
+def run_plan(plan: Plan, columns: Columns, windows: range | None = None, may: UInt64s | None = None) -> pa.Table:
     """Results (`plan.result_schema`) of a plan over events, of all keys, in any order; of `windows` only, if given.
     `may`: as of `Events`."""
     if windows is not None:
@@ -98,13 +97,13 @@ class _Answer:
         return total
 
     @cached_property
-    def _first(self) -> Array:
+    def _first(self) -> Int64s:
         """A row of each group, by code."""
         first = np.zeros(int(self.groups.max()) + 1, np.int64)
         first[self.groups[::-1]] = np.arange(self.events.length)[::-1]
         return first
 
-    def _group_columns(self, codes: Array) -> list[Array]:
+    def _group_columns(self, codes: Int64s) -> list[pa.Array]:
         if not self.plan.group_by:
             return []
         rows = arrow(self._first[codes])
@@ -116,7 +115,7 @@ class _Answer:
         return result_table(self.plan, groups, [Row(j, *numbers[g, j]) for g, j in keys])
 
 
-def _within(plan: Plan, columns: Columns, windows: range, may: Array | None) -> tuple[Columns, Array | None]:
+def _within(plan: Plan, columns: Columns, windows: range, may: UInt64s | None) -> tuple[Columns, UInt64s | None]:
     """Only events that lie in one of `windows`."""
     start, end = plan.windows.span(windows)
     name = plan.schema.event_time
@@ -162,7 +161,7 @@ def _product(a: Number, b: Number, times: int) -> Number:
 
 
 def _with_empty(
-    plan: Plan, events: Events, groups: Array, rows: Numbers, wanted: Carried, windows: range | None
+    plan: Plan, events: Events, groups: Int32s, rows: Numbers, wanted: Carried, windows: range | None
 ) -> Numbers:
     """Rows of nothing for the groups that have an event in a window and no trend."""
     zero = Number(0)
@@ -174,5 +173,5 @@ def _with_empty(
     return filled
 
 
-def _one_chunk(column: Any) -> Array:
+def _one_chunk(column: Any) -> pa.Array:
     return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from cep_core.events.array_types import Int32s
 from cep_core.trends.compile.dfa import Automaton, requiring, without
 from cep_core.trends.run.events import Events
-
-Array = Any
 
 Scope = tuple[str, frozenset[str]]
 
@@ -29,7 +27,7 @@ class Run:
 
     events: Events
     automaton: Automaton
-    partition: Array
+    partition: Int32s
     open_scopes: tuple[Scope, ...]
 
 

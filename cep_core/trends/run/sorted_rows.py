@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.errors import BadEventsError
+from cep_core.events.array_types import AnyArray, Float64s, Int32s, Int64s, Positions, UInt64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import ordered_codes
 from cep_core.events.normalise import distinct_reals
@@ -20,45 +20,43 @@ from cep_core.trends.compile.pair_programs import Program, compile_program
 from cep_core.trends.kernels.row_order import by_partition, falls, in_order, mark_partition_ends
 from cep_core.trends.run.events import Events
 
-Array = Any
-
 
 @dataclass(frozen=True)
 class Slice:
     """n rows of `events`: `rows` their indices there, `partition` (int64 codes) and `time` ascending."""
 
     events: Events
-    rows: Array
-    partition: Array
-    time: Array
-    ok: Array
+    rows: Int64s
+    partition: Int32s
+    time: Int64s
+    ok: UInt64s
 
     @property
     def length(self) -> int:
         return len(self.rows)
 
-    def having(self, variable: str) -> Array:
+    def having(self, variable: str) -> Positions:
         """Positions in the slice that `variable` may bind; a slice(None) when all may."""
         bit = np.uint64(1 << self.events.plan.variables.index(variable))
         bound = (self.ok & bit) != 0
         return slice(None) if bound.all() else np.flatnonzero(bound)
 
     @cached_property
-    def _columns(self) -> dict[str, Array]:
+    def _columns(self) -> dict[str, pa.Array]:
         return {}
 
-    def column(self, name: str) -> Array:
+    def column(self, name: str) -> pa.Array:
         """The normalised array of a column, in the slice's order."""
         if name not in self._columns:
             self._columns[name] = self.events.taken(name, self.rows)
         return self._columns[name]
 
-    def value(self, node: s.Expr, positions: Array) -> Array:
+    def value(self, node: s.Expr, positions: Positions) -> pa.Array:
         """An expression over attributes of one event, for `positions` of the slice."""
         return self.events.value(node, self.rows[positions])
 
 
-def make_slice(events: Events, variables: tuple[str, ...], partition: Array) -> Slice:
+def make_slice(events: Events, variables: tuple[str, ...], partition: Int32s) -> Slice:
     """The rows that one of `variables` may bind, by (`partition`, time). `partition`: a code for every row of
     events."""
     bits = np.uint64(sum(1 << events.plan.variables.index(v) for v in variables))
@@ -78,14 +76,14 @@ RUN = 1_000
 _OPS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 
 
-def make_predicates(slice_: Slice, tried: tuple[tuple[str, str], ...]) -> tuple[Array, ...]:
+def make_predicates(slice_: Slice, tried: tuple[tuple[str, str], ...]) -> tuple[AnyArray, ...]:
     """What `kernels.predicates.pair_true` reads, for the (V, W) tried pair by pair, in that order."""
     plan, n = slice_.events.plan, slice_.length
     ops: list[int] = []
-    codes: list[tuple[Array, Array]] = []
+    codes: list[tuple[Int32s, Int32s]] = []
     code: list[tuple[int, int]] = []
     ends = [0]
-    leaves: list[Array] = []
+    leaves: list[Float64s] = []
     families = plan.schema.families
     for names in tried:
         pair = plan.pair(*names)
@@ -116,13 +114,13 @@ def make_predicates(slice_: Slice, tried: tuple[tuple[str, str], ...]) -> tuple[
     )
 
 
-def check_alarm(predicates: tuple[Array, ...]) -> None:
+def check_alarm(predicates: tuple[AnyArray, ...]) -> None:
     """Raises BadEventsError when a program met whole numbers past 2^53."""
     if predicates[-1][0]:
         raise BadEventsError("an adjacent condition computes whole numbers past 2^53: they would not be exact")
 
 
-def _leaves(slice_: Slice, program: Program, v: Array, w: Array) -> list[Array]:
+def _leaves(slice_: Slice, program: Program, v: Positions, w: Positions) -> list[Float64s]:
     """float64 (n) of each leaf, NaN where NULL; strings as codes of one order."""
     values = []
     for node, later in program.leaves:
@@ -143,14 +141,14 @@ def _leaves(slice_: Slice, program: Program, v: Array, w: Array) -> list[Array]:
     return leaves
 
 
-def partition_ends(partition: Array) -> Array:
+def partition_ends(partition: Int32s) -> Int64s:
     """For each position the end (exclusive) of its partition."""
     ends = np.empty(len(partition), np.int64)
     mark_partition_ends(partition, ends)
     return ends
 
 
-def _by_time(time: Array) -> Array:
+def _by_time(time: Int64s) -> Int64s:
     """The order of `time`; a stable sort merges rows that come in a few rising runs, as blocks of a stream do."""
     descents = falls(time)
     if not descents:

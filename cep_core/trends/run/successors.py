@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from cep_core.events.array_types import AnyArray, Int64s
 from cep_core.trends.compile.predecessors import Method
 from cep_core.trends.kernels.successors import first_true, nearest_later
 from cep_core.trends.run.kernel_tables import Layer, Layout
 from cep_core.trends.run.ranks import make_layers
 from cep_core.trends.run.sorted_rows import Slice, partition_ends
 
-Array = Any
 
-
-def make_links(slice_: Slice, layout: Layout, predicates: tuple[Array, ...]) -> Array:
+def make_links(slice_: Slice, layout: Layout, predicates: tuple[AnyArray, ...]) -> Int64s:
     """(layout.links, n): where the event that follows each event may stand, -1 nowhere.
 
     skip_till_next_match: the first position of the time of the next event that could follow, by what may follow at the

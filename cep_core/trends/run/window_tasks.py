@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
 from cep_core.events.windows import Windows
 from cep_core.trends.kernels.general import NEVER
 from cep_core.trends.kernels.scaled import RADIX
 from cep_core.trends.kernels.window_tasks import window_rows
 from cep_core.trends.run.sorted_rows import Slice, partition_ends
-
-Array = Any
 
 ALWAYS = 2**63 - 1
 
@@ -22,13 +20,13 @@ ALWAYS = 2**63 - 1
 class Tasks:
     """T windows of partitions: events [lo, hi) of the slice in [ws, we) microseconds; `window` is its index j."""
 
-    lo: Array
-    hi: Array
-    window: Array
-    ws: Array
-    we: Array
+    lo: Int64s
+    hi: Int64s
+    window: Int64s
+    ws: Int64s
+    we: Int64s
 
-    def subset(self, chosen: Array) -> Tasks:
+    def subset(self, chosen: Int64s | Bools) -> Tasks:
         return Tasks(self.lo[chosen], self.hi[chosen], self.window[chosen], self.ws[chosen], self.we[chosen])
 
 
@@ -50,10 +48,10 @@ class Weights:
     extremum m is the largest of `extremes[m]` over events of variable `extreme[m]` (-1: over events that begin a
     trend)."""
 
-    variable: Array
-    weights: Array
-    extreme: Array
-    extremes: Array
+    variable: Int64s
+    weights: Float64s
+    extreme: Int64s
+    extremes: Float64s
 
     def without_extremes(self) -> Weights:
         return Weights(self.variable, self.weights, np.zeros(0, np.int64), np.zeros((0, self.weights.shape[1])))
@@ -64,21 +62,21 @@ class Sums:
     """Results of a pass by task: `sums` (T, K) in its tier, `extremes` (T, M), `hit` (T): whether there is a trend.
     `scaled` (T, K, 2): the sums in tier E, where a pass in tier F has gone on in it; None where it had no need to."""
 
-    sums: Array
-    extremes: Array
-    hit: Array
-    scaled: Array | None = None
+    sums: AnyArray
+    extremes: Float64s
+    hit: Bools
+    scaled: Float64s | None = None
 
 
-def pairs(sums: Array) -> Array:
+def pairs(sums: Float64s) -> Float64s:
     """Sums of tier E (..., 2) or D (..., 3) in tier E."""
     return sums if sums.shape[-1] == 2 else sums[..., [0, 2]]
 
 
-def doubles(sums: Array) -> Array:
+def doubles(sums: Float64s) -> Float64s:
     """Sums of tier E or D as float64, infinite beyond; whole ones below 2^53 exactly."""
     with np.errstate(over="ignore"):
-        values: Array = np.ldexp(sums[..., 0], (np.minimum(sums[..., -1], 4) * RADIX).astype(np.int64))
+        values: Float64s = np.ldexp(sums[..., 0], (np.minimum(sums[..., -1], 4) * RADIX).astype(np.int64))
     return values
 
 
@@ -86,7 +84,7 @@ WIDTH = {"F": 1, "U": 2, "E": 2, "D": 3}
 """64-bit words of a number, by tier."""
 
 
-def number_rows(tier: str, count: int, numbers: int) -> Array:
+def number_rows(tier: str, count: int, numbers: int) -> AnyArray:
     """Zeros for `count` rows of a tier (see `cep_core.trends.kernels.numbers`)."""
     if tier == "F":
         return np.zeros((count, numbers))

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-Array = Any
-
+from cep_core.events.array_types import Int32s, UInt8s, UInt64s
 
 _FNV_START = np.uint64(0xCBF29CE484222325)
 
@@ -17,7 +16,7 @@ _FNV_PRIME = np.uint64(0x100000001B3)
 
 
 @njit(cache=True, nogil=True)
-def text_hashes(ends: Array, data: Array, hashes: Array) -> None:
+def text_hashes(ends: Int32s, data: UInt8s, hashes: UInt64s) -> None:
     """FNV-1a of each text, mixed."""
     for i in range(hashes.shape[0]):
         x = _FNV_START
@@ -27,7 +26,7 @@ def text_hashes(ends: Array, data: Array, hashes: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def fold(hashes: Array, values: Array) -> None:
+def fold(hashes: UInt64s, values: UInt64s) -> None:
     for i in range(hashes.shape[0]):
         hashes[i] = _mixed((hashes[i] ^ values[i]) + np.uint64(0x9E3779B97F4A7C15))
 

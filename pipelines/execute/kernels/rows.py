@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-Array = Any
+from cep_core.events.array_types import Codes, Int32s, Int64s
 
 
 @njit(cache=True, nogil=True)
-def rows_by_key(key: Array, count: int) -> tuple[Array, Array]:
+def rows_by_key(key: Codes, count: int) -> tuple[Int64s, Int64s]:
     """Row numbers by key (of `count`), in their order; where each key's start, and the end."""
     starts = np.zeros(count + 1, np.int64)
     for i in range(key.shape[0]):
@@ -27,7 +25,7 @@ def rows_by_key(key: Array, count: int) -> tuple[Array, Array]:
 
 
 @njit(cache=True, nogil=True)
-def renumber(codes: Array, numbers: Array, fresh: Array, used: Array) -> int:
+def renumber(codes: Int32s, numbers: Int32s, fresh: Int32s, used: Int64s) -> int:
     count = 0
     for i in range(codes.shape[0]):
         code = codes[i]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cep_core.events.array_types import Int64s
 from pipelines.ingest.readers.cells import Cells
 from pipelines.ingest.readers.inference import read_columns
 
-Array = Any
 MOST_COLUMNS = 5
 """Of a key that is proposed."""
 
@@ -53,7 +52,7 @@ def examine_key(path: Path, key: Sequence[str], columns: Sequence[str], usable: 
     return Key(rows, keys, contents, _proposal(full, key, usable))
 
 
-def _proposal(codes: Mapping[str, Array], key: Sequence[str], usable: Sequence[str]) -> tuple[str, ...]:
+def _proposal(codes: Mapping[str, Int64s], key: Sequence[str], usable: Sequence[str]) -> tuple[str, ...]:
     """Few columns that tell all rows apart, those of `key` preferred: one is added at a time, that which
     tells most rows apart, and then those that are not needed are left out."""
     names = [*key, *(name for name in usable if name not in key)]
@@ -75,7 +74,7 @@ def _proposal(codes: Mapping[str, Array], key: Sequence[str], usable: Sequence[s
     return ()
 
 
-def _codes(path: Path, names: Sequence[str]) -> dict[str, Array]:
+def _codes(path: Path, names: Sequence[str]) -> dict[str, Int64s]:
     """Columns as numbers, another for each text of a value; -1 for NULL."""
     parts: dict[str, list[pa.Array]] = {name: [] for name in names}
     for block in read_columns(path, names):
@@ -92,7 +91,7 @@ def _texts(cells: Sequence[Cells]) -> pa.Array:
     return pc.coalesce(*[part.values.cast(pa.string()) for part in cells])
 
 
-def _combined(columns: Sequence[Array]) -> Array:
+def _combined(columns: Sequence[Int64s]) -> Int64s:
     """One number for each different combination of the columns' numbers."""
     combined = columns[0]
     for column in columns[1:]:
@@ -101,5 +100,5 @@ def _combined(columns: Sequence[Array]) -> Array:
     return combined
 
 
-def _distinct(values: Array) -> int:
+def _distinct(values: Int64s) -> int:
     return len(np.unique(values))
