@@ -62,7 +62,7 @@ SHAPES = (
     _shape("a line of .netrc", r"(?P<shown>\blogin\s+\S+\s+password\s+)\S+"),
     _shape(
         "a web hook's path",
-        r"(?P<shown>hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/|webhook\.office\.com/"
+        r"(?P<shown>hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/|(?:webhook|outlook)\.office\.com/"
         r"|chat\.googleapis\.com/v1/spaces/)[^\s\"'<>]+",
     ),
     _shape("a bot's path", r"(?P<shown>/bot)\d{6,}:[\w-]{20,}"),

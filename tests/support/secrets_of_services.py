@@ -70,4 +70,5 @@ SECRETS = {
     "custom header": ("-H 'X-Api-Key: 7f3a9c'", "7f3a9c"),
     "PyPI": ("403 pypi-AgEIcHlwaS5vcmcCJDU3 not allowed", "AgEIcHlwaS5vcmcCJDU3"),
     "Vault": ("permission denied hvs.CAESIJ1mZ0x4abcdefghij", "CAESIJ1mZ0x4abcdefghij"),
+    "Teams, old": ("POST https://outlook.office.com/webhook/0f1e-2d3c@x/IncomingWebhook/8f14e45f/zz", "8f14e45f"),
 }
