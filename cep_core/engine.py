@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,15 @@ from cep_core.sharing.run_plans import run_plan
 
 def compile_query(query: str | Path | Mapping[str, Any], schema: EventSchema) -> AnyPlan:
     """Load and compile in one. Raises PatternErrors with the mistakes of the file's shape and of what it says."""
+    return _compiled(query, lambda kind: schema)
+
+
+def _compiled(query: str | Path | Mapping[str, Any], schema_for: Callable[[str], EventSchema]) -> AnyPlan:
+    """The plan of a query against the schema for its kind."""
     pattern, errors = read_pattern(query)
     if pattern is None:
         raise PatternErrors(errors)
+    schema = schema_for(pattern.kind)
     try:
         plan = compile_plan(pattern, schema)
     except PatternErrors as failure:
@@ -64,12 +70,18 @@ def evaluate(
     event_time: str = "event_time",
     event_type: str = "event_type",
     sequence: str | None = None,
+    document: str = "document",
 ) -> pa.Table:
     """Run a query (a pattern file's path, or a mapping of the same shape) over a table in this process.
 
-    `events`: `event_time` a timestamp, `event_type` a string, attributes as the query names them. Returns the columns
-    of the kind's results (docs/architecture.md); rows in no order. Raises PatternErrors for the query's mistakes,
-    BadEventsError for the table's.
+    `events`: `event_time` a timestamp, `event_type` a string, attributes as the query names them; for kind xml_join
+    `document`, an XML document each, and no type. Returns the columns of the kind's results (docs/architecture.md);
+    rows in no order. Raises PatternErrors for the query's mistakes, BadEventsError for the table's.
     """
-    plan = compile_query(query, schema_of(events, event_id, event_time, event_type, sequence))
+
+    def schema(kind: str) -> EventSchema:
+        roles = KINDS[kind].roles
+        return schema_of(events, event_id, event_time, event_type, sequence, document, roles)
+
+    plan = _compiled(query, schema)
     return run_plan(plan, events)

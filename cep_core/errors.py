@@ -188,8 +188,24 @@ class EngineFailureError(TrendlakeError):
     code = "ENGINE_FAILURE"
 
 
+class UnknownPrefixError(TrendlakeError):
+    """A prefix of a name in a path that `namespaces` does not define."""
+
+    code = "UNKNOWN_PREFIX"
+
+
+class TooManyAnswersError(TrendlakeError):
+    """A query has more answers that end with one document than `limit_per_document` allows: none is left out."""
+
+    code = "TOO_MANY_ANSWERS"
+
+
 class PatternWarning(UserWarning):
     """A condition without effect."""
+
+
+class DocumentWarning(UserWarning):
+    """Documents that are left out, because they break a rule of XML documents."""
 
 
 class MoreErrors(TrendlakeError):  # noqa: N818 - it stands for several

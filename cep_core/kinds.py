@@ -35,6 +35,11 @@ from cep_core.trends.compile import plan as trends_plan
 from cep_core.trends.compile.bindings import bindings as trends_bindings
 from cep_core.trends.compile.form import form_of
 from cep_core.trends.compile.model import TrendsPattern
+from cep_core.xml_join import diagram as xml_join_diagram
+from cep_core.xml_join import explain as xml_join_explain
+from cep_core.xml_join.compile import plan as xml_join_plan
+from cep_core.xml_join.compile.check import compile_xml_join
+from cep_core.xml_join.compile.model import QueryModel, XmlJoinPattern
 
 Run = Callable[[Any, Columns, range | None, int | None], pa.Table]
 
@@ -74,6 +79,8 @@ class Kind:
     version: int
     bindings: Callable[[Any], tuple[Binding, ...] | None] = lambda plan: None
     members: Members | None = None
+    roles: tuple[str, ...] = ("event_time", "event_type")
+    """Roles whose columns events have, whatever the pattern reads."""
     instead: Mapping[str, Any] = field(default_factory=dict)
     nested: Mapping[str, type[BaseModel]] = field(default_factory=dict)
 
@@ -102,6 +109,12 @@ def _run_automaton(plan: Any, events: Columns, windows: range | None, watermark:
     from cep_core.automaton.run.run import run_automaton
 
     return run_automaton(plan, events, windows, watermark)
+
+
+def _run_xml_join(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
+    from cep_core.xml_join.run.run import run_xml_join
+
+    return run_xml_join(plan, events, windows)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -135,5 +148,15 @@ KINDS: Mapping[str, Kind] = {
         version=automaton_plan.ENGINE_VERSION,
         instead={"within": "1 day"},
         nested={"arcs": ArcModel, "register": FieldModel},
+    ),
+    "xml_join": Kind(
+        model=XmlJoinPattern,
+        compile=compile_xml_join,
+        run=_run_xml_join,
+        explain=xml_join_explain.explain_xml_join,
+        draw=xml_join_diagram.draw,
+        version=xml_join_plan.ENGINE_VERSION,
+        roles=("event_time", "document"),
+        nested={"queries": QueryModel},
     ),
 }

@@ -29,7 +29,7 @@ from cep_core.yaml.source import Source, from_data, plain, read_yaml
 
 NESTED: Mapping[str, type[BaseModel]] = {"expect": ExpectationModel}
 """The models of what stands under a key that files of every kind have."""
-PLANNED = ("algebra", "xml_join")
+PLANNED = ("algebra",)
 """Kinds of the language that are not."""
 
 

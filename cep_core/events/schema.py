@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from cep_core.errors import BadEventsError, did_you_mean
 from cep_core.events.normalise import FLOAT64_DIGITS
+from cep_core.fingerprint import ADDED
 
 INTEGERS = frozenset({"byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint"})
 DOUBLES = frozenset({"float", "double", "real", "number"})
@@ -43,7 +44,8 @@ def family(type_name: str) -> str:
 class EventSchema:
     """`columns` maps names to Spark or ODCS type names; `types` lists the event types, None where they are not known.
 
-    `event_id` and `sequence` order events of equal time where a total order is needed.
+    `event_id` and `sequence` order events of equal time where a total order is needed. `document` names the column of
+    XML documents, which kind xml_join reads.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -52,6 +54,7 @@ class EventSchema:
     event_type: str = "event_type"
     sequence: str | None = None
     types: tuple[str, ...] | None = None
+    document: str = field(default="document", metadata=ADDED)
 
     def __init__(
         self,
@@ -61,9 +64,10 @@ class EventSchema:
         event_type: str = "event_type",
         sequence: str | None = None,
         types: tuple[str, ...] | None = None,
+        document: str = "document",
     ) -> None:
-        values = (tuple(columns.items()), event_id, event_time, event_type, sequence, types)
-        names = ("columns", "event_id", "event_time", "event_type", "sequence", "types")
+        values = (tuple(columns.items()), event_id, event_time, event_type, sequence, types, document)
+        names = ("columns", "event_id", "event_time", "event_type", "sequence", "types", "document")
         for name, value in zip(names, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -79,13 +83,16 @@ def schema_of(
     event_time: str = "event_time",
     event_type: str = "event_type",
     sequence: str | None = None,
+    document: str = "document",
+    roles: Sequence[str] = ("event_time", "event_type"),
 ) -> EventSchema:
-    """The schema an Arrow table shows. Raises BadEventsError when a column of a role is not there."""
-    for role, name in (("event_time", event_time), ("event_type", event_type)):
-        if name not in events.column_names:
+    """The schema an Arrow table shows. Raises BadEventsError when a column of one of `roles` is not there."""
+    names = {"event_id": event_id, "event_time": event_time, "event_type": event_type, "document": document}
+    for role in roles:
+        if (name := names[role]) not in events.column_names:
             raise BadEventsError(f"the events have no column '{name}' ({role})")
     columns = {field.name: _arrow_family(field.type) for field in events.schema}
-    return EventSchema(columns, event_id, event_time, event_type, sequence)
+    return EventSchema(columns, event_id, event_time, event_type, sequence, document=document)
 
 
 def check_events(table: pa.Table, schema: EventSchema, columns: Sequence[str], roles: Sequence[str]) -> None:
@@ -105,7 +112,7 @@ def check_events(table: pa.Table, schema: EventSchema, columns: Sequence[str], r
             raise BadEventsError(f"column '{name}' has a NULL: an event has {has}")
 
 
-_ROLES = {"event_id": "an id", "event_time": "a time", "event_type": "a type"}
+_ROLES = {"event_id": "an id", "event_time": "a time", "event_type": "a type", "document": "a document"}
 
 
 def _arrow_family(kind: pa.DataType) -> str:

@@ -113,6 +113,7 @@ class Contract:
             event_type=self.roles["event_type"],
             sequence=self.roles.get("sequence"),
             types=self.types,
+            document="",  # no contract has that role yet: kind xml_join refuses the source
         )
 
 

@@ -1,6 +1,6 @@
 """Open-ended search for a disagreement: `python -m tests.random.fuzz --seconds 600 --without negation`, or
-`--kind matches` or `--kind automaton` for those kinds; `--kind files` searches for a file that is neither read nor
-refused with words (`tests.random.fuzz_files`).
+`--kind matches`, `--kind automaton` or `--kind xml_join` for those kinds; `--kind files` searches for a file that is
+neither read nor refused with words (`tests.random.fuzz_files`).
 
 Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
 the reference gives; then the tally. Exit status 1 when there was a disagreement; an exception is one too. With
@@ -22,7 +22,7 @@ from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 from ruamel.yaml import YAML
 
-from tests.random import automata, fuzz_files, matches
+from tests.random import automata, fuzz_files, matches, xml_joins
 from tests.random.agreement import Tally, disagreement
 from tests.random.profile import OPEN_ENDED
 from tests.random.strategies import long_questions, questions, repeated_questions
@@ -121,7 +121,7 @@ def main() -> int:
     """Search, print, and tell by the exit status."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seconds", type=float, default=60)
-    arguments.add_argument("--kind", choices=(*COMPARED, "files"), default="trends")
+    arguments.add_argument("--kind", choices=(*COMPARED, "xml_join", "files"), default="trends")
     arguments.add_argument("--seed", type=int, default=None, help="default: from the clock")
     arguments.add_argument("--most", type=int, default=10, help="events of a stream at most")
     arguments.add_argument("--without", nargs="*", choices=THEMES, default=[], help="themes to leave out")
@@ -129,6 +129,8 @@ def main() -> int:
     arguments.add_argument("--long", action="store_true", help="short patterns over longer streams instead")
     arguments.add_argument("--repeated", action="store_true", help="variables at several positions instead")
     asked = arguments.parse_args()
+    if asked.kind == "xml_join":
+        return xml_joins.search(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
     if asked.kind == "files":
         return fuzz_files.main(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
     tally = automata.AfaTally() if asked.kind == "automaton" else Tally()

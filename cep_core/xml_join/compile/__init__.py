@@ -1,0 +1,1 @@
+"""From a pattern file of kind xml_join to its plan."""

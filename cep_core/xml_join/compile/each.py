@@ -1,0 +1,142 @@
+"""`each`: rows that fill the fields of queries, `{field}` -> the row's text. A field is filled once: braces in a row's
+text are text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cep_core.errors import BadValueError, FileUnreadableError, Place, TrendlakeError, did_you_mean
+from cep_core.yaml.source import Source
+
+Row = Mapping[str, str]
+
+MOST_QUERIES = 100_000
+"""Queries of a file."""
+MAX_CSV = 256 * 1024 * 1024
+"""Bytes of a CSV file."""
+_FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows, the fields they all have, and how to speak of row i."""
+
+    fields: tuple[str, ...]
+    rows: Sequence[Row]
+    origin: str = "row"
+
+    def place_of(self, number: int) -> str:
+        """`row 3`, counted from 1; of a CSV file the line that it begins in is not known: the record is."""
+        return f"{self.origin} {number + 1}"
+
+
+class FillError(Exception):
+    """A field that cannot be filled."""
+
+    def __init__(self, error: TrendlakeError, offset: int, width: int) -> None:
+        super().__init__(str(error))
+        self.error, self.offset, self.width = error, offset, width
+
+
+def read_each(value: Any, source: Source) -> Table:
+    """The rows of `each`. Raises TrendlakeError with its place."""
+    place = source.place(("each",))
+    if isinstance(value, str):
+        return _from_csv(value, source, place)
+    if not isinstance(value, list):
+        raise BadValueError("each: expected a list of mappings, or the name of a CSV file", place=place)
+    if not value:
+        raise BadValueError("each: the list is empty, so that there is no query", place=place)
+    rows: list[Row] = []
+    for i, row in enumerate(value):
+        if not isinstance(row, Mapping) or not row:
+            raise BadValueError("each: a row is a mapping of fields to values", place=source.place(("each", i)))
+        for name, cell in row.items():
+            if isinstance(cell, bool) or not isinstance(cell, str | int):
+                message = f"each: '{name}' is neither a text nor a whole number; write it in quotes"
+                raise BadValueError(message, place=source.place(("each", i, name)))
+        rows.append({str(name): str(cell) for name, cell in row.items()})
+    shared = [name for name in rows[0] if all(name in row for row in rows)]
+    return Table(tuple(shared), rows, "row")
+
+
+def _from_csv(name: str, source: Source, place: Place) -> Table:
+    if not name or Path(name).name != name:
+        raise BadValueError("each: expected the name of a CSV file in the pattern's own folder", place=place)
+    folder = Path(source.name).parent if source.text else Path()
+    file = folder / name
+    try:
+        raw = file.read_bytes()
+        if len(raw) > MAX_CSV:
+            raise FileUnreadableError(f"{file} is larger than {MAX_CSV:,} bytes", place=place)
+        text = raw.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise FileUnreadableError(f"cannot read {file}: {error}", place=place) from None
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = next(reader, [])
+        if not header or len(set(header)) < len(header) or "" in header:
+            raise BadValueError("the header names each field once", place=Place(str(file), 1, 1))
+        rows: list[Row] = []
+        for cells in reader:
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                message = f"{len(cells)} values, expected {len(header)} as in the header"
+                raise BadValueError(message, place=Place(str(file), reader.line_num, 1))
+            if len(rows) == MOST_QUERIES:
+                raise BadValueError(f"{file} has more than {MOST_QUERIES:,} rows", place=place)
+            rows.append(dict(zip(header, cells, strict=True)))
+    except csv.Error as error:
+        raise BadValueError(f"not CSV: {error}", place=Place(str(file), reader.line_num, 1)) from None
+    if not rows:
+        raise BadValueError(f"{file} has no rows, so that there is no query", place=place)
+    return Table(tuple(header), rows, f"{name}, record")
+
+
+def fields_of(node: Any) -> set[str]:
+    """The fields that the texts of a query name."""
+    if isinstance(node, str):
+        return {match[1] for match in _FIELD.finditer(node) if match[1] is not None}
+    if isinstance(node, Mapping):
+        return {field for pair in node.items() for one in pair for field in fields_of(one)}
+    if isinstance(node, list):
+        return {field for one in node for field in fields_of(one)}
+    return set()
+
+
+def fill(text: str, row: Row) -> str:
+    """`'{what}s {{x}}'` -> `'titles {x}'`. Raises FillError."""
+    if "{" not in text and "}" not in text:
+        return text
+
+    def value(match: re.Match[str]) -> str:
+        found = match[0]
+        if found in ("{{", "}}"):
+            return found[0]
+        if match[1] is None:
+            error = BadValueError(f"a single '{found}'", hint="'{{' and '}}' stand for braces")
+            raise FillError(error, match.start(), 1)
+        if match[1] not in row:
+            error = BadValueError(f"'each' has no field '{match[1]}'", hint=did_you_mean(match[1], row))
+            raise FillError(error, match.start(), len(found))
+        return row[match[1]]
+
+    return _FIELD.sub(value, text)
+
+
+def filled(node: Any, row: Row) -> Any:
+    """A query with all its texts and names filled. Raises FillError."""
+    if isinstance(node, str):
+        return fill(node, row)
+    if isinstance(node, Mapping):
+        return {fill(str(key), row): filled(value, row) for key, value in node.items()}
+    if isinstance(node, list):
+        return [filled(one, row) for one in node]
+    return node

@@ -1,0 +1,95 @@
+"""The value join: witnesses of two sides, sorted by the hash of their joined values and then by time, are merged.
+
+Equal hashes are only candidates: a pair counts when its values are equal one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+Array = Any
+
+
+@njit(cache=True, nogil=True)
+def merge(
+    left: Array,
+    right: Array,
+    bounds: Array,
+    pairs: Array,
+    followed: bool,
+    within: int,
+    low: int,
+    high: int,
+    hashes: Array,
+    times: Array,
+    ids: Array,
+    codes: Array,
+    out: Array,
+) -> int:
+    """Writes (left row, right row) of each pair of witnesses into `out` as far as it reaches, and counts them all.
+
+    `left`, `right`: the sides' numbers in `bounds` (first row of each side, and the end); `pairs` (n, 2): columns of
+    `codes` that are equal; times in microseconds; the later one lies in [low, high).
+    """
+    a, a_end = bounds[left], bounds[left + 1]
+    b, b_end = bounds[right], bounds[right + 1]
+    count = 0
+    room = out.shape[0]
+    while a < a_end and b < b_end:
+        h = hashes[a]
+        if hashes[b] < h:
+            b += 1
+            continue
+        if hashes[b] > h:
+            a += 1
+            continue
+        last_a = a
+        while last_a < a_end and hashes[last_a] == h:
+            last_a += 1
+        last_b = b
+        while last_b < b_end and hashes[last_b] == h:
+            last_b += 1
+        first = b
+        for i in range(a, last_a):
+            time = times[i]
+            lowest = time + 1 if followed else time - within
+            while first < last_b and times[first] < lowest:
+                first += 1
+            j = first
+            while j < last_b and times[j] - within <= time:
+                later = max(time, times[j])
+                if low <= later < high and ids[i] != ids[j]:
+                    equal = True
+                    for k in range(pairs.shape[0]):
+                        if codes[i, pairs[k, 0]] != codes[j, pairs[k, 1]]:
+                            equal = False
+                            break
+                    if equal:
+                        if count < room:
+                            out[count, 0] = i
+                            out[count, 1] = j
+                        count += 1
+                j += 1
+        a, b = last_a, last_b
+    return count
+
+
+@njit(cache=True, nogil=True)
+def most_per_document(answers: Array, times: Array, documents: Array, counts: Array) -> int:
+    """The largest number of `answers` (left row, right row) that end with one document; `counts` of all documents is
+    zero before and after."""
+    most = 0
+    for r in range(answers.shape[0]):
+        i, j = answers[r, 0], answers[r, 1]
+        if times[i] >= times[j]:
+            counts[documents[i]] += 1
+            most = max(most, counts[documents[i]])
+        if times[j] >= times[i]:
+            counts[documents[j]] += 1
+            most = max(most, counts[documents[j]])
+    for r in range(answers.shape[0]):
+        counts[documents[answers[r, 0]]] = 0
+        counts[documents[answers[r, 1]]] = 0
+    return most

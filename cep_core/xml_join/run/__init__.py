@@ -1,0 +1,1 @@
+"""Running a plan of kind xml_join over a table of documents."""

@@ -1,0 +1,193 @@
+"""Running a plan of kind xml_join: relations of the documents, witnesses, a merge for each distinct query, rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core.errors import BadEventsError, TooManyAnswersError
+from cep_core.events.arrays import arrow, numbers
+from cep_core.events.columns import Columns
+from cep_core.xml_join.compile.plan import Join, XmlJoinPlan
+from cep_core.xml_join.kernels.merge import merge, most_per_document
+from cep_core.xml_join.run.answer_ids import as_text, digests, mixed
+from cep_core.xml_join.run.relations import Relations, relations
+from cep_core.xml_join.run.witnesses import Witnesses, witnesses
+
+Array = Any
+ROWS_AT_ONCE = 2_000_000
+"""Answers that are made rows of at once."""
+_FIRST, _END = -(2**62), 2**62
+
+
+def run_xml_join(plan: XmlJoinPlan, columns: Columns, windows: range | None = None) -> pa.Table:
+    """Results (`plan.result_schema`) of a plan over documents, in any order; of `windows` only, if given.
+
+    Documents that break a rule of XML are left out, with a DocumentWarning. Raises BadEventsError, TooManyAnswersError.
+    """
+    columns.check(plan.schema, plan.columns, ("event_id", "event_time", "document"))
+    low, high = _FIRST, _END
+    if windows is not None:
+        if not len(windows):
+            return plan.result_schema.empty_table()
+        _, low, high = plan.owned(windows)
+        columns = columns.within(plan.schema.event_time, low - plan.within, high)
+    texts = columns.raw(plan.schema.document)
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary_decode()
+    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
+        name = plan.schema.document
+        raise BadEventsError(f"column '{name}' is no text but {texts.type}: it holds one XML document each")
+    return _Answers(plan, columns, texts, low, high).table()
+
+
+class _Answers:
+    def __init__(self, plan: XmlJoinPlan, columns: Columns, texts: pa.Array, low: int, high: int) -> None:
+        self.plan, self.low, self.high = plan, low, high
+        self.times = times = numbers(columns.column(plan.schema.event_time))
+        self.schema = plan.result_schema
+        ids = columns.raw(plan.schema.event_id)
+        if pa.types.is_dictionary(ids.type):
+            ids = ids.dictionary_decode()
+        self.ids = ids.cast(self.schema.field("left_id").type)
+        self.relations: Relations = relations(plan, texts, self.ids)
+        self.witnesses: Witnesses = witnesses(plan, self.relations, times)
+        self.same_id = numbers(self.ids.dictionary_encode().indices.cast(pa.int64()))
+        self.names: list[list[str]] = [[] for _ in plan.joins]
+        for name, join in plan.queries:
+            self.names[join].append(name)
+        self.counts = np.zeros(len(times), np.int64)
+
+    def table(self) -> pa.Table:
+        """All rows."""
+        found = self.witnesses
+        row_ids = self.same_id[found.document]
+        space = np.empty((1 << 12, 2), np.int64)
+        parts: list[pa.Table] = []
+        listed: list[tuple[int, Array]] = []
+        size = 0
+        for number, join in enumerate(self.plan.joins):
+            pairs = np.array(join.pairs, np.int64).reshape(-1, 2)
+            while True:
+                count = merge(
+                    join.left, join.right, found.bounds, pairs, join.followed, join.within, self.low, self.high,
+                    found.hash, found.time, row_ids, found.codes, space,
+                )  # fmt: skip
+                if count <= len(space):
+                    break
+                space = np.empty((2 * count, 2), np.int64)
+            if not count:
+                continue
+            answers = self._distinct(join, space[:count].copy())
+            self._check_limit(number, answers)
+            listed.append((number, answers))
+            size += len(answers) * len(self.names[number])
+            if size > ROWS_AT_ONCE:
+                parts.extend(self._rows(listed))
+                listed, size = [], 0
+        parts.extend(self._rows(listed))
+        return pa.concat_tables([self.schema.empty_table(), *parts])
+
+    def _distinct(self, join: Join, answers: Array) -> Array:
+        """One of the pairs of witnesses for each answer."""
+        found = self.witnesses
+        if not (found.several[join.left] or found.several[join.right]):
+            return answers
+        both = found.group[answers[:, 0]] * len(found.group) + found.group[answers[:, 1]]
+        _, first = np.unique(both, return_index=True)
+        return answers[np.sort(first)]
+
+    def _check_limit(self, number: int, answers: Array) -> None:
+        found, limit = self.witnesses, self.plan.limit
+        if len(answers) <= limit:
+            return
+        if most_per_document(answers, found.time, found.document, self.counts) <= limit:
+            return
+        left, right = answers.T
+        later = np.concatenate(
+            [left[found.time[left] >= found.time[right]], right[found.time[right] >= found.time[left]]]
+        )
+        documents, counts = np.unique(found.document[later], return_counts=True)
+        at = int(np.argmax(counts))
+        raise TooManyAnswersError(
+            f"query '{self.names[number][0]}' has {counts[at]:,} answers that end with the document "
+            f"{self.ids[int(documents[at])].as_py()!r}: limit_per_document allows {limit:,}",
+            hint="add a condition, shorten within, return less, or raise limit_per_document",
+        )
+
+    def _rows(self, listed: list[tuple[int, Array]]) -> Iterator[pa.Table]:
+        """Rows of the answers of some joins, for each of the names of a join."""
+        if not listed:
+            return
+        base = np.concatenate([answers for _, answers in listed])
+        sizes = [len(answers) for _, answers in listed]
+        starts = np.cumsum([0, *sizes[:-1]])
+        pieces = [
+            np.arange(start, start + size)
+            for (number, _), start, size in zip(listed, starts, sizes, strict=True)
+            for _ in self.names[number]
+        ]
+        named = [name for number, _ in listed for name in self.names[number]]
+        spread = [size for (number, _), size in zip(listed, sizes, strict=True) for _ in self.names[number]]
+        take = np.concatenate(pieces)
+        query = np.repeat(np.arange(len(named)), spread)
+        left, right = self.witnesses.document[base[:, 0]], self.witnesses.document[base[:, 1]]
+        columns = {name: self._column(name, listed, base, starts) for name in self.plan.returned}
+        state = self._digests(left, right, columns)
+        state = mixed(digests(named)[query], state[take])
+        begin, end = np.minimum(self.times[left], self.times[right]), np.maximum(self.times[left], self.times[right])
+        made = [
+            as_text(state),
+            pa.array(named, pa.string()).take(arrow(query)),
+            self.ids.take(arrow(left[take])),
+            self.ids.take(arrow(right[take])),
+            arrow(begin[take]).cast(self.schema.field("start").type),
+            arrow(end[take]).cast(self.schema.field("end").type),
+            *(values.take(arrow(take)) for values, _ in columns.values()),
+        ]
+        yield pa.table(made, schema=self.schema)
+
+    def _digests(self, left: Array, right: Array, columns: dict[str, tuple[pa.Array, Array]]) -> Array:
+        """Of documents and returned columns: a column that a query does not return changes nothing."""
+        ids = digests(str(one) for one in self.ids.to_pylist())
+        state = mixed(mixed(np.zeros_like(ids[left]), ids[left]), ids[right])
+        for name in sorted(columns):
+            values, has = columns[name]
+            if has.any():
+                encoded = values.dictionary_encode()
+                texts = digests(f"{name}={text}" for text in encoded.dictionary.to_pylist())
+                codes = numbers(encoded.indices.cast(pa.int64()), 0)
+                state = np.where(has[:, None], mixed(state, texts[codes]), state)
+        return state
+
+    def _column(self, name: str, listed: list[tuple[int, Array]], base: Array, starts: Array) -> tuple[pa.Array, Array]:
+        """The values of a returned column for all answers, and where it has one."""
+        codes = np.full(len(base), -1, np.int64)
+        labels = np.full(len(base), -1, np.int64)
+        for (number, answers), start in zip(listed, starts, strict=True):
+            join = self.plan.joins[number]
+            for column, of_left, cell in join.columns:
+                if column == name:
+                    side = self.plan.sides[join.left if of_left else join.right]
+                    to = labels if side.cells[cell][1] == "node" else codes
+                    to[start : start + len(answers)] = self.witnesses.cells[answers[:, 0 if of_left else 1], cell]
+        texts = self.relations.texts.take(pa.array(codes, mask=codes < 0)).cast(pa.string())
+        if (labels >= 0).any():
+            texts = pc.coalesce(texts, self._nodes(labels))
+        return texts, (codes >= 0) | (labels >= 0)
+
+    def _nodes(self, labels: Array) -> pa.Array:
+        """Nodes as text: `4`, or `4@id`."""
+        width = len(self.relations.attributes) + 1
+        unique, inverse = np.unique(labels, return_inverse=True)
+        texts = [
+            None
+            if one < 0
+            else f"{one // width}{'@' + self.relations.attributes[one % width - 1] if one % width else ''}"
+            for one in unique.tolist()
+        ]
+        return pa.array(texts, pa.string()).take(arrow(inverse.reshape(-1)))
