@@ -88,7 +88,7 @@ class Builder:
     ) -> Join:
         left_keys = sorted((a, f) for a, _, f, _ in keys)
         right_keys = sorted((b, g) for _, b, _, g in keys)
-        kept = {
+        taken = {
             of_left: sorted({(node, form) for _, side, node, form in cells if side == of_left})
             for of_left in (True, False)
         }
@@ -100,11 +100,11 @@ class Builder:
             free[True].remove(i)
             free[False].remove(j)
             pairs.append((i, j))
-        columns = tuple((name, side, kept[side].index((node, form))) for name, side, node, form in cells)
+        columns = tuple((name, side, taken[side].index((node, form))) for name, side, node, form in cells)
         return Join(
-            self._template(nodes, keys, kept),
-            self._side(nodes[0], left_keys, kept[True]),
-            self._side(nodes[1], right_keys, kept[False]),
+            self._template(nodes, keys, taken),
+            self._side(nodes[0], left_keys, taken[True]),
+            self._side(nodes[1], right_keys, taken[False]),
             tuple(pairs),
             columns,
             query.followed,
@@ -124,11 +124,11 @@ class Builder:
         said = (texts, tuple(keys), tuple(cells), query.followed, query.within, self.roles)
         return fingerprint(said, LANGUAGE_VERSION)
 
-    def _template(self, nodes: list[Tree], keys: list[Edge], kept: dict[bool, list[Value]]) -> int:
+    def _template(self, nodes: list[Tree], keys: list[Edge], taken: dict[bool, list[Value]]) -> int:
         """The template of a query. Most queries are written as one before: their form is looked up."""
         (left, _), (right, _) = nodes
         edges = tuple((a, b) for a, b, _, _ in keys)
-        marks = tuple(frozenset(node for node, _ in kept[side]) for side in (True, False))
+        marks = tuple(frozenset(node for node, _ in taken[side]) for side in (True, False))
         raw = (left, right, edges, marks)
         if raw not in self._forms:
             form = _form(left, right, edges, marks[0], marks[1])

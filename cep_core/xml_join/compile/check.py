@@ -148,7 +148,7 @@ class _Checker:
         at: Key = ("queries", name)
         of_each = self.pattern.each is not None
         used = sorted(fields_of(body)) if of_each else []
-        made: dict[tuple[str | None, ...], Any] = {}
+        compiled: dict[tuple[str | None, ...], Any] = {}
         for number, row in enumerate(table.rows):
             values = tuple(row.get(field) for field in used)
             self.row = f" ({table.place_of(number)})" if of_each else ""
@@ -157,21 +157,21 @@ class _Checker:
             except FillError as error:
                 self.report(error.error, at, key=True)
                 return
-            if values not in made:
+            if values not in compiled:
                 try:
                     query = reader.read(filled(body, row) if of_each else body, at)
                 except FillError as error:
                     self.report(error.error, at, key=True)
                     self.row = ""
                     return
-                made[values] = None if query is None else (self.builder.add(query), query)
+                compiled[values] = None if query is None else (self.builder.add(query), query)
             if not NAME.fullmatch(title):
                 self.report(BadValueError(f"'{title}' is no name of a query: {NAME_RULE}"), at, key=True)
             elif title in self.names:
                 hint = "put a field that tells its rows apart into the name, such as same_{what}" if of_each else None
                 self.report(BadValueError(f"two queries are called '{title}'", hint=hint), at, key=True)
-            elif made[values] is not None:
-                self._add(title, *made[values])
+            elif compiled[values] is not None:
+                self._add(title, *compiled[values])
         self.row = ""
 
     def _add(self, name: str, join: int, query: Any) -> None:

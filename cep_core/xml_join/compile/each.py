@@ -117,15 +117,15 @@ def fill(text: str, row: Row) -> str:
         return text
 
     def value(match: re.Match[str]) -> str:
-        found = match[0]
-        if found in ("{{", "}}"):
-            return found[0]
+        token = match[0]
+        if token in ("{{", "}}"):
+            return token[0]
         if match[1] is None:
-            error = BadValueError(f"a single '{found}'", hint="'{{' and '}}' stand for braces")
+            error = BadValueError(f"a single '{token}'", hint="'{{' and '}}' stand for braces")
             raise FillError(error, match.start(), 1)
         if match[1] not in row:
             error = BadValueError(f"'each' has no field '{match[1]}'", hint=did_you_mean(match[1], row))
-            raise FillError(error, match.start(), len(found))
+            raise FillError(error, match.start(), len(token))
         return row[match[1]]
 
     return _FIELD.sub(value, text)

@@ -64,8 +64,8 @@ class _Answers:
 
     def table(self) -> pa.Table:
         """All rows."""
-        found = self.witnesses
-        row_ids = self.same_id[found.document]
+        table = self.witnesses
+        row_ids = self.same_id[table.document]
         space = np.empty((1 << 12, 2), np.int64)
         parts: list[pa.Table] = []
         listed: list[tuple[int, Array]] = []
@@ -74,8 +74,8 @@ class _Answers:
             pairs = np.array(join.pairs, np.int64).reshape(-1, 2)
             while True:
                 count = merge(
-                    join.left, join.right, found.bounds, pairs, join.followed, join.within, self.low, self.high,
-                    found.hash, found.time, row_ids, found.codes, space,
+                    join.left, join.right, table.bounds, pairs, join.followed, join.within, self.low, self.high,
+                    table.hash, table.time, row_ids, table.codes, space,
                 )  # fmt: skip
                 if count <= len(space):
                     break
@@ -94,24 +94,24 @@ class _Answers:
 
     def _distinct(self, join: Join, answers: Array) -> Array:
         """One of the pairs of witnesses for each answer."""
-        found = self.witnesses
-        if not (found.several[join.left] or found.several[join.right]):
+        table = self.witnesses
+        if not (table.several[join.left] or table.several[join.right]):
             return answers
-        both = found.group[answers[:, 0]] * len(found.group) + found.group[answers[:, 1]]
+        both = table.group[answers[:, 0]] * len(table.group) + table.group[answers[:, 1]]
         _, first = np.unique(both, return_index=True)
         return answers[np.sort(first)]
 
     def _check_limit(self, number: int, answers: Array) -> None:
-        found, limit = self.witnesses, self.plan.limit
+        table, limit = self.witnesses, self.plan.limit
         if len(answers) <= limit:
             return
-        if most_per_document(answers, found.time, found.document, self.counts) <= limit:
+        if most_per_document(answers, table.time, table.document, self.counts) <= limit:
             return
         left, right = answers.T
         later = np.concatenate(
-            [left[found.time[left] >= found.time[right]], right[found.time[right] >= found.time[left]]]
+            [left[table.time[left] >= table.time[right]], right[table.time[right] >= table.time[left]]]
         )
-        documents, counts = np.unique(found.document[later], return_counts=True)
+        documents, counts = np.unique(table.document[later], return_counts=True)
         at = int(np.argmax(counts))
         raise TooManyAnswersError(
             f"query '{self.names[number][0]}' has {counts[at]:,} answers that end with the document "
@@ -140,7 +140,7 @@ class _Answers:
         state = self._digests(left, right, columns)
         state = mixed(digests(named)[query], state[take])
         begin, end = np.minimum(self.times[left], self.times[right]), np.maximum(self.times[left], self.times[right])
-        made = [
+        columns_of_rows = [
             as_text(state),
             pa.array(named, pa.string()).take(arrow(query)),
             self.ids.take(arrow(left[take])),
@@ -149,7 +149,7 @@ class _Answers:
             arrow(end[take]).cast(self.schema.field("end").type),
             *(values.take(arrow(take)) for values, _ in columns.values()),
         ]
-        yield pa.table(made, schema=self.schema)
+        yield pa.table(columns_of_rows, schema=self.schema)
 
     def _digests(self, left: Array, right: Array, columns: dict[str, tuple[pa.Array, Array]]) -> Array:
         """Of documents and returned columns: a column that a query does not return changes nothing."""
