@@ -24,7 +24,7 @@ from cep_core.xml_join.compile.model import QUERY_KEYS, XmlJoinPattern
 from cep_core.xml_join.compile.path_parser import NAME as XML_NAME
 from cep_core.xml_join.compile.path_parser import XML_NAMESPACE, Namespaces
 from cep_core.xml_join.compile.plan import XmlJoinPlan
-from cep_core.xml_join.compile.query import NAME, NAME_RULE, Key, QueryReader
+from cep_core.xml_join.compile.query import NAME, NAME_RULE, Key, Query, QueryReader
 
 ONE_ROW = Table((), ({},))
 
@@ -48,6 +48,7 @@ class _Checker:
             (schema.event_id, schema.event_time, schema.document, dict(schema.columns).get(schema.event_id))
         )
         self.names: dict[str, int] = {}
+        self.joins: dict[str, tuple[int, Query]] = {}
         self.returned: dict[str, None] = {}
 
     def report(self, error: TrendlakeError, path: Key, offset: int = 0, width: int = 0, key: bool = False) -> None:
@@ -159,12 +160,11 @@ class _Checker:
                 return
             if values not in compiled:
                 try:
-                    query = reader.read(filled(body, row) if of_each else body, at)
+                    compiled[values] = self._compiled(reader, filled(body, row) if of_each else body, at)
                 except FillError as error:
                     self.report(error.error, at, key=True)
                     self.row = ""
                     return
-                compiled[values] = None if query is None else (self.builder.add(query), query)
             if not NAME.fullmatch(title):
                 self.report(BadValueError(f"'{title}' is no name of a query: {NAME_RULE}"), at, key=True)
             elif title in self.names:
@@ -174,7 +174,17 @@ class _Checker:
                 self._add(title, *compiled[values])
         self.row = ""
 
-    def _add(self, name: str, join: int, query: Any) -> None:
+    def _compiled(self, reader: QueryReader, body: Any, at: Key) -> tuple[int, Query] | None:
+        """The join of a query. Most of many thousand queries are written as one before."""
+        text = repr(body)
+        if text not in self.joins:
+            query = reader.read(body, at)
+            if query is None:
+                return None  # its mistakes have a place of their own each time
+            self.joins[text] = self.builder.add(query), query
+        return self.joins[text]
+
+    def _add(self, name: str, join: int, query: Query) -> None:
         self.names[name] = join
         for column, _ in query.columns:
             self.returned.setdefault(column)

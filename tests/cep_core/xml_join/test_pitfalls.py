@@ -1,0 +1,241 @@
+"""Where an implementation of MMQJP goes wrong easily, each a small example."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from cep_core import PatternErrors, compile_query, evaluate
+from cep_core.errors import DocumentWarning
+from cep_core.xml_join.run.document import MAX_BYTES, BrokenDocumentError, Reader
+from tests.cep_core.xml_join.test_worked_cases import SCHEMA
+from tests.reference.xml_join import broken_rule
+from tests.support.xml_documents import MICROS, documents_table, engine
+
+BASE: dict[str, Any] = {
+    "kind": "xml_join",
+    "left": {"p": "/p", "k": "$p/k"},
+    "right": {"q": "/q", "m": "$q/m"},
+    "operator": "followed_by",
+    "where": ["$k = $m"],
+    "within": "5 seconds",
+    "return": {},
+}
+
+
+def documents(*texts: str, step: int = MICROS) -> list[dict[str, Any]]:
+    return [{"id": f"d{n}", "time": n * step, "xml": text} for n, text in enumerate(texts)]
+
+
+def pairs(query: dict[str, Any], rows: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    return {(dict(row)["left_id"], dict(row)["right_id"]) for row in engine(query, rows)}
+
+
+def plan_of(query: dict[str, Any]) -> Any:
+    return compile_query(query, SCHEMA)
+
+
+def test_1_an_unjoined_variable_has_to_exist() -> None:
+    rows = documents("<p><k>1</k><t/></p>", "<p><k>1</k></p>", "<q><m>1</m></q>")
+    titled = {**BASE, "left": {**BASE["left"], "t": "$p/t"}}
+    both = {"kind": "xml_join", "queries": {"any": _body(BASE), "titled": _body(titled)}}
+    assert len(plan_of(both).templates) == 1
+    assert pairs(titled, rows) == {("d0", "d2")}
+    assert pairs(BASE, rows) == {("d0", "d2"), ("d1", "d2")}
+
+
+def _body(query: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in query.items() if key != "kind"}
+
+
+def test_2_equal_text_in_another_element_is_no_answer() -> None:
+    assert pairs(BASE, documents("<p><k>1</k><t>2</t></p>", "<q><m>2</m><u>1</u></q>")) == set()
+
+
+def test_3_values_of_two_items_are_not_of_one() -> None:
+    query = {
+        **BASE,
+        "left": {"s": "/s", "i": "$s/i", "a": "$i/a", "b": "$i/b"},
+        "right": {"q": "/q", "c": "$q/c", "d": "$q/d"},
+        "where": ["$a = $c", "$b = $d"],
+    }
+    shop = "<s><i><a>1</a><b>2</b></i><i><a>3</a><b>4</b></i></s>"
+    rows = documents(shop, "<q><c>1</c><d>4</d></q>", "<q><c>3</c><d>4</d></q>")
+    assert pairs(query, rows) == {("d0", "d2")}
+
+
+def test_4_an_unreturned_variable_changes_no_row() -> None:
+    rows = documents("<p><k>1</k><k>1</k><t/><t/></p>", "<q><m>1</m><m>1</m></q>")
+    more = {**BASE, "left": {**BASE["left"], "t": "$p/t"}}
+    assert engine(BASE, rows) == engine(more, rows)
+    assert len(engine(BASE, rows)) == 1
+
+
+@pytest.mark.parametrize(
+    ("gap", "operator", "answers"),
+    [
+        (5 * MICROS, "followed_by", 1),
+        (5 * MICROS + 1, "followed_by", 0),
+        (0, "followed_by", 0),
+        (0, "join", 1),
+        (5 * MICROS, "join", 1),
+        (5 * MICROS + 1, "join", 0),
+    ],
+)
+def test_5_bounds_of_time(gap: int, operator: str, answers: int) -> None:
+    rows = documents("<p><k>1</k></p>", "<q><m>1</m></q>", step=gap)
+    assert len(engine({**BASE, "operator": operator}, rows)) == answers
+
+
+def test_6_join_gives_both_orders_and_no_document_with_itself() -> None:
+    query = {**BASE, "operator": "join", "right": {"q": "/p", "m": "$q/k"}}
+    rows = documents("<p><k>1</k></p>", "<p><k>1</k></p>")
+    assert pairs(query, rows) == {("d0", "d1"), ("d1", "d0")}
+
+
+def test_7_names_prefixes_and_order_change_nothing() -> None:
+    one = {
+        **BASE,
+        "namespaces": {"x": "urn:n"},
+        "left": {"p": "/x:p", "k": "$p/k", "t": "$p/t[a and b]"},
+        "where": ["$k = $m", "normalize-space($t) = $q"],
+    }
+    other = {
+        **BASE,
+        "namespaces": {"y": "urn:n"},
+        "left": {"z": "/y:p", "a": "$z/t[b][a]", "b": "$z/k"},
+        "right": {"w": "/q", "v": "$w/m"},
+        "where": ["$w = normalize-space($a)", "$v = $b"],
+    }
+    assert plan_of(one).joins[0].hash == plan_of(other).joins[0].hash
+    assert plan_of(one).templates == plan_of(other).templates
+
+
+def test_10_other_queries_keep_their_hashes(tmp_path: Path) -> None:
+    def hashes(rows: str) -> dict[str, str]:
+        (tmp_path / "topics.csv").write_text(f"what,days\n{rows}", encoding="utf-8")
+        file = tmp_path / "topics.yaml"
+        file.write_text(
+            "name: topics\nkind: xml_join\nsource: feeds\neach: topics.csv\nqueries:\n  'same_{what}':\n"
+            "    left: {p: /p, k: '$p/{what}'}\n    right: {q: /q, m: '$q/{what}'}\n    operator: join\n"
+            "    where: [$k = $m]\n    within: '{days} days'\n"
+        )
+        plan: Any = compile_query(file, SCHEMA)
+        return dict(plan.query_hashes)
+
+    before, more = hashes("a,1\nb,2\n"), hashes("c,9\na,1\nb,3\n")
+    assert before["same_a"] == more["same_a"]
+    assert before["same_b"] != more["same_b"]
+    assert set(more) == {"same_a", "same_b", "same_c"}
+
+
+def test_12_text_is_compared_code_point_by_code_point() -> None:
+    spaced = {**BASE, "where": ["normalize-space($k) = normalize-space($m)"]}
+    for left, right, plain, normalised in (
+        ("a b", "a\u00a0b", 0, 0),
+        ("\u00e9", "e\u0301", 0, 0),
+        ("a", "A", 0, 0),
+        (" a\n b ", "a b", 0, 1),
+        ("a", "a", 1, 1),
+    ):
+        rows = documents(f"<p><k>{left}</k></p>", f"<q><m>{right}</m></q>")
+        assert len(engine(BASE, rows)) == plain
+        assert len(engine(spaced, rows)) == normalised
+
+
+@pytest.mark.parametrize(("test", "answers"), [("price != 10", {"d0"}), ("not(price = 10)", {"d0", "d2"})])
+def test_13_comparisons_with_numbers(test: str, answers: set[str]) -> None:
+    prices = ("<price>free</price>", "<price>10.0</price>", "")
+    rows = documents(*(f"<p><k>1</k>{price}</p>" for price in prices), "<q><m>1</m></q>")
+    query = {**BASE, "left": {"p": f"/p[{test}]", "k": "$p/k"}}
+    assert {left for left, _ in pairs(query, rows)} == answers
+
+
+def test_14_the_default_namespace_is_for_elements() -> None:
+    query = {**BASE, "left": {"p": "//entry", "k": "$p/@k"}}
+    rows = documents('<entry xmlns="urn:a" k="1"/>', "<q><m>1</m></q>")
+    assert pairs(query, rows) == set()
+    right = {"q": "/*:q", "m": "$q/*:m"}
+    assert pairs({**query, "namespaces": {"": "urn:a"}, "right": right}, rows) == {("d0", "d1")}
+
+
+def test_15_hostile_documents_are_left_out_and_named() -> None:
+    bomb = "<!DOCTYPE p [" + "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(9)) + "]><p>&e9;</p>"
+    hostile = {
+        "xml_doctype": [bomb, '<!DOCTYPE p SYSTEM "file:///etc/passwd"><p/>', "<!-- x --><!DOCTYPE p><p"],
+        "xml_too_deep": ["<p>" * 257 + "</p>" * 257, "<p>" * 300],
+        "xml_too_large": [f"<p>{'x' * (MAX_BYTES - 6)}</p>"],
+        "xml_not_well_formed": ["", "<p>", "<p/><p/>", "<p>&x;</p>", "<n:p/>", "<!-- a -- b --><!DOCTYPE p><p/>", "\0"],
+    }
+    rows = documents("<p><k>1</k></p>", "<q><m>1</m></q>")
+    for rule, texts in hostile.items():
+        for text in texts:
+            rows.append({"id": f"x{len(rows)}", "time": 0, "xml": text})
+            with pytest.raises(BrokenDocumentError) as broken:
+                Reader().root(text)
+            assert broken.value.rule == rule == broken_rule(text)
+    with pytest.warns(
+        DocumentWarning, match=r"3 xml_doctype, 7 xml_not_well_formed, 2 xml_too_deep, 1 xml_too_large\): 'x2'"
+    ):
+        assert evaluate(BASE, documents_table(rows)).num_rows == 1
+    assert Reader().root(f"<p>{'x' * (MAX_BYTES - 7)}</p>").tag == "p"
+    assert Reader().root("<p>" * 256 + "</p>" * 256).tag == "p"
+    assert Reader().root('<p xmlns="not a uri" xml:id="1 2"/>').tag == "{not a uri}p"
+
+
+def test_16_text_is_data() -> None:
+    rows = documents("<p><k>'; --</k><b>{what}</b></p>", "<q><m>'; --</m><b>{what}</b></q>")
+    query = {
+        "kind": "xml_join",
+        "each": [{"what": "k", "other": "m", "text": "{what}"}, {"what": "b", "other": "b", "text": "'; --"}],
+        "queries": {
+            "q_{what}": {
+                **_body(BASE),
+                "left": {"p": '/p[b = "{text}"]', "k": "$p/{what}"},
+                "right": {"q": "/q", "m": "$q/{other}"},
+            }
+        },
+    }
+    assert {dict(row)["query"] for row in engine(query, rows)} == {"q_k"}
+
+
+def test_hostile_bytes_do_not_crash() -> None:
+    """Texts made of pieces of documents are parsed, or refused by the rule that expat gives too."""
+    pieces = (
+        *("<p>", "</p>", "<p/>", "<!--", "-->", "<![CDATA[", "]]>", "&lt;", "&x;", "&#1;", "x", "<", "a='1'", "<n:p>"),
+        *("\u00e9", "\ufeff", "]>", " ", "<?a b?>", "<?xml version='1.0'?>", "<!DOCTYPE p>", "<!DOCTYPE p ["),
+        "<p xmlns:n='u'>",
+    )
+    reader, random = Reader(), Random(1)
+    good = 0
+    for _ in range(4_000):
+        text = "".join(random.choice(pieces) for _ in range(random.randint(1, 7)))
+        try:
+            reader.root(text)
+            rule = None
+        except BrokenDocumentError as error:
+            rule = error.rule
+        assert rule == broken_rule(text), text
+        good += rule is None
+    assert good > 20
+
+
+def test_documents_that_are_no_text_are_refused() -> None:
+    table = documents_table(documents("<p/>"))
+    with pytest.raises(PatternErrors, match="TYPE_MISMATCH"):
+        evaluate(BASE, table.set_column(2, "document", pa.array([1])))
+    with pytest.raises(Exception, match="the events have no column 'document'"):
+        evaluate(BASE, table.drop_columns(["document"]))
+    with pytest.raises(Exception, match="has a NULL"):
+        evaluate(BASE, table.set_column(2, "document", pa.array([None], pa.string())))
+
+
+def test_no_documents_no_rows() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert evaluate(BASE, documents_table([])).num_rows == 0
