@@ -45,7 +45,7 @@ def relations(plan: XmlJoinPlan, documents: pa.Array, ids: pa.Array) -> Relation
     """The relations of texts that are XML documents. One that breaks a rule is in none: a DocumentWarning names it."""
     walker, reader = Walker(plan.definitions), Reader()
     asked = _asked(plan)
-    columns: tuple[list[int], list[int], list[int], list[int], list[str | None]] = ([], [], [], [], [])
+    columns: tuple[list[Any], ...] = ([], [], [], [], [])
     texts: list[str | None] = []
     normals: list[str | None] = []
     broken: list[tuple[str, str]] = []
@@ -55,21 +55,24 @@ def relations(plan: XmlJoinPlan, documents: pa.Array, ids: pa.Array) -> Relation
         except BrokenDocumentError as error:
             broken.append((str(ids[number].as_py()), str(error)))
             continue
+        rows = walker.walk(root, number)
+        if not rows:
+            continue
+        *cells, targets = zip(*rows, strict=True)
+        for column, part in zip(columns, cells, strict=True):
+            column.extend(part)
         values: dict[Any, str] = {}
-        for definition, document, parent, node, attribute, target in walker.walk(root, number):
-            columns[0].append(definition)
-            columns[1].append(document)
-            columns[2].append(parent)
-            columns[3].append(node)
-            columns[4].append(attribute)
+        for definition, target in zip(cells[0], targets, strict=True):
             forms = asked[definition]
-            value = None
-            if forms:
-                value = values.get(target)
-                if value is None:
-                    value = values[target] = string_value(target)
+            if not forms:
+                texts.append(None)
+                normals.append(None)
+                continue
+            value = values.get(target)
+            if value is None:
+                value = values[target] = string_value(target)
             texts.append(value if "text" in forms else None)
-            normals.append(normalised(value) if value is not None and "normal" in forms else None)
+            normals.append(normalised(value) if "normal" in forms else None)
     _warn(broken)
     return _sorted(plan, columns, texts, normals)
 

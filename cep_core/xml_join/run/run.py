@@ -19,7 +19,7 @@ from cep_core.xml_join.run.relations import Relations, relations
 from cep_core.xml_join.run.witnesses import Witnesses, witnesses
 
 Array = Any
-ROWS_AT_ONCE = 2_000_000
+ROWS_AT_ONCE = 250_000
 """Answers that are made rows of at once."""
 _FIRST, _END = -(2**62), 2**62
 
