@@ -31,8 +31,8 @@ test: setup ## every test, in two processes
 test-fast: setup ## the tests that need neither Spark nor Airflow, in two processes
 	@$(RUN) python -m pytest -n 2 --dist loadfile -m "not spark and not airflow and not slow"
 
-test-unit: setup ## the quickest tests, without random queries, in one process
-	@$(RUN) python -m pytest -q -m "not spark and not airflow and not slow and not random"
+test-unit: setup ## the quickest tests, without random queries, in two processes
+	@$(RUN) python -m pytest -q -n 2 --dist loadfile -m "not spark and not airflow and not slow and not random"
 
 fuzz: setup ## search for a query on which the engine and the reference disagree (SECONDS=600, KIND=trends; KIND=files: a file that crashes)
 	@$(RUN) python -m tests.random.fuzz --seconds $(or $(SECONDS),600) --kind $(or $(KIND),trends)

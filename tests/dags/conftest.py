@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,23 @@ from pipelines.spark.jars import jars_folder
 from tests.support.lineage_events import LINEAGE
 
 AirflowCommand = Callable[..., str]
+AirflowCommands = Callable[..., list[str]]
 Rows = list[dict[str, Any]]
+SEVERAL = """
+import json, sys
+from airflow.__main__ import main
+for words in json.loads(sys.argv.pop()):
+    sys.argv[1:] = words
+    try:
+        main()
+    except SystemExit as end:
+        if end.code and "list-import-errors" not in words:  # which answers 1 when there are some
+            raise
+    print(chr(30), flush=True)
+"""
+"""Runs commands one after another: Airflow takes longer to import than most of them take."""
+PARSE = ("dag-processor", "--num-runs", "1")
+"""Has Airflow's DAG processor look at every file once."""
 FOREIGN = "stock"
 """The source whose table other programs write."""
 
@@ -43,39 +60,40 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowHome]:
 
 
 @pytest.fixture(scope="session")
-def airflow(home: AirflowHome) -> AirflowCommand:
-    """Runs an airflow command in that home and returns what it printed."""
+def airflow_commands(home: AirflowHome) -> AirflowCommands:
+    """Runs airflow commands in that home, in one process, and returns what each printed."""
     env = home.env()
 
-    def run(*arguments: str) -> str:
+    def run(*commands: Sequence[str]) -> list[str]:
         done = subprocess.run(
-            home.airflow(*arguments),
+            [sys.executable, "-c", SEVERAL, json.dumps(commands)],
             env=env,
             cwd=home.project.state,
             capture_output=True,
             text=True,
             check=False,
         )
-        # `list-import-errors` answers 1 when there are some
-        assert done.returncode == 0 or "list-import-errors" in arguments, done.stderr
-        return done.stdout
+        assert done.returncode == 0, done.stdout + done.stderr
+        *printed, _ = done.stdout.split(chr(30))
+        return printed
 
     return run
 
 
+@pytest.fixture(scope="session")
+def airflow(airflow_commands: AirflowCommands) -> AirflowCommand:
+    """Runs an airflow command in that home and returns what it printed."""
+    return lambda *arguments: airflow_commands(arguments)[0]
+
+
 @pytest.fixture
-def patterns(home: AirflowHome, airflow: AirflowCommand) -> Iterator[Path]:
+def patterns(home: AirflowHome) -> Iterator[Path]:
     """The folder of pattern files; what a test adds to it is removed again."""
     assert home.patterns is not None
     before = set(home.patterns.iterdir())
     yield home.patterns
     for added in set(home.patterns.iterdir()) - before:
         added.unlink()
-
-
-def parse(airflow: AirflowCommand) -> None:
-    """Has Airflow's DAG processor look at every file once."""
-    airflow("dag-processor", "--num-runs", "1")
 
 
 def rows(printed: str) -> Rows:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from jobs.airflow.home import AirflowHome
-from tests.dags.conftest import FOREIGN, AirflowCommand, parse, rows
+from tests.dags.conftest import FOREIGN, PARSE, AirflowCommand, AirflowCommands, rows
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 
@@ -91,7 +91,7 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, 
     reader.write_text(READS)
     others = home.patterns / f"{BESIDE}.yaml"
     others.write_text(OVER_OTHERS)
-    parse(airflow)
+    airflow(*PARSE)
     folder = home.home / "bundles" / "patterns" / "dags"
     done = subprocess.run(
         [sys.executable, "-c", DESCRIBE, str(folder)],
@@ -105,6 +105,21 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, 
     yield description
     for path in (added, reader, others):
         path.unlink()
+
+
+@pytest.fixture(scope="module")
+def printed(airflow_commands: AirflowCommands, described: dict[str, Any]) -> dict[str, str]:
+    """What Airflow's commands print of the DAGs, by the name that the tests give them."""
+    columns = "dag_id,next_dagrun_logical_date,next_dagrun_data_interval_start,next_dagrun_data_interval_end"
+    days = ("--from-date", "2013-01-05", "--to-date", "2013-01-07")
+    commands = {
+        "ingest": ("tasks", "render", "ingest_flights", "ingest", "2013-01-05"),
+        "compute": ("tasks", "render", "delay_snowball", "compute", "2013-01-05"),
+        "pools": ("pools", "list", "-o", "json"),
+        "next runs": ("dags", "list", "-o", "json", "--columns", columns),
+        "backfill": ("backfill", "create", "--dry-run", "--dag-id", "delay_snowball", *days),
+    }
+    return dict(zip(commands, airflow_commands(*commands.values()), strict=True))
 
 
 def names(home: AirflowHome) -> set[str]:
@@ -162,9 +177,9 @@ def test_results_start_the_revisions_of_who_reads_them(described: dict[str, Any]
     assert "Each row of the results of the pattern `delay_snowball` is an event" in described["dags"][READER]["doc_md"]
 
 
-def test_what_is_ingested_reaches_the_command(airflow: AirflowCommand, described: dict[str, Any]) -> None:
+def test_what_is_ingested_reaches_the_command(printed: dict[str, str]) -> None:
     """Without files a source brings its own data."""
-    assert "['ingest', 'flights']" in airflow("tasks", "render", "ingest_flights", "ingest", "2013-01-05")
+    assert "['ingest', 'flights']" in printed["ingest"]
 
 
 def test_the_steps_are_visible(scheduled: dict[str, Any]) -> None:
@@ -194,13 +209,13 @@ def test_a_dag_says_what_its_pattern_says(home: AirflowHome, scheduled: dict[str
 
 
 def test_every_task_waits_for_spark_and_tells_why_it_failed(
-    home: AirflowHome, airflow: AirflowCommand, described: dict[str, Any]
+    home: AirflowHome, printed: dict[str, str], described: dict[str, Any]
 ) -> None:
     """The pool of Spark applications has as many slots as the profile says."""
     for dag in described["dags"].values():
         assert dag["pools"] == ["spark"]
         assert dag["callbacks"] == ["failed", "tried"]
-    (pool,) = (row for row in rows(airflow("pools", "list", "-o", "json")) if row["pool"] == "spark")
+    (pool,) = (row for row in rows(printed["pools"]) if row["pool"] == "spark")
     assert int(pool["slots"]) == home.profile.limits.steps
 
 
@@ -210,28 +225,23 @@ def test_a_deadline_is_a_deadline_of_the_runs(described: dict[str, Any]) -> None
     assert described["dags"][f"{IN_TIME}_revise"]["deadlines"] == []
 
 
-def test_a_daily_run_covers_its_day(airflow: AirflowCommand, described: dict[str, Any]) -> None:
+def test_a_daily_run_covers_its_day(printed: dict[str, str]) -> None:
     """The data interval is half open, [D, D+1), and the logical date is its start, not the time of firing."""
-    columns = "dag_id,next_dagrun_logical_date,next_dagrun_data_interval_start,next_dagrun_data_interval_end"
-    details = rows(airflow("dags", "list", "-o", "json", "--columns", columns))[0]
+    details = rows(printed["next runs"])[0]
     start = datetime.fromisoformat(details["next_dagrun_data_interval_start"])
     assert datetime.fromisoformat(details["next_dagrun_logical_date"]) == start
     assert datetime.fromisoformat(details["next_dagrun_data_interval_end"]) - start == timedelta(days=1)
 
 
-def test_a_backfill_has_a_run_for_each_day(airflow: AirflowCommand, described: dict[str, Any]) -> None:
+def test_a_backfill_has_a_run_for_each_day(printed: dict[str, str]) -> None:
     """From the 5th to the 7th are three daily runs."""
-    printed = airflow(
-        "backfill", "create", "--dry-run", "--dag-id", "delay_snowball",
-        "--from-date", "2013-01-05", "--to-date", "2013-01-07",
-    )  # fmt: skip
-    assert [day for day in range(1, 31) if f"| 2013-01-{day:02d} 00:00:00+00:00" in printed] == [5, 6, 7]
+    days = [day for day in range(1, 31) if f"| 2013-01-{day:02d} 00:00:00+00:00" in printed["backfill"]]
+    assert days == [5, 6, 7]
 
 
-def test_the_interval_reaches_the_command(airflow: AirflowCommand, described: dict[str, Any]) -> None:
+def test_the_interval_reaches_the_command(printed: dict[str, str]) -> None:
     """A step starts `trendlake run-steps PATTERN --from D --to D+1 --run-id ID`, and adds which steps."""
-    printed = airflow("tasks", "render", "delay_snowball", "compute", "2013-01-05")
-    (line,) = (line for line in printed.splitlines() if line.startswith("['run-steps'"))
+    (line,) = (line for line in printed["compute"].splitlines() if line.startswith("['run-steps'"))
     step, pattern, *options = ast.literal_eval(line)
     assert step == "run-steps"
     assert Path(pattern).name == "delay_snowball.yaml"

@@ -32,21 +32,18 @@ def test_a_state_folder_that_somebody_has_opened_stays_so(tmp_path: Path) -> Non
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o750
 
 
-@pytest.mark.airflow
-@pytest.mark.slow
-def test_without_the_password_there_is_no_way_in(home: AirflowHome) -> None:
-    """Neither to read nor to trigger; a token of nobody's is not given out; with the password both work."""
-    with home.running() as processes:
-        home.wait_until_up(processes)
-        for path in ("/api/v2/dags", "/api/v2/connections"):
-            assert refused(f"{home.url}{path}") == 401
-        assert refused(f"{home.url}/auth/token") in (401, 403)
-        with pytest.raises(AirflowApiError, match=": 401 "):
-            AirflowApi(home.url, "admin")
-        api = AirflowApi(home.url, password_of(home.project))
-        assert isinstance(api.dag_ids(), set)
-        logged = home.log("api-server").read_text()
-        assert password_of(home.project) not in logged
+def no_way_in_without_the_password(home: AirflowHome) -> None:
+    """Of the Airflow that runs in `home` (tests/dags/test_run.py): neither to read nor to trigger; a token of nobody's
+    is not given out; with the password both work."""
+    for path in ("/api/v2/dags", "/api/v2/connections"):
+        assert refused(f"{home.url}{path}") == 401
+    assert refused(f"{home.url}/auth/token") in (401, 403)
+    with pytest.raises(AirflowApiError, match=": 401 "):
+        AirflowApi(home.url, "admin")
+    api = AirflowApi(home.url, password_of(home.project))
+    assert isinstance(api.dag_ids(), set)
+    logged = home.log("api-server").read_text()
+    assert password_of(home.project) not in logged
 
 
 def refused(url: str) -> int:

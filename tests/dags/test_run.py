@@ -25,6 +25,7 @@ from jobs.airflow.login import password_of
 from pipelines.runs.stage import STAGES
 from tests.conftest import CHAOS
 from tests.dags.conftest import AirflowCommand
+from tests.dags.test_login import no_way_in_without_the_password
 from tests.support.flights import Lake, flight
 from tests.support.lineage_events import events, read
 
@@ -94,6 +95,7 @@ def test_a_backfill_runs_each_day_once(lake: Lake, home: AirflowHome, airflow: A
     last = f"2013-07-0{3 + days}"
     with home.running() as processes:
         home.wait_until_up(processes)
+        no_way_in_without_the_password(home)
         api = AirflowApi(home.url, password_of(home.project))
         wait(lambda: PATTERN in api.dag_ids())
         api.pause(PATTERN, False)
