@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from pipelines.redaction import redacted
 
@@ -25,6 +25,15 @@ REASON = re.compile(r"(?:.*:\d+:\d+: )?\[(?P<code>[A-Z][A-Z_]+)\] \S.*")
 EXIT_CODE = re.compile(r"Error code is: (-?\d+)")
 
 log = logging.getLogger("airflow.task")
+
+
+class MembersFailedError(AirflowException):
+    """Some patterns of a batch failed; the others are published. `mistake`: whether another attempt would fail with
+    the same error for each of them."""
+
+    def __init__(self, message: str, *, mistake: bool = False) -> None:
+        super().__init__(message)
+        self.mistake = mistake
 
 
 def tried(context: Mapping[str, Any]) -> None:
@@ -59,7 +68,9 @@ def reason_of(error: object) -> str:
     error reported there, else how the application ended."""
     text = str(error or "")
     errors = [line for line in text.splitlines() if REASON.fullmatch(line)]
-    if errors:
+    if isinstance(error, MembersFailedError):
+        line = text
+    elif errors:
         line = errors[-1]
     elif ended := EXIT_CODE.search(text):
         line = f"the Spark application ended with code {ended[1]} and gave no reason: its log is above"

@@ -3,31 +3,56 @@
 Airflow records one import error for a DAG *file*, and a file that raises gives no DAG at all. An error of one
 pattern must not affect the others: this bundle writes a small Python file for each YAML file, which calls
 `trendlake_dags.pattern_dags`. Airflow's DAG processor refreshes the bundle, hence
-a pattern added, changed or removed is seen without a restart; a task parses only its own pattern's file.
+a pattern added, changed or removed is seen without a restart; a task parses only its own pattern's file. A batch of
+patterns is a Python file too; the files of its patterns give no DAG, only their own errors.
 (Airflow 3.4 brings importers for other formats than Python; in 3.3 the DAG processor looks for Python only.)
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 
 from airflow.dag_processing.bundles.base import BaseDagBundle
+
+from cep_core import Pattern, PatternErrors
+from cep_core.errors import TrendlakeError
+from cep_core.load import read_pattern
+from pipelines.project.batches import Batch, batches_of
+from pipelines.project.paths import find_project, upstream
+from pipelines.project.profile import load_profile, profile_path
 
 LOADER = '''\
 """The Airflow DAGs of one pattern. Written by Trendlake from {path}, whose text follows."""
 {text}
 from trendlake_dags import pattern_dags
 
-globals().update(pattern_dags({path!r}))
+globals().update(pattern_dags({path!r}{more}))
+'''
+MEMBER = ", in_batch=True"
+MISTAKEN = """\
+from trendlake_bundle import refuse_member
+
+refuse_member({patterns!r}, {batch!r}, {path!r})
+"""
+BATCH = '''\
+"""The Airflow DAGs of a batch of patterns. Written by Trendlake; their texts have the digest {digest}."""
+from trendlake_batches import batch_dags
+
+globals().update(batch_dags({batch!r}, {paths!r}))
 '''
 SOURCES = "sources_of_the_project.py"
 INGESTION = '''\
-"""The Airflow DAGs that ingest files into the project's sources. Written by Trendlake."""
+"""The Airflow DAGs that ingest files into the sources that the project's patterns read. Written by Trendlake."""
 from trendlake_dags import ingest_dags
 
-globals().update(ingest_dags())
+globals().update(ingest_dags({read!r}))
 '''
+STAMP = "seen.txt"
+"""Which files the present ones were written from. A task need not read the patterns of all others to find its own."""
 
 
 class PatternsBundle(BaseDagBundle):
@@ -50,8 +75,10 @@ class PatternsBundle(BaseDagBundle):
     def refresh(self) -> None:
         """Writes changed files and removes deleted ones. Another process may do the same at the same time."""
         self.path.mkdir(parents=True, exist_ok=True)
-        wanted = {f"{path.stem}.py": loader(path) for path in sorted(self.patterns.glob("*.yaml"))}
-        wanted[SOURCES] = INGESTION
+        stamp, seen = self.path / STAMP, _seen(self.patterns)
+        if stamp.is_file() and stamp.read_text() == seen:
+            return
+        wanted = loaders(self.patterns)
         for name, code in wanted.items():
             file = self.path / name
             if not file.is_file() or file.read_text() != code:
@@ -61,15 +88,78 @@ class PatternsBundle(BaseDagBundle):
         for file in self.path.glob("*.py"):
             if file.name not in wanted:
                 file.unlink(missing_ok=True)
+        fresh = self.path / f".{STAMP}.{os.getpid()}"
+        fresh.write_text(seen)
+        fresh.replace(stamp)
 
     def get_current_version(self) -> None:
         return None
 
 
-def loader(path: Path) -> str:
-    """The Python file of one pattern; it holds the pattern's text, so Airflow sees and shows a change. A link out of
-    the folder is not followed, because its target may not be meant for Airflow's pages."""
+def loaders(folder: Path) -> dict[str, str]:
+    """The Python files by name: of each pattern, of each batch, of the sources."""
+    texts = {path: _text(path) for path in sorted(folder.glob("*.yaml"))}
+    patterns = {path: pattern for path, text in texts.items() if (pattern := _read(path, text)) is not None}
+    batches = _batches(patterns.values())
+    more: dict[str, str] = {}
+    wrong: dict[str, str] = {}
+    files: dict[str, str] = {}
+    for batch in batches.values():
+        members = [folder / f"{name}.yaml" for name in batch.members]
+        more |= dict.fromkeys(batch.members, MEMBER)
+        wrong |= dict.fromkeys(batch.others, batch.name)
+        digest = sha256("\0".join(texts[path] for path in members).encode()).hexdigest()[:16]
+        paths = [str(path.absolute()) for path in members]
+        files[f"batch-{batch.name}.py"] = BATCH.format(batch=batch.name, digest=digest, paths=paths)
+    for path, text in texts.items():
+        code = LOADER.format(path=str(path.absolute()), text=_commented(text), more=more.get(path.stem, ""))
+        if path.stem in wrong:
+            code = MISTAKEN.format(patterns=str(folder), batch=wrong[path.stem], path=str(path)) + code
+        files[f"{path.stem}.py"] = code
+    read = sorted({str(pattern.source) for pattern in patterns.values() if not upstream(str(pattern.source))})
+    files[SOURCES] = INGESTION.format(read=read)
+    return files
+
+
+def _seen(folder: Path) -> str:
+    """Each file that the Python files depend on, with size and time; this module too, which writes them."""
+    try:
+        profiles = [profile_path(find_project())]
+    except TrendlakeError:
+        profiles = []
+    about = ((path, path.stat()) for path in (*sorted(folder.glob("*.yaml")), *profiles, Path(__file__)))
+    return "\n".join(f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in about)
+
+
+def refuse_member(folder: str, batch: str, path: str) -> None:
+    """Raises the errors of a pattern whose source or schedule is not that of its batch."""
+    patterns = [_read(item, _text(item)) for item in sorted(Path(folder).glob("*.yaml"))]
+    mistakes = _batches(item for item in patterns if item is not None)[batch].others.get(Path(path).stem)
+    if mistakes:
+        raise PatternErrors(list(mistakes))
+
+
+def _batches(patterns: Iterable[Pattern]) -> dict[str, Batch]:
+    try:
+        rule = load_profile(find_project()).batches
+    except TrendlakeError:  # which each pattern's own file tells of
+        rule = None
+    return batches_of({pattern.name: pattern for pattern in patterns}, rule)
+
+
+def _text(path: Path) -> str:
+    """Of a link out of the folder nothing: its target may not be meant for Airflow's pages."""
     inside = path.resolve().is_relative_to(path.parent.resolve())
-    lines = path.read_text(errors="replace").splitlines() if inside else []
-    text = "\n".join(f"# {line}".rstrip() for line in lines)
-    return LOADER.format(path=str(path.absolute()), text=text)
+    return path.read_text(errors="replace") if inside else ""
+
+
+@lru_cache(maxsize=10_000)
+def _read(path: Path, text: str) -> Pattern | None:
+    """The pattern of a file with that text; None if it cannot be read, or does not say its source."""
+    pattern = read_pattern(path)[0] if text else None
+    return None if pattern is None or pattern.source is None or pattern.name != path.stem else pattern
+
+
+def _commented(text: str) -> str:
+    """A pattern's text in the Python file of its DAGs, so Airflow sees and shows a change."""
+    return "\n".join(f"# {line}".rstrip() for line in text.splitlines())

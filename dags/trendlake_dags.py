@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -44,11 +45,14 @@ FROM = "{{ params['from'] or data_interval_start.isoformat() }}"
 TO = "{{ params['to'] or data_interval_end.isoformat() }}"
 
 
-def pattern_dags(path: str) -> dict[str, DAG]:
-    """The DAGs of a pattern file by id: its runs and, unless its consistency is `weak`, its revisions. Raises
-    TrendlakeError with file and line for an error of the file."""
+def pattern_dags(path: str, *, in_batch: bool = False) -> dict[str, DAG]:
+    """The DAGs of a pattern file by id: its runs and, unless its consistency is `weak`, its revisions. None if it is in
+    a batch, whose DAGs run it. Raises TrendlakeError with file and line for an error of the file."""
     project = find_project()
     pattern, plan = compiled_quietly(project, Path(path))
+    if in_batch:
+        timetable(pattern)
+        return {}
     dags = [runs_dag(pattern, path, page(project, pattern, plan, path))]
     if pattern.consistency != "weak":
         dags.append(revise_dag(pattern, path, notified=str(pattern.source) not in load_profile(project).sources))
@@ -73,27 +77,30 @@ def runs_dag(pattern: Pattern, path: str, doc_md: str) -> DAG:
         max_active_runs=2,
         tags=["trendlake", pattern.kind, str(pattern.source), *pattern.tags],
         default_args=defaults(pattern.owner),
-        params={
-            name: Param(None, type=["null", "string"], format="date-time", description=text)
-            for name, text in (
-                ("from", "Start of the range to run; empty: the run's data interval"),
-                ("to", "End of the range to run, not included; empty: the run's data interval"),
-            )
-        },
+        params=range_params(),
     ) as dag:
         chain(*(step_task(step, path, pattern.name) for step in STEPS))
     return dag
 
 
+def range_params() -> dict[str, Param]:
+    """The range that a run is triggered with, in place of its data interval."""
+    texts = {
+        "from": "Start of the range to run; empty: the run's data interval",
+        "to": "End of the range to run, not included; empty: the run's data interval",
+    }
+    return {
+        name: Param(None, type=["null", "string"], format="date-time", description=text) for name, text in texts.items()
+    }
+
+
 def revise_dag(pattern: Pattern, path: str, *, notified: bool) -> DAG:
     """Updates published results: a run for each new version of the source. Other programs may write the source without
     an event for Airflow; such a source is not `notified`, and there is a run at each time of the schedule too."""
-    assets = [source_asset(str(pattern.source))]
-    times = None if notified or pattern.schedule is None else CronTriggerTimetable(pattern.schedule, timezone="UTC")
     with DAG(
         dag_id=f"{pattern.name}_revise",
         description=f"Late, changed and deleted events of {pattern.source} in the results of {pattern.name}",
-        schedule=assets if times is None else AssetOrTimeSchedule(timetable=times, assets=assets),
+        schedule=on_new_versions(str(pattern.source), pattern.schedule, notified=notified),
         start_date=EPOCH,
         catchup=False,
         max_active_runs=1,  # a second run would have nothing to do
@@ -108,11 +115,19 @@ def revise_dag(pattern: Pattern, path: str, *, notified: bool) -> DAG:
     return dag
 
 
-def ingest_dags() -> dict[str, DAG]:
-    """A DAG for each source that ingests files and creates an event of the source's asset; none for tables that other
-    programs write."""
+def on_new_versions(source: str, schedule: str | None, *, notified: bool) -> Any:
+    """The schedule of a DAG that revises: as `revise_dag` says."""
+    assets = [source_asset(source)]
+    if notified or schedule is None:
+        return assets
+    return AssetOrTimeSchedule(timetable=CronTriggerTimetable(schedule, timezone="UTC"), assets=assets)
+
+
+def ingest_dags(read: Collection[str]) -> dict[str, DAG]:
+    """A DAG for each of the sources that patterns `read`. It ingests files and creates an event of the source's asset;
+    none for tables that other programs write."""
     others = load_profile(find_project()).sources
-    names = [path.stem for path in source_contracts() if path.stem not in others]
+    names = [path.stem for path in source_contracts() if path.stem in read and path.stem not in others]
     return {f"ingest_{name}": ingest_dag(name) for name in names}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import RetryDecision, RetryPolicy
-from trendlake_alerts import EXIT_CODE, REASON, reason_of
+from trendlake_alerts import EXIT_CODE, REASON, MembersFailedError, reason_of
 
 from pipelines.errors import BusyTableError
 
@@ -26,6 +26,8 @@ class RetryCrashes(RetryPolicy):
         ended, error = EXIT_CODE.search(str(exception)), REASON.fullmatch(reason)
         code = ended[1] if ended else None
         mistake = code == USER_ERROR and error is not None and error["code"] not in PASSING
+        if isinstance(exception, MembersFailedError):
+            mistake = exception.mistake
         if not mistake and code != WRONG_USAGE:
             return RetryDecision.default()
         return RetryDecision.fail(f"another attempt would end the same: {reason}")

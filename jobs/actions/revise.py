@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from cep_core.errors import TrendlakeError
 from jobs.airflow.notify import notify_of_results
+from jobs.airflow.progress import Failure, end_with_task, write_members, write_step
 from jobs.terminal.json_output import of_error, of_record
 from jobs.terminal.outcome import Verdict, print_error
 from jobs.terminal.times import manual_run_id
 from jobs.terminal.workspace import Place, changed, find_place, refresh_site, session
+from pipelines.error_text import plural
+from pipelines.redaction import redacted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,33 +40,74 @@ def revise_pattern(
     return document
 
 
+REVISE_STEPS = ("revise", "all_revised")
+"""The tasks of the DAG that revises a batch: the second one fails if a pattern could not be revised."""
+
+
+def revise_several(
+    words: Sequence[str], run_id: str | None, progress: Path | None, profile: str | None, folder: Path | None, *,
+    if_published: bool,
+) -> Verdict:  # fmt: skip
+    """Revises the patterns that `words` (names, files, selectors) mean, in one Spark session; notes in `progress` who
+    failed and who has new results. An error in one pattern is printed, and the others go on; the verdict is then not
+    good."""
+    from jobs.actions.run import last_states
+    from pipelines.project.selection import Patterns
+
+    if progress is not None:
+        end_with_task(progress)
+    place = find_place(folder, profile)
+    names = Patterns(place.project, place.profile.batches).select(words, lambda: last_states(place))
+    documents = _revise_each(place, names, run_id, if_published=if_published)
+    if progress is not None:
+        failures = [
+            Failure(document["pattern"], name, REVISE_STEPS[0], f"[{error['code']}] {error['message']}", mistake=True)
+            for name, document in zip(names, documents, strict=True)
+            if (error := document.get("error"))
+        ]
+        write_members(progress, failures, [item["pattern"] for item in documents if item.get("changed")])
+        if len(failures) < len(documents):
+            for step in REVISE_STEPS:
+                write_step(progress, step, f"{len(documents) - len(failures)} of {plural(len(documents), 'pattern')}")
+    return Verdict({"patterns": documents}, good=all("error" not in item for item in documents))
+
+
 def revise_source(source: str, run_id: str | None, profile: str | None, folder: Path | None) -> Verdict:
     """Revises all published patterns that read a source, then those that read their results, in one Spark session. An
     error in one pattern is printed, and the others go on; the verdict is then not good. Raises ProjectError where no
     pattern reads the source."""
-    from cep_core.errors import TrendlakeError, did_you_mean
+    from cep_core.errors import did_you_mean
     from pipelines.errors import ProjectError
-    from pipelines.redaction import redacted
 
     place = find_place(folder, profile)
     names = patterns_below(place, source)
     if not names:
         hint = did_you_mean(source, sorted(set(_sources(place).values())))
         raise ProjectError(f"no pattern reads the source '{source}'", hint=hint)
+    documents = _revise_each(place, names, run_id, if_published=True)
+    return Verdict({"source": source, "patterns": documents}, good=all("error" not in item for item in documents))
+
+
+def _revise_each(
+    place: Place, names: Sequence[str], run_id: str | None, *, if_published: bool
+) -> list[dict[str, Any]]:  # fmt: skip
+    """A document for each pattern, with its `error` if it failed."""
     documents: list[dict[str, Any]] = []
-    with session(place, f"trendlake revise --source {source}") as spark:
+    with session(place, f"trendlake revise of {plural(len(names), 'pattern')}") as spark:
         for name in names:
             typer.echo(f"{'pattern':<14} {name}")
             try:
-                document = revise_in_session(place, spark, name, run_id or manual_run_id("revise"), if_published=True)
+                document = revise_in_session(
+                    place, spark, name, run_id or manual_run_id("revise"), if_published=if_published
+                )
             except TrendlakeError as error:
                 print_error(redacted(str(error)))
-                document = {"pattern": name, "error": of_error(error)}
+                document = {"pattern": place.project.pattern_path(name).stem, "error": of_error(error)}
             documents.append(document)
     for document in documents:
         if document.get("changed"):
             notify_of_results(place.project, document["pattern"])
-    return Verdict({"source": source, "patterns": documents}, good=all("error" not in item for item in documents))
+    return documents
 
 
 def patterns_of(place: Place, source: str) -> list[str]:

@@ -17,6 +17,7 @@ from jobs.terminal.outcome import INTERNAL_ERROR, Verdict, print_error
 from jobs.terminal.times import manual_run_id, micros_of
 from jobs.terminal.workspace import Place
 from pipelines.errors import BadTimeError, ProjectError
+from pipelines.project.batches import batch_of
 from pipelines.project.selection import GLOB, Patterns
 
 if TYPE_CHECKING:
@@ -33,11 +34,11 @@ def run_patterns(
     """Runs one pattern, named as such, and raises its error; or all that `words` and `batch` select, each of which
     fails by itself. Yields a document for each pattern."""
     place = workspace.find_place(folder, profile)
-    if batch is None and len(words) == 1 and not _selects(words[0]):
+    if batch is None and len(words) == 1 and not selects(words[0]):
         yield _run_one(place, words[0], since, until, run_id)
         return
     _check_interval(since, until)
-    patterns = Patterns(place.project)
+    patterns = Patterns(place.project, place.profile.batches)
     names = patterns.select([*words, *(patterns.batch(batch) if batch else ())], lambda: last_states(place))
     yield from _run_several(place, names, since, until, run_id or manual_run_id("manual"))
 
@@ -49,7 +50,7 @@ def list_patterns(
     from jobs.terminal.printing import console, frame
 
     place = workspace.find_place(folder, profile)
-    patterns = Patterns(place.project)
+    patterns = Patterns(place.project, place.profile.batches)
     names = patterns.select(words or ["*"], lambda: last_states(place))
     rows = [_about(patterns, name) for name in names]
     from rich.table import Table
@@ -74,7 +75,7 @@ def last_states(place: Place) -> Mapping[str, str]:
     return states
 
 
-def _selects(word: str) -> bool:
+def selects(word: str) -> bool:
     """Whether a word may mean several patterns."""
     return ":" in word or bool(GLOB & set(word))
 
@@ -210,5 +211,5 @@ def _about(patterns: Patterns, name: str) -> dict[str, Any]:
     pattern = patterns.read[name]
     return {
         "pattern": name, "kind": pattern.kind, "source": pattern.source, "schedule": pattern.schedule,
-        "batch": pattern.batch, "tags": pattern.tags, "owner": pattern.owner,
+        "batch": batch_of(pattern, patterns.rule), "tags": pattern.tags, "owner": pattern.owner,
     }  # fmt: skip

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from jobs.airflow.progress import end_with_task, write_step
 from jobs.terminal import workspace
 from jobs.terminal.json_output import of_record
@@ -20,14 +22,19 @@ def run_steps(
 ) -> dict[str, Any]:  # fmt: skip
     """Runs `steps` (names, separated by commas) of a run in their order and notes each in the file `progress`. Raises
     what the first step raises that fails; those before it are done."""
-    names = _in_order(steps)
+    names = in_order(steps)
     if progress is not None:
         end_with_task(progress)
     place = workspace.find_place(folder, profile)
+    from pipelines.runs.scheduled import published_by_schedule
+
     name = workspace.check_early(place, pattern, since, until)
     about: dict[str, Any] = {"pattern": name, "run_id": run_id, "stages": []}
     with workspace.session(place, f"trendlake {name}") as spark:
         run = workspace.prepared(place, spark, pattern, since, until, run_id)
+        earlier = published_by_schedule(run).run_id if names[0] == STEPS[0] else None
+        if earlier is not None:
+            names = _skipped(names, earlier, progress)
         for step in names:
             if step == "report":
                 about |= workspace.report(place, spark, pattern, run_id)
@@ -41,7 +48,18 @@ def run_steps(
     return about
 
 
-def _in_order(text: str) -> Sequence[str]:
+def _skipped(steps: Sequence[str], run_id: str, progress: Path | None) -> Sequence[str]:
+    """No step is left: another DAG, of a batch that the pattern was in, has published the interval."""
+    line = f"skipped: run {run_id} has published this interval"
+    typer.echo(line)
+    for step in steps:
+        if progress is not None:
+            write_step(progress, step, line)
+    return ()
+
+
+def in_order(text: str) -> Sequence[str]:
+    """The steps that `--steps` names. Raises StepOrderError unless they are neighbours in their order."""
     names = tuple(name.strip().replace("-", "_") for name in text.split(","))
     first = STEPS.index(names[0]) if names[0] in STEPS else 0
     if names != STEPS[first : first + len(names)]:

@@ -95,21 +95,29 @@ def report(
 
 @guarded
 def run_steps(
-    pattern: Pattern, since: Since, until: Until, run_id: RunId,
+    patterns: Annotated[list[str], typer.Argument(help="A name or a file; of a batch several.", metavar="PATTERN")],
+    since: Since, until: Until, run_id: RunId,
     steps: Annotated[str, typer.Option("--steps", help="Steps in their order, separated by commas.")],
     progress: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--progress", help="A file for each step done; the process that holds its lock is waited on."),
     ] = None,
+    batch: Annotated[Optional[str], typer.Option("--batch", help="The batch that the patterns are of.")] = None,  # noqa: UP045
     profile: ProfileName = None, project_dir: ProjectDir = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any] | Verdict:  # fmt: skip
     """Run some steps in one Spark application, for an Airflow task.
 
     Example: trendlake run-steps rising --from 2026-01-01 --to 2026-01-02 --run-id r1 --steps compute,check_results
     """
+    if batch is not None:
+        from jobs.actions.batch_steps import run_batch_steps
+
+        return run_batch_steps(batch, patterns, since, until, run_id, steps, progress, profile, project_dir)
+    if len(patterns) != 1:
+        raise typer.BadParameter("several patterns need --batch")
     from jobs.actions import steps as stepping
 
-    return stepping.run_steps(pattern, since, until, run_id, steps, progress, profile, project_dir)
+    return stepping.run_steps(patterns[0], since, until, run_id, steps, progress, profile, project_dir)
 
 
 @guarded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
@@ -13,10 +14,10 @@ from jobs.terminal.outcome import Verdict, guarded
 
 @guarded
 def revise(
-    pattern: Annotated[
-        Optional[str],  # noqa: UP045 - typer reads it
+    patterns: Annotated[
+        Optional[list[str]],  # noqa: UP045 - typer reads it
         typer.Argument(
-            help="A name under conf/patterns, or a file's path; or --source.", metavar="PATTERN",
+            help="Names, files, or selectors such as fall_* and tag:daily; or --source.", metavar="PATTERN",
             autocompletion=completion.patterns,
         ),
     ] = None,
@@ -31,6 +32,10 @@ def revise(
     if_published: Annotated[
         bool, typer.Option("--if-published", help="Exit successfully if nothing has been published yet.")
     ] = False,
+    progress: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--progress", help="Of an Airflow task: as of `trendlake run-steps`.", hidden=True),
+    ] = None,
     profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> dict[str, Any] | Verdict:  # fmt: skip
     """Bring results up to date with a changed source.
@@ -41,12 +46,15 @@ def revise(
 
     Example: trendlake revise --source flights
     """
-    from jobs.actions.revise import revise_pattern, revise_source
+    from jobs.actions.revise import revise_pattern, revise_several, revise_source
+    from jobs.actions.run import selects
 
-    if (pattern is None) == (source is None):
+    if (not patterns) == (source is None):
         raise typer.BadParameter("give a PATTERN, or --source SOURCE")
-    if pattern is not None:
-        return revise_pattern(pattern, run_id, profile, project_dir, if_published=if_published)
+    if patterns and (len(patterns) > 1 or progress is not None or selects(patterns[0])):
+        return revise_several(patterns, run_id, progress, profile, project_dir, if_published=if_published)
+    if patterns:
+        return revise_pattern(patterns[0], run_id, profile, project_dir, if_published=if_published)
     return revise_source(str(source), run_id, profile, project_dir)
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
@@ -44,7 +44,8 @@ class Profile(BaseModel):
     folder, which a cluster's machines do not share; `sources`: where the tables of sources lie that other programs
     write, by the sources' names: URIs, absolute paths or paths under the project's folder; `jars`: the folder of
     Delta's jars, absolute or under the project's folder, None for that of `trendlake setup`; `spark`: settings as Spark
-    names them; `lineage`: who is told of runs, None for nobody."""
+    names them; `lineage`: who is told of runs, None for nobody; `batches`: which patterns without a key `batch` run
+    together, None for none."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
@@ -55,6 +56,7 @@ class Profile(BaseModel):
     spark: dict[str, str] = Field(default_factory=dict)
     limits: Limits = Limits()
     lineage: Lineage | None = None
+    batches: Literal["by_source_and_schedule"] | None = None
 
     @field_validator("master")
     @classmethod

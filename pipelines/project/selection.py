@@ -13,19 +13,20 @@ from functools import cached_property
 from pathlib import Path
 
 from cep_core import Pattern, PatternErrors
-from cep_core.errors import BadValueError, did_you_mean
+from cep_core.errors import did_you_mean
 from cep_core.load import read_pattern
 from pipelines.errors import CycleError, ProjectError
+from pipelines.project.batches import batch_of, differences
 from pipelines.project.paths import Project, upstream
 
 KEYS: Mapping[str, Callable[[Pattern], Sequence[str]]] = {
     "kind": lambda pattern: (pattern.kind,),
     "tag": lambda pattern: pattern.tags,
     "owner": lambda pattern: (pattern.owner,),
-    "batch": lambda pattern: (pattern.batch or "",),
     "source": lambda pattern: (pattern.source or "",),
 }
 """The selectors that compare a key of the pattern's file."""
+BATCH = "batch"
 RESULT = "result"
 STATES = ("failed", "succeeded")
 GLOB = frozenset("*?[")
@@ -35,10 +36,11 @@ States = Callable[[], Mapping[str, str]]
 
 
 class Patterns:
-    """The patterns of a project by name."""
+    """The patterns of a project by name. `rule`: the profile's `batches`."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, rule: str | None = None) -> None:
         self.project = project
+        self.rule = rule
         self.files = {path.stem: path for path in project.pattern_files()}
 
     @cached_property
@@ -70,11 +72,12 @@ class Patterns:
     def batch(self, name: str) -> list[str]:
         """The members of the batch `name`. Raises ProjectError where there are none, PatternErrors where they do not
         share source and schedule."""
-        members = [member for member, pattern in self.read.items() if pattern.batch == name]
+        batches = {member: batch_of(pattern, self.rule) for member, pattern in self.read.items()}
+        members = [member for member, batch in batches.items() if batch == name]
         if not members:
-            known = sorted({pattern.batch for pattern in self.read.values() if pattern.batch})
+            known = sorted({batch for batch in batches.values() if batch})
             raise ProjectError(f"there is no batch '{name}'", hint=did_you_mean(name, known))
-        mistakes = [error for member in members[1:] for error in _differences(self.read[member], self.read[members[0]])]
+        mistakes = [error for member in members[1:] for error in differences(self.read[member], self.read[members[0]])]
         if mistakes:
             raise PatternErrors(mistakes)
         return members
@@ -91,8 +94,8 @@ class Patterns:
                 raise ProjectError(f"'{word}': expected {' or '.join(f'{RESULT}:{state}' for state in STATES)}")
             ended = states()
             return [name for name in self.files if ended.get(name) == value]
-        if key not in KEYS:
-            known = (*KEYS, RESULT)
+        if key not in (*KEYS, BATCH):
+            known = (*KEYS, BATCH, RESULT)
             hint = did_you_mean(key, known) or f"known: {', '.join(f'{name}:' for name in known)}"
             raise ProjectError(f"there is no selector '{key}:'", hint=hint)
         if key == "source" and value.endswith("+"):
@@ -107,8 +110,13 @@ class Patterns:
 
     def _by(self, key: str, value: str) -> list[str]:
         return [
-            name for name, pattern in self.read.items() if any(fnmatchcase(one, value) for one in KEYS[key](pattern))
+            name
+            for name, pattern in self.read.items()
+            if any(fnmatchcase(one, value) for one in self._values(key, pattern))
         ]
+
+    def _values(self, key: str, pattern: Pattern) -> Sequence[str]:
+        return (batch_of(pattern, self.rule) or "",) if key == BATCH else KEYS[key](pattern)
 
     def _downstream(self, names: Sequence[str]) -> list[str]:
         """`names`, and the patterns that read their results, at any distance."""
@@ -143,7 +151,7 @@ class Patterns:
         key, colon, value = word.partition(":")
         if not colon or key == RESULT:
             return "see all with `trendlake ls`"
-        known = sorted({one for pattern in self.read.values() for one in KEYS[key](pattern) if one})
+        known = sorted({one for pattern in self.read.values() for one in self._values(key, pattern) if one})
         return did_you_mean(value.removesuffix("+"), known) or "see all with `trendlake ls`"
 
 
@@ -154,22 +162,6 @@ def check_member(project: Project, pattern: Pattern) -> None:
     for path in project.pattern_files():
         other = read_pattern(path)[0] if path.stem != pattern.name else None
         if other is not None and other.batch == pattern.batch:
-            if mistakes := _differences(pattern, other):
+            if mistakes := differences(pattern, other):
                 raise PatternErrors(mistakes)
             return
-
-
-def _differences(member: Pattern, first: Pattern) -> list[BadValueError]:
-    """An error for each key in which `member` has to agree with the `first` pattern of its batch, and does not."""
-    return [
-        BadValueError(
-            f"{key}: {ours or 'none'}, but '{first.name}' of the same batch '{first.batch}' has {theirs or 'none'}",
-            place=member.document.place((key,) if key in member.document.data else ("batch",)),
-            hint="the patterns of a batch share source and schedule: give this one another batch",
-        )
-        for key, ours, theirs in (
-            ("source", member.source, first.source),
-            ("schedule", member.schedule, first.schedule),
-        )
-        if ours != theirs
-    ]

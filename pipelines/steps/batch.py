@@ -39,8 +39,10 @@ class Member:
         return "skipped" if isinstance(self.error, UpstreamFailedError) else "failed"
 
 
-def run_batch(spark: SparkSession, members: Sequence[Member]) -> Iterator[tuple[str, Member]]:
-    """Runs all steps of all members; after each step of a member, also one that failed, yields the step and the member.
+def run_batch(
+    spark: SparkSession, members: Sequence[Member], steps: Sequence[str] = tuple(STEPS)
+) -> Iterator[tuple[str, Member]]:
+    """Runs `steps` of all members; after each step of a member, also one that failed, yields the step and the member.
 
     `members`: a pattern comes after those whose results it reads, and is skipped if one of these fails. Each step is
     done of all members of a source before the next step. An error is kept in its member; it is raised only if Spark has
@@ -57,13 +59,15 @@ def run_batch(spark: SparkSession, members: Sequence[Member]) -> Iterator[tuple[
             for member in group:
                 member.error = UpstreamFailedError(f"its source is the results of '{above.name}', whose run failed")
             continue
-        yield from _run_group(spark, group)
+        yield from _run_group(spark, group, steps)
 
 
-def _run_group(spark: SparkSession, members: Sequence[Member]) -> Iterator[tuple[str, Member]]:
+def _run_group(
+    spark: SparkSession, members: Sequence[Member], steps: Sequence[str]
+) -> Iterator[tuple[str, Member]]:  # fmt: skip
     """The members of one source."""
     source = SharedSource()
-    for step in STEPS:
+    for step in steps:
         for member in members:
             if member.run is None or member.error is not None:
                 continue

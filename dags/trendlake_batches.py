@@ -1,0 +1,118 @@
+"""Airflow DAGs of batches: patterns of one source and schedule in one DAG, and in one Spark application a run."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, AssetAlias, chain
+from airflow.sdk.definitions.callback import SyncCallback
+from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
+from trendlake_alerts import late
+from trendlake_batch_steps import BatchStepOperator, ReviseOperator
+from trendlake_dags import EPOCH, FROM, TO, defaults, on_new_versions, range_params, spark, timetable
+
+from cep_core import Pattern
+from cep_core.load import read_pattern
+from jobs.actions.revise import REVISE_STEPS
+from jobs.actions.steps import STEPS
+from pipelines.project.paths import find_project, upstream
+from pipelines.project.profile import load_profile
+
+
+def batch_dags(name: str, paths: list[str]) -> dict[str, DAG]:
+    """The DAGs of a batch by id: its runs and, unless all its patterns are `weak`, their revisions. `paths`: the files
+    of its patterns, which agree on source and schedule."""
+    read = {path: read_pattern(Path(path))[0] for path in paths}
+    members = {path: pattern for path, pattern in read.items() if pattern is not None}
+    if not members:
+        return {}
+    dags = [runs_dag(name, members)]
+    revised = {path: pattern for path, pattern in members.items() if pattern.consistency != "weak"}
+    if revised:
+        dags.append(revise_dag(name, revised))
+    return {dag.dag_id: dag for dag in dags}
+
+
+def runs_dag(name: str, members: dict[str, Pattern]) -> DAG:
+    """A run of all patterns for each data interval. Its runs are recorded with the batch's name before Airflow's id:
+    a pattern that had a DAG of its own has runs of the same ids."""
+    first = next(iter(members.values()))
+    with DAG(
+        dag_id=f"batch_{name}",
+        description=f"{len(members)} patterns over {first.source}",
+        doc_md=page(name, members),
+        schedule=timetable(first),
+        deadline=deadline(list(members.values())),
+        start_date=EPOCH,
+        catchup=False,
+        max_active_runs=2,
+        tags=tags(members),
+        default_args=defaults(owners(members)),
+        params=range_params(),
+    ) as dag:
+        arguments = ["run-steps", "--batch", name, "--from", FROM, "--to", TO, "--run-id", f"{name}.{{{{ run_id }}}}"]
+        common: dict[str, Any] = {
+            "patterns": list(members), "results": AssetAlias(f"results_of_batch_{name}"), "order": STEPS,
+            "judge": "publish", "weight_rule": "upstream", **spark(f"trendlake batch {name}", arguments),
+        }  # fmt: skip
+        chain(*(BatchStepOperator(step=step, **common) for step in STEPS))
+    return dag
+
+
+def revise_dag(name: str, members: dict[str, Pattern]) -> DAG:
+    """Updates published results of all patterns: a run for each new version of the source, as for one pattern."""
+    first = next(iter(members.values()))
+    source = str(first.source)
+    notified = source not in load_profile(find_project()).sources
+    with DAG(
+        dag_id=f"batch_{name}_revise",
+        description=f"Late, changed and deleted events of {source} in the results of {len(members)} patterns",
+        schedule=on_new_versions(source, first.schedule, notified=notified),
+        start_date=EPOCH,
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=False,
+        tags=["revise", *tags(members)],
+        default_args=defaults(owners(members)),
+    ) as dag:
+        arguments = ["revise", "--if-published", "--run-id", f"{name}.{{{{ run_id }}}}"]
+        common: dict[str, Any] = {
+            "patterns": list(members), "results": AssetAlias(f"results_of_batch_{name}"), "order": REVISE_STEPS,
+            "judge": REVISE_STEPS[-1], **spark(f"trendlake batch {name} revise", arguments),
+        }  # fmt: skip
+        chain(*(ReviseOperator(step=step, **common) for step in REVISE_STEPS))
+    return dag
+
+
+def owners(members: dict[str, Pattern]) -> str:
+    return ", ".join(sorted({pattern.owner for pattern in members.values() if pattern.owner}))
+
+
+def tags(members: dict[str, Pattern]) -> list[str]:
+    patterns = members.values()
+    named = {"trendlake", "batch", *(item.kind for item in patterns), *(str(item.source) for item in patterns)}
+    return sorted(named.union(*(item.tags for item in patterns)))
+
+
+def deadline(patterns: list[Pattern]) -> DeadlineAlert | None:
+    """That of the pattern with the shortest."""
+    allowed = [pattern.deadline for pattern in patterns if pattern.deadline is not None]
+    if not allowed:
+        return None
+    shortest = timedelta(microseconds=min(allowed))
+    return DeadlineAlert(DeadlineReference.DAGRUN_QUEUED_AT, shortest, SyncCallback(late))
+
+
+def page(name: str, members: dict[str, Pattern]) -> str:
+    """A table of the patterns, as Markdown."""
+    first = next(iter(members.values()))
+    above = upstream(str(first.source))
+    source = f"the results of `{above}`" if above else f"`{first.source}`"
+    rows = [
+        f"| `{item.name}` | {item.kind} | {item.owner or ''} | {' '.join(item.description.split())} |"
+        for item in members.values()
+    ]
+    head = f"The batch `{name}`: patterns over {source} that run together, in one Spark application."
+    return "\n".join([head, "", "| pattern | kind | owner | description |", "|---|---|---|---|", *rows, ""])

@@ -1,0 +1,70 @@
+"""Which patterns run together: those with the same `batch`.
+
+If the profile says `batches: by_source_and_schedule`, also those of one source and schedule that name no batch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cep_core import Pattern
+from cep_core.errors import BadValueError
+
+CRON_SIGNS = {"*": "any", "/": "per", ",": "and", "-": "to", "#": "nth"}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """`source` and `schedule`: those of most of the patterns that name the batch; `members`: the patterns that have
+    both, by name; `others`: those that differ, with their mistakes."""
+
+    name: str
+    source: str
+    schedule: str | None
+    members: tuple[str, ...]
+    others: Mapping[str, list[BadValueError]]
+
+
+def batch_of(pattern: Pattern, rule: str | None) -> str | None:
+    """The name of the batch of a pattern; `rule`: the profile's `batches`. None where it runs alone."""
+    if pattern.batch is not None or rule is None or pattern.schedule is None:
+        return pattern.batch
+    words = re.sub(r"[*/,#-]", lambda sign: f" {CRON_SIGNS[sign[0]]} ", f"{pattern.source} {pattern.schedule}")
+    return "_".join(re.findall(r"[a-z0-9]+", words.lower()))
+
+
+def batches_of(patterns: Mapping[str, Pattern], rule: str | None) -> dict[str, Batch]:
+    """The batches by name. `patterns`: by name, in an order that is kept."""
+    named: dict[str, dict[str, Pattern]] = {}
+    for name, pattern in patterns.items():
+        if batch := batch_of(pattern, rule):
+            named.setdefault(batch, {})[name] = pattern
+    return {name: _batch(name, members) for name, members in named.items()}
+
+
+def _batch(name: str, patterns: Mapping[str, Pattern]) -> Batch:
+    counts = Counter((pattern.source, pattern.schedule) for pattern in patterns.values())
+    usual = counts.most_common(1)[0][0]
+    members = {key: item for key, item in patterns.items() if (item.source, item.schedule) == usual}
+    first = next(iter(members.values()))
+    others = {key: differences(item, first) for key, item in patterns.items() if key not in members}
+    return Batch(name, str(first.source), first.schedule, tuple(members), others)
+
+
+def differences(member: Pattern, first: Pattern) -> list[BadValueError]:
+    """An error for each key in which `member` has to agree with the `first` pattern of its batch, and does not."""
+    return [
+        BadValueError(
+            f"{key}: {ours or 'none'}, but '{first.name}' of the same batch '{first.batch}' has {theirs or 'none'}",
+            place=member.document.place((key,) if key in member.document.data else ("batch",)),
+            hint="the patterns of a batch share source and schedule: give this one another batch",
+        )
+        for key, ours, theirs in (
+            ("source", member.source, first.source),
+            ("schedule", member.schedule, first.schedule),
+        )
+        if ours != theirs
+    ]
