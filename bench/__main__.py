@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from bench.airflow_batch import airflow_batch
 from bench.automata import automata
 from bench.dag_import import dag_import
 from bench.engine import engine
@@ -33,7 +34,7 @@ def measured(folder: Path) -> dict[str, list[Measured]]:
         "Revisions": revisions(folder / "lake"),
         "One hot key": time_shards(folder / "lake"),
         "Small runs": small_runs(folder / "small"),
-        "Airflow": [flights_backfill(folder / "flights"), *dag_import()],
+        "Airflow": [flights_backfill(folder / "flights"), *dag_import(), *airflow_batch(folder / "airflow")],
         "Flink CEP": peers(folder / "flink") if jars(folder / "flink") else [],
     }
 

@@ -15,7 +15,7 @@ from jobs.airflow.progress import Failure, end_with_task, write_members, write_s
 from jobs.terminal.json_output import of_error, of_record
 from jobs.terminal.outcome import Verdict, print_error
 from jobs.terminal.times import manual_run_id
-from jobs.terminal.workspace import Place, changed, find_place, refresh_site, session
+from jobs.terminal.workspace import Place, changed, find_place, reading_session, refresh_site
 from pipelines.error_text import plural
 from pipelines.redaction import redacted
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 def revise_pattern(
     pattern: str, run_id: str | None, profile: str | None, folder: Path | None, *, if_published: bool
 ) -> dict[str, Any]:  # fmt: skip
-    """Revises a pattern in a Spark session of its own."""
+    """Revises a pattern. Spark starts if there is something to revise."""
     from pipelines.authoring.validate import check_pattern
 
     place = find_place(folder, profile)
     name = check_pattern(place.project, place.project.pattern_path(pattern)).name
-    with session(place, f"trendlake revise {name}") as spark:
+    with reading_session(place, f"trendlake revise {name}") as spark:
         document = revise_in_session(
             place, spark, pattern, run_id or manual_run_id("revise"), if_published=if_published
         )
@@ -93,7 +93,7 @@ def _revise_each(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """A document for each pattern, with its `error` if it failed."""
     documents: list[dict[str, Any]] = []
-    with session(place, f"trendlake revise of {plural(len(names), 'pattern')}") as spark:
+    with reading_session(place, f"trendlake revise of {plural(len(names), 'pattern')}") as spark:
         for name in names:
             typer.echo(f"{'pattern':<14} {name}")
             try:

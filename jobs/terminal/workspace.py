@@ -60,8 +60,8 @@ def session(place: Place, app: str) -> Iterator[SparkSession]:
 
 @contextmanager
 def reading_session(place: Place, app: str) -> Iterator[SparkSession]:
-    """As `session`, for a command that reads only: Spark starts if tables do not lie on this machine's disk, or are of
-    a form that only Spark reads."""
+    """As `session`, for a command that reads only, or finds mostly that there is nothing to do: Spark starts if tables
+    do not lie on this machine's disk, or are of a form that only Spark reads, or if there is something to compute."""
     from pipelines.spark.on_demand import session_on_demand
 
     spark = session_on_demand(place.project, place.profile, app)

@@ -81,8 +81,9 @@ def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def shared(_place: Place, _app: str) -> Iterator[SparkSession]:
         yield spark
 
-    for module in (workspace, ingest, revise, delete):
+    for module in (workspace, ingest, delete):
         monkeypatch.setattr(module, "session", shared)
+    monkeypatch.setattr(revise, "reading_session", shared)
     for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     output_of("init", tmp_path)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from jobs.actions import batch_steps, revise, steps
 from jobs.airflow.progress import Failure, members_done, progress_file, steps_done
@@ -59,7 +61,6 @@ def test_a_member_that_fails_is_named(project: Path) -> None:
 
 
 def test_a_step_that_no_member_did_is_not_done(project: Path) -> None:
-    told("delete", "--help")
     shutil.rmtree(project / ".trendlake" / "warehouse" / "sources" / "trades")
     done, (failures, changed), output = run("falling", "rising", run_id="b.one", code=1)
     assert (done, changed, len(failures)) == ({}, [], 2)
@@ -88,7 +89,8 @@ def test_an_interval_that_is_missing_is_named(project: Path) -> None:
     assert "trendlake run falling --from 2026-01-04T00:00:00 --to 2026-01-05T00:00:00" in output
 
 
-def test_a_revision_of_several(project: Path) -> None:
+def test_a_revision_of_several(project: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revise, "reading_session", lambda *_: nullcontext(spark))
     told("run", "falling", *DAY)
     (project / "more.csv").write_text("id,at,company,price\nA9,2026-01-05T09:01:00Z,A,1\n")
     told("ingest", "trades", "more.csv")

@@ -40,8 +40,9 @@ def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def shared(_place: Place, _app: str) -> Iterator[SparkSession]:
         yield spark
 
-    for module in (workspace, ingest, revise):
+    for module in (workspace, ingest):
         monkeypatch.setattr(module, "session", shared)
+    monkeypatch.setattr(revise, "reading_session", shared)
     for name in ("TRENDLAKE_STATE", "TRENDLAKE_PROJECT", "TRENDLAKE_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     start(tmp_path, tmp_path / "trades.csv", ROWS)
