@@ -8,6 +8,7 @@ from pathlib import Path
 from bench.airflow_batch import airflow_batch
 from bench.automata import automata
 from bench.dag_import import dag_import
+from bench.daily_history import daily_history
 from bench.engine import engine
 from bench.flights_backfill import flights_backfill
 from bench.flink.java import jars
@@ -33,7 +34,7 @@ def measured(folder: Path) -> dict[str, list[Measured]]:
         "The whole Spark job": spark_job(folder / "lake"),
         "Revisions": revisions(folder / "lake"),
         "One hot key": time_shards(folder / "lake"),
-        "Small runs": small_runs(folder / "small"),
+        "Small runs": [*small_runs(folder / "small"), *daily_history(folder / "daily")],
         "Airflow": [flights_backfill(folder / "flights"), *dag_import(), *airflow_batch(folder / "airflow")],
         "Flink CEP": peers(folder / "flink") if jars(folder / "flink") else [],
     }

@@ -22,6 +22,9 @@ from pipelines.redaction import redacted
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pipelines.runs.run import Run
+    from pipelines.runs.stage import Record
+
 
 def revise_pattern(
     pattern: str, run_id: str | None, profile: str | None, folder: Path | None, *, if_published: bool
@@ -174,8 +177,28 @@ def revise_in_session(
         else f"nothing to change, version {record.results_version} stays"
     )
     typer.echo(f"{'revise':<14} {done:<70} {seconds:6.1f} s")
-    # Also where nothing has changed: the results are known to be as new as the source, and an attempt before this one
-    # may have published and not come to the site.
-    page = refresh_site(place, spark, place.project.pattern_path(pattern))
+    # Also where nothing has changed, unless the page says so already: an attempt before this one may have published
+    # and not come to the site.
+    page = _page_of_present(place, run, record) or refresh_site(place, spark, place.project.pattern_path(pattern))
     about = {"pattern": run.name, "run_id": run_id, "changed": changed(record)}
     return {**about, "revision": of_record(record), "site": page}
+
+
+def _page_of_present(place: Place, run: Run, record: Record) -> Path | None:
+    """The pattern's page if nothing was to be revised and the page shows what is there now: it is then left as it is,
+    since pictures take longer than to find that there is nothing to do."""
+    from cep_core.events.windows import moment
+    from pipelines.delta.table_versions import commit_time
+    from pipelines.report.places import Places
+    from pipelines.site.cards import shows
+
+    places = Places(place.project.state / "reports")
+    if record.note is not None or record.basis is None or record.source_version is None:
+        return None
+    published = commit_time(run.spark, run.warehouse.results(run.name), int(record.results_version or 0))
+    if published is None:
+        return None
+    edited = int(place.project.pattern_path(run.name).stat().st_mtime * 1e6)
+    since = moment(max(published, edited))
+    table = record.basis.source_table
+    return places.pattern(run.name) if shows(places, run.name, record.source_version, table, since) else None

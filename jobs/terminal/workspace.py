@@ -139,8 +139,8 @@ def summary(record: Record) -> str:
 def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> dict[str, Path]:
     """Writes the run's report and the pattern's page that links to it; prints and returns their paths."""
     try:
-        from pipelines.report import build_report
-        from pipelines.site import plan_of
+        from pipelines.report.build import build_report
+        from pipelines.site.build import plan_of
     except ImportError as error:
         raise TrendlakeError(f"the report cannot be built: {error}") from error
     began = time.monotonic()
@@ -155,8 +155,8 @@ def reports(place: Place, spark: SparkSession, patterns: Sequence[str], run_id: 
     """Writes the report of a run of each of `patterns`, their pages, and the index once; prints how many. Returns the
     paths by pattern. A report or a page that cannot be written is printed as an error, and leaves the others."""
     from pipelines.error_text import in_words
-    from pipelines.report import build_report
-    from pipelines.site import plan_of, refresh_patterns
+    from pipelines.report.build import build_report
+    from pipelines.site.build import plan_of, refresh_patterns
 
     began = time.monotonic()
     site = site_of(place, spark)
@@ -181,7 +181,7 @@ def reports(place: Place, spark: SparkSession, patterns: Sequence[str], run_id: 
 
 def refresh_site(place: Place, spark: SparkSession, file: Path) -> Path:
     """Updates the pattern's page and the index. Returns the path of the page."""
-    from pipelines.site import refresh_pattern
+    from pipelines.site.build import refresh_pattern
 
     began = time.monotonic()
     page = refresh_pattern(site_of(place, spark), file)
@@ -200,7 +200,7 @@ def site_of(place: Place, spark: SparkSession) -> Site:
 def build_site(place: Place, patterns: list[str]) -> Verdict:
     """Writes the pages of `patterns` (default: all) and the index; good if every page was written. Raises
     ProjectError."""
-    from pipelines.site import build_site as build
+    from pipelines.site.build import build_site as build
 
     project = place.project
     files = [project.pattern_path(name) for name in patterns] or project.pattern_files()

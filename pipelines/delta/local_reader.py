@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 from deltalake.exceptions import DeltaError
+from pyarrow.parquet import ParquetFile
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -109,6 +110,26 @@ class TableHere:
         possible = pc.fill_null(inside, True)
         chosen = tuple(file for file, near in zip(self.files, possible.to_pylist(), strict=True) if near)
         return replace(self, files=chosen, actions=self.actions.filter(possible), row_count=None)
+
+    def part(self, files: Sequence[str]) -> TableHere:
+        """The same, with only those of its `files`."""
+        chosen = tuple(files)
+        return replace(self, files=chosen, row_count=None)
+
+    def near_time(self, time: str, slices: Slices) -> TableHere:
+        """The same, with those files only that may hold rows whose `time` lies in one of `slices`, by the statistics of
+        each file. Raises LocalUnsupportedError."""
+        with local_errors():
+            near = [name for name in self.files if _groups_near(ParquetFile(self.folder / name), time, slices)]
+            return self.part(near)
+
+    def all_have(self, name: str) -> bool:
+        """Whether the log says that no row has NULL in the column `name`."""
+        counted = f"null_count.{name}"
+        if counted not in self.actions.column_names or self.row_count is None:
+            return False
+        nulls = self.actions[counted]
+        return not nulls.null_count and not pc.sum(nulls).as_py()
 
     def none(self) -> pa.Table:
         """No rows, of all columns."""

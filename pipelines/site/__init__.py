@@ -4,7 +4,3 @@
 `pipelines.report`, and `data_docs` lets Great Expectations write its own pages. Only aggregates leave Spark, so a
 page's size depends on its charts, not on the data.
 """
-
-from pipelines.site.build import Built, Site, build_site, plan_of, refresh_pattern, refresh_patterns
-
-__all__ = ["Built", "Site", "build_site", "plan_of", "refresh_pattern", "refresh_patterns"]

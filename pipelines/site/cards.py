@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -107,6 +108,18 @@ def read_cards(places: Places) -> list[Card]:
     for item in sorted(stored, key=lambda item: item.card.made_at):
         newest[item.card.source] = item.fresh.source
     return [_with_source(item, newest[item.card.source]) for item in stored]
+
+
+def shows(places: Places, name: str, version: int, table: str | None, since: datetime) -> bool:
+    """Whether the page of a pattern was written after `since` and says that all its results show this version, the
+    newest, of this table of the source."""
+    path = places.card(name)
+    stored = _read_card(path) if path.is_file() and places.pattern(name).is_file() else None
+    if stored is None or datetime.fromisoformat(f"{stored.card.made_at}+00:00") <= since:
+        return False
+    fresh = stored.fresh
+    settled = not (fresh.held_back or fresh.other_form or fresh.other_table)
+    return settled and (fresh.source.version, fresh.source.table_id, fresh.oldest) == (version, table, version)
 
 
 def _with_source(stored: StoredCard, source: SourceFacts) -> Card:

@@ -28,7 +28,10 @@ from pipelines.runs.consistency import future_events
 from pipelines.runs.record import recorded
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
+from pipelines.spark.frames import frame_of
 
+KEYS = "key_indexes"
+"""The folder of the state folder that holds what is known of the keys of large tables; it may be removed."""
 REPEATED = "repeated_rows"
 """The check whether a row of the run's windows repeats a key of another row of the table."""
 
@@ -100,9 +103,13 @@ def _judge(run: Run, version: int, table: str | None) -> Judgement:
     source = read_at(run.spark, path, version)
     q.check_columns(source.schema, run.contract)
     try:
-        judged = judge_small(table_here(run.spark, path, version), run.contract, run.span)
-        checks = _checks(run, 0, Broken(), judged.checks)
-        return Judgement(judged.rows, 0, checks, Broken(), judged.times)
+        judged = judge_small(table_here(run.spark, path, version), run.contract, run.span, run.project.state / KEYS)
+        broken = Broken(judged.rules)
+        if broken.rows:  # few: Spark gives the reasons, and writes
+            bad = q.annotate(frame_of(run.spark, judged.bad), run.contract.rules, unique=False)
+            _quarantine(run, bad, version, table)
+        checks = _checks(run, 0, broken, judged.checks)
+        return Judgement(judged.rows, broken.rows, checks, broken, judged.times)
     except LocalUnsupportedError:
         inside = q.in_range(run.contract, *run.span)
         return _split_and_judge(run, source.where(inside), source.where(~inside), version, table)

@@ -109,8 +109,9 @@ def _paths(run: Run, checked: Mapping[str, Any]) -> tuple[tuple[str, ...], Struc
     path, version = run.warehouse.source(run.contract.name), int(checked["source_version"])
     try:
         table = table_here(run.spark, path, version)
-        if table.row_count is not None and table.row_count <= ROWS:
-            return tuple(f"{table.folder}/{file}" for file in table.files), table.schema
+        if table.row_count is None or table.row_count > ROWS:
+            table = table.near_time(run.contract.event_time, [run.span])
+        return tuple(f"{table.folder}/{file}" for file in table.files), table.schema
     except LocalUnsupportedError:
         pass
     frame = _source(run, checked).where(q.in_range(run.contract, *run.span))

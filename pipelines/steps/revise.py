@@ -19,10 +19,8 @@ from pipelines.results.publication import DELETE, INSERT, UPDATE
 from pipelines.results.reuse import noted
 from pipelines.results.types import refuse_other_types
 from pipelines.revision.affected import note_of_revision
-from pipelines.revision.local import NotLocal, local_revision
 from pipelines.revision.revision import Revision
 from pipelines.revision.scope import Task, older_versions, stale_windows, task_of
-from pipelines.revision.spark import SparkRevision
 from pipelines.runs.consistency import future_events
 from pipelines.runs.record import recorded
 from pipelines.runs.run import Run
@@ -70,6 +68,9 @@ def _revised(run: Run, record: Record) -> bool:
         return True
     if run.needs_watermark:
         record.checks.append(future_events(run, task.version))
+    from pipelines.revision.local import NotLocal, local_revision  # with the kernels: mostly nothing is to be done
+    from pipelines.revision.spark import SparkRevision
+
     revision: Revision
     local = local_revision(run, task, int(ledger.version or 0))
     if isinstance(local, NotLocal):

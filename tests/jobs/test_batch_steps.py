@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from jobs.actions import batch_steps, revise, steps
 from jobs.airflow.progress import Failure, members_done, progress_file, steps_done
 from tests.jobs.test_run_several import DAY, documents, project
-from tests.support.own_source import told
+from tests.support.own_source import output_of
 
 pytestmark = pytest.mark.spark
 __all__ = ["project"]
@@ -34,7 +34,7 @@ def run(*names: str, run_id: str, batch: str | None = "b", code: int = 0) -> tup
     batched = ["--batch", batch] if batch else []
     with progress_file() as progress:
         options = [*DAY, *batched, "--run-id", run_id, "--steps", ",".join(STEPS), "--progress", progress]
-        output = told("run-steps", *names, *options, code=code)
+        output = output_of("run-steps", *names, *options, code=code)
         return steps_done(progress), members_done(progress), output
 
 
@@ -84,22 +84,24 @@ def test_no_interval_is_run_twice(project: Path) -> None:
 
 def test_an_interval_that_is_missing_is_named(project: Path) -> None:
     days = ["--from", "2026-01-03", "--to", "2026-01-04"]
-    told("run-steps", "falling", *days, "--run-id", "scheduled__2026-01-04T00:00:00+00:00", "--steps", ",".join(STEPS))
+    output_of(
+        "run-steps", "falling", *days, "--run-id", "scheduled__2026-01-04T00:00:00+00:00", "--steps", ",".join(STEPS)
+    )
     _, _, output = run("falling", run_id=f"b.{SCHEDULED}")
     assert "trendlake run falling --from 2026-01-04T00:00:00 --to 2026-01-05T00:00:00" in output
 
 
 def test_a_revision_of_several(project: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(revise, "reading_session", lambda *_: nullcontext(spark))
-    told("run", "falling", *DAY)
+    output_of("run", "falling", *DAY)
     (project / "more.csv").write_text("id,at,company,price\nA9,2026-01-05T09:01:00Z,A,1\n")
-    told("ingest", "trades", "more.csv")
+    output_of("ingest", "trades", "more.csv")
     with progress_file() as progress:
-        told("revise", "falling", "rising", "--if-published", "--progress", progress)
+        output_of("revise", "falling", "rising", "--if-published", "--progress", progress)
         assert list(steps_done(progress)) == ["revise", "all_revised"]
         assert members_done(progress) == ([], ["falling"])
     with progress_file() as progress:
-        told("revise", "falling", "rising", "--progress", progress, code=1)
+        output_of("revise", "falling", "rising", "--progress", progress, code=1)
         failures, changed = members_done(progress)
         assert ([item.pattern for item in failures], changed) == (["rising"], [])
         assert isinstance(failures[0], Failure)

@@ -73,7 +73,7 @@ def test_who_judges(lake: Lake) -> None:
     def judged() -> int | None:
         try:
             table = table_here(lake.spark, lake.warehouse.source("flights"))
-            return judge_small(table, run.contract, run.span).rows
+            return judge_small(table, run.contract, run.span, run.project.state).rows
         except LocalUnsupportedError:
             return None
 
@@ -85,3 +85,18 @@ def test_who_judges(lake: Lake) -> None:
     assert judged() == 20
     lake.append([flight(3, "2013-03-23T10:00:00")])
     assert judged() is None
+
+
+def test_broken_rows_are_quarantined_as_by_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same rows with the same reasons, once; a row that breaks two rules is one row, under the first."""
+    rows = [flight(number, f"2013-03-02T{number:02d}:00:00") for number in range(1, 21)]
+    lake.append([*rows, flight(30, "2013-03-02T10:00:00", flight=-1, tailnum="X"), flight(31, "2013-03-20T10:00:00")])
+    run = lake.run(lake.pattern(), *DAYS, "r")
+    written = []
+    for limit in (local_check.ROWS, local_check.ROWS, -1):
+        assert checked(run, monkeypatch, limit)[:3] == (21, 20, 1)
+        table = lake.spark.read.format("delta").load(lake.warehouse.quarantine("flights"))
+        written.append([tuple(row) for row in table.drop("run_id", "quarantined_at").collect()])
+    assert written[0] == written[1]
+    assert set(written[2]) == set(written[0])
+    assert len(written[0]) == 1

@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as st
 
-from pipelines.report import RunNotFoundError, build_report
 from pipelines.report import read_windows as reading
 from pipelines.report.amounts import Amount
-from pipelines.report.build import read_facts
+from pipelines.report.build import build_report, read_facts
+from pipelines.report.errors import RunNotFoundError
 from pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFacts
 from pipelines.report.read_pattern import read_pattern
 from pipelines.report.read_run import read_quarantine, read_run

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pipelines.report.places import Places
-from pipelines.site import Site, build_site
+from pipelines.site.build import Site, build_site
 from pipelines.site.data_docs import _written, content_of
 
 

@@ -18,14 +18,13 @@ from pyspark.sql import functions as sf
 
 from jobs.actions.revise import revise_in_session
 from jobs.terminal.workspace import Place
-from pipelines.report import build_report
 from pipelines.report.amounts import Amount
+from pipelines.report.build import build_report
 from pipelines.report.facts import PatternFacts
 from pipelines.report.places import Places
 from pipelines.report.read_pattern import read_pattern
 from pipelines.report.tally import Tally
-from pipelines.site import Site, build_site, refresh_pattern
-from pipelines.site.build import read_page_facts
+from pipelines.site.build import Site, build_site, read_page_facts, refresh_pattern
 from pipelines.site.facts import OverviewFacts, PatternPageFacts
 from pipelines.site.pages import pattern_page
 from pipelines.site.read_overview import GROUPS_SHOWN, HEAT_COLUMNS, read_overview

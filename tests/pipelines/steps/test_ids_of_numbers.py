@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.ingest.replay import ID, open_rows, replay
-from pipelines.report import build_report
+from pipelines.report.build import build_report
 from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
