@@ -70,8 +70,7 @@ class BatchStepOperator(StepOperator):
     def _judge(self, context: Context, failed: list[dict[str, Any]], changed: list[str]) -> None:
         """Creates the events of results that changed; raises MembersFailedError if no later task is going to."""
         memory = context["task_state_store"]
-        later = self.judge in self.order[self.order.index(self.step) + 1 :] and self.judge in self._steps(context)
-        if failed and not later:
+        if failed and self.judge not in self._steps(context)[1:]:
             before: Any = memory.get(CHANGED) or []
             memory.set(FAILED, [item["file"] for item in failed], retention=NEVER_EXPIRE)
             memory.set(CHANGED, sorted({*before, *changed}), retention=NEVER_EXPIRE)

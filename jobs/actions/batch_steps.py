@@ -132,7 +132,13 @@ def _note_done(step: str, members: Sequence[Member], note: Note) -> None:
 
 
 def _has_new_results(member: Member) -> bool:
-    return bool(member.records) and member.records[-1].stage == "publish" and workspace.changed(member.records[-1])
+    record = member.records[-1] if member.records else None
+    return (
+        member.run is not None
+        and record is not None
+        and record.stage == "publish"
+        and workspace.has_new_results(member.run, record)
+    )
 
 
 def _failure(member: Member, file: str, steps: Sequence[str]) -> Failure:

@@ -15,7 +15,7 @@ from jobs.airflow.progress import Failure, end_with_task, write_members, write_s
 from jobs.terminal.json_output import of_error, of_record
 from jobs.terminal.outcome import Verdict, print_error
 from jobs.terminal.times import manual_run_id
-from jobs.terminal.workspace import Place, changed, find_place, reading_session, refresh_site
+from jobs.terminal.workspace import Place, changed, find_place, has_new_results, reading_session, refresh_site
 from pipelines.error_text import plural
 from pipelines.redaction import redacted
 
@@ -180,7 +180,7 @@ def revise_in_session(
     # Also where nothing has changed, unless the page says so already: an attempt before this one may have published
     # and not come to the site.
     page = _page_of_present(place, run, record) or refresh_site(place, spark, place.project.pattern_path(pattern))
-    about = {"pattern": run.name, "run_id": run_id, "changed": changed(record)}
+    about = {"pattern": run.name, "run_id": run_id, "changed": has_new_results(run, record)}
     return {**about, "revision": of_record(record), "site": page}
 
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from pipelines.site.build import Site
 
 
+ATTEMPTS_SEEN = 20
+"""Newest versions of the results among which a run looks for its own."""
+
+
 @dataclass(frozen=True)
 class Place:
     """A project with its profile; every command that starts Spark needs one."""
@@ -115,6 +119,17 @@ def set_apart_of(record: Record) -> str:
 def changed(record: Record) -> bool:
     """Whether a publication or a revision has written a new version of the results."""
     return any((record.rows_inserted, record.rows_updated, record.rows_deleted))
+
+
+def has_new_results(run: Run, record: Record) -> bool:
+    """Whether the run has written a new version of the results: the attempt that ends with `record`, or one before it
+    that was killed before it could say so."""
+    from pipelines.delta.commits import recent_commits
+
+    if changed(record):
+        return True
+    commits = recent_commits(run.spark, run.warehouse.results(run.name), ATTEMPTS_SEEN)
+    return any(commit.note.get("run_id") == run.run_id and any(commit.changed) for commit in commits)
 
 
 def summary(record: Record) -> str:

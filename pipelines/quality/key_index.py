@@ -14,28 +14,28 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cep_core.events.array_types import AnyArray, Int64s, UInt64s
 from pipelines.delta.local_reader import TableHere
 
-Array = Any
+Segment = tuple[UInt64s, AnyArray]
 MOST = 50_000_000
 """Keys of one file that are held here."""
 DEAD = 0.5
 """An index is made anew when more than this share of its keys is of files that the table no longer has."""
 
 
-def hashes_of(rows: pa.Table, columns: Sequence[str]) -> Array:
+def hashes_of(rows: pa.Table, columns: Sequence[str]) -> UInt64s:
     """uint64: the hash of each row's key, the same in every process."""
     from pipelines.execute.hashing import row_hashes  # compiled code, which few runs need here
 
     return row_hashes([rows.column(name).combine_chunks() for name in columns], rows.num_rows)
 
 
-def occurrences(root: Path, table: TableHere, columns: Sequence[str], hashes: Array) -> Array:
+def occurrences(root: Path, table: TableHere, columns: Sequence[str], hashes: UInt64s) -> Int64s:
     """int64: how many rows of `table` have each of `hashes`; brings the index below `root` up to date first. Raises
     LocalUnsupportedError as `TableHere.every`."""
     name = hashlib.sha256("\0".join(columns).encode()).hexdigest()[:16]
@@ -56,7 +56,7 @@ class _Index:
     folder: Path
     files: list[str] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
-    segments: list[tuple[Array, Array]] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
 
     @classmethod
     def read(cls, folder: Path) -> _Index:
@@ -93,7 +93,7 @@ class _Index:
             self.segments.append(_sorted([self.segments.pop(), self.segments.pop()]))
         self._write()
 
-    def count(self, files: Sequence[str], hashes: Array) -> Array:
+    def count(self, files: Sequence[str], hashes: UInt64s) -> Int64s:
         """int64: the number of rows of `files` with each of `hashes`."""
         there, live = set(files), np.zeros(len(self.files), np.bool_)
         live[:] = [name in there for name in self.files]
@@ -131,7 +131,7 @@ class _Index:
 PARTS = ("hashes", "owners")
 
 
-def _sorted(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+def _sorted(parts: Sequence[Segment]) -> Segment:
     hashes, owners = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
     order = np.argsort(hashes, kind="stable")
     return hashes[order], owners[order]

@@ -33,6 +33,7 @@ class PatternFacts:
     slide: str | None
     yaml: str
     schedule: str | None = None
+    batch: str | None = None
 
 
 @dataclass(frozen=True)

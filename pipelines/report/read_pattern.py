@@ -29,6 +29,7 @@ def read_pattern(file: Path) -> PatternFacts:
         description=_text(fields.get("description")) or "",
         owner=_text(fields.get("owner")),
         schedule=_text(fields.get("schedule")),
+        batch=_text(fields.get("batch")),
         source=_text(fields.get("source")) or "",
         pattern=_text(fields.get("pattern")),
         where=_texts(fields.get("where")),

@@ -49,6 +49,7 @@ def card_of(facts: PatternPageFacts) -> Card:
         checks=facts.docs.there,
         made_at=f"{facts.made_at:%Y-%m-%dT%H:%M:%S}",
         apart=last.apart if last else "",
+        batch=pattern.batch or "",
     )
 
 

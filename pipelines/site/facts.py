@@ -179,3 +179,4 @@ class Card:
     made_at: str
     apart: str
     """How many rows of the source the last run has set apart, and why."""
+    batch: str = ""

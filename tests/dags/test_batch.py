@@ -95,10 +95,12 @@ def test_a_batch_is_one_dag(airflow: AirflowCommand, home: AirflowHome, patterns
     assert "'--run-id', 'legs." in command
 
 
+@pytest.mark.chaos
 def test_a_member_that_fails(lake: Lake, home: AirflowHome, patterns: Path) -> None:
     """`publish` is red after the others are published, and readers of the others are told. Its next attempt does the
     failed pattern only."""
     good = write(patterns, "rise", "rises")
+    upstream = write(home.project.patterns, "rise", "rises")  # where a reader's source is looked up
     bad = write(patterns, "rise_often", "rises", "origin")
     table = lake.warehouse.results("rise_often")
     lake.spark.createDataFrame([("many",)], "n string").write.format("delta").save(table)
@@ -131,6 +133,7 @@ def test_a_member_that_fails(lake: Lake, home: AirflowHome, patterns: Path) -> N
     again = [stage for _, stage, status in records(lake, "rise_often") if status == "succeeded"]
     assert sorted(again) == sorted(STEPS)
     assert {row["n"] for row in lake.spark.read.format("delta").load(lake.warehouse.results("rise_often")).collect()}
+    upstream.unlink()
     for file in (good, bad):
         assert (home.project.state / "reports" / file.stem / "runs").is_dir()
 

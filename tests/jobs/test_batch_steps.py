@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from jobs.actions import batch_steps, revise, steps
 from jobs.airflow.progress import Failure, members_done, progress_file, steps_done
-from tests.jobs.test_run_several import DAY, documents, project
+from tests.jobs.test_run_several import DAY, project
 from tests.support.own_source import output_of
 
 pytestmark = pytest.mark.spark
@@ -39,15 +42,15 @@ def run(*names: str, run_id: str, batch: str | None = "b", code: int = 0) -> tup
 
 
 def stages(name: str) -> list[tuple[str, str, str]]:
-    records = documents("runs", name, "--limit", "50")[0]["runs"]
+    output = output_of("runs", name, "--limit", "50", "--json")
+    records = json.loads(output[output.index("{") : output.rindex("}") + 1])["records"]
     return sorted((record["run_id"], record["stage"], record["status"]) for record in records)
 
 
 def test_a_member_that_fails_is_named(project: Path) -> None:
     """Each step is done for the others, who are published and have pages; a file that does not compile is left out."""
     table = project / ".trendlake" / "warehouse" / "results" / "rising"
-    other = project / ".trendlake" / "warehouse" / "sources" / "trades"
-    shutil.copytree(other, table)  # a table of other columns, of which `trends` has another type
+    write_deltalake(table, pa.table({"trends": ["many"]}))
     (project / "conf" / "patterns" / "wrong.yaml").write_text("name: wrong\nsource: trades\nbatch: b\n")
     done, (failures, changed), output = run("falling", "rising", "wrong", run_id="b.one", code=1)
     assert list(done) == list(STEPS)
@@ -75,7 +78,9 @@ def test_no_interval_is_run_twice(project: Path) -> None:
     assert (failures, changed) == ([], ["rising"])
     assert f"falling: skipped: run {SCHEDULED} has published this interval" in output
     assert stages("falling") == before
-    run("falling", "rising", run_id=f"b.{SCHEDULED}")  # cleared: it is the batch's own run
+    # cleared: it is the batch's own run; readers are told again of the version that it wrote
+    _, (_, changed), _ = run("falling", "rising", run_id=f"b.{SCHEDULED}")
+    assert changed == ["rising"]
     assert len(stages("rising")) == 8
     done, _, _ = run("rising", batch=None, run_id=SCHEDULED)
     assert set(done.values()) == {f"skipped: run b.{SCHEDULED} has published this interval"}
