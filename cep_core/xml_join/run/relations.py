@@ -5,6 +5,7 @@ MMQJP's Rbin and Rdoc in one: a row's `parent` is the row of the node above it i
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections import Counter
 from dataclasses import dataclass
@@ -42,7 +43,21 @@ class Relations:
 
 
 def relations(plan: XmlJoinPlan, documents: pa.Array, ids: pa.Array) -> Relations:
-    """The relations of texts that are XML documents. One that breaks a rule is in none: a DocumentWarning names it."""
+    """The relations of texts that are XML documents. One that breaks a rule is in none: a DocumentWarning names it.
+
+    Millions of rows are collected and none of them is part of a circle: Python's search for circles would go through
+    all of them again and again, for as long as everything else takes.
+    """
+    searching = gc.isenabled()
+    gc.disable()
+    try:
+        return _collected(plan, documents, ids)
+    finally:
+        if searching:
+            gc.enable()
+
+
+def _collected(plan: XmlJoinPlan, documents: pa.Array, ids: pa.Array) -> Relations:
     walker, reader = Walker(plan.definitions), Reader()
     asked = _asked(plan)
     columns: tuple[list[Any], ...] = ([], [], [], [], [])
