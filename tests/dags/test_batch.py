@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from jobs.airflow.api import AirflowApi
 from jobs.airflow.home import AirflowHome
 from jobs.airflow.login import password_of
-from tests.dags.conftest import AirflowCommand, parse, rows
+from tests.dags.conftest import AirflowCommands
+from tests.dags.test_import_errors import parsed
 from tests.support.flights import Lake, flight
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
@@ -72,7 +73,7 @@ def lake(spark: SparkSession, home: AirflowHome) -> Lake:
     return lake
 
 
-def test_a_batch_is_one_dag(airflow: AirflowCommand, home: AirflowHome, patterns: Path) -> None:
+def test_a_batch_is_one_dag(airflow_commands: AirflowCommands, patterns: Path) -> None:
     """Its patterns have no DAG of their own; one with a mistake, or another schedule, has an import error of its own
     and leaves the batch alone. Sources that no pattern reads have no DAG."""
     write(patterns, "legs", "legs")
@@ -80,17 +81,15 @@ def test_a_batch_is_one_dag(airflow: AirflowCommand, home: AirflowHome, patterns
     write(patterns, "legs_misspelt", "legs", more="wihtin: 1 day\n")
     odd = write(patterns, "legs_hourly", "legs")
     odd.write_text(odd.read_text().replace("@daily", "@hourly"))
-    parse(airflow)
-    errors = {row["filepath"]: row["error"] for row in rows(airflow("dags", "list-import-errors", "-o", "json"))}
+    errors, dags = parsed(airflow_commands)
     assert set(errors) == {"legs_misspelt.py", "legs_hourly.py"}
     assert "wihtin" in errors["legs_misspelt.py"]
     assert f"{odd}:9" in errors["legs_hourly.py"]
     assert "schedule: @hourly, but 'legs' of the same batch 'legs' has @daily" in errors["legs_hourly.py"]
-    dags = {row["dag_id"] for row in rows(airflow("dags", "list", "-o", "json"))}
     assert {"batch_legs", "batch_legs_revise", "delay_snowball"} <= dags
     assert not {"legs", "legs_by_airport", "legs_hourly", "legs_revise"} & dags
     assert {dag for dag in dags if dag.startswith("ingest_")} == {"ingest_flights"}
-    command = airflow("tasks", "render", "batch_legs", "publish", "2013-01-05")
+    (command,) = airflow_commands(("tasks", "render", "batch_legs", "publish", "2013-01-05"))
     assert "'run-steps', '--batch', 'legs', '--from', '2013-01-04T00:00:00+00:00'" in command
     assert "'--run-id', 'legs." in command
 
