@@ -19,7 +19,7 @@ import pyarrow as pa
 from bench.engine import FALLING, stock
 from bench.measured import Measured, plan_of
 from pipelines.execute.pack import packer
-from pipelines.execute.shard_plan import Cut
+from pipelines.execute.shard_plan import Cut, Part
 from pipelines.execute.worker import kernel_of
 
 BATCH = 100_000
@@ -53,7 +53,7 @@ def peak_of(n: int) -> dict[str, float]:
     prices = rng.permutation(n).astype(np.float64)
     plan = plan_of(FALLING, stock(1, prices[:1]))
     cut = Cut(range(1), 1)
-    kernel, pack = kernel_of(plan, cut, n), packer(plan, cut)
+    kernel, pack = kernel_of(plan, cut, n), packer(plan, [Part(plan, cut)])
     list(kernel(pack(batches(1000, prices))))
     given = sum(batch.nbytes for batch in pack(batches(n, prices)))
     Path("/proc/self/clear_refs").write_text("5")

@@ -25,10 +25,11 @@ from bench.trades import bench_project, run_of, session, timed, write_trades
 from cep_core import run_plan
 from pipelines.delta.tables import read_at
 from pipelines.project.paths import Project, find_project
+from pipelines.results.source_events import read_events
 from pipelines.runs.run import Run
 from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute, read_events
+from pipelines.steps.compute import compute
 from pipelines.steps.publish import publish
 
 EVENTS = 10_000_000

@@ -8,9 +8,10 @@ from pathlib import Path
 from bench.measured import Measured, show
 from bench.trades import FALLING, bench_project, run_of, session, timed, write_trades
 from pipelines.execute.distribute import distribute
-from pipelines.execute.shard_plan import likely
+from pipelines.execute.shard_plan import Part, likely
+from pipelines.results.source_events import read_events
 from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute, read_events
+from pipelines.steps.compute import compute
 
 EVENTS = 10_000_000
 HOT = FALLING | {"within": "1 hour"}
@@ -31,7 +32,7 @@ def time_shards(state: Path, events: int = EVENTS) -> list[Measured]:
         cores = spark.sparkContext.defaultParallelism
         cut = likely(run.plan, events, run.windows, run.profile.limits.shard_rows, cores)
         if cut is not None:
-            lie = distribute(run.plan, read_events(run, run.need("check_source")), cut)
+            lie = distribute(run.plan, read_events(run, run.need("check_source")), [Part(run.plan, cut)])
             used = lie.select("partition").distinct().count()
             shards = f"{cut.shards} time shards in {used} partitions on {cores} cores"
         spark.stop()

@@ -36,16 +36,37 @@ class Binding:
     conditions: tuple[s.Expr, ...]
 
 
-class AnyPlan(Protocol):
+class Reading(Protocol):
+    """What is read of a source, for a plan or for several together, and how the work may be cut."""
+
+    @property
+    def schema(self) -> EventSchema:
+        """The source that the plans were compiled against."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Source columns to read."""
+
+    @property
+    def event_types(self) -> tuple[str, ...] | None:
+        """Types that matter; None: every event does."""
+
+    @property
+    def unit_key(self) -> tuple[str, ...]:
+        """Columns by which the work may be cut: events that differ on them share no result row."""
+
+    @property
+    def windows(self) -> Windows:
+        """The units of work in time: the rows of window j depend on the events in [start(j), end(j)) only, and a run of
+        an interval computes the windows that end in it."""
+
+
+class AnyPlan(Reading, Protocol):
     """Frozen, picklable, comparable. Run it with `run_plan`, print it with `explain`."""
 
     @property
     def kind(self) -> str:
         """trends | matches | ..."""
-
-    @property
-    def schema(self) -> EventSchema:
-        """The source the plan was compiled against."""
 
     @property
     def hash(self) -> str:
@@ -60,25 +81,8 @@ class AnyPlan(Protocol):
         """Conditions without effect, as they are shown."""
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """Source columns to read."""
-
-    @property
-    def event_types(self) -> tuple[str, ...] | None:
-        """Types that matter; None: every event does."""
-
-    @property
     def shard_key(self) -> tuple[str, ...]:
         """Events that differ on these never meet; () when all may."""
-
-    @property
-    def unit_key(self) -> tuple[str, ...]:
-        """Columns by which the work may be cut: events that differ on them share no result row."""
-
-    @property
-    def windows(self) -> Windows:
-        """The units of work in time: the rows of window j depend on the events in [start(j), end(j)) only, and a run of
-        an interval computes the windows that end in it."""
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -63,18 +63,21 @@ class Interest:
 
 
 class Interests:
-    """The interest of several plans in the rows of `columns`; `bindings` of each, None where every event matters."""
+    """The interest of several plans in the rows of `columns`; `bindings` of each, None where every event matters.
+    `always`: an index is made of each column that is compared, however few plans do; `unique_ids`: that no two events
+    share an id is known."""
 
     def __init__(
-        self, columns: Columns, plans: Sequence[AnyPlan], bindings: Sequence[tuple[Binding, ...] | None]
-    ) -> None:
-        self.columns = columns
+        self, columns: Columns, plans: Sequence[AnyPlan], bindings: Sequence[tuple[Binding, ...] | None],
+        *, always: bool = False, unique_ids: bool = False,
+    ) -> None:  # fmt: skip
+        self.columns, self.unique_ids = columns, unique_ids
         self.tests: list[list[_Tests] | None] = [
             [self._tests(binding) for binding in of_plan] if of_plan is not None and self._exact(plan) else None
             for plan, of_plan in zip(plans, bindings, strict=True)
         ]
         named = Counter(name for tests in self.tests for name in {c.name for one in tests or () for c in one.compared})
-        self.indexed = {name for name, count in named.items() if count >= self._few(name)}
+        self.indexed = {name for name, count in named.items() if always or count >= self._few(name)}
         self.plans = plans
 
     def of(self, number: int) -> Interest | None:
@@ -94,7 +97,7 @@ class Interests:
         try:
             if any(long_decimal(columns.column(name).type) for name in plan.columns):
                 return False  # two that are one double are an error wherever they are
-            return schema.event_id not in plan.columns or columns.distinct(schema.event_id)
+            return self.unique_ids or schema.event_id not in plan.columns or columns.distinct(schema.event_id)
         except (KeyError, TrendlakeError):
             return False
 

@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from cep_core import AnyPlan
 from cep_core.events.arrays import arrow, numbers, repeated, valid
+from cep_core.plan import Reading
 from pipelines.errors import OtherwiseWrittenError
 from pipelines.spark.jvm import DELTA_LOG, java_class
 
@@ -94,21 +94,21 @@ def paths_by_delta(frame: DataFrame, path: str, version: int) -> tuple[str, ...]
 
 
 def plain_files(
-    spark: SparkSession, paths: tuple[str, ...], columns: StructType, plan: AnyPlan, span: Span, kind: str | None
+    spark: SparkSession, paths: tuple[str, ...], columns: StructType, reading: Reading, span: Span, kind: str | None
 ) -> Files | None:
     """What `plan` needs of the files at `paths`, of a table of these `columns`; None where they can't be read alone.
     `kind`: that of every event, where no column says it."""
-    column = plan.schema.event_type
-    schema = _schema(columns, [name for name in plan.columns if kind is None or name != column])
+    column = reading.schema.event_type
+    schema = _schema(columns, [name for name in reading.columns if kind is None or name != column])
     if schema is None:
         return None
-    if kind is not None and column in plan.columns:
+    if kind is not None and column in reading.columns:
         schema = schema.append(pa.field(column, pa.string()))
     stored = [field for field in schema if kind is None or field.name != column]
     texts = [field.name for field in stored if pa.types.is_string(field.type)]
-    key = plan.unit_key
+    key = reading.unit_key
     return Files(
-        spark, paths, schema, span, column, plan.event_types,
+        spark, paths, schema, span, column, reading.event_types,
         numbered=column not in key, encoded=tuple(name for name in texts if name in (*key, column)),
         constant=None if kind is None else (column, kind),
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from tempfile import TemporaryDirectory
@@ -15,14 +15,14 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
-from cep_core import AnyPlan
 from cep_core.events.arrays import arrow
 from cep_core.events.windows import moment
+from cep_core.plan import Reading
 from pipelines.delta.parquet_scan import Files
 from pipelines.errors import ShardTooLargeError
 from pipelines.execute.pack import BLOCK_ROWS, PARTITION, SCHEMA, blocks, encoded, packer, typed
 from pipelines.execute.shard_assignment import place, shared_partition
-from pipelines.execute.shard_plan import Cut, copies, few, first
+from pipelines.execute.shard_plan import Cut, Part, copies, few, first
 from pipelines.spark.columns import column
 
 Batches = Iterator[pa.RecordBatch]
@@ -43,57 +43,60 @@ def folder_here(spark: SparkSession) -> Iterator[str | None]:
         yield folder
 
 
-def distribute(plan: AnyPlan, events: DataFrame | Files, cut: Cut, folder: str | None = None) -> DataFrame:
-    """Rows of `packing.SCHEMA`: the events of the cut's windows, each unit whole in one of the cut's partitions; the
-    events themselves in `folder`, where there is one (it must stay until they have been read)."""
-    packed = typed(plan, events).mapInArrow(packer(plan, cut, folder), from_arrow_schema(SCHEMA))
-    return packed.repartitionById(cut.partitions, PARTITION)
+def distribute(
+    reading: Reading, events: DataFrame | Files, parts: Sequence[Part], folder: str | None = None
+) -> DataFrame:  # fmt: skip
+    """Rows of `pack.SCHEMA`: for each part the events of its cut's windows, each unit whole in one of its partitions;
+    the events themselves in `folder`, where there is one (it must stay until they have been read). `reading`: of all
+    parts together."""
+    packed = typed(reading, events).mapInArrow(packer(reading, parts, folder), from_arrow_schema(SCHEMA))
+    return packed.repartitionById(sum(part.cut.partitions for part in parts), PARTITION)
 
 
-def choose(plan: AnyPlan, events: DataFrame | Files, rows: int, windows: range, limit: int, cores: int) -> Cut:
+def choose(reading: Reading, events: DataFrame | Files, rows: int, windows: range, limit: int, cores: int) -> Cut:
     """The cut for `rows` events (at most) of which no worker may hold more than `limit`.
 
     Rows are counted by unit only when they could be too many. Raises ShardTooLargeError, naming group and window, when
     the events of one group in one window are more than `limit`: nothing is ever cut off.
     """
-    cut, target = first(plan, rows, windows, limit, cores)
+    cut, target = first(reading, rows, windows, limit, cores)
     while True:
-        copied = rows * copies(plan, cut)
+        copied = rows * copies(reading, cut)
         if copied <= limit:
             return replace(cut, partitions=few(copied, target, cores))
-        units = counted(plan, events, cut).persist()
+        units = counted(reading, events, cut).persist()
         try:
             largest = units.orderBy(sf.desc(ROWS)).limit(1).collect()
             if not largest or largest[0][ROWS] <= limit:
                 return _spread(units, cut, limit, target)
         finally:
             units.unpersist()
-        if cut.size == 1 or plan.windows.endless:
-            raise _too_large(plan, largest[0].asDict(), cut, limit)
+        if cut.size == 1 or reading.windows.endless:
+            raise _too_large(reading, largest[0].asDict(), cut, limit)
         cut = replace(cut, size=-(-cut.size // 2))
 
 
-def counted(plan: AnyPlan, events: DataFrame | Files, cut: Cut) -> DataFrame:
+def counted(reading: Reading, events: DataFrame | Files, cut: Cut) -> DataFrame:
     """A row for each unit: its hash, its group's hash and its shard (`pipelines.execute.shard_assignment`), how many
     `ROWS` it has, and the group's columns."""
-    known = typed(plan, events)
+    known = typed(reading, events)
     if isinstance(known, DataFrame):
-        known = known.select(*map(column, dict.fromkeys((plan.schema.event_time, *plan.unit_key))))
+        known = known.select(*map(column, dict.fromkeys((reading.schema.event_time, *reading.unit_key))))
     fields = [StructField(name, IntegerType() if name == SHARD else LongType()) for name in (UNIT, GROUP, SHARD, ROWS)]
-    unit = [*(known.schema[name] for name in plan.unit_key)]
-    counted = known.mapInArrow(_counter(plan, cut), StructType([*fields, *unit]))
+    unit = [*(known.schema[name] for name in reading.unit_key)]
+    counted = known.mapInArrow(_counter(reading, cut), StructType([*fields, *unit]))
     rest = [sf.first(column(field.name)).alias(field.name) for field in (*fields[1:3], *unit)]
     return counted.groupBy(UNIT).agg(sf.sum(ROWS).alias(ROWS), *rest)
 
 
-def _counter(plan: AnyPlan, cut: Cut) -> Callable[[Batches], Batches]:
+def _counter(reading: Reading, cut: Cut) -> Callable[[Batches], Batches]:
     """The function for `mapInArrow`: the units of each block and their rows in it."""
 
     def count(batches: Batches) -> Batches:
-        for block in blocks(batches, max(1, BLOCK_ROWS // copies(plan, cut))):
-            placed = place(plan, cut, encoded(plan, block))
+        for block in blocks(batches, max(1, BLOCK_ROWS // copies(reading, cut))):
+            placed = place(reading, cut, encoded(reading, block))
             unit, at, rows = np.unique(placed.unit, return_index=True, return_counts=True)
-            groups = block.select(list(plan.unit_key)).take(arrow(placed.rows[at]))
+            groups = block.select(list(reading.unit_key)).take(arrow(placed.rows[at]))
             numbers = [arrow(values) for values in (unit, placed.group[at], placed.shard[at], rows)]
             names = [UNIT, GROUP, SHARD, ROWS, *groups.column_names]
             yield from pa.Table.from_arrays([*numbers, *map(_plain, groups.columns)], names).to_batches()
@@ -124,13 +127,13 @@ def _spread(units: DataFrame, cut: Cut, limit: int, target: int) -> Cut:
         shared *= 2
 
 
-def _too_large(plan: AnyPlan, unit: dict[str, object], cut: Cut, limit: int) -> ShardTooLargeError:
-    group = ", ".join(f"{name} = {unit[name]!r}" for name in plan.unit_key) or "the whole stream"
+def _too_large(reading: Reading, unit: dict[str, object], cut: Cut, limit: int) -> ShardTooLargeError:
+    group = ", ".join(f"{name} = {unit[name]!r}" for name in reading.unit_key) or "the whole stream"
     windows = cut.of(int(str(unit[SHARD])))
-    if plan.windows.endless:
-        where = f"before {moment(plan.windows.end(windows[-1])).isoformat()}, and the pattern asks for all of them"
+    if reading.windows.endless:
+        where = f"before {moment(reading.windows.end(windows[-1])).isoformat()}, and the pattern asks for all of them"
     else:
-        where = f"in the window that starts at {moment(plan.windows.start(windows[0])).isoformat()}"
+        where = f"in the window that starts at {moment(reading.windows.start(windows[0])).isoformat()}"
     return ShardTooLargeError(
         f"{group}: {unit[ROWS]} events {where}, more than the {limit} rows a worker may hold",
         hint="raise limits.shard_rows of the profile (and the workers' memory), shorten within, or group by more",

@@ -12,9 +12,9 @@ nothing where there is only one.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -23,17 +23,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core import AnyPlan
 from cep_core.events.array_types import AnyArray, Int32s, Int64s
 from cep_core.events.arrays import arrow, numbers, repeated
+from cep_core.plan import Reading
 from pipelines.delta.parquet_scan import Files
 from pipelines.execute.kernels.rows import renumber, rows_by_key
 from pipelines.execute.shard_assignment import Placed, place
-from pipelines.execute.shard_plan import Cut, copies
+from pipelines.execute.shard_plan import Part, copies
 from pipelines.spark.columns import column
 
 Batches = Iterator[pa.RecordBatch]
-Parts = Iterator[tuple[int, pa.RecordBatch]]
+Streams = Iterator[tuple[int, pa.RecordBatch]]
 """A partition's number, and events that go there."""
 
 PARTITION = "partition"
@@ -47,33 +47,49 @@ SHARDS = b"trendlake_shards"
 Without it all are of shard 0."""
 
 
-def typed(plan: AnyPlan, events: DataFrame | Files) -> DataFrame | Files:
-    """`events`, of the plan's types, with the type's number in `plan.event_types` in place of its name, or without the
-    column where there is one type only. As they are where every type matters, or the group shows them."""
-    name = plan.schema.event_type
-    if isinstance(events, Files) or plan.event_types is None or name in plan.unit_key:
+def typed(reading: Reading, events: DataFrame | Files) -> DataFrame | Files:
+    """`events`, of the types that are read, with the type's number in `reading.event_types` in place of its name, or
+    without the column where there is one type only. As they are where every type matters, or the group shows them."""
+    name = reading.schema.event_type
+    if isinstance(events, Files) or reading.event_types is None or name in reading.unit_key:
         return events
-    if len(plan.event_types) == 1:
+    if len(reading.event_types) == 1:
         return events.drop(name)
     number = sf.lit(0)
-    for code, kind in enumerate(plan.event_types):
+    for code, kind in enumerate(reading.event_types):
         number = sf.when(column(name) == sf.lit(kind), sf.lit(code)).otherwise(number)
     return events.withColumn(name, number)
 
 
-def packer(plan: AnyPlan, cut: Cut, folder: str | None = None) -> Callable[[Batches], Batches]:
-    """The function for `mapInArrow`: batches of typed events in, rows of `SCHEMA` out. The streams are in the rows, or
-    in files of `folder`, which those who read them reach as well."""
+def packer(reading: Reading, parts: Sequence[Part], folder: str | None = None) -> Callable[[Batches], Batches]:
+    """The function for `mapInArrow`: batches of typed events of `reading` in, rows of `SCHEMA` out, for each part that
+    some of the events go to. The streams are in the rows, or in files of `folder`, which those who read them reach as
+    well."""
+    rows = max(1, BLOCK_ROWS // sum(copies(part.reading, part.cut) for part in parts))
 
     def pack(batches: Batches) -> Batches:
         keep_imports("packing")
-        for block in blocks(batches, max(1, BLOCK_ROWS // copies(plan, cut))):
-            keyed = encoded(plan, block)
-            placed = place(plan, cut, keyed)
-            parts = parted(keyed, placed, cut.shards)
-            yield from _sent(parts) if folder is None else _left(parts, folder)
+        for block in blocks(batches, rows):
+            keyed = encoded(reading, block)
+            if len(parts) == 1:
+                streams = _streams(keyed, parts[0])
+            else:
+                streams = chain.from_iterable(_streams(_columns_of(keyed, part), part) for part in parts)
+            yield from _sent(streams) if folder is None else _left(streams, folder)
 
     return pack
+
+
+def _columns_of(block: pa.Table, part: Part) -> pa.Table:
+    """The columns of a block that a part moves."""
+    return block.select([name for name in part.reading.columns if name in block.column_names])
+
+
+def _streams(block: pa.Table, part: Part) -> Streams:
+    """The rows of a block that a part moves, by partition."""
+    placed = place(part.reading, part.cut, block)
+    for partition, events in parted(block, placed, part.cut.shards):
+        yield part.first + partition, events
 
 
 @cache
@@ -96,16 +112,16 @@ def blocks(batches: Batches, rows: int) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held).combine_chunks()
 
 
-def encoded(plan: AnyPlan, block: pa.Table) -> pa.Table:
+def encoded(reading: Reading, block: pa.Table) -> pa.Table:
     """The block with the group's texts as dictionaries."""
-    for name in plan.unit_key:
+    for name in reading.unit_key:
         index = block.schema.get_field_index(name)
         if pa.types.is_string(block.schema.field(index).type):
             block = block.set_column(index, name, block.column(index).dictionary_encode())
     return block
 
 
-def parted(block: pa.Table, placed: Placed, shards: int) -> Parts:
+def parted(block: pa.Table, placed: Placed, shards: int) -> Streams:
     """The placed rows of each partition by time shard, else in the block's order; with `SHARDS` where there are
     several."""
     if not len(placed.rows):
@@ -157,9 +173,9 @@ def _compact(dictionary: pa.Array, numbers: Int32s, codes: Int32s) -> pa.Array:
     return pa.DictionaryArray.from_arrays(arrow(fresh, codes < 0), dictionary.take(arrow(used)))
 
 
-def _sent(parts: Parts) -> Batches:
-    """A batch of `SCHEMA` for each part, its stream in the row."""
-    for partition, events in parts:
+def _sent(streams: Streams) -> Batches:
+    """A batch of `SCHEMA` for each stream, which is in the row."""
+    for partition, events in streams:
         sink = pa.BufferOutputStream()
         _write(sink, events)
         written = sink.getvalue()
@@ -169,11 +185,11 @@ def _sent(parts: Parts) -> Batches:
         yield pa.RecordBatch.from_arrays([arrow(np.array([partition], np.int32)), stream, *rest], schema=SCHEMA)
 
 
-def _left(parts: Parts, folder: str) -> Batches:
-    """One batch of `SCHEMA` for all parts, their streams one after the other in one new file."""
+def _left(streams: Streams, folder: str) -> Batches:
+    """One batch of `SCHEMA` for all streams, one after the other in one new file."""
     path, partitions, at = f"{folder}/{uuid4().hex}", [], []
     with pa.OSFile(path, "wb") as file:
-        for partition, events in parts:
+        for partition, events in streams:
             partitions.append(partition)
             at.append(file.tell())
             _write(file, events)
@@ -186,13 +202,13 @@ def _write(sink: Any, batch: pa.RecordBatch) -> None:
         writer.write_batch(batch)
 
 
-def unpacked(plan: AnyPlan, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+def unpacked(reading: Reading, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The events of a batch of `SCHEMA`, part by part, each with its time shard, with their types named again."""
     for stream, path, at in zip(*(batch.column(name) for name in SCHEMA.names[1:]), strict=True):
         for events in pa.ipc.open_stream(_mapped(path.as_py(), at.as_py()) if path.is_valid else stream.as_buffer()):
             noted = (events.schema.metadata or {}).get(SHARDS)
             runs = np.array([[0, events.num_rows]]) if noted is None else np.frombuffer(noted, np.int32).reshape(-1, 2)
-            named, start = _named(plan, events), 0
+            named, start = _named(reading, events), 0
             for shard, rows in runs.tolist():
                 yield shard, named.slice(start, rows)
                 start += rows
@@ -205,12 +221,12 @@ def _mapped(path: str, at: int) -> pa.MemoryMappedFile:
     return file
 
 
-def _named(plan: AnyPlan, events: pa.RecordBatch) -> pa.RecordBatch:
-    name = plan.schema.event_type
-    if plan.event_types is None or name in plan.unit_key:
+def _named(reading: Reading, events: pa.RecordBatch) -> pa.RecordBatch:
+    name = reading.schema.event_type
+    if reading.event_types is None or name in reading.unit_key:
         return events
     columns = {field: events.column(field) for field in events.schema.names}
     codes = numbers(columns[name]) if name in columns else np.zeros(events.num_rows, np.int8)
-    names = pa.concat_arrays([repeated(kind, 1) for kind in plan.event_types])
+    names = pa.concat_arrays([repeated(kind, 1) for kind in reading.event_types])
     columns[name] = pa.DictionaryArray.from_arrays(arrow(codes.astype(np.int8)), names)
     return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))

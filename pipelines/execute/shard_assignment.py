@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core import AnyPlan
 from cep_core.events.array_types import Int32s, Int64s
 from cep_core.events.arrays import numbers, valid
 from cep_core.events.normalise import normalise
 from cep_core.events.windows import Windows
+from cep_core.plan import Reading
 from pipelines.execute.hashing import row_hashes
 from pipelines.execute.kernels.hashes import fold
 from pipelines.execute.shard_plan import Cut
@@ -33,16 +33,16 @@ class Placed:
     partition: Int32s
 
 
-def place(plan: AnyPlan, cut: Cut, events: pa.Table) -> Placed:
+def place(reading: Reading, cut: Cut, events: pa.Table) -> Placed:
     """The places of the rows that a window of the cut holds; rows without a time are in none."""
-    time = normalise(events.column(plan.schema.event_time))
+    time = normalise(events.column(reading.schema.event_time))
     timed = None
     if time.null_count:
         timed = np.flatnonzero(valid(time))
         time = time.drop_null()
-    rows, shard = time_shards(plan.windows, cut, numbers(time))
+    rows, shard = time_shards(reading.windows, cut, numbers(time))
     rows = rows if timed is None else timed[rows]
-    columns = [_whole(events.column(name)) for name in plan.unit_key]
+    columns = [_whole(events.column(name)) for name in reading.unit_key]
     group_hash = row_hashes(columns, events.num_rows)[rows]
     unit_hash = group_hash.copy()
     fold(unit_hash, shard.astype(np.uint64))

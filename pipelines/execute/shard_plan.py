@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cep_core import AnyPlan
+from cep_core.plan import Reading
 
 TASKS_PER_CORE = 3
 MIN_ROWS = 50_000
@@ -41,15 +41,28 @@ class Cut:
         return self.windows[shard * self.size : (shard + 1) * self.size]
 
 
-def likely(plan: AnyPlan, rows: int, windows: range, limit: int, cores: int) -> Cut | None:
+@dataclass(frozen=True)
+class Part:
+    """What one shuffle moves of a reading: the events of its cut, in partitions whose numbers begin at `first`."""
+
+    reading: Reading
+    cut: Cut
+    first: int = 0
+
+    @property
+    def partitions(self) -> range:
+        return range(self.first, self.first + self.cut.partitions)
+
+
+def likely(reading: Reading, rows: int, windows: range, limit: int, cores: int) -> Cut | None:
     """The cut for `rows` events (at most) made without looking at them, where no worker will get more than `limit`
     unless some units are far larger than others: then the worker says so, and `choose` counts. None: one unit is
     likely to have more."""
-    cut, target = first(plan, rows, windows, limit, cores)
-    rows *= copies(plan, cut)
+    cut, target = first(reading, rows, windows, limit, cores)
+    rows *= copies(reading, cut)
     if rows <= limit:
         return replace(cut, partitions=few(rows, target, cores))
-    if not plan.unit_key and rows > cut.shards * limit // SLACK:
+    if not reading.unit_key and rows > cut.shards * limit // SLACK:
         return None
     return replace(cut, partitions=max(-(-rows * SLACK // limit), cores * TASKS_PER_CORE))
 
@@ -59,20 +72,20 @@ def few(rows: int, target: int, cores: int) -> int:
     return max(1, min(-(-rows // target), cores * TASKS_PER_CORE))
 
 
-def first(plan: AnyPlan, rows: int, windows: range, limit: int, cores: int) -> tuple[Cut, int]:
+def first(reading: Reading, rows: int, windows: range, limit: int, cores: int) -> tuple[Cut, int]:
     """Time shards of a size that keeps every core busy and copies few events; and the rows a partition should have."""
     target = max(min(limit, -(-rows // (cores * TASKS_PER_CORE))), min(MIN_ROWS, limit))
-    shared = _overlap(plan) - 1
+    shared = _overlap(reading) - 1
     most = len(windows) // (shared * SHARE) if shared else len(windows)
     most = max(1, min(max(most, cores), len(windows) // (shared + 1)))
     return Cut(windows, -(-len(windows) // max(1, min(most, -(-rows // target))))), target
 
 
-def _overlap(plan: AnyPlan) -> int:
+def _overlap(reading: Reading) -> int:
     """The most windows that hold an event."""
-    return -(-plan.windows.within // plan.windows.slide)
+    return -(-reading.windows.within // reading.windows.slide)
 
 
-def copies(plan: AnyPlan, cut: Cut) -> int:
+def copies(reading: Reading, cut: Cut) -> int:
     """The most time shards that need an event."""
-    return min(cut.shards, -(-(_overlap(plan) - 1) // cut.size) + 1)
+    return min(cut.shards, -(-(_overlap(reading) - 1) // cut.size) + 1)

@@ -1,87 +1,167 @@
-"""Computes the result rows of events in shards, by the kernels in Arrow workers, and stages them."""
+"""Computes the result rows of events in shards, by the kernels in Arrow workers, and stages them: those of one run, or
+of several that read the same events.
+
+An error of one run's data leaves the others as they are. What stops a whole Spark job, a shard that is too large or a
+worker that dies, is tried again with fewer runs, until those that fail alone are alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from cep_core.errors import TrendlakeError
 from pipelines.delta.parquet_scan import Files
-from pipelines.errors import ShardTooLargeError
+from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
+from pipelines.execute.channel import Channel, Member, channels_of, joint
 from pipelines.execute.distribute import choose, distribute, folder_here
 from pipelines.execute.shard_plan import Cut, likely
-from pipelines.execute.worker import Batches, kernel_of
-from pipelines.results.staging import leave_staged, write_staged
+from pipelines.execute.worker import Work, answers_of, rows_of
+from pipelines.results.staging import Staged, leave_staged, write_staged
 from pipelines.runs.run import Run
-from pipelines.spark.columns import column
 from pipelines.spark.session import quiet
 from pipelines.spark.worker_errors import told_by_workers
 
-
-def needed(run: Run, good: DataFrame) -> DataFrame:
-    """Of good rows of the source what the plan reads: its columns and its event types."""
-    if run.contract.constant_type is not None:
-        good = good.withColumn(run.plan.schema.event_type, sf.lit(run.contract.constant_type))
-    if run.contract.made_id:
-        good = good.withColumn(run.plan.schema.event_id, _id_of_key(run.contract.key))
-    types = run.plan.event_types
-    if types is not None and not run.contract.assures(types):
-        good = good.where(column(run.plan.schema.event_type).isin(list(types)))
-    return good.select(*[column(name) for name in run.plan.columns])
-
-
-def _id_of_key(key: tuple[str, ...]) -> Column:
-    """The values of a key as one text, another for each key: `["UA","2013-01-02 09:00:00"]`."""
-    return sf.to_json(sf.array(*[column(name).cast("string") for name in key]))
+Outcomes = dict[int, Staged | Exception]
+"""What is staged of each run, by its number, or why nothing is."""
 
 
 def cut_and_stage(
     run: Run, events: DataFrame | Files, rows: int, version: int, watermark: int | None,
     only: Callable[[DataFrame], DataFrame] | None = None,
-) -> tuple[int, int]:  # fmt: skip
-    """As `write_staged`, of the result rows (those that `only` keeps), with the cut that is likely to do; where a
-    worker says that it does not, with one made by counting: that would read every event once more, and is hardly ever
-    needed."""
-    limit, cores = run.profile.limits.shard_rows, run.spark.sparkContext.defaultParallelism
-    cut = likely(run.plan, rows, run.windows, limit, cores)
-    if cut is not None:
-        try:
-            with quiet(run.spark):
-                return _staged(run, events, cut, version, watermark, only)
-        except ShardTooLargeError:
-            pass
-    with told_by_workers():
-        cut = choose(run.plan, events, rows, run.windows, limit, cores)
-    return _staged(run, events, cut, version, watermark, only)
+) -> Staged:  # fmt: skip
+    """As `stage_together` of one run, whose error it raises; of its result rows those that `only` keeps."""
+    staged = Staging({0: run}, events, rows, version, watermark, only).staged()[0]
+    if isinstance(staged, Exception):
+        raise staged
+    return staged
 
 
-def _staged(
-    run: Run, events: DataFrame | Files, cut: Cut, version: int, watermark: int | None,
-    only: Callable[[DataFrame], DataFrame] | None,
-) -> tuple[int, int]:  # fmt: skip
-    """As `cut_and_stage`, with this cut. Raises ShardTooLargeError."""
-    with folder_here(run.spark) as folder:
-        if folder is not None and only is None:
-            packed = distribute(run.plan, events, cut, folder)
-            staged = leave_staged(run, packed, _kernel(run, cut, watermark), version)
-            if staged is not None:
+def stage_together(
+    runs: Mapping[int, Run], events: DataFrame | Files, rows: int, version: int, watermark: int | None
+) -> Outcomes:
+    """Computes and stages the rows of runs (each with windows) that read the same `events`, of which there are at most
+    `rows`. Raises OtherwiseWrittenError, and whatever ends Spark."""
+    return Staging(runs, events, rows, version, watermark).staged()
+
+
+@dataclass(frozen=True)
+class Staging:
+    """As of `stage_together`; `only`: as of `cut_and_stage`."""
+
+    runs: Mapping[int, Run]
+    events: DataFrame | Files
+    rows: int
+    version: int
+    watermark: int | None = None
+    only: Callable[[DataFrame], DataFrame] | None = None
+
+    @property
+    def run(self) -> Run:
+        """Any of them: they have session and profile in common."""
+        return next(iter(self.runs.values()))
+
+    @property
+    def limit(self) -> int:
+        return self.run.profile.limits.shard_rows
+
+    @property
+    def cores(self) -> int:
+        return self.run.spark.sparkContext.defaultParallelism
+
+    def staged(self) -> Outcomes:
+        members = [Member(number, run.plan, run.windows) for number, run in self.runs.items()]
+        return self._of(channels_of(members))
+
+    def _of(self, channels: Sequence[Channel]) -> Outcomes:
+        """With the cuts that are likely to do, in one job; where that fails, each channel by itself, with a cut made by
+        counting, which reads every event once more; at last each half of a channel."""
+        cuts = [likely(channel.reading, self.rows, channel.asked, self.limit, self.cores) for channel in channels]
+        failure: Exception | None = None
+        if None not in cuts:
+            staged = self._tried(channels, [cut for cut in cuts if cut is not None])
+            if not isinstance(staged, Exception):
                 return staged
-        results = computed(run, events, cut, watermark, folder)
-        return write_staged(run, results if only is None else only(results), version)
+            failure = staged
+        if len(channels) > 1:
+            return {number: item for channel in channels for number, item in self._of([channel]).items()}
+        (channel,) = channels
+        if failure is None or isinstance(failure, ShardTooLargeError):
+            staged = self._counted(channel)
+            if not isinstance(staged, Exception):
+                return staged
+            failure = staged
+        if len(channel.members) == 1:
+            return {channel.members[0].number: failure}
+        return {number: item for half in channel.halves() for number, item in self._of([half]).items()}
+
+    def _counted(self, channel: Channel) -> Outcomes | Exception:
+        try:
+            with told_by_workers():
+                cut = choose(channel.reading, self.events, self.rows, channel.asked, self.limit, self.cores)
+        except Exception as error:
+            return self._failure(error)
+        return self._tried([channel], [cut])
+
+    def _tried(self, channels: Sequence[Channel], cuts: Sequence[Cut]) -> Outcomes | Exception:
+        try:
+            with quiet(self.run.spark):
+                return self._job(Work(joint(channels), tuple(channels), tuple(cuts), self.limit, self.watermark))
+        except Exception as error:
+            return self._failure(error)
+
+    def _failure(self, error: Exception) -> Exception:
+        """`error`, if fewer runs may do without it; else it is raised."""
+        if isinstance(error, OtherwiseWrittenError) or self.run.spark.sparkContext._jsc is None:
+            raise error
+        return error
+
+    def _job(self, work: Work) -> Outcomes:
+        runs = {member.number: self.runs[member.number] for channel in work.channels for member in channel.members}
+        with folder_here(self.run.spark) as folder:
+            packed = distribute(work.reading, self.events, work.parts, folder)
+            if folder is not None and self.only is None:
+                left = leave_staged(runs, packed, answers_of(work), self.version)
+                if left is not None:
+                    return left
+            return self._by_spark(runs, packed, work)
+
+    def _by_spark(self, runs: Mapping[int, Run], packed: DataFrame, work: Work) -> Outcomes:
+        """The events are brought to the workers once, and computed there for one run after the other."""
+        if len(runs) == 1:
+            return {number: self._written(run, packed, work) for number, run in runs.items()}
+        packed = packed.persist(StorageLevel.DISK_ONLY)
+        try:
+            return {number: self._kept(run, packed, work.alone(number)) for number, run in runs.items()}
+        finally:
+            packed.unpersist()
+
+    def _kept(self, run: Run, packed: DataFrame, work: Work) -> Staged | Exception:
+        """What is staged, or an error of the run's own."""
+        try:
+            return self._written(run, packed, work)
+        except (ShardTooLargeError, OtherwiseWrittenError):
+            raise
+        except TrendlakeError as error:
+            return error
+
+    def _written(self, run: Run, packed: DataFrame, work: Work) -> Staged:
+        results = packed.mapInArrow(rows_of(work), from_arrow_schema(run.plan.result_schema))
+        return write_staged(run, results if self.only is None else self.only(results), self.version)
 
 
 def computed(
     run: Run, events: DataFrame | Files, cut: Cut, watermark: int | None = None, folder: str | None = None
 ) -> DataFrame:
     """The result rows, columns of `plan.result_schema`. `folder`: as of `distribute`."""
-    schema = from_arrow_schema(run.plan.result_schema)
-    return distribute(run.plan, events, cut, folder).mapInArrow(_kernel(run, cut, watermark), schema)
-
-
-def _kernel(run: Run, cut: Cut, watermark: int | None) -> Callable[[Batches], Batches]:
-    return kernel_of(run.plan, cut, run.profile.limits.shard_rows, watermark)
+    channel = Channel.of([Member(0, run.plan, cut.windows)])
+    work = Work(run.plan, (channel,), (cut,), run.profile.limits.shard_rows, watermark)
+    packed = distribute(work.reading, events, work.parts, folder)
+    return packed.mapInArrow(rows_of(work), from_arrow_schema(run.plan.result_schema))
 
 
 def no_rows(run: Run) -> DataFrame:

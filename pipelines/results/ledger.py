@@ -26,7 +26,7 @@ from pipelines.runs.record import NOTED
 from pipelines.spark.row_columns import EPOCH
 
 RECORDS = 100_000
-"""Run records of one pattern that are read in this process."""
+"""Run records that are read in this process."""
 LAYOUT = ("OPTIMIZE", "VACUUM START", "VACUUM END")
 """Operations that change no row."""
 ALTERED: Mapping[str, object] = {"altered": True}
@@ -75,8 +75,22 @@ def _unrecorded(commit: Commit) -> Check:
     return Check("unrecorded_publication", True, observed, f"recorded by {stage} of run {run_id}", data=data)
 
 
-def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan, source: str) -> Ledger:
-    """As of now. `source`: the name of the pattern's source."""
+class Publications:
+    """The records of publications of several patterns, read together when they are first asked for."""
+
+    def __init__(self, spark: SparkSession, warehouse: Warehouse, names: Sequence[str]) -> None:
+        self._read = cache(lambda: _all_recorded(spark, warehouse, names))
+
+    def of(self, name: str) -> list[Recorded]:
+        return self._read().get(name, [])
+
+
+def read_ledger(
+    spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan, source: str,
+    publications: Publications | None = None,
+) -> Ledger:  # fmt: skip
+    """As of now. `source`: the name of the pattern's source; `publications`: that have been read, in which those that
+    were recorded since are not."""
     path = warehouse.results(name)
     if not exists(spark, path):
         return Ledger(None, 1, ())
@@ -87,7 +101,7 @@ def read_ledger(spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyP
     unnamed = _table_unnamed(spark, warehouse.source(source))
     claims = {commit.version: _claim(commit.note, commit.version, commit.at, unnamed) for commit in commits}
     all_claims: list[Claim] = [claim for claim in claims.values() if claim is not None]
-    recorded = _recorded(spark, warehouse, name, table)
+    recorded = _recorded(spark, warehouse, name, table, publications)
     for item in recorded:
         # A commit's own record repeats its note: it is wanted where the table's log no longer reaches back to it.
         quiet = bool(item.note.get("quiet"))
@@ -155,11 +169,13 @@ def _alterations(spark: SparkSession, path: str, commits: Sequence[Commit]) -> l
     return alterations
 
 
-def _recorded(spark: SparkSession, warehouse: Warehouse, name: str, table: str | None) -> list[Recorded]:
+def _recorded(
+    spark: SparkSession, warehouse: Warehouse, name: str, table: str | None, publications: Publications | None = None
+) -> list[Recorded]:  # fmt: skip
     """The records of publications to the results table whose id is `table`. Records of a table that was dropped, and
     made anew under the same name, say nothing of this one; where they do not say which it was, it was not this one if
     that has been made later."""
-    records, created = _all_recorded(spark, warehouse, name), None
+    records, created = (publications or Publications(spark, warehouse, [name])).of(name), None
     if any("results_table" not in item.note for item in records):
         created = creation_time(spark, warehouse.results(name))
     return [
@@ -173,30 +189,34 @@ def _recorded(spark: SparkSession, warehouse: Warehouse, name: str, table: str |
     ]  # fmt: skip
 
 
-def _all_recorded(spark: SparkSession, warehouse: Warehouse, name: str) -> list[Recorded]:
+def _all_recorded(spark: SparkSession, warehouse: Warehouse, names: Sequence[str]) -> dict[str, list[Recorded]]:
+    """By pattern."""
     columns = ("pattern", "status", "results_version", NOTED, "finished_at")
     try:
         table = table_here(spark, warehouse.runs)
         if NOTED not in table.schema.names:
-            return []
-        records = table.rows_with(columns, pa.array([name]), RECORDS)
+            return {}
+        records = table.rows_with(columns, pa.array(names, pa.string()), RECORDS)
         times = records["finished_at"].cast(pa.int64()).to_pylist()
         rows = [row | {"at": at} for row, at in zip(records.drop("finished_at").to_pylist(), times, strict=True)]
         mine = [row for row in rows if row["status"] == "succeeded" and row["results_version"] is not None]
     except LocalUnsupportedError:
-        mine = _recorded_by_spark(spark, warehouse, name)
-    return [
-        Recorded(row["results_version"], json.loads(row[NOTED] or "{}"), EPOCH + timedelta(microseconds=row["at"]))
-        for row in mine
-    ]
+        mine = _recorded_by_spark(spark, warehouse, names)
+    recorded: dict[str, list[Recorded]] = {}
+    for row in mine:
+        at = EPOCH + timedelta(microseconds=row["at"])
+        item = Recorded(row["results_version"], json.loads(row[NOTED] or "{}"), at)
+        recorded.setdefault(row["pattern"], []).append(item)
+    return recorded
 
 
-def _recorded_by_spark(spark: SparkSession, warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
+def _recorded_by_spark(spark: SparkSession, warehouse: Warehouse, names: Sequence[str]) -> list[dict[str, Any]]:
     if not exists(spark, warehouse.runs):
         return []
     table = spark.read.format("delta").load(warehouse.runs)
     if NOTED not in table.columns:
         return []
-    mine = (sf.col("pattern") == name) & (sf.col("status") == "succeeded") & sf.col("results_version").isNotNull()
-    rows = table.where(mine).select("results_version", NOTED, sf.unix_micros("finished_at").alias("at")).collect()
+    mine = sf.col("pattern").isin(list(names)) & (sf.col("status") == "succeeded")
+    columns = ("pattern", "results_version", NOTED, sf.unix_micros("finished_at").alias("at"))
+    rows = table.where(mine & sf.col("results_version").isNotNull()).select(*columns).collect()
     return [row.asDict() for row in rows]

@@ -9,29 +9,32 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from cep_core import AnyPlan
+from cep_core import AnyPlan, TrendlakeError
 from cep_core.events.arrays import arrow, numbers, repeated
 from pipelines.delta.local_reader import all_groups, at_most, local_errors
 from pipelines.delta.parquet_scan import plain_batches
 from pipelines.delta.tables import on_disk
 from pipelines.errors import LocalUnsupportedError
+from pipelines.execute.worker import Answers, Batches, cause_of
 from pipelines.results.reuse import hash_column, hashes
 from pipelines.runs.run import Run
-from pipelines.spark.worker_errors import told_by_workers
+from pipelines.spark.worker_errors import coded, told_by_workers
 
-Batches = Iterator[pa.RecordBatch]
+Staged = tuple[int, int]
+"""The number of an attempt, by which its rows are read, and how many they are."""
 
 ORIGIN = (
     StructField("plan_hash", StringType()),
@@ -40,14 +43,19 @@ ORIGIN = (
     StructField("computed_at", TimestampType()),
 )
 """Columns that say where a row comes from."""
-LEFT = pa.schema({"file": pa.string(), "rows": pa.int64()})
+LEFT = pa.schema(
+    {"number": pa.int64(), "file": pa.string(), "rows": pa.int64()}
+    | {name: pa.string() for name in ("code", "message", "hint", "trace")}
+)
+"""What a worker tells of a member: a file with rows of it, or its error; the `trace` of one that no user can mend."""
+HELD = 1 << 27
+"""Bytes of result rows that a worker holds before it writes them."""
 HIDDEN = "_"
 """How the name of a file begins that Spark is not to read."""
 
 
-def write_staged(run: Run, results: DataFrame, source_version: int) -> tuple[int, int]:
-    """Write the rows with their origin; the number of the attempt, by which they are read, and how many they are.
-    Raises what a kernel raised for the user."""
+def write_staged(run: Run, results: DataFrame, source_version: int) -> Staged:
+    """Write the rows with their origin. Raises what a kernel raised for the user."""
     number = secrets.randbits(62)
     rows = results.withColumns(
         {
@@ -63,67 +71,126 @@ def write_staged(run: Run, results: DataFrame, source_version: int) -> tuple[int
 
 
 def leave_staged(
-    run: Run, packed: DataFrame, kernel: Callable[[Batches], Batches], source_version: int
-) -> tuple[int, int] | None:  # fmt: skip
-    """As `write_staged` of the rows that `kernel` makes of `packed`, where the workers are processes of this machine:
-    each writes a file of its own, as columns. Spark would make rows of them, and columns again, for a third of the
-    step's time. None where the warehouse is not on this machine's disk.
+    runs: Mapping[int, Run], packed: DataFrame, answers: Callable[[Batches], Answers], source_version: int
+) -> dict[int, Staged | Exception] | None:  # fmt: skip
+    """As `write_staged` of the rows that `answers` makes of `packed` for each of the `runs`, by their numbers, where
+    the workers are processes of this machine: each writes files of its own, as columns. Spark would make rows of them,
+    and columns again, for a third of the step's time. None where the warehouse is not on this machine's disk.
 
-    What a worker that fails has written, or one whose work Spark does again, stays hidden from who reads."""
-    number = secrets.randbits(62)
-    folder = on_disk(run.spark, staged_folder(run, number))
-    if folder is None:
+    A run whose rows have an error has it in their place. What a worker that fails has written, or one whose work Spark
+    does again, stays hidden from who reads; so does what was written for a run that has an error."""
+    attempts = {number: secrets.randbits(62) for number in runs}
+    folders = {number: on_disk(run.spark, staged_folder(run, attempts[number])) for number, run in runs.items()}
+    places = {number: folder for number, folder in folders.items() if folder is not None}
+    if len(places) < len(runs):
         return None
-    folder.mkdir(parents=True)
-    work = _leaver(run, kernel, folder, source_version)
+    for folder in places.values():
+        folder.mkdir(parents=True)
+    writers = {number: _Writer(str(places[number]), Origin.of(run, source_version)) for number, run in runs.items()}
     with told_by_workers():
-        left = packed.mapInArrow(work, from_arrow_schema(LEFT)).collect()
-    for name, _ in left:
-        (folder / name).rename(folder / name.removeprefix(HIDDEN))
-    return number, sum(rows for _, rows in left)
+        left = packed.mapInArrow(_leaver(writers, answers), from_arrow_schema(LEFT)).collect()
+    errors = {row.number: _error(row) for row in sorted(left, key=str) if row.file is None}
+    counts = dict.fromkeys(runs, 0)
+    for row in left:
+        if row.number not in errors:
+            (places[row.number] / row.file).rename(places[row.number] / row.file.removeprefix(HIDDEN))
+            counts[row.number] += row.rows
+    return {number: errors.get(number) or (attempts[number], counts[number]) for number in runs}
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes files with rows of a run into its folder."""
+
+    folder: str
+    origin: Origin
+
+    def write(self, tables: Sequence[pa.Table]) -> tuple[str, int]:
+        """The name of the file, and its rows."""
+        from pyarrow.parquet import ParquetWriter  # 50 ms of a worker's start, for those that write only
+
+        name = f"{HIDDEN}{uuid4().hex}.parquet"
+        # no statistics: to pyarrow a NaN is in no range, to Spark it is greater than all
+        with ParquetWriter(f"{self.folder}/{name}", self.origin.schema, write_statistics=False) as file:
+            for batch in (batch for table in tables for batch in table.to_batches()):
+                file.write_batch(self.origin.beside(batch))
+        return name, sum(table.num_rows for table in tables)
 
 
 def _leaver(
-    run: Run, kernel: Callable[[Batches], Batches], folder: Path, source_version: int
+    writers: Mapping[int, _Writer], answers: Callable[[Batches], Answers]
 ) -> Callable[[Batches], Batches]:  # fmt: skip
-    """The function for `mapInArrow`: a row of `LEFT` for the rows of each partition."""
-    originated, schema = _originator(run, source_version)
+    """The function for `mapInArrow`: rows of `LEFT` for what each partition has of each member."""
 
     def leave(batches: Batches) -> Batches:
-        from pyarrow.parquet import ParquetWriter  # 50 ms of a worker's start, for those that write only
+        lines: list[dict[str, Any]] = []
+        held: dict[int, list[pa.Table]] = {}
 
-        name, rows = f"{HIDDEN}{uuid4().hex}.parquet", 0
-        # no statistics: to pyarrow a NaN is in no range, to Spark it is greater than all
-        with ParquetWriter(f"{folder}/{name}", schema, write_statistics=False) as file:
-            for batch in kernel(batches):
-                file.write_batch(originated(batch))
-                rows += batch.num_rows
-        yield pa.RecordBatch.from_arrays([repeated(name, 1), arrow(np.array([rows]))], schema=LEFT)
+        def write() -> None:
+            for number, tables in held.items():
+                name, rows = writers[number].write(tables)
+                lines.append({"number": number, "file": name, "rows": rows})
+            held.clear()
+
+        size = 0
+        for number, answer in answers(batches):
+            if isinstance(answer, TrendlakeError):
+                lines.append({"number": number, **_told_of(answer)})
+            elif answer.num_rows:
+                held.setdefault(number, []).append(answer)
+                size += answer.nbytes
+                if size > HELD:
+                    write()
+                    size = 0
+        write()
+        yield from pa.Table.from_pylist(lines, LEFT).to_batches()
 
     return leave
 
 
+def _told_of(error: TrendlakeError) -> dict[str, str | None]:
+    cause = cause_of(error)
+    trace = None if cause is error else "".join(traceback.format_exception(cause))
+    return {"code": error.code, "message": error.message, "hint": error.hint, "trace": trace}
+
+
+def _error(row: Row) -> Exception:
+    """The error that a worker tells of, as it would be raised here."""
+    return RuntimeError(f"a worker failed: {row.trace}") if row.trace else coded(row.code, row.message, row.hint)
+
+
 def with_origin(run: Run, results: pa.Table, source_version: int) -> pa.Table:
     """The rows with their origin, as `write_staged` leaves them."""
-    originated, schema = _originator(run, source_version)
-    return pa.Table.from_batches([originated(batch) for batch in results.to_batches()], schema)
+    origin = Origin.of(run, source_version)
+    return pa.Table.from_batches([origin.beside(batch) for batch in results.to_batches()], origin.schema)
 
 
-def _originator(run: Run, source_version: int) -> tuple[Callable[[pa.RecordBatch], pa.RecordBatch], pa.Schema]:
-    """The function that puts the origin beside result rows of the run, and the schema it gives. It can be sent to
-    workers."""
-    origin = _origin_schema()
-    schema = pa.schema([*run.plan.result_schema, *origin])
-    owner, known = run.plan.owned(range(1))[0], hashes(run)
-    run_id, moment = run.run_id, time.time_ns() // 1000
+@dataclass(frozen=True)
+class Origin:
+    """What stands beside result rows of a run. It can be sent to workers. `schema`: of the rows with their origin;
+    `owner`: the number of the column that says by which of the `hashes` a row is known."""
 
-    def originated(batch: pa.RecordBatch) -> pa.RecordBatch:
-        rest = (repeated(value, batch.num_rows) for value in (source_version, run_id, moment))
-        values = (_known(batch.column(owner), known), *rest)
-        origin_values = (array.cast(field.type) for array, field in zip(values, origin, strict=True))
-        return pa.RecordBatch.from_arrays([*batch.columns, *origin_values], schema=schema)
+    schema: pa.Schema
+    owner: int
+    hashes: tuple[tuple[int, str], ...]
+    source_version: int
+    run_id: str
+    moment: int
 
-    return originated, schema
+    @classmethod
+    def of(cls, run: Run, source_version: int) -> Origin:
+        results = run.plan.result_schema
+        owner = results.get_field_index(run.plan.owned(range(1))[0])
+        schema = pa.schema([*results, *_origin_schema()])
+        return cls(schema, owner, hashes(run), source_version, run.run_id, time.time_ns() // 1000)
+
+    def beside(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows with their origin."""
+        rest = (repeated(value, batch.num_rows) for value in (self.source_version, self.run_id, self.moment))
+        values = (_known(batch.column(self.owner), self.hashes), *rest)
+        fields = list(self.schema)[len(batch.columns) :]
+        origin = (array.cast(field.type) for array, field in zip(values, fields, strict=True))
+        return pa.RecordBatch.from_arrays([*batch.columns, *origin], schema=self.schema)
 
 
 def _known(owner: Any, hashes: Sequence[tuple[int, str]]) -> Any:

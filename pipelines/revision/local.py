@@ -21,6 +21,7 @@ from cep_core.errors import TrendlakeError
 from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, numbers, repeated
 from cep_core.events.codes import group_codes
+from cep_core.sharing.changes import bindable
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
@@ -39,6 +40,7 @@ from pipelines.revision.local_rewrite import Published, Rewrite
 from pipelines.revision.revision import changes_check
 from pipelines.revision.row_diff import differing, exact
 from pipelines.revision.scope import Task
+from pipelines.revision.source_changes import SourceChanges
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.spark.frames import frame_of
@@ -95,16 +97,19 @@ class LocalRevision:
         """Only Spark's frames are to be freed."""
 
 
-def local_revision(run: Run, task: Task, results_version: int) -> LocalRevision | NotLocal:
-    """What a revision would publish, or why this process does not compute it. Writes nothing."""
+def local_revision(
+    run: Run, task: Task, results_version: int, changes: SourceChanges | None = None
+) -> LocalRevision | NotLocal:
+    """What a revision would publish, or why this process does not compute it. Writes nothing. `changes`: of revisions
+    that read the same source."""
     try:
         with local_errors():
-            return _local_revision(run, task, results_version)
+            return _local_revision(run, task, results_version, changes or SourceChanges())
     except LocalUnsupportedError as error:
         return NotLocal(str(error))
 
 
-def _local_revision(run: Run, task: Task, results_version: int) -> LocalRevision:
+def _local_revision(run: Run, task: Task, results_version: int, changes: SourceChanges) -> LocalRevision:
     """Raises LocalUnsupportedError."""
     plan, contract = run.plan, run.contract
     keyed = unique_rules(contract.rules)
@@ -112,22 +117,43 @@ def _local_revision(run: Run, task: Task, results_version: int) -> LocalRevision
         raise LocalUnsupportedError("more than the change feed decides about the rows")
     if (contract.made_id and plan.schema.event_id in plan.columns) or (keyed and not (task.unique and len(keyed) == 1)):
         raise LocalUnsupportedError("ids that are made of keys, or keys that may be repeated")
+    about = contract.fingerprint, run.warehouse.source(contract.name), task.version
+    source, net, good = changes.once((*about, task.after), lambda: _changed(run, task))
+    affected = Affected(plan, touched(plan, _seen(run, good), task.published))
+    if not affected.stretches:
+        return LocalRevision(run, task, affected, plan.result_schema.empty_table(), net)
+    if len(affected.stretches) > MOST:
+        raise LocalUnsupportedError("windows all over the place")
+    published = _published(run, results_version, affected)
+    slices = tuple((plan.windows.start(first), plan.windows.end(last)) for first, last in affected.stretches)
+    events = changes.once((*about, slices), lambda: _events(run, source, slices))
+    rows = with_origin(_hull(run, affected), _computed(run, events, affected, slices), task.version)
+    checks = _judged(run, rows)
+    return LocalRevision(run, task, affected, rows, net, checks, _rewrite(published, run, rows))
+
+
+def _seen(run: Run, good: pa.Table) -> pa.Table:
+    """Of the good rows that came or went those that the plan sees change, and may bind."""
+    plan, contract = run.plan, run.contract
+    seen = _summed(good, [item.name for item in contract.columns if item.name in plan.columns])
+    if contract.made_id or contract.constant_type is not None:  # columns that no event has of itself
+        return seen
+    unique_ids = any(rule.columns == (plan.schema.event_id,) for rule in unique_rules(contract.rules))
+    (rows,) = bindable([plan], seen.drop_columns([NET]), unique_ids=unique_ids)
+    return seen.take(arrow(rows))
+
+
+def _changed(run: Run, task: Task) -> tuple[TableHere, int, pa.Table]:
+    """The source; how many rows came or went since version `task.after`; the good ones of these. Raises
+    LocalUnsupportedError."""
+    contract = run.contract
     source = table_here(run.spark, run.warehouse.source(contract.name), task.version)
     names = [item.name for item in contract.columns]
     net = net_changes(source.feed(names, task.after, ROWS), names)
     good = _good(run, net)
-    for rule in keyed:
+    for rule in unique_rules(contract.rules):
         _refuse_repeated(source, good, contract, rule)
-    wanted = [item.name for item in contract.columns if item.name in plan.columns]
-    affected = Affected(plan, touched(plan, _summed(good, wanted), task.published))
-    if not affected.stretches:
-        return LocalRevision(run, task, affected, plan.result_schema.empty_table(), net.num_rows)
-    if len(affected.stretches) > MOST:
-        raise LocalUnsupportedError("windows all over the place")
-    published = _published(run, results_version, affected)
-    rows = with_origin(_hull(run, affected), _computed(run, source, affected), task.version)
-    checks = _judged(run, rows)
-    return LocalRevision(run, task, affected, rows, net.num_rows, checks, _rewrite(published, run, rows))
+    return source, net.num_rows, good
 
 
 def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...]:
@@ -236,12 +262,17 @@ def touched(plan: AnyPlan, changed: pa.Table, spans: Sequence[Stretch]) -> tuple
     return tuple(united(inside, last=True))
 
 
-def _computed(run: Run, source: TableHere, affected: Affected) -> pa.Table:
-    """The rows of the touched windows, of all units."""
-    plan, windows, contract = run.plan, run.plan.windows, run.contract
-    slices = [(windows.start(first), windows.end(last)) for first, last in affected.stretches]
+def _events(run: Run, source: TableHere, slices: Sequence[Stretch]) -> pa.Table:
+    """The good events in `slices` of time, all columns. Raises LocalUnsupportedError."""
+    contract = run.contract
     events = source.rows([item.name for item in contract.columns], contract.event_time, slices, ROWS)
-    events = _needed(plan, contract, events.filter(arrow(_are_good(run, events))))
+    return events.filter(arrow(_are_good(run, events)))
+
+
+def _computed(run: Run, good: pa.Table, affected: Affected, slices: Sequence[Stretch]) -> pa.Table:
+    """The rows of the touched windows, whose good events lie in `slices`, of all units."""
+    plan, contract = run.plan, run.contract
+    events = _needed(plan, contract, good)
     try:
         parts = [
             run_plan(plan, _within(events, contract.event_time, span), range(first, last + 1)).cast(plan.result_schema)

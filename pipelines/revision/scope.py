@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cep_core.events.windows import moment
-from pipelines.delta.table_versions import TableVersion, newest
+from pipelines.delta.table_versions import TableVersion
 from pipelines.errors import StepOrderError
 from pipelines.quality import quarantine as q
 from pipelines.results.coverage import Segment, spans
@@ -49,10 +49,9 @@ class Task:
         )
 
 
-def task_of(run: Run, ledger: Ledger) -> Task:
-    """As of now. Raises SourceMissingError, SourceSchemaError, StepOrderError (nothing is published)."""
-    path = run.warehouse.source(run.contract.name)
-    source = newest(run.spark, path)
+def task_of(run: Run, ledger: Ledger, source: TableVersion | None) -> Task:
+    """`source`: the newest version of the run's source, None where there is no table. Raises SourceMissingError,
+    SourceSchemaError, StepOrderError (nothing is published)."""
     if source is None:
         raise run.warehouse.missing(run.contract.name)
     mine = [segment for segment in ledger.segments if segment.plan_hash == run.plan.hash]

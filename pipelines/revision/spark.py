@@ -19,8 +19,9 @@ from pipelines.history_checks import checks as history_checks
 from pipelines.quality import quarantine as q
 from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
 from pipelines.quality.uniqueness import BROKEN
-from pipelines.results.computation import cut_and_stage, needed, no_rows
+from pipelines.results.computation import cut_and_stage, no_rows
 from pipelines.results.ledger import Ledger
+from pipelines.results.source_events import needed
 from pipelines.results.staged_checks import judged, refuse_failed
 from pipelines.results.staging import read_staged, write_staged
 from pipelines.results.windows import Stretch
@@ -107,7 +108,7 @@ class SparkRevision:
         run = self.run
         _refuse_lost(run, self._broken, source)
         rows = q.keeping(source.where(self.affected.events()), run.contract.rules)
-        events = needed(run, self.affected.of_units(rows)).persist(StorageLevel.MEMORY_AND_DISK)
+        events = needed(run.contract, run.plan, self.affected.of_units(rows)).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             record.staged_version, record.rows_out = self._stage(hull, events, events.count())
         finally:
@@ -131,7 +132,7 @@ class SparkRevision:
                 record.rows_in, record.rows_quarantined = rows, broken.rows
                 record.checks.append(broken.check())
                 _refuse_lost(run, broken, annotated)
-            events = needed(run, affected.of_units(q.good_rows(annotated)))
+            events = needed(run.contract, run.plan, affected.of_units(q.good_rows(annotated)))
             record.staged_version, record.rows_out = self._stage(hull, events, rows)
         finally:
             annotated.unpersist()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,27 +22,27 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("trendlake.lineage")
 
 
-@contextmanager
-def events_sent(spark: SparkSession, warehouse: Warehouse, record: Record) -> Iterator[None]:
-    """Around a stage: START, then COMPLETE, or FAIL with the reason, of one OpenLineage run. What the events say is
-    read from `record` at that moment. A stage whose START cannot be sent is not told of any further."""
-    lineage = warehouse.lineage
-    if lineage is None:
-        yield
-        return
-    from pipelines.runs import lineage_events  # imports OpenLineage's client, a second that others need not wait
+class Telling:
+    """Tells of a stage as an OpenLineage run: START when it is made; at its `end` COMPLETE, or FAIL with the reason.
+    The events say what the record says then. A stage whose START cannot be sent is not told of any further."""
 
-    step = lineage_events.Step(spark, warehouse, lineage.namespace, record)
-    started = _sent(lineage, step.started)
-    try:
-        yield
-    except Exception as error:
-        if started:
+    def __init__(self, spark: SparkSession, warehouse: Warehouse, record: Record) -> None:
+        self.lineage = warehouse.lineage
+        if self.lineage is None:
+            return
+        from pipelines.runs import lineage_events  # imports OpenLineage's client, a second that others need not wait
+
+        self.step = lineage_events.Step(spark, warehouse, self.lineage.namespace, record)
+        self.started = _sent(self.lineage, self.step.started)
+
+    def end(self, error: Exception | None) -> None:
+        if self.lineage is None or not self.started:
+            return
+        if error is None:
+            _sent(self.lineage, self.step.completed)
+        else:
             reason = in_words(error)
-            _sent(lineage, lambda: step.failed(reason))
-        raise
-    if started:
-        _sent(lineage, step.completed)
+            _sent(self.lineage, lambda: self.step.failed(reason))
 
 
 def _sent(lineage: Lineage, make: Callable[[], RunEvent]) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import fields
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,7 +26,7 @@ from pipelines.delta.tables import Warehouse, create, exists
 from pipelines.error_text import in_words
 from pipelines.errors import LocalUnsupportedError, StepOrderError
 from pipelines.runs.basis import Basis
-from pipelines.runs.lineage import events_sent
+from pipelines.runs.lineage import Telling
 from pipelines.runs.stage import Record, Stage
 from pipelines.spark.frames import frame_of
 from pipelines.spark.session import uncompiled
@@ -68,29 +68,27 @@ def create_runs(spark: SparkSession, warehouse: Warehouse) -> None:
     create(spark, warehouse.runs, builder, "creating trendlake_runs")
 
 
-def append(
-    spark: SparkSession, warehouse: Warehouse, record: Record, *, status: str, started_at: datetime,
-    error: str | None = None,
-) -> None:  # fmt: skip
-    """Write one row; appends of several runs never conflict."""
-    row = _row(record, status=status, started_at=started_at, error=error)
+def append(spark: SparkSession, warehouse: Warehouse, rows: Sequence[pa.Table]) -> None:
+    """Writes rows in one commit; appends of several runs never conflict."""
+    together = pa.concat_tables(rows)
     try:
-        append_here(spark, warehouse.runs, row)
+        append_here(spark, warehouse.runs, together)
     except LocalUnsupportedError:
         with uncompiled(spark):
             create_runs(spark, warehouse)
-            writer = frame_of(spark, row).coalesce(1).write.format("delta").mode("append")
+            writer = frame_of(spark, together).coalesce(1).write.format("delta").mode("append")
             writer.option("mergeSchema", "true").save(warehouse.runs)
 
 
-def _row(record: Record, *, status: str, started_at: datetime, error: str | None) -> pa.Table:
+def _row(attempt: Attempt, started_at: datetime) -> pa.Table:
+    record, error = attempt.record, attempt.error
     values: dict[str, Any] = {item.name: getattr(record, item.name) for item in fields(record)}
     values |= {
-        "status": status,
+        "status": "succeeded" if error is None else "failed",
         "checks": json.dumps([check.as_json() for check in record.checks], ensure_ascii=False),
         NOTED: None if record.note is None else json.dumps(record.note),
         BASIS: None if record.basis is None else json.dumps(record.basis.as_json()),
-        "error": error,
+        "error": None if error is None else in_words(error),
         "started_at": started_at,
         "finished_at": datetime.now(UTC),
     }
@@ -99,25 +97,73 @@ def _row(record: Record, *, status: str, started_at: datetime, error: str | None
     return pa.Table.from_pylist([values], schema=to_arrow_schema(SCHEMA, timezone="UTC"))
 
 
+@dataclass
+class Attempt:
+    """A stage of one run while it goes on: its record, which the stage fills in, and the error that ended it."""
+
+    record: Record
+    error: Exception | None = None
+    seconds: float = 0.0
+
+    @contextmanager
+    def going_on(self) -> Iterator[Record]:
+        """Some of its work. An error is kept."""
+        clock = time.perf_counter()
+        try:
+            yield self.record
+        except Exception as error:
+            self.error = error
+        finally:
+            self.seconds += time.perf_counter() - clock
+
+    def raise_if_ended(self, spark: SparkSession) -> None:
+        """Raises the error if Spark has ended: then it is that of all."""
+        if self.error is not None and spark.sparkContext._jsc is None:
+            raise self.error
+
+
+@contextmanager
+def recorded_together(
+    spark: SparkSession, warehouse: Warehouse, records: Sequence[Record]
+) -> Iterator[list[Attempt]]:  # fmt: skip
+    """A stage of several runs: records how each has ended, all in one commit, and tells lineage; the body fills in the
+    records. An error that is kept in an attempt is that run's, as is one that comes when it is recorded; one that is
+    raised ends all, and is raised again. The time that goes by while none goes on is shared by all.
+
+    A record's number is that of the stage's beginning: a process that was taken for dead and ends late does not come
+    after those that have taken its place."""
+    number_records(spark, warehouse, records)
+    attempts = [Attempt(record) for record in records]
+    tellings = [Telling(spark, warehouse, record) for record in records]
+    started_at, clock = datetime.now(UTC), time.perf_counter()
+    raised: Exception | None = None
+    try:
+        yield attempts
+    except Exception as error:
+        raised = error
+    shared = time.perf_counter() - clock - sum(attempt.seconds for attempt in attempts)
+    for attempt in attempts:
+        attempt.error = attempt.error or raised
+        attempt.record.seconds = attempt.seconds + shared / len(attempts)
+    try:
+        append(spark, warehouse, [_row(attempt, started_at) for attempt in attempts])
+    except Exception as error:
+        for attempt in attempts:  # a stage's own error matters, not that it could not be recorded
+            attempt.error = attempt.error or error
+    for attempt, telling in zip(attempts, tellings, strict=True):
+        attempt.record.succeeded = attempt.error is None
+        telling.end(attempt.error)
+    if raised is not None:
+        raise raised
+
+
 @contextmanager
 def recorded(spark: SparkSession, warehouse: Warehouse, record: Record) -> Iterator[Record]:
-    """Runs a stage, records how it ended and tells lineage; the body fills in `record`. An error is recorded and raised
-    again. The record's number is that of the stage's beginning: a process that was taken for dead and ends late does
-    not come after those that have taken its place."""
-    if record.record_number is None:
-        record.record_number = next_number(spark, warehouse, record.pattern, record.run_id)
-    with events_sent(spark, warehouse, record):
-        started_at, clock = datetime.now(UTC), time.perf_counter()
-        try:
-            yield record
-        except Exception as error:
-            record.seconds = time.perf_counter() - clock
-            with suppress(Exception):  # the stage's own error matters, not that it could not be recorded
-                append(spark, warehouse, record, status="failed", started_at=started_at, error=in_words(error))
-            raise
-        record.seconds = time.perf_counter() - clock
-        append(spark, warehouse, record, status="succeeded", started_at=started_at)
-        record.succeeded = True
+    """As `recorded_together`, of one run."""
+    with recorded_together(spark, warehouse, [record]) as (attempt,):
+        yield record
+    if attempt.error is not None:  # it could not be recorded
+        raise attempt.error
 
 
 def find(
@@ -128,8 +174,8 @@ def find(
     names = ("run_id", *(item.name for item in fields(Record) if item.name not in ("run_id", "succeeded")), "status")
     rows = [
         row
-        for row in _of_run(spark, warehouse, pattern, run_id, names)
-        if (row["stage"], row["status"]) == (stage, "succeeded")
+        for row in _of_run(spark, warehouse, run_id, names)
+        if (row["pattern"], row["stage"], row["status"]) == (pattern, stage, "succeeded")
     ]
     if not rows:
         return None
@@ -140,21 +186,26 @@ def find(
     return stored
 
 
-def next_number(spark: SparkSession, warehouse: Warehouse, pattern: str | None, run_id: str) -> int:
-    """The number of the record of a stage that begins now."""
-    rows = _of_run(spark, warehouse, pattern, run_id, ("run_id", "pattern", NUMBER))
-    return max((row.get(NUMBER) or 0 for row in rows), default=0) + 1
+def number_records(spark: SparkSession, warehouse: Warehouse, records: Sequence[Record]) -> None:
+    """Gives those records of stages that begin now their numbers which have none yet."""
+    unnumbered = [record for record in records if record.record_number is None]
+    for run_id in {record.run_id for record in unnumbered}:
+        last: dict[str | None, int] = {}
+        for row in _of_run(spark, warehouse, run_id, ("run_id", "pattern", NUMBER)):
+            last[row["pattern"]] = max(last.get(row["pattern"], 0), row.get(NUMBER) or 0)
+        for record in unnumbered:
+            if record.run_id == run_id:
+                record.record_number = last.get(record.pattern, 0) + 1
 
 
 def _of_run(
-    spark: SparkSession, warehouse: Warehouse, pattern: str | None, run_id: str, names: Sequence[str]
+    spark: SparkSession, warehouse: Warehouse, run_id: str, names: Sequence[str]
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The records of a run in no order: those of the columns `names` that the table has."""
+    """The records of a run, of all its patterns, in no order: those of the columns `names` that the table has."""
     try:
-        rows = _chosen(table_here(spark, warehouse.runs).near("run_id", run_id), "run_id", [run_id], names)
+        return _chosen(table_here(spark, warehouse.runs).near("run_id", run_id), "run_id", [run_id], names)
     except LocalUnsupportedError:
-        rows = _by_spark(spark, warehouse, "run_id", [run_id], names)
-    return [row for row in rows if row["pattern"] == pattern]
+        return _by_spark(spark, warehouse, "run_id", [run_id], names)
 
 
 def pattern_records(

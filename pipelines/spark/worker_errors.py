@@ -31,9 +31,14 @@ def _original_error(traceback: str) -> TrendlakeError | None:
     code = re.search(rf"\[({codes})\] (.*)", traceback)
     if code is None:
         return None
+    return coded(code[1], code[2])
+
+
+def coded(code: str, message: str, hint: str | None = None) -> TrendlakeError:
+    """The error of this code."""
     for known in (ShardTooLargeError, OtherwiseWrittenError):
-        if code[1] == known.code:
-            return known(code[2])
-    mine = TrendlakeError(code[2])
-    mine.code = code[1]
+        if code == known.code:
+            return known(message, hint=hint)
+    mine = TrendlakeError(message, hint=hint)
+    mine.code = code
     return mine

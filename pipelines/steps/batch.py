@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -16,10 +16,13 @@ from pipelines.errors import UpstreamFailedError
 from pipelines.project.paths import upstream
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
-from pipelines.steps.check_source import SharedSource, check_source
-from pipelines.steps.sequence import STEPS
+from pipelines.steps.sequence import STEPS, TOGETHER
 
 State = Literal["succeeded", "failed", "skipped"]
+T = TypeVar("T")
+AT_ONCE = {"check_results": 32, "publish": 32}
+"""Members whose records are written together; the others' are written when a step of all is done. Until then a batch
+that is killed does them again."""
 
 
 @dataclass
@@ -66,16 +69,17 @@ def _run_group(
     spark: SparkSession, members: Sequence[Member], steps: Sequence[str]
 ) -> Iterator[tuple[str, Member]]:  # fmt: skip
     """The members of one source."""
-    source = SharedSource()
     for step in steps:
-        for member in members:
-            if member.run is None or member.error is not None:
-                continue
-            try:
-                record = check_source(member.run, source) if step == "check_source" else STEPS[step](member.run)
-                member.records.append(record)
-            except Exception as error:  # of this member, whatever it is
-                if spark.sparkContext._jsc is None:
-                    raise
-                member.error = error
-            yield step, member
+        ready = [(member, member.run) for member in members if member.run is not None and member.error is None]
+        for part in _parts(ready, AT_ONCE.get(step, len(ready))):
+            attempts = TOGETHER[step]([run for _, run in part])
+            for (member, _), attempt in zip(part, attempts, strict=True):
+                member.error = attempt.error
+                if attempt.error is None:
+                    member.records.append(attempt.record)
+                yield step, member
+
+
+def _parts(ready: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(ready), size):
+        yield ready[start : start + size]

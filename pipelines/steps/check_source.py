@@ -23,17 +23,16 @@ from pipelines.quality.great_expectations import flags_of, judge_flags, verdicts
 from pipelines.quality.local_check import judge_small
 from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
 from pipelines.quality.uniqueness import BROKEN
+from pipelines.results.source_events import REPEATED
 from pipelines.results.types import refuse_other_types
 from pipelines.runs.consistency import future_events
-from pipelines.runs.record import recorded
+from pipelines.runs.record import Attempt, recorded_together
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.spark.frames import frame_of
 
 KEYS = "key_indexes"
 """The folder of the state folder that holds what is known of the keys of large tables; it may be removed."""
-REPEATED = "repeated_rows"
-"""The check whether a row of the run's windows repeats a key of another row of the table."""
 
 
 @dataclass(frozen=True)
@@ -82,20 +81,34 @@ def check_source(run: Run, source: SharedSource | None = None) -> Record:
     quarantined, and the verdict on each rule.
     Raises SourceMissingError, SourceSchemaError, ResultsTypeError, ContractRuleError, ToleranceError.
     """
-    source = source or SharedSource()
-    record = run.record("check_source")
-    with recorded(run.spark, run.warehouse, record):
-        record.source_version, table = source.pin(run)
-        record.basis = run.basis(record.source_version, table)
-        refuse_other_types(run)
-        judgement = source.judge(run)
-        record.rows_in, record.rows_quarantined = judgement.rows, judgement.quarantined
-        record.rows_out = judgement.rows - judgement.quarantined
-        record.checks = list(judgement.checks)
-        if run.needs_watermark:
-            record.checks.append(future_events(run, record.source_version, judgement.times))
-        _within_tolerance(run, record, judgement.broken)
-    return record
+    (attempt,) = check_source_together([run], source)
+    if attempt.error is not None:
+        raise attempt.error
+    return attempt.record
+
+
+def check_source_together(runs: Sequence[Run], source: SharedSource | None = None) -> list[Attempt]:
+    """As `check_source` of runs of one source. An error of one stops no other. Raises whatever ends Spark."""
+    source, spark, warehouse = source or SharedSource(), runs[0].spark, runs[0].warehouse
+    with recorded_together(spark, warehouse, [run.record("check_source") for run in runs]) as attempts:
+        for run, attempt in zip(runs, attempts, strict=True):
+            with attempt.going_on() as record:
+                _check(run, record, source)
+            attempt.raise_if_ended(spark)
+    return attempts
+
+
+def _check(run: Run, record: Record, source: SharedSource) -> None:
+    record.source_version, table = source.pin(run)
+    record.basis = run.basis(record.source_version, table)
+    refuse_other_types(run)
+    judgement = source.judge(run)
+    record.rows_in, record.rows_quarantined = judgement.rows, judgement.quarantined
+    record.rows_out = judgement.rows - judgement.quarantined
+    record.checks = list(judgement.checks)
+    if run.needs_watermark:
+        record.checks.append(future_events(run, record.source_version, judgement.times))
+    _within_tolerance(run, record, judgement.broken)
 
 
 def _judge(run: Run, version: int, table: str | None) -> Judgement:

@@ -1,29 +1,49 @@
-"""Step 2: the windows of the run, computed by the kernels in Arrow workers, staged."""
+"""Step 2: the windows of the run, computed by the kernels in Arrow workers, staged. Runs of one source read its events
+once for all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
-
 from pipelines.delta.commits import recent_commits
-from pipelines.delta.local_reader import ROWS, table_here
-from pipelines.delta.parquet_scan import Files, Span, paths_by_delta, plain_files
 from pipelines.delta.tables import exists, read_at
-from pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
+from pipelines.errors import OtherwiseWrittenError
+from pipelines.execute.channel import Member, channels_of, joint, together
 from pipelines.quality import quarantine as q
-from pipelines.results.computation import cut_and_stage, needed, no_rows
+from pipelines.results.computation import Outcomes, no_rows, stage_together
 from pipelines.results.ledger import notes, read_ledger
 from pipelines.results.reuse import changed, reuse_check
+from pipelines.results.source_events import SourceEvents
 from pipelines.results.staging import write_staged
 from pipelines.runs.consistency import limit_of
-from pipelines.runs.record import recorded
+from pipelines.runs.record import Attempt, recorded_together
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.runs.watermark import watermark
-from pipelines.steps.check_source import REPEATED
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A run, of the windows that are to be computed; the record of its check_source; what is recorded of it."""
+
+    run: Run
+    checked: Mapping[str, Any]
+    attempt: Attempt
+
+    @property
+    def version(self) -> int:
+        return int(self.checked["source_version"])
+
+    @property
+    def rows(self) -> int:
+        return int(self.checked["rows_out"] or 0)
+
+    @property
+    def source(self) -> tuple[object, ...]:
+        """Runs that differ in it do not read the same events."""
+        return self.run.contract.fingerprint, self.version, self.run.profile.limits.shard_rows
 
 
 def compute(run: Run) -> Record:
@@ -31,20 +51,80 @@ def compute(run: Run) -> Record:
 
     Raises StepOrderError (check_source has not been done for this state of things), ShardTooLargeError.
     """
-    record = run.record("compute")
-    with recorded(run.spark, run.warehouse, record):
+    (attempt,) = compute_together([run])
+    if attempt.error is not None:
+        raise attempt.error
+    return attempt.record
+
+
+def compute_together(runs: Sequence[Run]) -> list[Attempt]:
+    """As `compute` of runs of one source; an error of one stops no other. Raises whatever ends Spark."""
+    spark, warehouse = runs[0].spark, runs[0].warehouse
+    with recorded_together(spark, warehouse, [run.record("compute") for run in runs]) as attempts:
+        tasks = [task for run, attempt in zip(runs, attempts, strict=True) if (task := _task(run, attempt)) is not None]
+        by_source: dict[tuple[object, ...], dict[int, _Task]] = {}
+        for number, task in enumerate(tasks):
+            by_source.setdefault(task.source, {})[number] = task
+        for mine in by_source.values():
+            members = [Member(number, task.run.plan, task.run.windows) for number, task in mine.items()]
+            for group in together(members):
+                _stage({member.number: mine[member.number] for member in group}, group)
+    return attempts
+
+
+def _task(run: Run, attempt: Attempt) -> _Task | None:
+    """What is to be computed; None where that is nothing, which is staged at once, or where the run has an error."""
+    with attempt.going_on() as record:
         checked = run.need("check_source")
         record.source_version = checked["source_version"]
-        rows, version = int(checked["rows_out"] or 0), int(checked["source_version"])
+        task = _Task(run, checked, attempt)
         table = checked["basis"].source_table
-        run = _changed(run, version, table, record)
-        record.basis = run.basis(version, table)
-        record.rows_in = rows
-        if run.windows and rows:
-            record.staged_version, record.rows_out = _read_and_stage(run, checked, rows, version)
+        run = _changed(run, task.version, table, record)
+        record.basis = run.basis(task.version, table)
+        record.rows_in = task.rows
+        if run.windows and task.rows:
+            return _Task(run, checked, attempt)
+        record.staged_version, record.rows_out = write_staged(run, no_rows(run), task.version)
+    return None
+
+
+def _stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> None:
+    """Of runs that read the same events: what is staged goes to their records."""
+    (first, *_) = tasks.values()
+    try:
+        outcomes = _read_and_stage(tasks, members)
+    except Exception as error:  # of all of them, as the source could not be read
+        if first.run.spark.sparkContext._jsc is None:
+            raise
+        outcomes = dict.fromkeys(tasks, error)
+    for number, staged in outcomes.items():
+        attempt = tasks[number].attempt
+        if isinstance(staged, Exception):
+            attempt.error = staged
         else:
-            record.staged_version, record.rows_out = write_staged(run, no_rows(run), version)
-    return record
+            attempt.record.staged_version, attempt.record.rows_out = staged
+
+
+def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> Outcomes:
+    """As `stage_together`, of the files where they can be read alone."""
+    runs = {number: task.run for number, task in tasks.items()}
+    (first, *_) = tasks.values()
+    events = SourceEvents.of([(task.run, task.checked) for task in tasks.values()], joint(channels_of(members)))
+    rows = _rows(tasks.values(), events.span)
+    time = reached(first.run, first.checked)
+    files = events.files()
+    if files is not None:
+        try:
+            return stage_together(runs, files, rows, first.version, time)
+        except OtherwiseWrittenError:
+            pass
+    return stage_together(runs, events.frame(), rows, first.version, time)
+
+
+def _rows(tasks: Iterable[_Task], span: tuple[int, int]) -> int:
+    """The good rows in the time range that is read, at most."""
+    by_span = {task.run.span: task.rows for task in tasks}
+    return by_span.get(span, sum(by_span.values()))
 
 
 def _changed(run: Run, version: int, table: str | None, record: Record) -> Run:
@@ -64,69 +144,11 @@ def _changed(run: Run, version: int, table: str | None, record: Record) -> Run:
     return run.narrowed(windows)
 
 
-def _read_and_stage(run: Run, checked: Mapping[str, Any], rows: int, version: int) -> tuple[int, int]:
-    """As `cut_and_stage`, of the files where they can be read alone."""
-    time = reached(run, checked)
-    files = files_of(run, checked)
-    if files is not None:
-        try:
-            return cut_and_stage(run, files, rows, version, time)
-        except OtherwiseWrittenError:
-            pass
-    return cut_and_stage(run, read_events(run, checked), rows, version, time)
-
-
-def read_events(run: Run, checked: Mapping[str, Any]) -> DataFrame:
-    """The good rows the plan needs of the pinned version: its columns, its event types, the windows' time range.
-
-    The split of check_source is made again, as far as it can differ from all rows: where it has set none apart, in the
-    same version, range and contract, every row is good; where it has found no duplicates, they are not looked for.
-    """
-    source, rules = _source(run, checked), run.contract.rules
-    inside = q.in_range(run.contract, *run.span)
-    rows = source.where(inside)
-    if checked.get("rows_quarantined") == 0:
-        return needed(run, rows)
-    if any(not check.success for check in checked["checks"] if check.name == REPEATED):
-        return needed(run, q.good_rows(q.annotate(rows, rules, rest=source.where(~inside))))
-    return needed(run, q.keeping(rows, rules))
-
-
-def files_of(run: Run, checked: Mapping[str, Any]) -> Files | None:
-    """The files of the pinned version with the rows that `read_events` reads, where every row is good and the workers
-    can read them by themselves: all columns are there."""
-    needs_made_id = run.contract.made_id and run.plan.schema.event_id in run.plan.columns
-    if needs_made_id or checked.get("rows_quarantined") != 0:
-        return None
-    files = _paths(run, checked)
-    span = Span(run.contract.event_time, *run.span)
-    return None if files is None else plain_files(run.spark, *files, run.plan, span, run.contract.constant_type)
-
-
-def _paths(run: Run, checked: Mapping[str, Any]) -> tuple[tuple[str, ...], StructType] | None:
-    """The files that may hold rows of the run's windows, and the table's columns; None where they can't be read alone.
-    Of a small table all files are read sooner than Delta says which."""
-    path, version = run.warehouse.source(run.contract.name), int(checked["source_version"])
-    try:
-        table = table_here(run.spark, path, version)
-        if table.row_count is None or table.row_count > ROWS:
-            table = table.near_time(run.contract.event_time, [run.span])
-        return tuple(f"{table.folder}/{file}" for file in table.files), table.schema
-    except LocalUnsupportedError:
-        pass
-    frame = _source(run, checked).where(q.in_range(run.contract, *run.span))
-    paths = paths_by_delta(frame, path, version)
-    return None if paths is None else (paths, frame.schema)
-
-
-def _source(run: Run, checked: Mapping[str, Any]) -> DataFrame:
-    return read_at(run.spark, run.warehouse.source(run.contract.name), int(checked["source_version"]))
-
-
 def reached(run: Run, checked: Mapping[str, Any]) -> int | None:
     """How far time has come in the pinned version, for a plan that waits for it."""
     if not run.plan.waits or not run.windows:
         return None
-    good = q.keeping(_source(run, checked), run.contract.rules)
-    limit = limit_of(run, int(checked["source_version"]))
-    return watermark(good, run.contract.event_time, run.lateness, limit, run.span)
+    version = int(checked["source_version"])
+    source = read_at(run.spark, run.warehouse.source(run.contract.name), version)
+    good = q.keeping(source, run.contract.rules)
+    return watermark(good, run.contract.event_time, run.lateness, limit_of(run, version), run.span)

@@ -9,6 +9,7 @@ windows that are no longer results are deleted. Doing it again changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 
@@ -25,18 +26,18 @@ from pipelines.results.ledger import Ledger, notes, read_ledger
 from pipelines.results.publication import Owned, Publication, create_results, owned_rows
 from pipelines.results.reuse import changed, narrowed, noted
 from pipelines.results.row_versions import note_of_run
+from pipelines.results.source_events import REPEATED
 from pipelines.results.staging import read_staged, staged_here
 from pipelines.results.types import refuse_other_types
 from pipelines.revision.local_rewrite import Published, Rewrite
 from pipelines.revision.row_diff import differing
 from pipelines.runs.basis import Basis
 from pipelines.runs.consistency import last_ready, ready
-from pipelines.runs.record import recorded
+from pipelines.runs.record import Attempt, recorded_together
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.spark.identifiers import quoted
 from pipelines.spark.session import uncompiled
-from pipelines.steps.check_source import REPEATED
 
 FILES = 200
 """Files of a results table that are opened one after the other, to see which rows they have: of more MERGE knows it by
@@ -49,27 +50,43 @@ def publish(run: Run) -> Record:
     Raises StepOrderError, ResultsTypeError, StaleRunError (these windows hold results of a newer version of the source
     already).
     """
-    record = run.record("publish")
-    with recorded(run.spark, run.warehouse, record):
-        checked = run.need("check_results")
-        asked = run
-        run, _ = narrowed(run, checked)
-        basis: Basis = checked["basis"]
-        record.source_version, record.basis = checked["source_version"], basis
-        record.staged_version = checked["staged_version"]
-        # A session of its own: MERGE takes the commit's note from the session, which threads would share.
-        spark = run.spark.newSession()
-        staged = read_staged(run, int(checked["staged_version"]), spark)
-        refuse_other_types(run)
-        with uncompiled(spark) if (checked["rows_out"] or 0) <= FEW else nullcontext():
-            create_results(spark, run.warehouse.results(run.name), staged.schema, run.owned[0])
-            action = partial(_commit, run, asked, basis, spark, staged, record)
-            commit = with_retries(action, f"publishing {run.name}")
-        record.results_version = commit.version
-        record.rows_in = checked["rows_out"]
-        record.rows_inserted, record.rows_updated, record.rows_deleted = commit.changed
-        record.rows_out = checked["rows_out"]
-    return record
+    (attempt,) = publish_together([run])
+    if attempt.error is not None:
+        raise attempt.error
+    return attempt.record
+
+
+def publish_together(runs: Sequence[Run]) -> list[Attempt]:
+    """As `publish` of several runs. Each has a commit of its own, and an error of one stops no other. Raises whatever
+    ends Spark."""
+    spark, warehouse = runs[0].spark, runs[0].warehouse
+    with recorded_together(spark, warehouse, [run.record("publish") for run in runs]) as attempts:
+        for run, attempt in zip(runs, attempts, strict=True):
+            with attempt.going_on() as record:
+                _publish(run, record)
+            attempt.raise_if_ended(spark)
+    return attempts
+
+
+def _publish(run: Run, record: Record) -> None:
+    checked = run.need("check_results")
+    asked = run
+    run, _ = narrowed(run, checked)
+    basis: Basis = checked["basis"]
+    record.source_version, record.basis = checked["source_version"], basis
+    record.staged_version = checked["staged_version"]
+    # A session of its own: MERGE takes the commit's note from the session, which threads would share.
+    spark = run.spark.newSession()
+    staged = read_staged(run, int(checked["staged_version"]), spark)
+    refuse_other_types(run)
+    with uncompiled(spark) if (checked["rows_out"] or 0) <= FEW else nullcontext():
+        create_results(spark, run.warehouse.results(run.name), staged.schema, run.owned[0])
+        action = partial(_commit, run, asked, basis, spark, staged, record)
+        commit = with_retries(action, f"publishing {run.name}")
+    record.results_version = commit.version
+    record.rows_in = checked["rows_out"]
+    record.rows_inserted, record.rows_updated, record.rows_deleted = commit.changed
+    record.rows_out = checked["rows_out"]
 
 
 def _commit(

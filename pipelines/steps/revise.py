@@ -8,26 +8,55 @@ The results are then what a full recomputation at that version would give, in al
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from pipelines.check import Check
+from pipelines.delta.table_versions import TableVersion, newest
 from pipelines.delta.tables import CONFLICTS
 from pipelines.errors import BusyTableError
 from pipelines.results.coverage import Segment, slice_of
-from pipelines.results.ledger import Ledger, read_ledger
+from pipelines.results.ledger import Ledger, Publications, read_ledger
 from pipelines.results.publication import DELETE, INSERT, UPDATE
 from pipelines.results.reuse import noted
 from pipelines.results.types import refuse_other_types
 from pipelines.revision.affected import note_of_revision
 from pipelines.revision.revision import Revision
 from pipelines.revision.scope import Task, older_versions, stale_windows, task_of
+from pipelines.revision.source_changes import SourceChanges
 from pipelines.runs.consistency import future_events
-from pipelines.runs.record import recorded
+from pipelines.runs.record import Attempt, recorded_together
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 
 LOG = logging.getLogger("trendlake.revise")
 ATTEMPTS = 5
+
+
+class Shared:
+    """What revisions of patterns of one source read together: the records of their publications, the source's newest
+    version, and what has changed in it."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        run = runs[0]
+        self.publications = Publications(run.spark, run.warehouse, [one.name for one in runs])
+        self.changes = SourceChanges()
+        self._newest = cache(lambda: newest(run.spark, run.warehouse.source(run.contract.name)))
+
+    def ledger(self, run: Run) -> Ledger:
+        """As of now: a publication that others have recorded since is no unrecorded one."""
+        about = run.spark, run.warehouse, run.name, run.plan, run.contract.name
+        ledger = read_ledger(*about, self.publications)
+        return read_ledger(*about) if ledger.unrecorded else ledger
+
+    def source(self, run: Run, ledger: Ledger) -> TableVersion | None:
+        """The newest version, or a newer one, where others have published from that in the meantime."""
+        source = self._newest()
+        shown = [segment.version for segment in ledger.segments if segment.version is not None]
+        if source is not None and max(shown, default=0) > source.version:
+            return newest(run.spark, run.warehouse.source(run.contract.name))
+        return source
 
 
 def revise(run: Run) -> Record:
@@ -37,22 +66,37 @@ def revise(run: Run) -> Record:
     ToleranceError, ChecksFailedError, ShardTooLargeError, BusyTableError (others publish the same windows all the
     time).
     """
-    record = run.record("revise")
-    with recorded(run.spark, run.warehouse, record):
-        record.interval_from = record.interval_to = record.windows = None
-        for _ in range(ATTEMPTS):
-            if _revised(run, record):
-                return record
-        raise BusyTableError(
-            f"revising {run.name}: other runs published the same windows at each of {ATTEMPTS} attempts"
-        )
-    return record
+    (attempt,) = revise_together([run])
+    if attempt.error is not None:
+        raise attempt.error
+    return attempt.record
 
 
-def _revised(run: Run, record: Record) -> bool:
+def revise_together(runs: Sequence[Run]) -> list[Attempt]:
+    """As `revise` of patterns of one source, all to one version of it. An error of one stops no other. Raises whatever
+    ends Spark."""
+    spark, warehouse = runs[0].spark, runs[0].warehouse
+    with recorded_together(spark, warehouse, [run.record("revise") for run in runs]) as attempts:
+        shared = Shared(runs)
+        for run, attempt in zip(runs, attempts, strict=True):
+            with attempt.going_on() as record:
+                _revise(run, record, shared)
+            attempt.raise_if_ended(spark)
+    return attempts
+
+
+def _revise(run: Run, record: Record, shared: Shared) -> None:
+    record.interval_from = record.interval_to = record.windows = None
+    for number in range(ATTEMPTS):
+        if _revised(run, record, shared if number == 0 else Shared([run])):
+            return
+    raise BusyTableError(f"revising {run.name}: other runs published the same windows at each of {ATTEMPTS} attempts")
+
+
+def _revised(run: Run, record: Record, shared: Shared) -> bool:
     """One attempt; False where other publications came in between."""
-    ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
-    task = task_of(run, ledger)
+    ledger = shared.ledger(run)
+    task = task_of(run, ledger, shared.source(run, ledger))
     record.checks, record.windows, record.basis = ledger.checks(), 0, task.basis(run)
     record.interval_from = record.interval_to = record.rows_in = record.rows_out = None
     refuse_other_types(run)
@@ -72,7 +116,7 @@ def _revised(run: Run, record: Record) -> bool:
     from pipelines.revision.spark import SparkRevision
 
     revision: Revision
-    local = local_revision(run, task, int(ledger.version or 0))
+    local = local_revision(run, task, int(ledger.version or 0), shared.changes)
     if isinstance(local, NotLocal):
         LOG.debug("revising %s on Spark: %s", run.name, local.reason)
         revision = SparkRevision(run, ledger, task)

@@ -1,19 +1,26 @@
-"""The steps by name, in the order of a run."""
+"""The steps by name, in the order of a run: of one run, and of several of one source."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from pipelines.runs.record import Attempt
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
-from pipelines.steps.check_results import check_results
-from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute
-from pipelines.steps.publish import publish
+from pipelines.steps.check_results import check_results, check_results_together
+from pipelines.steps.check_source import check_source, check_source_together
+from pipelines.steps.compute import compute, compute_together
+from pipelines.steps.publish import publish, publish_together
 
 STEPS: dict[str, Callable[[Run], Record]] = {
     "check_source": check_source,
     "compute": compute,
     "check_results": check_results,
     "publish": publish,
+}
+TOGETHER: dict[str, Callable[[Sequence[Run]], list[Attempt]]] = {
+    "check_source": check_source_together,
+    "compute": compute_together,
+    "check_results": check_results_together,
+    "publish": publish_together,
 }

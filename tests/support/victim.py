@@ -27,6 +27,7 @@ from delta.tables import DeltaMergeBuilder, DeltaTableBuilder
 from pyspark.sql import DataFrameWriter
 
 from pipelines.delta import local_commit, local_reader
+from pipelines.execute.worker import Answers, Batches, Work
 from pipelines.ingest.deliver import ingest
 from pipelines.ingest.replay import read_repaired, replay
 from pipelines.project.paths import Project
@@ -146,28 +147,28 @@ def watch(boundaries: Boundaries) -> None:
 def holding(marker: str | None) -> Iterator[None]:
     """The first kernel of all waits, once, for whoever kills its process or its executor: it runs in one, where no
     revision is small."""
-    real, rows = computation.kernel_of, local.ROWS
+    real, rows = computation.answers_of, local.ROWS
 
-    def held_kernel(*args: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-        kernel = real(*args)
+    def held(work: Work) -> Callable[[Batches], Answers]:
+        answers = real(work)
 
-        def held(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def wait(batches: Batches) -> Answers:
             if not Path(str(marker)).exists():
                 fresh = Path(f"{marker}.{os.getpid()}")
                 fresh.write_text(str(os.getpid()))
                 fresh.rename(str(marker))
                 time.sleep(HELD)
-            yield from kernel(batches)
+            yield from answers(batches)
 
-        return held
+        return wait
 
     if marker is not None:
-        computation.kernel_of = held_kernel  # type: ignore[assignment]
+        computation.answers_of = held
         local.ROWS = 0
     try:
         yield
     finally:
-        computation.kernel_of, local.ROWS = real, rows
+        computation.answers_of, local.ROWS = real, rows
 
 
 def profile_of(folder: Path, master: str) -> Profile:

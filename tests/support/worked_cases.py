@@ -20,8 +20,8 @@ from pipelines.execute.shard_plan import Cut
 from pipelines.project.paths import Project
 from pipelines.project.profile import Limits, Profile
 from pipelines.results.computation import computed
+from pipelines.results.source_events import files_of, read_events
 from pipelines.runs.run import Run
-from pipelines.steps.compute import files_of, read_events
 from tests.support.cases import Case
 from tests.support.engines import from_table, to_table
 

@@ -25,9 +25,10 @@ from pipelines.execute.shard_plan import Cut, likely
 from pipelines.project.paths import Project
 from pipelines.project.profile import Profile
 from pipelines.results.computation import computed, cut_and_stage
+from pipelines.results.source_events import files_of, read_events
 from pipelines.results.staging import read_staged
 from pipelines.runs.run import Run
-from pipelines.steps.compute import compute, files_of, read_events
+from pipelines.steps.compute import compute
 from tests.support.flights import Lake, flight
 from tests.support.worked_cases import CHECKED
 

@@ -11,7 +11,7 @@ from pipelines.execute.shard_assignment import place
 from pipelines.execute.shard_plan import Cut, likely
 from pipelines.project.paths import Project
 from pipelines.results.computation import computed
-from pipelines.steps.compute import read_events
+from pipelines.results.source_events import read_events
 from tests.support.engines import differences, from_table
 from tests.support.worked_cases import CHECKED
 

@@ -24,7 +24,7 @@ from pipelines.execute import pack
 from pipelines.execute.hashing import row_hashes
 from pipelines.execute.pack import packer, unpacked
 from pipelines.execute.shard_assignment import place, time_shards
-from pipelines.execute.shard_plan import Cut
+from pipelines.execute.shard_plan import Cut, Part
 
 pytestmark = pytest.mark.random
 
@@ -146,7 +146,9 @@ def test_events_arrive_as_they_were_sent(
     placed = place(plan, cut, events)
     arrived: dict[int, list[dict[str, Any]]] = {}
     with TemporaryDirectory() as folder:
-        for batch in packer(plan, cut, folder if left else None)(iter(events.to_batches(max_chunksize=step))):
+        for batch in packer(plan, [Part(plan, cut)], folder if left else None)(
+            iter(events.to_batches(max_chunksize=step))
+        ):
             assert (batch["events"].null_count, batch["file"].null_count) == (len(batch), 0)[:: 1 if left else -1]
             for number, partition in enumerate(batch["partition"].to_pylist()):
                 for shard, part in unpacked(plan, batch.slice(number, 1)):

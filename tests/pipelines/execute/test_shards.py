@@ -19,13 +19,14 @@ from pipelines.errors import ShardTooLargeError
 from pipelines.execute.distribute import ROWS, choose, counted, distribute, folder_here
 from pipelines.execute.pack import packer, typed
 from pipelines.execute.shard_assignment import place
-from pipelines.execute.shard_plan import Cut, likely
+from pipelines.execute.shard_plan import Cut, Part, likely
 from pipelines.execute.worker import kernel_of
 from pipelines.results.computation import computed
+from pipelines.results.source_events import read_events
 from pipelines.results.staging import read_staged
 from pipelines.runs.run import Run
 from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import compute, read_events
+from pipelines.steps.compute import compute
 from tests.support.flights import Lake, flight, replace_limits
 
 pytestmark = pytest.mark.spark
@@ -83,7 +84,7 @@ def test_a_unit_is_whole_in_one_partition(run: Run) -> None:
     """What arrives in a partition is all there is of the units that are placed there, and nothing else."""
     events = read_events(run, checked(run))
     cut = Cut(run.windows, 6, 5)
-    lie = distribute(run.plan, events, cut).select("partition", sf.spark_partition_id().alias("at"))
+    lie = distribute(run.plan, events, [Part(run.plan, cut)]).select("partition", sf.spark_partition_id().alias("at"))
     assert lie.where("partition != at").isEmpty()
     partitions = place(run.plan, cut, events.toArrow()).partition
     assert {row["at"] for row in lie.collect()} == set(partitions.tolist())
@@ -154,7 +155,9 @@ def test_the_worker_takes_batches_one_by_one(run: Run) -> None:
     cut = Cut(run.windows, len(run.windows))
     events = typed(run.plan, read_events(run, checked(run))).limit(90).toArrow()
     batches = [
-        packed for batch in events.to_batches(max_chunksize=10) for packed in packer(run.plan, cut)(iter([batch]))
+        packed
+        for batch in events.to_batches(max_chunksize=10)
+        for packed in packer(run.plan, [Part(run.plan, cut)])(iter([batch]))
     ]
     assert len(batches) == 9
     taken = 0

@@ -15,8 +15,8 @@ from pipelines.generate import START_US, STREAMS
 from pipelines.generate.load import Asked, deliveries
 from pipelines.ingest.deliver import feeds, ingest
 from pipelines.results.computation import computed
+from pipelines.results.source_events import read_events
 from pipelines.runs.record import need
-from pipelines.steps.compute import read_events
 from tests.conftest import ROOT
 from tests.support.flights import Lake, all_steps, answers
 

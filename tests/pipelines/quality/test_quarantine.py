@@ -9,10 +9,10 @@ import pytest
 from jobs.actions.quarantine import _not_judged
 from pipelines.delta.commits import read_log_anew
 from pipelines.errors import SourceMissingError, SourceSchemaError, ToleranceError
+from pipelines.results.source_events import read_events
 from pipelines.runs.record import find, judged_version
 from pipelines.runs.run import Run
 from pipelines.steps.check_source import check_source
-from pipelines.steps.compute import read_events
 from tests.support.flights import Lake, flight, renamed
 
 pytestmark = pytest.mark.spark

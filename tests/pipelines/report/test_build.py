@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -19,7 +20,7 @@ from pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFa
 from pipelines.report.read_pattern import read_pattern
 from pipelines.report.read_run import read_quarantine, read_run
 from pipelines.report.read_windows import read_results
-from pipelines.runs.record import append
+from pipelines.runs.record import recorded
 from pipelines.runs.stage import Record
 from tests.support.flights import Lake
 
@@ -98,8 +99,8 @@ def test_an_unknown_run_is_an_error_of_its_own(lake: Lake, tmp_path: Path) -> No
     with pytest.raises(RunNotFoundError, match="no run 'x' of pattern 'test_pattern'"):
         build_report(lake.spark, lake.warehouse, pattern, "x", tmp_path)
     record = Record(run_id="y", pattern="test_pattern", stage="compute")
-    record.seconds = 1.0
-    append(lake.spark, lake.warehouse, record, status="succeeded", started_at=DAY)
+    with recorded(lake.spark, lake.warehouse, record):
+        pass
     with pytest.raises(RunNotFoundError) as error:
         build_report(lake.spark, lake.warehouse, pattern, "x", tmp_path)
     assert error.value.code == "RUN_NOT_FOUND"
@@ -107,11 +108,12 @@ def test_an_unknown_run_is_an_error_of_its_own(lake: Lake, tmp_path: Path) -> No
 
 def test_the_last_attempt_of_a_stage_counts(lake: Lake, tmp_path: Path) -> None:
     """A failed attempt is remembered as one; a report of a run that never published can be made."""
-    for status, error in (("failed", "[X] <b>boom</b>"), ("succeeded", None)):
+    for error in ("[X] <b>boom</b>", None):
         record = Record(run_id="r", pattern="test_pattern", stage="compute", source="flights", windows=3)
         record.interval_from, record.interval_to = _micros(DAY), _micros(DAY + timedelta(days=1))
-        record.seconds = 1.5
-        append(lake.spark, lake.warehouse, record, status=status, started_at=DAY, error=error)
+        with suppress(ValueError), recorded(lake.spark, lake.warehouse, record):
+            if error is not None:
+                raise ValueError(error)
     run = read_run(lake.spark, lake.warehouse, "test_pattern", "r")
     assert [(stage.status, stage.attempts, stage.error) for stage in run.stages] == [("succeeded", 2, None)]
     assert (run.interval_from, run.interval_to, run.windows) == (DAY, DAY + timedelta(days=1), 3)

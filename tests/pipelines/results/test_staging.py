@@ -8,17 +8,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.delta.tables import on_disk
+from pipelines.execute.channel import Channel, Member
 from pipelines.execute.distribute import distribute
 from pipelines.execute.shard_plan import Cut
-from pipelines.execute.worker import kernel_of
+from pipelines.execute.worker import Work, answers_of
 from pipelines.project.paths import Project
 from pipelines.results.computation import computed
-from pipelines.results.staging import HIDDEN, leave_staged, read_staged, write_staged
+from pipelines.results.source_events import read_events
+from pipelines.results.staging import HIDDEN, Staged, leave_staged, read_staged, write_staged
 from pipelines.runs.run import Run
-from pipelines.steps.compute import read_events
 from tests.support.cases import Case, load
 from tests.support.engines import to_table
 from tests.support.worked_cases import CHECKED, PROFILE, run_of, source_of
@@ -84,15 +85,22 @@ def rows_of(run: Run, number: int) -> tuple[pa.Schema, list[str]]:
     return table.schema, sorted(map(repr, table.to_pylist()))
 
 
+def left_by_workers(run: Run, events: DataFrame, cut: Cut, version: int) -> Staged:
+    """By `leave_staged`: number and rows."""
+    work = Work(run.plan, (Channel.of([Member(0, run.plan, cut.windows)]),), (cut,), 1000)
+    left = leave_staged({0: run}, distribute(run.plan, events, work.parts), answers_of(work), version)
+    assert left is not None
+    assert not isinstance(left[0], Exception), left[0]
+    return left[0]
+
+
 @pytest.mark.parametrize("odd", list(varied()))
 def test_both_ways_stage_the_same(spark: SparkSession, project: Project, odd: str) -> None:
     """Of events in two partitions, one of which may have no rows; values, NULLs, types and hashes."""
     run = case_run(spark, project, odd, *varied()[odd])
     events, cut = read_events(run, CHECKED), Cut(run.windows, len(run.windows), 2)
     number, rows = write_staged(run, computed(run, events, cut), 7)
-    kernel = kernel_of(run.plan, cut, 1000)
-    left = leave_staged(run, distribute(run.plan, events, cut), kernel, 7)
-    assert left is not None
+    left = left_by_workers(run, events, cut, 7)
     assert left[1] == rows > 0
     schema, staged = rows_of(run, left[0])
     assert (schema, staged) == rows_of(run, number)
@@ -104,7 +112,7 @@ def test_half_written_files_are_not_read(spark: SparkSession, project: Project) 
     """What a worker left that was not heard of: it may be half a file, or rows that another left as well."""
     run = case_run(spark, project, "hidden", *varied()["several hashes"])
     events, cut = read_events(run, CHECKED), Cut(run.windows, len(run.windows), 1)
-    number, rows = leave_staged(run, distribute(run.plan, events, cut), kernel_of(run.plan, cut, 1000), 0) or (0, 0)
+    number, rows = left_by_workers(run, events, cut, 0)
     folder = Path(run.warehouse.staging(run.name, run.run_id)) / str(number)
     (file,) = folder.glob("*.parquet")
     (folder / f"{HIDDEN}twice.parquet").write_bytes(file.read_bytes())

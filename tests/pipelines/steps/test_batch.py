@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,15 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from cep_core import TrendlakeError
 from pipelines.delta import tables
 from pipelines.delta.table_versions import table_id
 from pipelines.errors import ShardTooLargeError, UpstreamFailedError
+from pipelines.execute.worker import Answers, Batches, Work
 from pipelines.project.paths import Project
 from pipelines.project.profile import Profile
+from pipelines.results import computation
+from pipelines.results.staging import HIDDEN
 from pipelines.runs.record import find
 from pipelines.runs.run import Run
 from pipelines.steps import check_source
@@ -114,6 +120,9 @@ def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monke
     monkeypatch.setattr(
         check_source, "_judge", lambda run, *pin: judged.append((run.name, run.span)) or real(run, *pin)
     )
+    jobs: list[int] = []
+    distribute = computation.distribute
+    monkeypatch.setattr(computation, "distribute", lambda *args: jobs.append(len(args[2])) or distribute(*args))
     names = ["pairs", "by_hours", "by_day_again", "by_day", "busy_by_day"]
     together = runs(lake, names)
     members = [Member(name, together[name]) for name in names]
@@ -121,6 +130,7 @@ def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monke
     assert [member.state for member in members] == ["succeeded"] * 5
     assert len(steps) == 4 * 5
     assert len(judged) == len({span for _, span in judged}) + 1 == 4  # one range is that of results
+    assert jobs == [2, 1]  # of the flights two channels in one job, then of the results of by_day
     for name in ("by_day", "by_day_again", "by_hours", "pairs", "busy_by_day"):
         run = runs(alone, [name])[name]
         all_steps(run)
@@ -149,6 +159,52 @@ def test_a_member_that_fails_stops_no_other(lake: Lake) -> None:
     assert lake.results(together["by_day"]).count() > 2
     rows = lake.spark.read.format("delta").load(lake.warehouse.runs).where("status = 'failed'").collect()
     assert [(row["pattern"], row["stage"]) for row in rows] == [("too_large", "compute")]
+
+
+def test_an_error_in_the_data_of_a_member_stops_no_other(lake: Lake) -> None:
+    """It comes from a worker beside the rows of the others; none of its files can be read."""
+    text = PAIR.replace("name: pairs", "name: crowded") + "limit_per_partition: 2\n"
+    (lake.project.patterns / "crowded.yaml").write_text(text)
+    together = runs(lake, ["crowded", "pairs", "by_day"])
+    members = [Member(name, run) for name, run in together.items()]
+    steps = [(step, member.name) for step, member in run_batch(lake.spark, members) if member.error is not None]
+    assert steps == [("compute", "crowded")]
+    error = members[0].error
+    assert isinstance(error, TrendlakeError)
+    assert error.code == "TOO_MANY_MATCHES"
+    assert error.hint
+    assert [member.state for member in members] == ["failed", "succeeded", "succeeded"]
+    folder = Path(lake.warehouse.staging("crowded", "r1"))
+    assert [file.name for file in folder.rglob("*.parquet") if not file.name.startswith(HIDDEN)] == []
+    rows = lake.spark.read.format("delta").load(lake.warehouse.runs).where("status = 'failed'").collect()
+    assert [(row["pattern"], row["stage"]) for row in rows] == [("crowded", "compute")]
+    assert "TOO_MANY_MATCHES" in rows[0]["error"]
+
+
+def test_members_that_kill_a_worker_or_are_too_large_are_alone_in_the_end(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails as a whole job is parted until who fails by itself is by itself; the others are published."""
+    together = {name: lake.run(name, *DAYS, "r1") for name in ("by_day", "too_large", "by_day_again", "by_hours")}
+    fatal = together["too_large"].plan
+    answers_of = computation.answers_of
+
+    def deadly(work: Work) -> Callable[[Batches], Answers]:
+        answers = answers_of(work)
+        doomed = any(member.plan == fatal for channel in work.channels for member in channel.members)
+
+        def die(batches: Batches) -> Answers:
+            if doomed:
+                os._exit(7)
+            yield from answers(batches)
+
+        return die
+
+    monkeypatch.setattr(computation, "answers_of", deadly)
+    members = [Member(name, run) for name, run in together.items()]
+    list(run_batch(lake.spark, members))
+    assert [member.state for member in members] == ["succeeded", "failed", "succeeded", "succeeded"]
+    assert not isinstance(members[1].error, TrendlakeError)
 
 
 def test_one_version_for_all_members(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

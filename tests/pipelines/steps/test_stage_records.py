@@ -21,6 +21,7 @@ from pipelines.report.read_run import read_run
 from pipelines.runs import record as runs
 from pipelines.runs.record import BASIS, NUMBER
 from pipelines.runs.run import Run
+from pipelines.runs.stage import Record
 from pipelines.steps.revise import revise
 from pipelines.steps.sequence import STEPS
 from tests.support.flights import all_steps, answers, renamed
@@ -216,7 +217,9 @@ def test_records_of_an_earlier_version(
         patch.setattr(runs, "table_here", unsupported)
         by_spark = [runs.find(spark, lake.warehouse, "watched", "r", stage) for stage in STEPS]  # type: ignore[arg-type]
         assert by_spark == local
-        assert runs.next_number(spark, lake.warehouse, "watched", "r") == int(records[-1].record_number or 0) + 1
+        fresh = [Record("r", name, "compute") for name in ("watched", "another")]
+        runs.number_records(spark, lake.warehouse, fresh)
+        assert [record.record_number for record in fresh] == [int(records[-1].record_number or 0) + 1, 1]
     for record in (*records, revise(renamed(run, "revision"))):
         assert record.basis is not None
         assert record.basis.source_table == table_id(spark, lake.source)

@@ -1,0 +1,28 @@
+"""Which changed events plans may bind: rows of a plan that can bind none stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from cep_core.events.array_types import Int64s
+from cep_core.events.columns import Columns
+from cep_core.kinds import KINDS
+from cep_core.plan import AnyPlan
+from cep_core.sharing.interest import Interests
+
+
+def bindable(plans: Sequence[AnyPlan], events: pa.Table, *, unique_ids: bool) -> list[Int64s]:
+    """Of each plan the numbers of the `events` that it may bind, ascending, whatever other plans there are; all where
+    an event that it cannot bind may matter.
+
+    `unique_ids`: whether it is known that no two events of one version share an id, as an event that has changed is
+    there twice, as it was and as it is.
+    """
+    bindings = [KINDS[plan.kind].bindings(plan) for plan in plans]
+    interests = Interests(Columns(events), plans, bindings, always=True, unique_ids=unique_ids)
+    every = np.arange(events.num_rows, dtype=np.int64)
+    chosen = [interests.of(number) for number in range(len(plans))]
+    return [every if interest is None else interest.rows for interest in chosen]

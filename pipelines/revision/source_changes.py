@@ -1,0 +1,30 @@
+"""What revisions of several patterns read of their source, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pipelines.errors import LocalUnsupportedError
+
+T = TypeVar("T")
+
+
+class SourceChanges:
+    """What local revisions of several patterns read of their source: each once, and with the same answer for all."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, Any] = {}
+
+    def once(self, key: object, read: Callable[[], T]) -> T:
+        """What `read` gave for `key` the first time; also the LocalUnsupportedError that it raised."""
+        if key not in self._known:
+            try:
+                self._known[key] = read()
+            except LocalUnsupportedError as error:
+                self._known[key] = error
+        known = self._known[key]
+        if isinstance(known, LocalUnsupportedError):
+            raise LocalUnsupportedError(str(known))
+        value: T = known
+        return value
