@@ -79,9 +79,7 @@ def test_keys_that_are_parts_of_one_another_share_a_channel() -> None:
     hour, day = Windows(60, 60), Windows(1440, 1440)
     keys = [("company", "venue"), ("company",), (), ("venue", "company"), ("venue",), ()]
     members = [member(number, (hour, day)[number % 2], range(3), key) for number, key in enumerate(keys)]
-    channels = {
-        tuple(one.number for one in channel.members): channel.reading.unit_key for channel in channels_of(members)
-    }
+    channels = channels_of(members)
     keys_of = {tuple(one.number for one in channel.members): channel.reading.unit_key for channel in channels}
     assert keys_of == {(2, 5): (), (1, 0, 3): ("company",), (4,): ("venue",)}
 

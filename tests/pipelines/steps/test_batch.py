@@ -130,7 +130,7 @@ def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monke
     assert [member.state for member in members] == ["succeeded"] * 5
     assert len(steps) == 4 * 5
     assert len(judged) == len({span for _, span in judged}) + 1 == 4  # one range is that of results
-    assert jobs == [2, 1]  # of the flights two channels in one job, then of the results of by_day
+    assert jobs == [3, 1]  # of the flights three channels in one job, then of the results of by_day
     for name in ("by_day", "by_day_again", "by_hours", "pairs", "busy_by_day"):
         run = runs(alone, [name])[name]
         all_steps(run)
@@ -181,12 +181,10 @@ def test_an_error_in_the_data_of_a_member_stops_no_other(lake: Lake) -> None:
     assert "TOO_MANY_MATCHES" in rows[0]["error"]
 
 
-def test_members_that_kill_a_worker_or_are_too_large_are_alone_in_the_end(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_member_that_kills_a_worker_is_alone_in_the_end(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """What fails as a whole job is parted until who fails by itself is by itself; the others are published."""
-    together = {name: lake.run(name, *DAYS, "r1") for name in ("by_day", "too_large", "by_day_again", "by_hours")}
-    fatal = together["too_large"].plan
+    together = {name: lake.run(name, *DAYS, "r1") for name in ("by_day", "by_hours", "by_day_again", "pairs")}
+    fatal = together["by_hours"].plan
     answers_of = computation.answers_of
 
     def deadly(work: Work) -> Callable[[Batches], Answers]:
