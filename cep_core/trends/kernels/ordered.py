@@ -6,47 +6,154 @@ are those of `blocks`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from cep_core.events.array_types import AnyArray, Bools, Float64s, Int32s, Int64s, UInt64s
+from cep_core.events.array_types import AnyArray, Float64s, Int64s
+from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.trends.kernels.arguments import Blocks, Events, Guards, Nfa, Ranks, Results, Tasks, Weights
 from cep_core.trends.kernels.numbers import add, clear, one, some, too_large, weigh
 from cep_core.trends.kernels.prefix_sums import SHIFT, empty, pull, push
 
 
+class Work(NamedTuple):
+    """`rows`, `ext`: what ends with an event in a state, (widest tie * S, K in a tier) and (.., M). `total`,
+    `total_ext`: running totals, as many rows as there are. `tree`, `tree_ext`: planes of `prefix_sums`, (K.., nodes)
+    and (M, nodes). `at`: (levels)."""
+
+    rows: AnyArray
+    ext: Float64s
+    total: AnyArray
+    total_ext: Float64s
+    tree: AnyArray
+    tree_ext: Float64s
+    at: Int64s
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, x: int, q: int, row: int, ws: int) -> None:
+    """Set a row to the trend that begins with event x in state q, if one may."""
+    clear(work.rows, row)
+    for m in range(work.ext.shape[1]):
+        work.ext[row, m] = -np.inf
+    for t in range(nfa.start_of[q], nfa.start_of[q + 1]):
+        may = True
+        for g in range(nfa.start[t, 0], nfa.start[t, 1]):
+            may = may and guards.bounds[guards.lists[g], x] < ws
+        if may:
+            one(work.rows, row)
+            for m in range(work.ext.shape[1]):
+                if weights.extreme[m] == -1:
+                    work.ext[row, m] = weights.extremes[m, x]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _extend(nfa: Nfa, ranks: Ranks, blocks: Blocks, work: Work, numbers: int, x: int, q: int, row: int) -> None:
+    """Add to a row all trends that event x in state q goes on with: a total, or the prefix of a segment."""
+    extrema = work.ext.shape[1]
+    for t in range(nfa.into_of[q], nfa.into_of[q + 1]):
+        s = nfa.into[t, 1]
+        layer, first = nfa.store[s, 0], nfa.store[s, 1]
+        if layer < 0:
+            add(work.rows, row, work.total, first)
+            for m in range(extrema):
+                work.ext[row, m] = max(work.ext[row, m], work.total_ext[first, m])
+            continue
+        segment = ranks.seg_w[layer, x]
+        if segment < 0:
+            continue
+        place: Any = np.int64(ranks.limit[layer, x])
+        levels = blocks.height[segment]
+        for level in range(levels):
+            work.at[level] = first + blocks.roots[segment, level] + place
+            place >>= SHIFT
+        for k in range(numbers):
+            pull(work.rows, row, k, work.tree, work.at, levels)
+        for m in range(extrema):
+            for level in range(levels):
+                work.ext[row, m] = max(work.ext[row, m], work.tree_ext[m, work.at[level]])
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _weigh(weights: Weights, work: Work, numbers: int, x: int, b: int, row: int) -> None:
+    """Add event x, of variable b, to the aggregates of a row."""
+    for k in range(1, numbers):
+        if weights.variable[k] == b and weights.weights[k, x] != 0:
+            weigh(work.rows, row, k, weights.weights[k, x])
+    for m in range(work.ext.shape[1]):
+        if weights.extreme[m] == b and some(work.rows, row):
+            work.ext[row, m] = max(work.ext[row, m], weights.extremes[m, x])
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, x: int, q: int, row: int, we: int) -> None:
+    """Add a row to the results, if trends may end in state q."""
+    for t in range(nfa.accept_of[q], nfa.accept_of[q + 1]):
+        may = True
+        for g in range(nfa.accept[t, 0], nfa.accept[t, 1]):
+            may = may and guards.after[guards.lists[g], x] >= we
+        if may:
+            results.hit[task] = True
+            add(results.sums, task, work.rows, row)
+            for m in range(work.ext.shape[1]):
+                results.extremes[task, m] = max(results.extremes[task, m], work.ext[row, m])
+            if results.emit.shape[0] > 0:
+                results.emit[x] = max(results.emit[x], work.ext[row, 0])
+            break
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _insert(nfa: Nfa, ranks: Ranks, blocks: Blocks, work: Work, numbers: int, x: int, q: int, row: int) -> None:
+    """Put a row of event x into the stores of its state, for the events that come after."""
+    extrema = work.ext.shape[1]
+    for s in range(nfa.store_of[q], nfa.store_of[q + 1]):
+        layer, first = nfa.store[s, 0], nfa.store[s, 1]
+        if layer < 0:
+            add(work.total, first, work.rows, row)
+            for m in range(extrema):
+                work.total_ext[first, m] = max(work.total_ext[first, m], work.ext[row, m])
+            continue
+        segment = ranks.seg_v[layer, x]
+        if segment < 0:
+            continue
+        place: Any = np.int64(ranks.rank[layer, x])
+        levels = blocks.height[segment]
+        for level in range(levels):
+            wide = blocks.width[segment, level]
+            index = place if level + 1 == levels else place & (wide - 1)
+            base = first + blocks.roots[segment, level] + place - index
+            for k in range(numbers):
+                push(work.tree, k, base, index, wide, work.rows, row)
+            for m in range(extrema):
+                for y in range(base + index + 1, base + wide):
+                    work.tree_ext[m, y] = max(work.tree_ext[m, y], work.ext[row, m])
+            place >>= SHIFT
+
+
 @njit(cache=True, nogil=True)
 def ordered(
-    lo: Int64s, hi: Int64s, ws: Int64s, we: Int64s,  # T: events [lo, hi) in the window [ws, we), microseconds
-    time: Int64s, ok: UInt64s, partition: Int32s,    # n
-    states_of: Int64s, states: Int64s,             # by variable: ranges into the list of its states
-    start_of: Int64s, start_t: Int64s, into_of: Int64s, into_t: Int64s, accept_of: Int64s,
-    accept_t: Int64s,  # see `trends`
-    guards: Int64s, bounds: Int64s, after: Int64s,  # guard lists; (G, n), for the first and last event of a trend
-    store_of: Int64s, store: Int64s,               # S+1 ranges; rows: layer or -1, first node or total
-    rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s,    # (L, n)
-    roots: Int64s, height: Int64s, width: Int64s,   # by segment: first node of each level; levels; their blocks' widths
-    weight_variable: Int64s, weights: Float64s, extreme_variable: Int64s, extremes: Float64s,  # as in `trends.run`
-    rows: AnyArray, ext: Float64s, total: AnyArray, total_ext: Float64s, tree: AnyArray, tree_ext: Float64s,  # work
-    out: AnyArray, out_ext: Float64s, hit: Bools, large: Bools,  # T results
-    emit: Float64s,                                 # n, or empty: extreme 0 of what ends at each event
+    tasks_: Tasks, events_: Events, states_of: Int64s, states: Int64s, nfa_: Nfa, guards_: Guards, ranks_: Ranks,
+    blocks_: Blocks, weights_: Weights, work_: Work, results_: Results,
 ) -> None:  # fmt: skip
-    """Results per task in `out` (sums), `out_ext` (maxima), `hit` (there is a trend), `large` (given up: too large)."""
-    count, variables = into_of.shape[0] - 1, states_of.shape[0] - 1
-    numbers, extrema = out.shape[1], out_ext.shape[1]
-    stores = store.shape[0]
-    at = np.zeros(roots.shape[1], np.int64)
-    for task in range(lo.shape[0]):
-        for s in range(stores):
+    """Fill `results`. `states_of`, `states`: by variable, ranges into the list of its states."""
+    tasks, events, nfa, guards = borrowed(tasks_), borrowed(events_), borrowed(nfa_), borrowed(guards_)
+    ranks, blocks, weights = borrowed(ranks_), borrowed(blocks_), borrowed(weights_)
+    work, results = borrowed(work_), borrowed(results_)
+    time, ok, store = events.time, events.ok, nfa.store
+    count, variables, numbers = nfa.into_of.shape[0] - 1, states_of.shape[0] - 1, results.sums.shape[1]
+    for task in range(tasks.lo.shape[0]):
+        for s in range(store.shape[0]):
             if store[s, 0] < 0:
-                clear(total, store[s, 1])
-                for m in range(extrema):
-                    total_ext[store[s, 1], m] = -np.inf
-        i = lo[task]
-        while i < hi[task] and not large[task]:
+                clear(work.total, store[s, 1])
+                for m in range(work.ext.shape[1]):
+                    work.total_ext[store[s, 1], m] = -np.inf
+        lo, hi, ws, we = tasks.lo[task], tasks.hi[task], tasks.ws[task], tasks.we[task]
+        i = lo
+        while i < hi and not results.large[task]:
             j = i + 1
-            while j < hi[task] and time[j] == time[i]:
+            while j < hi and time[j] == time[i]:
                 j += 1
 
             # 1. what ends with each event of this time
@@ -57,47 +164,11 @@ def ordered(
                     for a in range(states_of[b], states_of[b + 1]):
                         q = states[a]
                         row = (x - i) * count + q
-                        clear(rows, row)
-                        for m in range(extrema):
-                            ext[row, m] = -np.inf
-                        for t in range(start_of[q], start_of[q + 1]):
-                            may = True
-                            for g in range(start_t[t, 0], start_t[t, 1]):
-                                may = may and bounds[guards[g], x] < ws[task]
-                            if may:
-                                one(rows, row)
-                                for m in range(extrema):
-                                    if extreme_variable[m] == -1:
-                                        ext[row, m] = extremes[m, x]
-                        for t in range(into_of[q], into_of[q + 1]):
-                            s = into_t[t, 1]
-                            layer, first = store[s, 0], store[s, 1]
-                            if layer < 0:
-                                add(rows, row, total, first)
-                                for m in range(extrema):
-                                    ext[row, m] = max(ext[row, m], total_ext[first, m])
-                                continue
-                            segment = seg_w[layer, x]
-                            if segment < 0:
-                                continue
-                            place: Any = np.int64(limit[layer, x])
-                            levels = height[segment]
-                            for level in range(levels):
-                                at[level] = first + roots[segment, level] + place
-                                place >>= SHIFT
-                            for k in range(numbers):
-                                pull(rows, row, k, tree, at, levels)
-                            for m in range(extrema):
-                                for level in range(levels):
-                                    ext[row, m] = max(ext[row, m], tree_ext[m, at[level]])
-                        for k in range(1, numbers):
-                            if weight_variable[k] == b and weights[k, x] != 0:
-                                weigh(rows, row, k, weights[k, x])
-                        for m in range(extrema):
-                            if extreme_variable[m] == b and some(rows, row):
-                                ext[row, m] = max(ext[row, m], extremes[m, x])
-                        if too_large(rows, row):
-                            large[task] = True
+                        _start(nfa, guards, weights, work, x, q, row, ws)
+                        _extend(nfa, ranks, blocks, work, numbers, x, q, row)
+                        _weigh(weights, work, numbers, x, b, row)
+                        if too_large(work.rows, row):
+                            results.large[task] = True
 
             # 2. it may precede what comes after
             for x in range(i, j):
@@ -107,45 +178,19 @@ def ordered(
                     for a in range(states_of[b], states_of[b + 1]):
                         q = states[a]
                         row = (x - i) * count + q
-                        if not some(rows, row):
-                            continue
-                        for t in range(accept_of[q], accept_of[q + 1]):
-                            may = True
-                            for g in range(accept_t[t, 0], accept_t[t, 1]):
-                                may = may and after[guards[g], x] >= we[task]
-                            if may:
-                                hit[task] = True
-                                add(out, task, rows, row)
-                                for m in range(extrema):
-                                    out_ext[task, m] = max(out_ext[task, m], ext[row, m])
-                                if emit.shape[0] > 0:
-                                    emit[x] = max(emit[x], ext[row, 0])
-                                break
-                        for s in range(store_of[q], store_of[q + 1]):
-                            layer, first = store[s, 0], store[s, 1]
-                            if layer < 0:
-                                add(total, first, rows, row)
-                                for m in range(extrema):
-                                    total_ext[first, m] = max(total_ext[first, m], ext[row, m])
-                                continue
-                            segment = seg_v[layer, x]
-                            if segment < 0:
-                                continue
-                            place = np.int64(rank[layer, x])
-                            levels = height[segment]
-                            for level in range(levels):
-                                wide = width[segment, level]
-                                index = place if level + 1 == levels else place & (wide - 1)
-                                base = first + roots[segment, level] + place - index
-                                for k in range(numbers):
-                                    push(tree, k, base, index, wide, rows, row)
-                                for m in range(extrema):
-                                    for y in range(base + index + 1, base + wide):
-                                        tree_ext[m, y] = max(tree_ext[m, y], ext[row, m])
-                                place >>= SHIFT
+                        if some(work.rows, row):
+                            _end(nfa, guards, work, results, task, x, q, row, we)
+                            _insert(nfa, ranks, blocks, work, numbers, x, q, row)
             i = j
-        if task + 1 < lo.shape[0] and partition[lo[task + 1]] == partition[lo[task]]:
-            for s in range(stores):
+        if task + 1 < tasks.lo.shape[0] and events.partition[tasks.lo[task + 1]] == events.partition[lo]:
+            for s in range(store.shape[0]):
                 if store[s, 0] >= 0:
-                    empty(store[s], lo[task], i, rank, seg_v, roots, height, width, tree, 0.0)
-                    empty(store[s], lo[task], i, rank, seg_v, roots, height, width, tree_ext, -np.inf)
+                    _empty(store[s], lo, i, ranks, blocks, work)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _empty(store: Int64s, first: int, last: int, ranks: Ranks, blocks: Blocks, work: Work) -> None:
+    """Set the nodes of a store to nothing, as far as the events [first, last) were put there."""
+    rank, seg_v, roots, height, width = ranks.rank, ranks.seg_v, blocks.roots, blocks.height, blocks.width
+    empty(store, first, last, rank, seg_v, roots, height, width, work.tree, 0.0)
+    empty(store, first, last, rank, seg_v, roots, height, width, work.tree_ext, -np.inf)

@@ -15,9 +15,9 @@ from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s, UInt6
 from cep_core.events.arrays import arrow, numbers, valid
 from cep_core.events.normalise import reals
 from cep_core.trends.compile.check import CheckedMeasure
+from cep_core.trends.kernels.arguments import Weights
 from cep_core.trends.kernels.rounding import BITS, part, span
 from cep_core.trends.run.sorted_rows import Slice
-from cep_core.trends.run.window_tasks import Weights
 
 TREND = ("trend", None, None)
 """The sum that counts trends: always number 0."""

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.events.array_types import Bools, Codes, Float64s, Int64s
+from cep_core.trends.kernels.arguments import Tasks
 from cep_core.trends.kernels.rounding import nearest
 from cep_core.trends.kernels.wide_sums import add_wide
 from cep_core.trends.run.aggregates import Carried, Contributions
@@ -20,7 +21,7 @@ from cep_core.trends.run.kernel_pass import Pass
 from cep_core.trends.run.negation import Guards
 from cep_core.trends.run.scoped_equivalence import Run
 from cep_core.trends.run.sorted_rows import make_slice
-from cep_core.trends.run.window_tasks import Tasks, doubles, window_tasks
+from cep_core.trends.run.window_tasks import doubles, window_tasks
 
 EXACT = 2.0**53
 WIDE = 3e38

@@ -12,12 +12,13 @@ from cep_core.trends.kernels import counting as counting_kernel
 from cep_core.trends.kernels import ordered as ordered_kernel
 from cep_core.trends.kernels import sliding as sliding_kernel
 from cep_core.trends.kernels import two_stacks as two_stacks_kernel
+from cep_core.trends.kernels.arguments import Blocks, Events, Guards, Ranks, Results, Tasks, Weights
 from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
 from cep_core.trends.run.kernel_tables import Layout
 from cep_core.trends.run.ranks import Guarded, Layers
 from cep_core.trends.run.sorted_rows import Slice
 from cep_core.trends.run.window_tasks import WIDTH as WORDS
-from cep_core.trends.run.window_tasks import Sums, Tasks, Weights, doubles, number_rows, pairs
+from cep_core.trends.run.window_tasks import Sums, doubles, number_rows, pairs
 
 LEVELS = 7
 """32^7 ranks are more than memory holds."""
@@ -200,22 +201,21 @@ class Direct:
         self, tasks: Tasks, widest: int, weights: Weights, tier: str, planes: AnyArray,
         results: tuple[AnyArray, Float64s, Bools, Bools], emit: Float64s | None,
     ) -> None:  # fmt: skip
-        slice_, layout, layers = self.slice, self.layout, self.layers
+        slice_, layout, layers, trees_ = self.slice, self.layout, self.layers, self.trees
         numbers, extrema = len(weights.variable), len(weights.extreme)
-        rows = max(1, widest * self.count)
+        rows, totals = max(1, widest * self.count), max(1, self.totals)
         bounds, _, after = self.guards
-        ordered_kernel.ordered(
-            tasks.lo, tasks.hi, tasks.ws, tasks.we, slice_.time, slice_.ok, slice_.partition,
-            self.states_of, self.states,
-            layout.start_of, layout.start_t, layout.into_of, layout.into_t, layout.accept_of, layout.accept_t,
-            layout.guards, bounds, after, self.store_of, self.store,
-            layers.rank, layers.limit, layers.seg_v, layers.seg_w,
-            self.trees.roots, self.trees.height, self.trees.width,
-            weights.variable, weights.weights, weights.extreme, weights.extremes,
+        work = ordered_kernel.Work(
             number_rows(tier, rows, numbers), np.zeros((rows, extrema)),
-            number_rows(tier, max(1, self.totals), numbers), np.zeros((max(1, self.totals), extrema)),
-            planes, np.full((extrema, self.nodes), -np.inf),
-            *results, np.zeros(0) if emit is None else emit,
+            number_rows(tier, totals, numbers), np.zeros((totals, extrema)),
+            planes, np.full((extrema, self.nodes), -np.inf), np.zeros(LEVELS, np.int64),
+        )  # fmt: skip
+        ordered_kernel.ordered(
+            tasks, Events(slice_.time, slice_.ok, slice_.partition), self.states_of, self.states,
+            layout.nfa(self.store_of, self.store), Guards(layout.guards, bounds, after),
+            Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w),
+            Blocks(trees_.roots, trees_.height, trees_.width), weights, work,
+            Results(*results, np.zeros(0) if emit is None else emit),
         )  # fmt: skip
 
     def lanes(self, numbers: int, fenwick_nodes: int) -> int:

@@ -6,28 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
+from cep_core.events.array_types import AnyArray, Bools, Float64s
 from cep_core.events.windows import Windows
+from cep_core.trends.kernels.arguments import Tasks
 from cep_core.trends.kernels.general import NEVER
 from cep_core.trends.kernels.scaled import RADIX
 from cep_core.trends.kernels.window_tasks import window_rows
 from cep_core.trends.run.sorted_rows import Slice, partition_ends
 
 ALWAYS = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class Tasks:
-    """T windows of partitions: events [lo, hi) of the slice in [ws, we) microseconds; `window` is its index j."""
-
-    lo: Int64s
-    hi: Int64s
-    window: Int64s
-    ws: Int64s
-    we: Int64s
-
-    def subset(self, chosen: Int64s | Bools) -> Tasks:
-        return Tasks(self.lo[chosen], self.hi[chosen], self.window[chosen], self.ws[chosen], self.we[chosen])
 
 
 def window_tasks(slice_: Slice, windows: Windows, wanted: range | None) -> Tasks:
@@ -40,21 +27,6 @@ def window_tasks(slice_: Slice, windows: Windows, wanted: range | None) -> Tasks
     window_rows(*arguments, table)
     start = windows.origin + table[:, 2] * windows.slide
     return Tasks(table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy(), start, start + windows.within)
-
-
-@dataclass(frozen=True)
-class Weights:
-    """Aggregates of a pass: sum k adds `weights[k]` for each event of variable `variable[k]` (row 0: trends, unused);
-    extremum m is the largest of `extremes[m]` over events of variable `extreme[m]` (-1: over events that begin a
-    trend)."""
-
-    variable: Int64s
-    weights: Float64s
-    extreme: Int64s
-    extremes: Float64s
-
-    def without_extremes(self) -> Weights:
-        return Weights(self.variable, self.weights, np.zeros(0, np.int64), np.zeros((0, self.weights.shape[1])))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,105 @@
+"""What the kernels of kind trends take: named tuples of arrays, which numba passes as they are.
+
+Sizes: T tasks, n events sorted by (partition, time), S states, G guards, L layers, K numbers a row, M extrema.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cep_core.events.array_types import AnyArray, Bools, Float64s, Int32s, Int64s, UInt64s
+
+
+class Tasks(NamedTuple):
+    """T windows of partitions: events [lo, hi) of the slice in [ws, we) microseconds; `window` is its index j."""
+
+    lo: Int64s
+    hi: Int64s
+    window: Int64s
+    ws: Int64s
+    we: Int64s
+
+    def subset(self, chosen: Int64s | Bools) -> Tasks:
+        return Tasks(self.lo[chosen], self.hi[chosen], self.window[chosen], self.ws[chosen], self.we[chosen])
+
+
+class Events(NamedTuple):
+    """n each: microseconds; bit b: may be an event of variable b; the partition."""
+
+    time: Int64s
+    ok: UInt64s
+    partition: Int32s
+
+
+class Nfa(NamedTuple):
+    """S: the `variable` of a state. S + 1 each: `start_of`, `into_of`, `accept_of` and `store_of` say which rows of
+    the table beside them are a state's."""
+
+    variable: Int64s
+    start_of: Int64s
+    start: Int64s
+    """Guard ranges: those that hold (from, to), those that fail (from, to)."""
+    into_of: Int64s
+    into: Int64s
+    """Source, store, conditions (4), guard ranges (4), half, ranges of links (4)."""
+    accept_of: Int64s
+    accept: Int64s
+    """Guard ranges: those that hold (from, to)."""
+    store_of: Int64s
+    store: Int64s
+    """Layer or -1, first node (of a total: its number)."""
+
+
+class Guards(NamedTuple):
+    """`lists`: guards, list after list. (G, n) each: `bounds`, the latest start of a match of the NOT that has ended;
+    `after`, the end of the first one later."""
+
+    lists: Int64s
+    bounds: Int64s
+    after: Int64s
+
+
+class Ranks(NamedTuple):
+    """(L, n) each, see `cep_core.trends.run.ranks`: ranks and segments (-1: none) of the earlier event, limits and
+    segments of the later one."""
+
+    rank: Int32s
+    limit: Int32s
+    seg_v: Int32s
+    seg_w: Int32s
+
+
+class Blocks(NamedTuple):
+    """By segment, see `prefix_sums`: the first node of each level (.., levels), how many levels, their blocks' widths
+    (.., levels)."""
+
+    roots: Int64s
+    height: Int64s
+    width: Int64s
+
+
+class Weights(NamedTuple):
+    """Aggregates of a pass: sum k adds `weights[k]` for each event of variable `variable[k]` (row 0: trends, unused);
+    extremum m is the largest of `extremes[m]` over events of variable `extreme[m]` (-1: over events that begin a
+    trend). (K), (K, n), (M), (M, n; -inf where NULL)."""
+
+    variable: Int64s
+    weights: Float64s
+    extreme: Int64s
+    extremes: Float64s
+
+    def without_extremes(self) -> Weights:
+        return Weights(self.variable, self.weights, np.zeros(0, np.int64), np.zeros((0, self.weights.shape[1])))
+
+
+class Results(NamedTuple):
+    """By task: `sums` (T, K in a tier), `extremes` (T, M), `hit`: whether there is a trend, `large`: given up, as a
+    count is too large for the tier. `emit` (n, or empty): extreme 0 of what ends at each event."""
+
+    sums: AnyArray
+    extremes: Float64s
+    hit: Bools
+    large: Bools
+    emit: Float64s
