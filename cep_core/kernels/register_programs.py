@@ -8,6 +8,8 @@ No function here gives an array another name inside a loop: numba would count re
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -21,6 +23,43 @@ from cep_core.kernels.vm import execute
 ) = range(13)  # fmt: skip
 
 NO, YES, OVERFLOW = range(3)
+
+
+class Programs(NamedTuple):
+    """`arcs` (arcs, 13), `moves` (moves, 3) and `code` (instructions, 4); and the slots that the code runs on: `values`
+    and `reals`, one memory, `null`; `cases` as `cep_core.kernels.vm.execute` takes them."""
+
+    arcs: Int64s
+    moves: Int64s
+    code: Int64s
+    values: Int64s
+    reals: Float64s
+    null: Bools
+    cases: Int64s
+
+
+class Leaves(NamedTuple):
+    """What programs read of events: (n, leaves) `values` and `null`, and the slot of each leaf."""
+
+    values: Int64s
+    null: Bools
+    slots: Int64s
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def load(leaves: Leaves, programs: Programs, e: int) -> None:
+    """Put the leaves of event e into their slots."""
+    for x in range(leaves.slots.shape[0]):
+        programs.values[leaves.slots[x]], programs.null[leaves.slots[x]] = leaves.values[e, x], leaves.null[e, x]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def fires(programs: Programs, arc: int, source: Int64s, s: int, target: Int64s, t: int) -> int:
+    """`fire` of an arc of `programs`."""
+    return fire(
+        programs.arcs, programs.moves, programs.code, programs.values, programs.reals, programs.null, programs.cases,
+        arc, source, s, target, t,
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)

@@ -7,12 +7,12 @@ age 1 have just bound the event: they become nodes of the buffer, and join a gro
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 from numba import njit
 
 from cep_core.events.array_types import Bools, Int64s
-from cep_core.kernels.register_programs import NO, OVERFLOW, WHEN_SLOT, fire, hashed
+from cep_core.kernels.register_programs import NO, OVERFLOW, WHEN_SLOT, YES, Leaves, Programs, fires, hashed, load
 from cep_core.kernels.run_groups import AGE, BUCKET, CHAIN, NEXT, STATE, lookup, unlink
 from cep_core.kernels.run_groups import FIRSTS as LINK
 from cep_core.kernels.run_groups import SINCE as NEWEST
@@ -36,57 +36,94 @@ WAITING, MOVED = range(2)
 """Lists of a state's groups: those under way, those that have just bound the event."""
 
 
-@njit(cache=True, nogil=True)
-def _release(memory: Int64s, meta: Int64s, buckets: Int64s, g: int, merging: bool) -> None:
+class Events(NamedTuple):
+    """`order`: events that some part may bind, partition after partition; `broken`, of each of them: no run goes on
+    from before it. By event: `time` in microseconds, and bits by part, `begins` and `takes`. `kleene`, by part."""
+
+    order: Int64s
+    broken: Bools
+    time: Int64s
+    begins: Int64s
+    takes: Int64s
+    kleene: Bools
+
+
+class Groups(NamedTuple):
+    """`memory`: see AT .. ENDINGS. `meta` (groups, 7), `registers` (groups, width) and `buckets`: see `run_groups`;
+    `lists` (2, parts): WAITING and MOVED. `goal` (3, width): a register that is being made, the one that a run begins
+    with, and one that is thrown away."""
+
+    memory: Int64s
+    meta: Int64s
+    registers: Int64s
+    buckets: Int64s
+    lists: Int64s
+    goal: Int64s
+
+
+class Links(NamedTuple):
+    """What is written: `columns` (5, size), new links, as in `cep_core.matches.run.buffer`; `ends` and `horizons`: the
+    nodes that end matches."""
+
+    columns: Int64s
+    ends: Int64s
+    horizons: Int64s
+
+
+class Rules(NamedTuple):
+    """`within` in microseconds; the selection (ANY ..); `merging`: equal groups are one; `each`: stop after an event
+    that ends matches; `base`: the number of the first new link."""
+
+    within: int
+    mode: int
+    merging: bool
+    each: bool
+    base: int
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _release(groups: Groups, g: int, merging: bool) -> None:
     """The group is no more."""
+    memory = groups.memory
     if merging:
-        unlink(meta, buckets, g)
-    meta[g, NEXT] = memory[FREE]
+        unlink(groups.meta, groups.buckets, g)
+    groups.meta[g, NEXT] = memory[FREE]
     memory[FREE] = g
     memory[FREES] += 1
     memory[ALIVE] -= 1
 
 
 @njit(cache=True, nogil=True)
-def _clear(memory: Int64s, meta: Int64s, buckets: Int64s, lists: Int64s, k: int, merging: bool) -> None:
+def _clear(groups: Groups, k: int, merging: bool) -> None:
     """No group of state k is under way."""
-    while lists[WAITING, k] >= 0:
-        g = lists[WAITING, k]
-        lists[WAITING, k] = meta[g, NEXT]
-        _release(memory, meta, buckets, g, merging)
+    groups = borrowed(groups)
+    while groups.lists[WAITING, k] >= 0:
+        g = groups.lists[WAITING, k]
+        groups.lists[WAITING, k] = groups.meta[g, NEXT]
+        _release(groups, g, merging)
 
 
-@njit(cache=True, nogil=True)
-def _fork(columns: Int64s, base: int, memory: Int64s, a: int, b: int, newest: int) -> int:
-    """A link to the runs behind both."""
-    at = memory[LINKS]
-    columns[0, at], columns[1, at], columns[2, at], columns[3, at], columns[4, at] = -1, -1, a, b, newest
+@njit(cache=True, nogil=True, forceinline=True)
+def _link(links: Links, memory: Int64s, base: int, event: int, part: int, left: int, right: int, newest: int) -> int:
+    """A new link, and its number: a node (event, part, what came before, -1) or a fork (-1, -1, one side, another)."""
+    at, columns = memory[LINKS], links.columns
+    columns[0, at], columns[1, at], columns[2, at], columns[3, at], columns[4, at] = event, part, left, right, newest
     memory[LINKS] += 1
     return base + int(at)
 
 
 @njit(cache=True, nogil=True)
-def _node(columns: Int64s, base: int, memory: Int64s, event: int, part: int, before: int, newest: int) -> int:
-    """A link to the runs behind `before`, and the event after them."""
-    at = memory[LINKS]
-    columns[0, at], columns[1, at], columns[2, at], columns[3, at], columns[4, at] = event, part, before, -1, newest
-    memory[LINKS] += 1
-    return base + int(at)
-
-
-@njit(cache=True, nogil=True)
-def _add(
-    memory: Int64s, meta: Int64s, registers: Int64s, buckets: Int64s, lists: Int64s, columns: Int64s, base: int,
-    state: int, age: int, goal: Int64s, link: int, newest: int, merging: bool,
-) -> None:  # fmt: skip
+def _add(groups: Groups, links: Links, rules: Rules, state: int, age: int, link: int, newest: int) -> None:
     """Runs of a state and age, with the register in row 0 of `goal`: join the group that is equal, or make one."""
+    groups, links = borrowed(groups), borrowed(links)
+    memory, meta, goal, buckets, lists = groups.memory, groups.meta, groups.goal, groups.buckets, groups.lists
     h = 0
-    if merging:
+    if rules.merging:
         h = hashed(state, goal, 0)
-        x = lookup(meta, registers, buckets, h, state, age, goal, 0)
+        x = lookup(meta, groups.registers, buckets, h, state, age, goal, 0)
         if x >= 0:
             both = max(newest, meta[x, NEWEST])
-            meta[x, LINK] = _fork(columns, base, memory, meta[x, LINK], link, both)
+            meta[x, LINK] = _link(links, memory, rules.base, -1, -1, meta[x, LINK], link, both)
             meta[x, NEWEST] = both
             return
     if memory[FREE] >= 0:
@@ -100,159 +137,151 @@ def _add(
     meta[g, STATE], meta[g, LINK], meta[g, NEWEST], meta[g, AGE] = state, link, newest, age
     meta[g, NEXT], meta[g, BUCKET] = lists[age, state], h
     lists[age, state] = g
-    if merging:
+    if rules.merging:
         b = h & (buckets.shape[0] - 1)
         meta[g, CHAIN] = buckets[b]
         buckets[b] = g
     for x in range(goal.shape[1]):
-        registers[g, x] = goal[0, x]
+        groups.registers[g, x] = goal[0, x]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _move(
+    programs: Programs, events: Events, groups: Groups, links: Links, rules: Rules, k: int, takes: bool, begins: bool,
+    horizon: int,
+) -> bool:  # fmt: skip
+    """Show the event to the groups under way in state k: those that bind it get a copy among MOVED, of state k where
+    it takes the event, of k + 1 where it begins the next part. False where a whole number overflows."""
+    meta, lists, before = groups.meta, groups.lists, -1
+    g = lists[WAITING, k]
+    while g >= 0:
+        following = meta[g, NEXT]
+        gone = meta[g, NEWEST] <= horizon
+        if not gone:
+            taken = begun = NO
+            if takes:
+                taken = fires(programs, 3 * k + TAKE, groups.registers, g, groups.goal, 0)
+                if taken == OVERFLOW:
+                    return False
+                if taken != NO:
+                    _add(groups, links, rules, k, MOVED, meta[g, LINK], meta[g, NEWEST])
+            if begins:
+                begun = fires(programs, 3 * (k + 1) + BEGIN, groups.registers, g, groups.goal, 0)
+                if begun == OVERFLOW:
+                    return False
+                if begun != NO:
+                    _add(groups, links, rules, k + 1, MOVED, meta[g, LINK], meta[g, NEWEST])
+            gone = rules.mode == CONTIGUOUS or (
+                rules.mode == NEXT_MATCH and (taken if events.kleene[k] else begun) != NO
+            )
+        if gone:
+            if before < 0:
+                lists[WAITING, k] = following
+            else:
+                meta[before, NEXT] = following
+            _release(groups, g, rules.merging)
+        else:
+            before = g
+        g = following
+    return True
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _end(programs: Programs, groups: Groups, links: Links, k: int, node: int, horizon: int) -> bool:
+    """Write a node of the last part, k, to `ends`, if runs may leave it with the register in row 0 of `goal`. False
+    where a whole number overflows."""
+    left = YES
+    if programs.arcs[3 * k + LEAVE, WHEN_SLOT] >= 0:
+        left = fires(programs, 3 * k + LEAVE, groups.goal, 0, groups.goal, 2)
+    if left == OVERFLOW:
+        return False
+    if left != NO:
+        at = groups.memory[ENDINGS]
+        links.ends[at], links.horizons[at] = node, horizon
+        groups.memory[ENDINGS] += 1
+    return True
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _settle(
+    programs: Programs, events: Events, groups: Groups, links: Links, rules: Rules, e: int, k: int, horizon: int
+) -> bool:
+    """The groups that have bound event e as part k become nodes; they go on waiting, and end in the last part. False
+    where a whole number overflows."""
+    meta, lists, last = groups.meta, groups.lists, events.kleene.shape[0] - 1
+    stays = k < last or events.kleene[k]
+    while lists[MOVED, k] >= 0:
+        g = lists[MOVED, k]
+        lists[MOVED, k] = meta[g, NEXT]
+        newest = meta[g, NEWEST]
+        node = _link(links, groups.memory, rules.base, e, k, meta[g, LINK], -1, newest)
+        for x in range(groups.goal.shape[1]):
+            groups.goal[0, x] = groups.registers[g, x]
+        _release(groups, g, rules.merging)
+        if stays:
+            _add(groups, links, rules, k, WAITING, node, newest)
+        if k == last and not _end(programs, groups, links, k, node, horizon):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _begin(
+    programs: Programs, events: Events, groups: Groups, links: Links, rules: Rules, e: int, horizon: int
+) -> bool:
+    """A run begins with event e. False where a whole number overflows."""
+    last = events.kleene.shape[0] - 1
+    if fires(programs, BEGIN, groups.goal, 1, groups.goal, 0) == OVERFLOW:
+        return False
+    node = _link(links, groups.memory, rules.base, e, 0, -1, -1, events.time[e])
+    if last > 0 or events.kleene[0]:
+        _add(groups, links, rules, 0, WAITING, node, events.time[e])
+    return last > 0 or _end(programs, groups, links, 0, node, horizon)
 
 
 @njit(cache=True, nogil=True)
-def _advance(
-    tables: Any, machine: Any, leaves: Int64s, leaf_null: Bools, leaf_slots: Int64s,
-    events: Int64s, broken: Bools, time: Int64s, begins: Int64s, takes: Int64s, kleene: Bools,
-    within: int, mode: int, merging: bool, each: bool,
-    memory: Int64s, meta: Int64s, registers: Int64s, buckets: Int64s, lists: Int64s, goal: Int64s,
-    columns: Int64s, base: int, ends: Int64s, horizons: Int64s,
-) -> int:  # fmt: skip
-    """`advance`, over arrays that are not counted."""
-    arcs, moves, code = tables
-    values, reals, null, cases = machine
-    parts = kleene.shape[0]
-    last = parts - 1
+def advance(programs: Programs, leaves: Leaves, events: Events, groups: Groups, links: Links, rules: Rules) -> int:
+    """Read `events.order` until there are no more or there is no room. The rows of `programs.arcs`: see TAKE."""
+    programs, leaves, events = borrowed(programs), borrowed(leaves), borrowed(events)
+    groups, links = borrowed(groups), borrowed(links)
+    memory, lists, parts = groups.memory, groups.lists, events.kleene.shape[0]
     memory[LINKS] = memory[ENDINGS] = 0
-    while memory[AT] < events.shape[0]:
-        if each and memory[ENDINGS] > 0:
+    while memory[AT] < events.order.shape[0]:
+        if rules.each and memory[ENDINGS] > 0:
             return FULL
         # every group may move twice and one may begin: each a node, joined twice
         most = 2 * memory[ALIVE] + 2
-        if memory[GROUPS] - memory[FREES] + most > meta.shape[0]:
+        if memory[GROUPS] - memory[FREES] + most > groups.meta.shape[0]:
             return MORE_GROUPS
-        if memory[LINKS] + 3 * most > columns.shape[1] or memory[ENDINGS] + most > ends.shape[0]:
+        if memory[LINKS] + 3 * most > links.columns.shape[1] or memory[ENDINGS] + most > links.ends.shape[0]:
             return FULL
-        e = events[memory[AT]]
-        horizon = time[e] - within
-        if broken[memory[AT]]:
+        e = events.order[memory[AT]]
+        horizon = events.time[e] - rules.within
+        if events.broken[memory[AT]]:
             for k in range(parts):
-                _clear(memory, meta, buckets, lists, k, merging)
+                _clear(groups, k, rules.merging)
         loaded = False
         for k in range(parts):
-            g = lists[WAITING, k]
-            if g < 0:
+            if lists[WAITING, k] < 0:
                 continue
-            takes_it = (takes[e] >> k) & 1 == 1
-            begins_it = k < last and (begins[e] >> (k + 1)) & 1 == 1
-            if not takes_it and not begins_it:
-                if mode == CONTIGUOUS:
-                    _clear(memory, meta, buckets, lists, k, merging)
+            takes = (events.takes[e] >> k) & 1 == 1
+            begins = k + 1 < parts and (events.begins[e] >> (k + 1)) & 1 == 1
+            if not takes and not begins:
+                if rules.mode == CONTIGUOUS:
+                    _clear(groups, k, rules.merging)
                 continue
             if not loaded:
                 loaded = True
-                for x in range(leaf_slots.shape[0]):
-                    values[leaf_slots[x]], null[leaf_slots[x]] = leaves[e, x], leaf_null[e, x]
-            before = -1
-            while g >= 0:
-                following = meta[g, NEXT]
-                gone = meta[g, NEWEST] <= horizon
-                if not gone:
-                    taken = begun = NO
-                    if takes_it:
-                        arc = 3 * k + TAKE
-                        taken = fire(arcs, moves, code, values, reals, null, cases, arc, registers, g, goal, 0)
-                        if taken == OVERFLOW:
-                            return OVERFLOWED
-                        if taken != NO:
-                            _add(
-                                memory, meta, registers, buckets, lists, columns, base,
-                                k, MOVED, goal, meta[g, LINK], meta[g, NEWEST], merging,
-                            )  # fmt: skip
-                    if begins_it:
-                        arc = 3 * (k + 1) + BEGIN
-                        begun = fire(arcs, moves, code, values, reals, null, cases, arc, registers, g, goal, 0)
-                        if begun == OVERFLOW:
-                            return OVERFLOWED
-                        if begun != NO:
-                            _add(
-                                memory, meta, registers, buckets, lists, columns, base,
-                                k + 1, MOVED, goal, meta[g, LINK], meta[g, NEWEST], merging,
-                            )  # fmt: skip
-                    gone = mode == CONTIGUOUS or (mode == NEXT_MATCH and (taken if kleene[k] else begun) != NO)
-                if gone:
-                    if before < 0:
-                        lists[WAITING, k] = following
-                    else:
-                        meta[before, NEXT] = following
-                    _release(memory, meta, buckets, g, merging)
-                else:
-                    before = g
-                g = following
-        for k in range(parts):
-            stays = k < last or kleene[k]
-            while lists[MOVED, k] >= 0:
-                g = lists[MOVED, k]
-                lists[MOVED, k] = meta[g, NEXT]
-                newest = meta[g, NEWEST]
-                node = _node(columns, base, memory, e, k, meta[g, LINK], newest)
-                for x in range(goal.shape[1]):
-                    goal[0, x] = registers[g, x]
-                _release(memory, meta, buckets, g, merging)
-                if stays:
-                    _add(
-                        memory, meta, registers, buckets, lists, columns, base,
-                        k, WAITING, goal, node, newest, merging,
-                    )  # fmt: skip
-                if k == last:
-                    left = 1
-                    if arcs[3 * k + LEAVE, WHEN_SLOT] >= 0:
-                        left = fire(arcs, moves, code, values, reals, null, cases, 3 * k + LEAVE, goal, 0, goal, 2)
-                        if left == OVERFLOW:
-                            return OVERFLOWED
-                    if left != NO:
-                        ends[memory[ENDINGS]], horizons[memory[ENDINGS]] = node, horizon
-                        memory[ENDINGS] += 1
-        if begins[e] & 1 == 1:
-            if not loaded:
-                for x in range(leaf_slots.shape[0]):
-                    values[leaf_slots[x]], null[leaf_slots[x]] = leaves[e, x], leaf_null[e, x]
-            if fire(arcs, moves, code, values, reals, null, cases, BEGIN, goal, 1, goal, 0) == OVERFLOW:
+                load(leaves, programs, e)
+            if not _move(programs, events, groups, links, rules, k, takes, begins, horizon):
                 return OVERFLOWED
-            node = _node(columns, base, memory, e, 0, -1, time[e])
-            if last > 0 or kleene[0]:
-                _add(
-                    memory, meta, registers, buckets, lists, columns, base,
-                    0, WAITING, goal, node, time[e], merging,
-                )  # fmt: skip
-            if last == 0:
-                left = fire(arcs, moves, code, values, reals, null, cases, LEAVE, goal, 0, goal, 2)
-                if left == OVERFLOW:
-                    return OVERFLOWED
-                if left != NO:
-                    ends[memory[ENDINGS]], horizons[memory[ENDINGS]] = node, horizon
-                    memory[ENDINGS] += 1
+        for k in range(parts):
+            if not _settle(programs, events, groups, links, rules, e, k, horizon):
+                return OVERFLOWED
+        if events.begins[e] & 1 == 1:
+            if not loaded:
+                load(leaves, programs, e)
+            if not _begin(programs, events, groups, links, rules, e, horizon):
+                return OVERFLOWED
         memory[AT] += 1
     return DONE
-
-
-@njit(cache=True, nogil=True)
-def advance(
-    tables: Any, machine: Any, leaves: Int64s, leaf_null: Bools, leaf_slots: Int64s,
-    events: Int64s, broken: Bools, time: Int64s, begins: Int64s, takes: Int64s, kleene: Bools,
-    within: int, mode: int, merging: bool, each: bool,
-    memory: Int64s, meta: Int64s, registers: Int64s, buckets: Int64s, lists: Int64s, goal: Int64s,
-    columns: Int64s, base: int, ends: Int64s, horizons: Int64s,
-) -> int:  # fmt: skip
-    """Read `events` until there are no more or there is no room.
-
-    `tables`: arcs, moves, code of `registers` and `machine`. `broken[i]`: no run goes on from before event i. `begins`,
-    `takes`: bits by part. `goal`: (3, width), row 1 the register that a run begins with. `columns` (5, size): new
-    links, numbered from `base`, as in `cep_core.matches.run.buffer`. `ends`, `horizons`: the nodes that end matches.
-    `each`: stop after an event that ends some. `merging` off: every run is a group of its own.
-    """
-    return _advance(
-        borrowed(tables), borrowed(machine), borrowed(leaves), borrowed(leaf_null), borrowed(leaf_slots),
-        borrowed(events), borrowed(broken), borrowed(time), borrowed(begins), borrowed(takes), borrowed(kleene),
-        within, mode, merging, each,
-        borrowed(memory), borrowed(meta), borrowed(registers), borrowed(buckets), borrowed(lists), borrowed(goal),
-        borrowed(columns), base, borrowed(ends), borrowed(horizons),
-    )  # fmt: skip

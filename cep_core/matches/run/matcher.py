@@ -23,6 +23,7 @@ from cep_core.events.arrays import arrow
 from cep_core.events.codes import group_codes
 from cep_core.expressions.columnar import evaluate
 from cep_core.expressions.operands import Words
+from cep_core.kernels.register_programs import Leaves, Programs
 from cep_core.kernels.run_groups import FIRSTS as LINK
 from cep_core.kernels.run_groups import NEXT, rehash
 from cep_core.matches.compile.encode import Agreement, NotCompiledError, assembled
@@ -144,16 +145,15 @@ class Automaton:
             yield from self._slowly(each, reported)
             return
         stream, memory, mode = self.stream, self.memory, MODES.get(self.plan.select, k.CONTIGUOUS)
-        kernel: Any = k.advance
-        columns, ends, horizons = (np.empty(shape, np.int64) for shape in ((5, ROOM), ROOM, ROOM))
+        arcs, moves, code = self.assembly.tables
+        programs = Programs(arcs, moves, code, *self.words.machine)
+        leaves = Leaves(self.words.leaves, self.words.leaf_null, self.words.leaf_slots)
+        events = k.Events(stream.events, stream.broken, *self.masks, self.kleene)
+        written = k.Links(np.empty((5, ROOM), np.int64), np.empty(ROOM, np.int64), np.empty(ROOM, np.int64))
         while True:
-            reason = kernel(
-                self.assembly.tables, self.words.machine, self.words.leaves, self.words.leaf_null,
-                self.words.leaf_slots, stream.events, stream.broken, *self.masks, self.kleene,
-                self.plan.within, mode, self.merging, each,
-                memory, self.meta, self.registers, self.buckets, self.lists, self.goal,
-                columns, len(self.buffer), ends, horizons,
-            )  # fmt: skip
+            groups = k.Groups(memory, self.meta, self.registers, self.buckets, self.lists, self.goal)
+            rules = k.Rules(self.plan.within, mode, self.merging, each, len(self.buffer))
+            reason = k.advance(programs, leaves, events, groups, written, rules)
             at, links, count = int(memory[k.AT]), int(memory[k.LINKS]), int(memory[k.ENDINGS])
             if reason == k.OVERFLOWED:
                 # the event that did not fit has left links and ends behind: nothing of this go is told
@@ -161,18 +161,18 @@ class Automaton:
                 self.begun = max(self.begun, int(cuts[-1]) if len(cuts) else 0)
                 yield from self._slowly(each, reported)
                 return
-            self.buffer.extend(columns[:, :links])
+            self.buffer.extend(written.columns[:, :links])
             if count or reason == k.DONE or len(self.buffer) > MANY_LINKS:
                 horizon = int(self.masks[0][stream.events[at - 1]]) - self.plan.within if at else 0
                 reported = at - 1
-                yield ends[:count].tolist(), horizons[:count].tolist(), horizon
+                yield written.ends[:count].tolist(), written.horizons[:count].tolist(), horizon
             if reason == k.DONE:
                 return
             if reason == k.MORE_GROUPS:
                 self._grow(2 * len(self.meta))
             elif not links and not count:
-                room = 2 * len(ends)
-                columns, ends, horizons = (np.empty(shape, np.int64) for shape in ((5, room), room, room))
+                room = 2 * len(written.ends)
+                written = k.Links(np.empty((5, room), np.int64), np.empty(room, np.int64), np.empty(room, np.int64))
 
     # --- in Python
     def _slowly(self, each: bool, reported: int) -> Iterator[tuple[list[int], list[int], int]]:
