@@ -18,6 +18,7 @@ from bench.measured import Measured, show
 from bench.memory import memory
 from bench.page import PAGE, benchmarks_page, machine
 from bench.revisions import revisions
+from bench.sharing import sharing
 from bench.small_runs import small_runs
 from bench.spark_job import spark_job
 from bench.time_shards import time_shards
@@ -30,6 +31,7 @@ def measured(folder: Path) -> dict[str, list[Measured]]:
         "Kind trends": [*engine(), memory()],
         "Kind automaton": automata(),
         "Kind matches": matches(),
+        "Many patterns": sharing(),
         "Start of a worker": [warm_start()],
         "The whole Spark job": spark_job(folder / "lake"),
         "Revisions": revisions(folder / "lake"),
