@@ -12,6 +12,11 @@ from typing import Any
 import pyarrow as pa
 from pydantic import BaseModel
 
+from cep_core.algebra import diagram as algebra_diagram
+from cep_core.algebra import explain as algebra_explain
+from cep_core.algebra.compile import plan as algebra_plan
+from cep_core.algebra.compile.compile import compile_algebra
+from cep_core.algebra.compile.model import AlgebraPattern
 from cep_core.automaton import diagram as automaton_diagram
 from cep_core.automaton import explain as automaton_explain
 from cep_core.automaton.compile import plan as automaton_plan
@@ -117,6 +122,12 @@ def _run_xml_join(plan: Any, events: Columns, windows: range | None, watermark: 
     return run_xml_join(plan, events, windows)
 
 
+def _run_algebra(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
+    from cep_core.algebra.run.run import run_algebra
+
+    return run_algebra(plan, events, windows)
+
+
 KINDS: Mapping[str, Kind] = {
     "trends": Kind(
         model=TrendsPattern,
@@ -158,5 +169,14 @@ KINDS: Mapping[str, Kind] = {
         version=xml_join_plan.ENGINE_VERSION,
         roles=("event_time", "document"),
         nested={"queries": QueryModel},
+    ),
+    "algebra": Kind(
+        model=AlgebraPattern,
+        compile=compile_algebra,
+        run=_run_algebra,
+        explain=algebra_explain.explain_algebra,
+        draw=algebra_diagram.draw,
+        version=algebra_plan.ENGINE_VERSION,
+        instead={"within": "1 day"},
     ),
 }

@@ -13,7 +13,6 @@ from cep_core.errors import (
     MAX_ERRORS,
     BadValueError,
     FileUnreadableError,
-    NotSupportedError,
     PatternErrors,
     TextError,
     TrendlakeError,
@@ -29,8 +28,6 @@ from cep_core.yaml.source import Source, from_data, plain, read_yaml
 
 NESTED: Mapping[str, type[BaseModel]] = {"expect": ExpectationModel}
 """The models of what stands under a key that files of every kind have."""
-PLANNED = ("algebra",)
-"""Kinds of the language that are not."""
 
 
 def load_pattern(query: str | Path | Mapping[str, Any]) -> Pattern:
@@ -84,10 +81,7 @@ def _kind(data: Mapping[str, Any], source: Source) -> tuple[str | None, list[Tre
     if isinstance(kind, str) and kind in KINDS:
         return kind, []
     place = source.place(("kind",))
-    if kind in PLANNED:
-        message = f"kind '{kind}' is not built yet; supported kinds: {', '.join(sorted(KINDS))}"
-        return None, [NotSupportedError(message, place=place)]
-    hint = did_you_mean(str(kind), (*KINDS, *PLANNED))
+    hint = did_you_mean(str(kind), KINDS)
     errors: list[TrendlakeError] = [
         BadValueError(f"unknown kind '{kind}'; supported kinds: {', '.join(sorted(KINDS))}", place=place, hint=hint)
     ]

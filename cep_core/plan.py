@@ -25,6 +25,11 @@ class ResultShape:
     """The column whose greatest values matter most; None: the latest rows do."""
     lifetime: int | None = None
     """Microseconds from a row's first event to its `lifetime_end`, where rows do not hold the time of that event."""
+    known_at: str = "end"
+    """The column with the moment from which a row can be known: its time, as an event of another pattern."""
+    begins: tuple[str, int] | None = None
+    """A row's interval, as an event, ends at `known_at` and begins at this column less so many microseconds; None: it
+    is a point."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 import cep_core.errors
 import pipelines.errors
 from cep_core.errors import TrendlakeError
-from cep_core.expressions.functions import FUNCTIONS
+from cep_core.expressions.functions import FUNCTIONS, Function
 from cep_core.json_schema import pattern_schema
 from cep_core.yaml.source import plain, read_yaml
 
@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[1]
 HEAD = """\
 # Reference of the pattern language
 
-Made by `python -m scripts.reference` from the models of pattern files, the grammar
-(`cep_core/language/grammar.lark`), the error classes and the worked cases (`tests/cases`); a test keeps it so. What it
-all means is in [language.md](language.md).
+Made by `python -m scripts.reference` from the models of pattern files, the grammars
+(`cep_core/language/grammar.lark`, `cep_core/algebra/compile/grammar.lark`), the error classes and the worked cases
+(`tests/cases`); a test keeps it so. What it all means is in [language.md](language.md).
 """
-KINDS = ("trends", "matches", "automaton", "xml_join")
+KINDS = ("trends", "matches", "automaton", "algebra", "xml_join")
 SHOWN = 12
 """Events of a worked case that are listed."""
 
@@ -91,27 +91,32 @@ def grammar() -> Iterator[str]:
     """The productions as they are, without the parser's own marks."""
     yield "## Grammar\n"
     yield "Keywords may be written in lower case. `NAME` is a letter or `_`, then letters, digits and `_`.\n"
-    text = (ROOT / "cep_core" / "language" / "grammar.lark").read_text(encoding="utf-8")
+    files = ("language/grammar.lark", "algebra/compile/grammar.lark")
+    text = "\n".join((ROOT / "cep_core" / file).read_text(encoding="utf-8") for file in files)
     for part in re.split(r"^// --- ", text, flags=re.MULTILINE)[1:]:
         title, _, body = part.partition("\n")
-        rules = re.split(r"^(?=[A-Z_]+(?:\.\d)?:)", body, maxsplit=1, flags=re.MULTILINE)[0]
+        rules = re.split(r"^(?=[A-Z_]+(?:\.\d)?:|%ignore)", body, maxsplit=1, flags=re.MULTILINE)[0]
         shown = re.sub(r"\s*->\s*\w+$", "", rules, flags=re.MULTILINE)
         shown = re.sub(r"^\?", "", shown, flags=re.MULTILINE)
         shown = re.sub(r"\b_([A-Z]+)\b", r'"\1"', shown)
         yield f"### {title[:1].upper()}{title[1:]}\n"
         yield f"```\n{shown.strip()}\n```\n"
-    marks = re.findall(r"^(COMPARE|UNIT|INT|NUMBER|STRING|COLUMN|NAME)(?:\.\d)?: (.*)$", text, flags=re.MULTILINE)
+    marks = re.findall(
+        r"^(COMPARE|UNIT|INT|NUMBER|STRING|COLUMN|NAME|DECORATOR)(?:\.\d)?: (.*)$", text, flags=re.MULTILINE
+    )
     yield "### Words\n"
     yield "```\n" + "\n".join(f"{name}: {form}" for name, form in marks) + "\n```\n"
 
 
 def functions() -> Iterator[str]:
     yield "## Functions of conditions\n"
-    rows = [
-        (f"`{name}`", " or ".join(row.takes) or "one or more values of one type", row.gives or "that type", row.meaning)
-        for name, row in FUNCTIONS.items()
-    ]
+    rows = [(f"`{name}`", _takes(row), row.gives or "that type", row.meaning) for name, row in FUNCTIONS.items()]
     yield table(("function", "takes", "gives", "value"), rows)
+
+
+def _takes(row: Function) -> str:
+    takes = " or ".join(row.takes) or "one or more values of one type"
+    return takes if row.arguments == 1 else f"{takes}, {row.arguments} times"
 
 
 def errors() -> Iterator[str]:
@@ -133,15 +138,28 @@ def cases() -> Iterator[str]:
         file = ROOT / "tests" / "cases" / f"{kind}.yaml"
         texts = re.split(r"^- ", file.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
         yield f"### Cases of kind {kind}\n"
+        named: dict[str, str] = {}
         for case, text in zip(plain(read_yaml(file).data), texts, strict=True):
-            query = re.search(r"^  query:\n(.*?)^  \w", text, flags=re.MULTILINE | re.DOTALL)
+            query = _query(text, named)
             if query is None:
                 raise ValueError(f"{file}: {case['name']} has no query")
             source = f" ({case['reference']})" if case.get("reference") else ""
             yield f"#### {case['name']}\n"
             yield f"{_events(case['events'])}{source}\n"
-            yield f"```yaml\n{textwrap.dedent(query[1]).rstrip()}\n```\n"
+            yield f"```yaml\n{textwrap.dedent(query).rstrip()}\n```\n"
             yield _rows(case["expect"])
+
+
+def _query(text: str, named: dict[str, str]) -> str | None:
+    """The query of a case as its file has it; `named`: those that other cases take by name."""
+    if again := re.search(r"^  query: \*(\w+)$", text, flags=re.MULTILINE):
+        return named[again[1]]
+    query = re.search(r"^  query:(?: &(\w+))?\n(.*?)^  \w", text, flags=re.MULTILINE | re.DOTALL)
+    if query is None:
+        return None
+    if query[1]:
+        named[query[1]] = query[2]
+    return query[2]
 
 
 def _events(events: Any) -> str:

@@ -45,7 +45,8 @@ class EventSchema:
     """`columns` maps names to Spark or ODCS type names; `types` lists the event types, None where they are not known.
 
     `event_id` and `sequence` order events of equal time where a total order is needed. `document` names the column of
-    XML documents, which kind xml_join reads.
+    XML documents, which kind xml_join reads. `begins`: the column, less so many microseconds, with the time at which an
+    event starts, where events have intervals by nature.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -55,6 +56,7 @@ class EventSchema:
     sequence: str | None = None
     types: tuple[str, ...] | None = None
     document: str = field(default="document", metadata=ADDED)
+    begins: tuple[str, int] | None = field(default=None, metadata=ADDED)
 
     def __init__(
         self,
@@ -65,9 +67,10 @@ class EventSchema:
         sequence: str | None = None,
         types: tuple[str, ...] | None = None,
         document: str = "document",
+        begins: tuple[str, int] | None = None,
     ) -> None:
-        values = (tuple(columns.items()), event_id, event_time, event_type, sequence, types, document)
-        names = ("columns", "event_id", "event_time", "event_type", "sequence", "types", "document")
+        values = (tuple(columns.items()), event_id, event_time, event_type, sequence, types, document, begins)
+        names = ("columns", "event_id", "event_time", "event_type", "sequence", "types", "document", "begins")
         for name, value in zip(names, values, strict=True):
             object.__setattr__(self, name, value)
 

@@ -29,7 +29,8 @@ class Instructions(ABC):
     `constants`: slot -> (value, family). `leaves`: (expression of the event, or what else the kind knows how to compute
     of it, family, slot), computed once an event.
     `code`: rows (operation, target, a, b). `cases`: whether some program asks for lower or upper case of a string of
-    the register. A kind says which attributes are of the register, and their families.
+    the register; `texts`: whether some program looks into strings. A kind says which attributes are of the register,
+    and their families.
     """
 
     def __init__(self, slots: int) -> None:
@@ -38,6 +39,7 @@ class Instructions(ABC):
         self.leaves: list[tuple[Any, str, int]] = []
         self.code: list[tuple[int, int, int, int]] = []
         self.cases = False
+        self.texts = False
         self.known: dict[Any, Any] = {}
 
     @abstractmethod
@@ -141,8 +143,9 @@ class Instructions(ABC):
         real = any(family == "double" for _, family in arguments)
         operation = function.operation_of(real=real)
         if function.takes:
-            self.cases = self.cases or function.takes == ("string",)
-            return self.op(operation, arguments[0][0])
+            self.cases = self.cases or operation in (m.LOWER, m.UPPER)
+            self.texts = self.texts or operation == m.CONTAINS
+            return self.op(operation, *(slot for slot, _ in arguments))
         slots = [self.as_real(*argument) if real else argument[0] for argument in arguments]
         slot = slots[0]
         for other in slots[1:]:

@@ -164,7 +164,7 @@ def _call(function: Function, arguments: list[pa.Array]) -> pa.Array:
     if not typed:
         return arguments[0]
     if function.takes:
-        return function.columns(*typed)
+        return function.columns(*typed) if len(typed) == function.arguments else pa.nulls(len(arguments[0]))
     typed = comparable(typed)
     if any(pa.types.is_floating(array.type) for array in typed):
         typed = [array.cast(pa.float64(), safe=False) for array in typed]

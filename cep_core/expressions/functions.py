@@ -28,11 +28,12 @@ DAY = 24 * HOUR
 
 @dataclass(frozen=True)
 class Function:
-    """One function. NULL arguments never reach `columns` and `value`: a function of one value is NULL of NULL, one of
-    several passes over them and is NULL where all are.
+    """One function. NULL arguments never reach `value`, and columns of NULLs only never reach `columns`: a function
+    with `takes` is NULL where an argument is; one of several values passes over NULLs and is NULL where all are.
 
-    `takes`: the families of its one argument; () for one or more values of one type. `gives`: the family of its value,
-    None for that of its arguments. `columns`: of normalised Arrow arrays of one type, an array of as many values;
+    `takes`: the families of its arguments, as many as `arguments` says; () for one or more values of one type.
+    `gives`: the family of its value, None for that of its arguments. `columns`: of normalised Arrow arrays of one type,
+    an array of as many values;
     raises pyarrow.ArrowInvalid for integers beyond 64 bits. `value`: of single values; a result outside 64 bits is
     refused by the caller. `operation`: the machine's (`cep_core.kernels.vm`), and `real_operation` of doubles where
     that is another. `pair_operation`: that of conditions on pairs of events, None where they do not take it.
@@ -43,6 +44,7 @@ class Function:
     value: Callable[..., Value]
     operation: int
     takes: tuple[str, ...] = ()
+    arguments: int = 1
     gives: str | None = None
     real_operation: int | None = None
     pair_operation: int | None = None
@@ -58,6 +60,13 @@ def _hours(times: pa.Array) -> pa.Array:
 
 def _weekdays(times: pa.Array) -> pa.Array:
     return arrow((numbers(times, 0) // DAY + 4) % 7 + 1, ~valid(times))
+
+
+def _contains(whole: pa.Array, part: pa.Array) -> pa.Array:
+    if len(parts := pc.unique(part)) == 1 and parts[0].is_valid:
+        return pc.match_substring(whole, parts[0].as_py())
+    pairs = zip(whole.to_pylist(), part.to_pylist(), strict=True)
+    return pa.array([None if a is None or b is None else b in a for a, b in pairs], pa.bool_())
 
 
 def _extreme(choose: Callable[..., pa.Array], arrays: tuple[pa.Array, ...]) -> pa.Array:
@@ -95,6 +104,15 @@ FUNCTIONS = {
     ),
     "lower": Function("the text in lower case", pc.utf8_lower, str.lower, m.LOWER, takes=("string",)),
     "upper": Function("the text in upper case", pc.utf8_upper, str.upper, m.UPPER, takes=("string",)),
+    "contains": Function(
+        "whether the second text occurs in the first",
+        _contains,
+        lambda whole, part: part in whole,
+        m.CONTAINS,
+        takes=("string",),
+        arguments=2,
+        gives="boolean",
+    ),
     "coalesce": Function(
         "the first of the values that is not NULL",
         pc.coalesce,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,11 +36,7 @@ class Words:
         null = np.zeros(len(memory), np.bool_)
         for slot, (constant, family) in instructions.constants.items():
             memory[slot], null[slot] = self.word(constant, family), constant is None
-        cases = np.zeros((2, len(self.strings) if instructions.cases else 0), np.int64)
-        if instructions.cases and self.strings:
-            array = pa.array(self.strings)
-            for row, change in enumerate((pc.utf8_lower, pc.utf8_upper)):
-                cases[row] = [self.codes[text] for text in change(array).to_pylist()]
+        cases = text_table(self.strings, self.codes, cases=instructions.cases, texts=instructions.texts)
         self.machine = (memory, memory.view(np.float64), null, cases)
         self.leaf_slots = np.array([slot for _, _, slot in instructions.leaves], np.int64)
         self.leaves = np.zeros((length, len(columns)), np.int64)
@@ -71,6 +67,24 @@ class Words:
             return reals.view(np.int64), null
         filled = array.cast(pa.int64()) if not pa.types.is_int64(array.type) else array
         return numbers(filled, 0), null
+
+
+def text_table(strings: Sequence[str], codes: Mapping[str, int], *, cases: bool, texts: bool) -> Int64s:
+    """What the machine knows of strings, by their codes: the codes in lower (row 0) and upper case (row 1), if `cases`;
+    where the UTF-8 of each begins (row 2) in all of it, eight bytes a number (row 3), if `texts`."""
+    if not strings or not (cases or texts):
+        return np.zeros((2, 0), np.int64)
+    encoded = [text.encode() for text in strings] if texts else []
+    ends = np.cumsum([0, *map(len, encoded)])
+    packed = np.frombuffer(b"".join(encoded).ljust(-(-int(ends[-1]) // 8) * 8, b"\0"), np.int64)
+    table = np.zeros((4 if texts else 2, max(len(strings), len(ends), len(packed))), np.int64)
+    if cases:
+        array = pa.array(strings)
+        for row, change in enumerate((pc.utf8_lower, pc.utf8_upper)):
+            table[row, : len(strings)] = [codes[text] for text in change(array).to_pylist()]
+    if texts:
+        table[2, : len(ends)], table[3, : len(packed)] = ends, packed
+    return table
 
 
 def _closed(texts: set[str], cases: bool) -> list[str]:

@@ -135,11 +135,11 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Value]] = {
 def _call(function: Function, arguments: list[Reader]) -> Reader:
     if not function.takes:
         return _of_several(function.value, arguments)
-    of_one, argument = function.value, arguments[0]
+    of_all = function.value
 
     def run(register: Any, event: int, at: Any) -> Value:
-        value = argument(register, event, at)
-        return None if value is None else bounded(of_one(value))
+        values = [argument(register, event, at) for argument in arguments]
+        return None if None in values else bounded(of_all(*values))
 
     return run
 

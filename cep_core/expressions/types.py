@@ -122,15 +122,15 @@ def _refuse_unknown(node: s.Call, function: str) -> None:
 
 
 def _call(node: s.Call, function: str, kinds: list[str]) -> str:
-    takes, gives = FUNCTIONS[function].takes, FUNCTIONS[function].gives
-    if not kinds or (takes and len(kinds) > 1):
-        wanted = "1 argument" if takes else "at least 1 argument"
+    row = FUNCTIONS[function]
+    takes, gives, count = row.takes, row.gives, row.arguments
+    if not kinds or (takes and len(kinds) != count):
+        wanted = "at least 1 argument" if not takes else "1 argument" if count == 1 else f"{count} arguments"
         raise _mismatch(node, f"{function} takes {wanted}, not {len(kinds)}")
     if takes:
-        if kinds[0] not in (*takes, "null"):
-            raise _mismatch(
-                node.arguments[0], f"{function} takes {' or '.join(map(_a, takes))}, this is {_a(kinds[0])}"
-            )
+        for argument, given in zip(node.arguments, kinds, strict=True):
+            if given not in (*takes, "null"):
+                raise _mismatch(argument, f"{function} takes {' or '.join(map(_a, takes))}, this is {_a(given)}")
         return gives or kinds[0]
     kind = "null"
     for argument, given in zip(node.arguments, kinds, strict=True):

@@ -20,6 +20,7 @@ from cep_core.expressions.opcodes import (
     ADD_F,
     AND,
     COALESCE,
+    CONTAINS,
     DAY_OF_WEEK,
     DIVIDE_F,
     EQ,
@@ -139,10 +140,31 @@ def compared(op: int, a: float, b: float) -> int:
 
 
 @njit(cache=True, nogil=True)
+def byte_at(cases: Int64s, i: int) -> int:
+    """Byte `i` of all strings, eight of them in each number of row 3."""
+    byte: int = (cases[3, i >> 3] >> ((i & 7) << 3)) & 255
+    return byte
+
+
+@njit(cache=True, nogil=True)
+def occurs(cases: Int64s, whole: int, part: int) -> int:
+    """Whether the string of code `part` is in that of code `whole`: 1 or 0."""
+    low, high = cases[2, whole], cases[2, whole + 1]
+    first, size = cases[2, part], cases[2, part + 1] - cases[2, part]
+    for i in range(low, high - size + 1):
+        k = 0
+        while k < size and byte_at(cases, i + k) == byte_at(cases, first + k):
+            k += 1
+        if k == size:
+            return 1
+    return 0
+
+
+@njit(cache=True, nogil=True)
 def execute(code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, null: Bools, cases: Int64s) -> bool:
     """Run code[low:high], rows of (operation, target, a, b). False when a whole number overflows.
 
-    `cases`: (2, strings) codes of each string in lower and in upper case.
+    `cases`: what is known of strings by their codes (`cep_core.expressions.operands.text_table`).
     """
     for i in range(low, high):
         op, to, a, b = code[i, 0], code[i, 1], code[i, 2], code[i, 3]
@@ -166,6 +188,9 @@ def execute(code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, 
             sure = (not null[a] and values[a] == decisive) or (not null[b] and values[b] == decisive)
             null[to] = not sure and (null[a] or null[b])
             values[to] = 0 if null[to] else decisive if sure else 1 - decisive
+        elif op == CONTAINS:
+            null[to] = null[a] or null[b]
+            values[to] = 0 if null[to] else occurs(cases, values[a], values[b])
         elif op == IS_NULL:
             result = int(null[a])
             null[to], values[to] = False, result

@@ -59,13 +59,27 @@ def parse_duration(text: str) -> int:
     return literal.value
 
 
+def grammar_text() -> str:
+    """The shared grammar. A kind with a language of its own appends its rules."""
+    return resources.files("cep_core.language").joinpath("grammar.lark").read_text(encoding="utf-8")
+
+
+def lark_of(grammar: str, starts: list[str]) -> Lark:
+    """The parser of a grammar, for the rules `starts`."""
+    return Lark(grammar, parser="lalr", start=starts, propagate_positions=True, maybe_placeholders=False)
+
+
 @cache
 def _lark() -> Lark:
-    grammar = resources.files("cep_core.language").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", start=list(_EXPECTED), propagate_positions=True, maybe_placeholders=False)
+    return lark_of(grammar_text(), list(_EXPECTED))
 
 
 def _parse(start: str, text: str) -> object:
+    return parse_with(_lark(), start, text, _EXPECTED[start], Builder)
+
+
+def parse_with(lark: Lark, start: str, text: str, expected: str, builder: type[Builder]) -> object:
+    """The nodes that `builder` makes of `text`. `expected`: an example, for errors. Raises TextError."""
     if len(text) > MAX_TEXT:
         raise TextError(f"longer than {MAX_TEXT} characters", MAX_TEXT)
     depth = 0
@@ -74,15 +88,15 @@ def _parse(start: str, text: str) -> object:
         if depth > MAX_DEPTH:
             raise TextError(f"nested deeper than {MAX_DEPTH}", offset)
     try:
-        tree = _lark().parse(text, start=start)
+        tree = lark.parse(text, start=start)
     except UnexpectedEOF:
-        raise TextError("it ends too early", len(text), hint=f"expected {_EXPECTED[start]}") from None
+        raise TextError("it ends too early", len(text), hint=f"expected {expected}") from None
     except UnexpectedToken as error:
         if error.token.type == "$END":
-            raise TextError("it ends too early", len(text), hint=f"expected {_EXPECTED[start]}") from None
+            raise TextError("it ends too early", len(text), hint=f"expected {expected}") from None
         offset = error.token.start_pos or 0
         raise TextError(
-            f"'{error.token}' is not expected here", offset, len(error.token), f"expected {_EXPECTED[start]}"
+            f"'{error.token}' is not expected here", offset, len(error.token), f"expected {expected}"
         ) from None
     except UnexpectedCharacters as error:
         offset = error.pos_in_stream or 0
@@ -90,13 +104,13 @@ def _parse(start: str, text: str) -> object:
             f"'{text[offset]}' is not expected here",
             offset,
             1,
-            f"expected {_EXPECTED[start]}",
+            f"expected {expected}",
         ) from None
     except UnexpectedInput as error:  # pragma: no cover - lark has no other kind today
         raise TextError(str(error), 0) from None
     _check_depth(tree)
     try:
-        return Builder(text).transform(tree)
+        return builder(text).transform(tree)
     except VisitError as error:
         if isinstance(error.orig_exc, TextError):
             raise error.orig_exc from None

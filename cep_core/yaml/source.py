@@ -39,7 +39,9 @@ class Source:
             where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
             shown = self._value(path)
             text = shown if isinstance(shown, str) and not key else ""
-            return Place(f"{self.name}{where}", 1, offset + 1, text, max(1, width))
+            line, column = text.count("\n", 0, offset), offset - (text.rfind("\n", 0, offset) + 1)
+            text = text.split("\n")[line]
+            return Place(f"{self.name}{where}", line + 1, column + 1, text, max(1, min(width, len(text) - column or 1)))
         line, column = self._position(path, key)
         text = self.lines[line] if line < len(self.lines) else ""
         if not key:
@@ -90,7 +92,10 @@ class Source:
             line += 1 + (before.count("\n") if head == "|" else 0)
             text = self.lines[line] if line < len(self.lines) else ""
             column = len(text) - len(text.lstrip())
-            offset = len(before) - (before.rfind("\n") + 1) if head == "|" else offset
+            if head == "|":
+                content = value.split("\n")[before.count("\n")]
+                column = len(text) - len(content)  # what is indented deeper than the block is content
+                offset = len(before) - (before.rfind("\n") + 1)
         return line, column, text, offset
 
 

@@ -52,7 +52,7 @@ class Contract:
     None when not said; `ahead_us`: what is added to that for a table whose events lie ahead by nature;
     `tolerance`: the share (0..1) of quarantined rows a run accepts; `replaces`: whether a delivered row replaces the
     row that has its key; `null_words`: the words that mean NULL in files, of the columns that it declares any for;
-    `id_columns`: the columns that ingestion makes the id of;
+    `id_columns`: the columns that ingestion makes the id of; `begins`: as of `EventSchema`;
     `time_formats`: how files write times, of the columns that declare it; `fingerprint`: 16 hex digits of all that
     decides which rows pass and which move the watermark."""
 
@@ -72,6 +72,7 @@ class Contract:
     replaces: bool = False
     null_words: Words = field(default_factory=dict, hash=False)
     id_columns: tuple[str, ...] = ()
+    begins: tuple[str, int] | None = None
     time_formats: Mapping[str, TimeFormat] = field(default_factory=dict, hash=False)
     description: str = ""
     file: str = field(default="", compare=False)
@@ -114,6 +115,7 @@ class Contract:
             sequence=self.roles.get("sequence"),
             types=self.types,
             document="",  # no contract has that role yet: kind xml_join refuses the source
+            begins=self.begins,
         )
 
 

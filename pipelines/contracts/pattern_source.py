@@ -1,9 +1,9 @@
 """A pattern's results as the source of another (Cayuga's PUBLISH): `source: results/<pattern>`.
 
 Each result row is an event: of the type that is its pattern's name, at the moment from which it can be known
-(`KNOWN_AT`), told apart by its table's key. What its columns are follows from that pattern and its results contract,
-whose rules were judged before the rows were published: none is set apart here. The table has a change feed like any
-source, so what is revised upstream is a change here, and revised in turn.
+(`ResultShape.known_at`), told apart by its table's key. What its columns are follows from that pattern and its results
+contract, whose rules were judged before the rows were published: none is set apart here. The table has a change feed
+like any source, so what is revised upstream is a change here, and revised in turn.
 """
 
 from __future__ import annotations
@@ -17,9 +17,6 @@ from pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, Contract, load_
 from pipelines.contracts.results import contract_name, results_contract
 from pipelines.errors import CycleError, ProjectError
 from pipelines.project.paths import PUBLISHED, Project, upstream
-
-KNOWN_AT = {"trends": "window_end", "matches": "end", "automaton": "lifetime_start"}
-"""The column of time, by kind: the window's end; the match's end; the last event of an automaton's run."""
 
 
 def source_contract(project: Project, source: str, readers: tuple[str, ...] = ()) -> Contract:
@@ -69,10 +66,11 @@ def resubscribed(results: Contract, plan: AnyPlan, read: Contract) -> Contract:
         rules=(),
         roles={
             "event_id": ID_COLUMN if needs_id else results.key[0],
-            "event_time": KNOWN_AT[plan.kind],
+            "event_time": plan.result_shape.known_at,
             "event_type": TYPE_COLUMN,
         },
         made_id=needs_id,
+        begins=plan.result_shape.begins,
         types=(results.name,),
         constant_type=results.name,
         lateness_us=late,

@@ -53,6 +53,7 @@ SPARK_FORMS: dict[str, Callable[..., Column]] = {
     "abs": lambda value: sf.when(value < 0, _negative(value)).otherwise(value),
     "lower": sf.lower,
     "upper": sf.upper,
+    "contains": sf.contains,
     "hour": sf.hour,
     "dayofweek": sf.dayofweek,
     "coalesce": sf.coalesce,

@@ -1,5 +1,5 @@
 """Open-ended search for a disagreement: `python -m tests.random.fuzz --seconds 600 --without negation`, or
-`--kind matches`, `--kind automaton` or `--kind xml_join` for those kinds; `--kind files` searches for a file that is
+`--kind matches`, `automaton`, `algebra` or `xml_join` for those kinds; `--kind files` searches for a file that is
 neither read nor refused with words (`tests.random.fuzz_files`).
 
 Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
@@ -22,7 +22,7 @@ from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 from ruamel.yaml import YAML
 
-from tests.random import automata, fuzz_files, matches, xml_joins
+from tests.random import algebra, automata, fuzz_files, matches, xml_joins
 from tests.random.agreement import Tally, disagreement
 from tests.random.profile import OPEN_ENDED
 from tests.random.strategies import long_questions, questions, repeated_questions
@@ -35,7 +35,7 @@ CHUNK = 500
 THEMES = ("negation", "where", "equivalence", "windows", "select", "conjunction")
 
 Found: TypeAlias = tuple[Any, list[str]]
-"""A question (a query and rows; a Case for kind automaton), and how the two answers differ."""
+"""A question (a query and rows; a Case for kinds automaton and algebra), and how the two answers differ."""
 
 
 class Disagreement(AssertionError):  # noqa: N818 - it is one
@@ -44,7 +44,9 @@ class Disagreement(AssertionError):  # noqa: N818 - it is one
 
 def as_case(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], name: str) -> str:
     """The question and the reference's answer as one entry of tests/cases."""
-    answer = {"matches": matches_reference, "automaton": automata.answer}.get(query["kind"], reference)
+    answer = {"matches": matches_reference, "automaton": automata.answer, "algebra": algebra.answer}.get(
+        query["kind"], reference
+    )
     hidden = ("window_end", "start", "end", "lifetime_start", "lifetime_end")
     expect = [
         {key: _seconds(value) if key == "window_start" else value for key, value in row.items() if key not in hidden}
@@ -67,6 +69,7 @@ COMPARED: Mapping[str, Callable[[Any, Any], list[str]]] = {
     "trends": disagreement,
     "matches": matches.disagreement,
     "automaton": automata.disagreement,
+    "algebra": algebra.disagreement,
 }
 
 
@@ -74,6 +77,8 @@ def _questions(*, kind: str, long: bool = False, repeated: bool = False, **flags
     """What is asked of the engine."""
     if kind == "automaton":
         return automata.cases(flags["most"])
+    if kind == "algebra":
+        return algebra.cases(flags["most"])
     if kind == "matches":
         return matches.matches_questions(**flags)
     if repeated:
@@ -133,7 +138,8 @@ def main() -> int:
         return xml_joins.search(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
     if asked.kind == "files":
         return fuzz_files.main(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
-    tally = automata.AfaTally() if asked.kind == "automaton" else Tally()
+    tallies: Mapping[str, Callable[[], Any]] = {"automaton": automata.AfaTally, "algebra": algebra.AlgebraTally}
+    tally = tallies.get(asked.kind, Tally)()
     first = int(time.time()) if asked.seed is None else asked.seed
     numbers = count(first) if asked.chunks is None else range(first, first + asked.chunks)
     flags = {"most": asked.most, **dict.fromkeys(asked.without, False)}

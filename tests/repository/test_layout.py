@@ -25,7 +25,7 @@ FOREIGN = {
 CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter"}
 
 
-KINDS = ("trends", "matches", "automaton", "xml_join")
+KINDS = ("trends", "matches", "automaton", "algebra", "xml_join")
 CACHE = "cep_core.kernel_cache"
 ARRAY_TYPES = "cep_core.events.array_types"
 """Annotations, which no machine code depends on."""

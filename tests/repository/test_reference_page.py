@@ -21,12 +21,15 @@ def test_it_is_in_step() -> None:
 
 def test_nothing_of_the_grammar_is_left_out() -> None:
     """Each production and each keyword is on the page."""
-    grammar, said = (ROOT / "cep_core" / "language" / "grammar.lark").read_text(), page()
+    files = ("language/grammar.lark", "algebra/compile/grammar.lark")
+    grammar, said = "\n".join((ROOT / "cep_core" / file).read_text() for file in files), page()
     for rule in re.findall(r"^\??([a-z_]+):", grammar, flags=re.MULTILINE):
         assert re.search(rf"^{rule}:", said, flags=re.MULTILINE), rule
     for word in re.findall(r"^_([A-Z]+)\.3:", grammar, flags=re.MULTILINE):
         assert f'"{word}"' in said
-    assert said.count("\n#### ") == sum(len(load(f"{kind}.yaml")) for kind in ("trends", "matches", "automaton"))
+    assert said.count("\n#### ") == sum(
+        len(load(f"{kind}.yaml")) for kind in ("trends", "matches", "automaton", "algebra")
+    )
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -3,7 +3,7 @@ is the pipelines' own path: the pinned version, its good rows, the cut, the kern
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,11 +33,12 @@ PROFILE = Profile(master="local[2]")
 
 
 def source_of(
-    spark: SparkSession, project: Project, case: Case, commits: Sequence[list[dict[str, Any]]] = ()
+    spark: SparkSession, project: Project, case: Case, commits: Sequence[list[dict[str, Any]]] = (),
+    table_of: Callable[[Sequence[Mapping[str, Any]]], pa.Table] = to_table,
 ) -> Contract:  # fmt: skip
     """The case's events as a Delta table, of one version or of as many as there are `commits`; its contract."""
     for rows in commits or [case.events]:
-        frame = spark.createDataFrame(to_table(rows))
+        frame = spark.createDataFrame(table_of(rows))
         path = Warehouse(PROFILE.warehouse_of(project)).source(case.name)
         frame.coalesce(1).write.format("delta").mode("append").save(path)
     columns = tuple(Column(f.name, f.dataType.simpleString(), required=False) for f in frame.schema.fields)

@@ -175,7 +175,8 @@ class AutomatonPlan:
         """The partition, the first and last event, and the register of a run."""
         register = tuple(field.name for field in self.register)
         columns = {"partition": self.partition_by, "event": ("first", "last"), "register": register}
-        return ResultShape("results_automaton", columns, lifetime=self.within)
+        begins = "lifetime_end", self.within
+        return ResultShape("results_automaton", columns, lifetime=self.within, known_at="lifetime_start", begins=begins)
 
     @property
     def result_schema(self) -> pa.Schema:

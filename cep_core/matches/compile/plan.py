@@ -209,9 +209,11 @@ class MatchesPlan:
     def result_shape(self) -> ResultShape:
         """The events of each variable and the measures; compressed, the event that ends matches and their graph."""
         if self.output == "compressed":
-            return ResultShape("results_compressed", {"end_event": ("end_event",), "graph": ("graph",)})
+            graphs = {"end_event": ("end_event",), "graph": ("graph",)}
+            return ResultShape("results_compressed", graphs, begins=("start", 0))
         events = tuple(part.variable for part in self.parts)
-        return ResultShape("results_matches", {"events": events, "measure": tuple(m.name for m in self.measures)})
+        columns = {"events": events, "measure": tuple(m.name for m in self.measures)}
+        return ResultShape("results_matches", columns, begins=("start", 0))
 
     @property
     def result_schema(self) -> pa.Schema:

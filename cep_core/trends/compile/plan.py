@@ -183,7 +183,8 @@ class Plan:
                 columns.setdefault("log10", []).append(f"{measure.name}_log10")
         counts = [f"{measure.name}_log10" for measure in self.measures if measure.function == "count"]
         by_sort = {sort: tuple(names) for sort, names in columns.items()}
-        return ResultShape("results_trends", by_sort, rank=counts[0] if counts else None)
+        rank = counts[0] if counts else None
+        return ResultShape("results_trends", by_sort, rank=rank, known_at="window_end")
 
     def pair(self, earlier: str, later: str) -> PairPredicate:
         """The conditions on an adjacent (earlier, later) pair."""

@@ -59,7 +59,7 @@ Row = list[tuple[str, Any]]
 def rows(draw: st.DrawFn, name: str, family: str) -> Row:
     """Arguments of `name`; of mixed families only whole numbers that are exact as doubles."""
     row: Row = []
-    for _ in range(1 if FUNCTIONS[name].takes else draw(st.integers(1, 3))):
+    for _ in range(FUNCTIONS[name].arguments if FUNCTIONS[name].takes else draw(st.integers(1, 3))):
         own = draw(st.sampled_from(["int", "double"])) if family == MIXED else family
         values, kind = VALUES[own]
         if family == MIXED and own == "int":

@@ -1,0 +1,1 @@
+"""Kind algebra (Cayuga): CEL queries over streams of events with intervals."""

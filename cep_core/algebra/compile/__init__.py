@@ -1,0 +1,1 @@
+"""Compiles a pattern file of kind algebra to its plan."""

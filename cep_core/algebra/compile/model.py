@@ -1,0 +1,44 @@
+"""What a pattern file of kind algebra may say."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.patterns.model import PROVENANCE_COLUMNS, Identifier, Pattern
+
+RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"start", "end"}
+"""Columns every results table of kind algebra has: no attribute or partition may take their names."""
+
+Rows = Annotated[int, Field(ge=1)]
+
+
+class AlgebraPattern(Pattern):
+    """One pattern of kind algebra, as an analyst wrote it."""
+
+    kind: Literal["algebra"] = "algebra"
+    pattern: str
+    """CEL: SELECT, FROM, FILTER, NEXT, FOLD, UNION and PUBLISH."""
+    partition_by: tuple[Identifier, ...] = ()
+    """Columns that part the stream: the query is evaluated for each partition by itself."""
+    interval_start: Identifier | None = None
+    """The column with the time at which an event starts; without it, events are points in time."""
+    limit_per_partition: Rows = 1_000_000
+    """So many rows of one partition, in a stretch of time as long as `within` (a day at most), are an error."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.partition_by
+
+    def mistakes(self) -> list[TrendlakeError]:
+        """Partition columns that would share a name."""
+        errors = super().mistakes()
+        taken = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table of kind algebra")
+        for i, name in enumerate(self.partition_by):
+            if name.lower() in taken:
+                place = self.document.place(("partition_by", i))
+                errors.append(BadValueError(f"'{name}' is {taken[name.lower()]}", place=place))
+            taken[name.lower()] = "a partition column already"
+        return errors

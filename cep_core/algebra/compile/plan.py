@@ -1,0 +1,148 @@
+"""A compiled query of kind algebra: frozen data, printable, comparable, picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import pyarrow as pa
+
+from cep_core.algebra.compile.nodes import Aggregate, Base, Node, attributes_of, expressions, inputs
+from cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
+from cep_core.events.windows import Windows
+from cep_core.fingerprint import fingerprint
+from cep_core.language import syntax as s
+from cep_core.plan import ResultShape
+
+LANGUAGE_VERSION = 1
+"""Part of the hash: raised when the meaning of a query that stays the same changes."""
+
+ENGINE_VERSION = 1
+"""Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
+record it (docs/adr/0012-versions-of-results.md)."""
+
+PANE = 86_400_000_000
+"""The longest unit of work, one day in microseconds; shorter where `within` is."""
+
+
+@dataclass(frozen=True)
+class AlgebraPlan:
+    """One pattern of kind algebra, ready to run (Hong 2009, chapters 3 and 4); an `AnyPlan`.
+
+    `nodes`: the operators, each after what it reads; the last gives the rows. `within`: microseconds. `begins`: the
+    column, less so many microseconds, with the time at which an event starts; None: events are points.
+    `statements`: for each node the statement (from 1) that it is first written in. `published`: (name, node).
+    """
+
+    kind: ClassVar[str] = "algebra"
+    engine_version: ClassVar[int] = ENGINE_VERSION
+
+    nodes: tuple[Node, ...]
+    partition_by: tuple[str, ...]
+    within: int
+    begins: tuple[str, int] | None
+    limit: int
+    schema: EventSchema
+    statements: tuple[int, ...] = ()
+    published: tuple[tuple[str, int], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hex digits: changes exactly when something changes that results depend on."""
+        columns = {name: kind for name, kind in self.schema.columns if name in self.columns}
+        read = (name if name in columns else None for name in (self.schema.event_id, self.schema.event_type))
+        what = (self.nodes, self.partition_by, self.within, self.begins, self.limit)
+        return fingerprint((*what, tuple(columns.items()), self.schema.event_time, *read), LANGUAGE_VERSION)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Source columns to read."""
+        names = [self.schema.event_time, *self.partition_by]
+        names += [self.begins[0]] if self.begins is not None else []
+        for node in self.nodes:
+            if isinstance(node, Base):
+                names += [self.schema.event_type] if node.type_name is not None else []
+                names += [name for name, _ in node.attributes]
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def event_types(self) -> tuple[str, ...] | None:
+        """Types that matter; None: every event does."""
+        types = [node.type_name for node in self.nodes if isinstance(node, Base)]
+        return None if None in types else tuple(dict.fromkeys(str(name) for name in types))
+
+    @property
+    def shard_key(self) -> tuple[str, ...]:
+        return self.partition_by
+
+    @property
+    def unit_key(self) -> tuple[str, ...]:
+        return self.partition_by
+
+    @property
+    def pane(self) -> int:
+        """Length of the unit of work, microseconds."""
+        return min(self.within, PANE)
+
+    @cached_property
+    def reach(self) -> int:
+        """Rows that end at t depend on the events in (t - reach, t], microseconds: `within`, and as much again for each
+        instance aggregation on a way from the rows to a base stream."""
+        most: list[int] = []
+        for node in self.nodes:
+            most.append(max((most[place] for place in inputs(node)), default=0) + isinstance(node, Aggregate))
+        return self.within * (1 + most[-1])
+
+    @property
+    def windows(self) -> Windows:
+        """Window j ends with pane j, [j * pane, (j + 1) * pane), and holds the reach before it."""
+        return Windows(self.reach + self.pane, self.pane, -self.reach)
+
+    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
+        return ((windows, self.hash),)
+
+    def owned(self, windows: range) -> tuple[str, int, int]:
+        """Rows of `windows` (not empty) are those that end in their panes."""
+        return "end", windows[0] * self.pane, (windows[-1] + 1) * self.pane
+
+    @property
+    def waits(self) -> bool:
+        """Nothing waits for time to come: a row is known at its end."""
+        return False
+
+    @property
+    def attributes(self) -> tuple[tuple[str, str], ...]:
+        """(name, family) of what a row says beside its partition and interval."""
+        return attributes_of(self.nodes[-1])
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Rows are a set: all that a row says tells it apart."""
+        return (*self.partition_by, "start", "end", *(name for name, _ in self.attributes))
+
+    @property
+    def result_shape(self) -> ResultShape:
+        """The partition and the attributes of an event."""
+        attributes = tuple(name for name, _ in self.attributes)
+        columns = {"partition": self.partition_by, "attribute": attributes}
+        return ResultShape("results_algebra", columns, begins=("start", 0))
+
+    @property
+    def result_schema(self) -> pa.Schema:
+        """Partition columns, start, end, attributes."""
+        kinds = dict(self.schema.columns)
+        fields = [pa.field(name, key_type(kinds[name])) for name in self.partition_by]
+        fields += [pa.field("start", TIME_TYPE), pa.field("end", TIME_TYPE)]
+        fields += [pa.field(name, result_type(family)) for name, family in self.attributes]
+        return pa.schema(fields)
+
+    def expressions(self) -> list[s.Expr]:
+        """Every condition and value."""
+        return [one for node in self.nodes for one in expressions(node)]
+
+
+def result_type(family: str) -> pa.DataType:
+    """The Arrow type of an attribute: a duration is a whole number of microseconds."""
+    return pa.int64() if family == "duration" else arrow_type(family)

@@ -1,0 +1,94 @@
+"""Expressions over rows, and rows that are equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.kernels.vm import execute
+
+Array = Any
+
+
+@njit(cache=True, nogil=True)
+def evaluate(
+    code: Array, low: int, high: int, values: Array, reals: Array, null: Array, cases: Array,
+    slots: Array, leaves: Array, leaf_null: Array, rows: Array, slot: int, out: Array, out_null: Array,
+) -> int:  # fmt: skip
+    """Runs code[low:high] for each of `rows`: slot slots[x] holds leaves[row, x]. The value of `slot` goes to `out`.
+    -1, or the place in `rows` of one whose whole numbers leave 64 bits."""
+    code, values, reals, null, cases = (
+        borrowed(code),
+        borrowed(values),
+        borrowed(reals),
+        borrowed(null),
+        borrowed(cases),
+    )
+    for at in range(rows.shape[0]):
+        row = rows[at]
+        for x in range(slots.shape[0]):
+            values[slots[x]] = leaves[row, x]
+            null[slots[x]] = leaf_null[row, x]
+        if not execute(code, low, high, values, reals, null, cases):
+            return at
+        out[at], out_null[at] = values[slot], null[slot]
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def counting_order(codes: Array, count: int, order: Array, result: Array, bounds: Array) -> None:
+    """The rows of `order`, sorted by codes 0..count-1 and otherwise as they are; bounds[c]: where code c begins. Rows
+    of code -1 are left out."""
+    for row in order:
+        if codes[row] >= 0:
+            bounds[codes[row] + 1] += 1
+    for c in range(count):
+        bounds[c + 1] += bounds[c]
+    begin = bounds[:count].copy()
+    for row in order:
+        c = codes[row]
+        if c >= 0:
+            result[begin[c]] = row
+            begin[c] += 1
+
+
+@njit(cache=True, nogil=True)
+def ascending(values: Array) -> bool:
+    """Whether no value is less than the one before."""
+    for i in range(1, values.shape[0]):  # noqa: SIM110 - numba compiles loops
+        if values[i] < values[i - 1]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def mixed(hashes: Array, words: Array) -> None:
+    """Mixes a column into the hashes of rows."""
+    for i in range(hashes.shape[0]):
+        h = (hashes[i] ^ np.uint64(words[i])) * np.uint64(0x9E3779B97F4A7C15)
+        hashes[i] = h ^ (h >> np.uint64(29))
+
+
+@njit(cache=True, nogil=True)
+def first_of_equal(hashes: Array, table: Array, heads: Array, links: Array, keep: Array) -> None:
+    """keep[i]: whether no row before i equals it. `table`: (rows, columns); `heads` (a power of two of them): -1."""
+    mask = heads.shape[0] - 1
+    for i in range(table.shape[0]):
+        b = np.int64(hashes[i] >> np.uint64(20)) & mask
+        j = heads[b]
+        while j >= 0:
+            equal = hashes[i] == hashes[j]
+            if equal:
+                for k in range(table.shape[1]):
+                    if table[i, k] != table[j, k]:
+                        equal = False
+                        break
+            if equal:
+                break
+            j = links[j]
+        keep[i] = j < 0
+        if j < 0:
+            links[i], heads[b] = heads[b], i

@@ -1,0 +1,73 @@
+"""Aggregates of groups of rows: group g is the rows [bounds[g], bounds[g + 1])."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = Any
+
+
+@njit(cache=True, nogil=True)
+def counted(null: Array, bounds: Array) -> Array:
+    """Rows of each group that are not NULL."""
+    counts = np.zeros(bounds.shape[0] - 1, np.int64)
+    for g in range(counts.shape[0]):
+        for i in range(bounds[g], bounds[g + 1]):
+            counts[g] += not null[i]
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def extreme(keys: Array, null: Array, bounds: Array, greatest: bool) -> Array:
+    """The row of the least or greatest key of each group; any row, where all are NULL."""
+    best = np.zeros(bounds.shape[0] - 1, np.int64)
+    for g in range(best.shape[0]):
+        at = -1
+        for i in range(bounds[g], bounds[g + 1]):
+            if not null[i] and (at < 0 or (keys[i] > keys[at] if greatest else keys[i] < keys[at])):
+                at = i
+        best[g] = max(at, bounds[g])
+    return best
+
+
+@njit(cache=True, nogil=True)
+def extreme_by(by: Array, by_null: Array, keys: Array, null: Array, bounds: Array, greatest: bool) -> Array:
+    """Of each group, of the rows whose `by` is greatest (least), that of the least key that is not NULL; -1: none."""
+    best = np.zeros(bounds.shape[0] - 1, np.int64)
+    for g in range(best.shape[0]):
+        top, at, met = np.int64(0), -1, False
+        for i in range(bounds[g], bounds[g + 1]):
+            if by_null[i]:
+                continue
+            if not met or (by[i] > top if greatest else by[i] < top):
+                top, at, met = by[i], -1, True
+            if by[i] == top and not null[i] and (at < 0 or keys[i] < keys[at]):
+                at = i
+        best[g] = at
+    return best
+
+
+@njit(cache=True, nogil=True)
+def whole_sums(values: Array, null: Array, bounds: Array) -> tuple[Array, Array]:
+    """Exact sums of whole numbers as (high, low): high * 2^32 + low. No group has 2^31 rows."""
+    high, low = np.zeros(bounds.shape[0] - 1, np.int64), np.zeros(bounds.shape[0] - 1, np.int64)
+    for g in range(high.shape[0]):
+        for i in range(bounds[g], bounds[g + 1]):
+            if not null[i]:
+                high[g] += values[i] >> 32
+                low[g] += values[i] & 0xFFFFFFFF
+    return high, low
+
+
+@njit(cache=True, nogil=True)
+def short_sums(values: Array, null: Array, bounds: Array) -> Array:
+    """Sums of doubles, right for groups of one and two."""
+    sums = np.zeros(bounds.shape[0] - 1, np.float64)
+    for g in range(sums.shape[0]):
+        for i in range(bounds[g], bounds[g + 1]):
+            if not null[i]:
+                sums[g] += values[i]
+    return sums

@@ -1,0 +1,1 @@
+"""Runs plans of kind algebra over tables of events."""

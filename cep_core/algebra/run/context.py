@@ -1,0 +1,34 @@
+"""What the operators of one run share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cep_core.algebra.compile import nodes as n
+from cep_core.algebra.compile.plan import AlgebraPlan
+from cep_core.algebra.run.events import Source
+from cep_core.errors import BadEventsError
+from cep_core.expressions.types import Resolve
+from cep_core.language import syntax as s
+from cep_core.language.unparse import expression
+
+
+@dataclass
+class Context:
+    """`place`: the operator that runs."""
+
+    plan: AlgebraPlan
+    source: Source
+    place: int = 0
+
+    def family(self, node: n.Node) -> Resolve:
+        """The families of its attributes."""
+        return n.families_of(self.plan.nodes, node, self.source.partition)
+
+    def overflow(self, where: str, node: s.Expr) -> BadEventsError:
+        """A whole number left 64 bits in `node`."""
+        number = self.plan.statements[self.place] if self.plan.statements else 1
+        return BadEventsError(
+            f"a whole number overflows in {where}, statement {number}: {expression(node)}",
+            hint="compute with doubles (1.0 * x), or filter the events before",
+        )

@@ -1,0 +1,86 @@
+"""Operators on one stream: FILTER and SELECT; and expressions over the rows of one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cep_core.algebra.compile import nodes as n
+from cep_core.algebra.compile.pairing import parted
+from cep_core.algebra.compile.syntax import Dur
+from cep_core.algebra.kernels import rows as k
+from cep_core.algebra.run.context import Context
+from cep_core.algebra.run.programs import Program
+from cep_core.algebra.run.tables import Table, Words, leaves
+from cep_core.expressions.types import Resolve
+from cep_core.language import syntax as s
+
+Array = Any
+
+
+def values_of(
+    context: Context, table: Table, expression: s.Expr, family: Resolve, where: str, side: str = "",
+    rows: Array | None = None,
+) -> Words:  # fmt: skip
+    """An expression over `rows` (None: all) of a stream whose attributes are of `side`. Raises BadEventsError."""
+    chosen = np.arange(len(table)) if rows is None else rows
+    if isinstance(expression, s.Attribute):
+        words, null = column_of(context, table, expression)
+        return words[chosen], null[chosen]
+    program = Program(family)
+    low, high, slot = program.value(expression)
+    reads = list(program.loads)
+    words, null = leaves([column_of(context, table, read) for read in reads], len(table))
+    slots = np.array([program.loads[read] for read in reads], np.int64)
+    out, out_null = np.zeros(len(chosen), np.int64), np.zeros(len(chosen), np.bool_)
+    asked = low, high, *program.tables(context.source.strings)[1:], slots, words, null, chosen, slot, out, out_null
+    failed = k.evaluate(program.tables(context.source.strings)[0], *asked)
+    if failed >= 0:
+        raise context.overflow(where, expression)
+    out[out_null] = 0
+    return out, out_null
+
+
+def column_of(context: Context, table: Table, read: s.Attribute) -> Words:
+    """An attribute of a stream, a column of the partition, or the duration."""
+    if isinstance(read, Dur):
+        return table.end - table.start, np.zeros(len(table), np.bool_)
+    if read.name in table.columns:
+        return table.columns[read.name]
+    words, null = context.source.of_part(read.name)
+    return words[table.part], null[table.part]
+
+
+def holding(
+    context: Context, table: Table, parts: Sequence[s.Expr], family: Resolve, where: str, rows: Array
+) -> Array:  # fmt: skip
+    """Those of `rows` of which a conjunction is true."""
+    if not parts:
+        return rows
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = s.Binary("and", whole, part)
+    words, null = values_of(context, table, whole, family, where, rows=rows)
+    return rows[(words != 0) & ~null]
+
+
+def filtered(context: Context, node: n.Filter, table: Table) -> Table:
+    """FILTER: what can leave 64 bits is asked of events only of which the rest is true."""
+    family = context.family(node)
+    rows = np.arange(len(table))
+    for parts in parted(node.condition, family):
+        rows = holding(context, table, parts, family, "FILTER", rows)
+    chosen = table if len(rows) == len(table) else table.take(rows)
+    return chosen.with_columns({name: chosen.columns[name] for name, _ in node.attributes})
+
+
+def selected(context: Context, node: n.Select, table: Table) -> Table:
+    """SELECT."""
+    family = context.family(node)
+    columns = {
+        item.name: values_of(context, table, item.expression, family, f"SELECT ... AS {item.name}")
+        for item in node.items
+    }
+    return table.with_columns(columns)

@@ -1,0 +1,53 @@
+"""All strings of a run as numbers: equal strings have equal codes, and where some expression orders strings, codes too
+are in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core.events.arrays import arrow, numbers, valid
+from cep_core.expressions.operands import text_table
+
+Array = Any
+
+
+class Strings:
+    """Codes of the strings of `columns`, of `constants`, and with `cases` of all that lower and upper make of them.
+    `texts`: whether programs look into them."""
+
+    def __init__(
+        self, columns: Sequence[Array], constants: Iterable[str], *, ordered: bool, cases: bool, texts: bool
+    ) -> None:
+        chunks = [column for column in columns if pa.types.is_string(column.type)]
+        known = pc.unique(pa.chunked_array([*chunks, pa.array(list(constants), pa.string())], pa.string())).drop_null()
+        while cases:
+            more = pc.unique(pa.chunked_array([known, pc.utf8_lower(known), pc.utf8_upper(known)]))
+            if len(more) == len(known):
+                break
+            known = more
+        self.known = known.take(pc.array_sort_indices(known)) if ordered else known
+        if cases or texts:
+            plain = self.known.to_pylist()
+            self.table = text_table(plain, {text: code for code, text in enumerate(plain)}, cases=cases, texts=texts)
+        else:
+            self.table = np.zeros((2, 0), np.int64)
+
+    def codes(self, column: Array) -> tuple[Array, Array]:
+        """(codes, whether NULL) of a column of strings."""
+        indices = pc.index_in(column, value_set=self.known)
+        null = ~valid(column)
+        return numbers(indices, 0).astype(np.int64), null
+
+    def code(self, text: str) -> int:
+        return int(pc.index(self.known, text).as_py())
+
+    def column(self, codes: Array, null: Array) -> Array:
+        """Codes as strings."""
+        if not len(self.known):
+            return pa.nulls(len(codes), pa.string())
+        return self.known.take(arrow(np.ascontiguousarray(codes), null))

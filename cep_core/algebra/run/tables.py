@@ -1,0 +1,85 @@
+"""Streams at run time: tables of 64-bit words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cep_core.algebra.kernels import rows as k
+
+Array = Any
+
+Words = tuple[Array, Array]
+"""Values as int64 (whole numbers, microseconds, codes of strings, booleans, the bits of doubles; 0 where NULL), and
+whether they are NULL."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A stream. `part`: codes of partitions; `start`, `end`: microseconds. Rows are in any order, and may be equal."""
+
+    part: Array
+    start: Array
+    end: Array
+    columns: dict[str, Words]
+
+    def __len__(self) -> int:
+        return len(self.end)
+
+    def take(self, rows: Array) -> Table:
+        """Some of its rows: numbers or a mask."""
+        columns = {name: (words[rows], null[rows]) for name, (words, null) in self.columns.items()}
+        return Table(self.part[rows], self.start[rows], self.end[rows], columns)
+
+    def with_columns(self, columns: dict[str, Words]) -> Table:
+        return Table(self.part, self.start, self.end, columns)
+
+
+def leaves(columns: Sequence[Words], length: int) -> Words:
+    """Columns side by side, a row an event."""
+    words, null = np.zeros((length, len(columns)), np.int64), np.zeros((length, len(columns)), np.bool_)
+    for x, (values, missing) in enumerate(columns):
+        words[:, x], null[:, x] = values, missing
+    return words, null
+
+
+def distinct(table: Table) -> Table:
+    """Each event once."""
+    if len(table) < 2:
+        return table
+    part, end = table.part, table.end
+    later = (part[1:] > part[:-1]) | ((part[1:] == part[:-1]) & (end[1:] > end[:-1]))
+    if later.all():
+        return table
+    nulls = np.zeros(len(table), np.int64)
+    columns = [table.start, end, part]
+    for x, (words, null) in enumerate(table.columns.values()):
+        columns.append(words)
+        nulls |= null.astype(np.int64) << np.int64(x % 62)
+        if x % 62 == 61:
+            columns.append(nulls)
+            nulls = np.zeros(len(table), np.int64)
+    columns.append(nulls)
+    whole, hashes = np.empty((len(table), len(columns)), np.int64), np.zeros(len(table), np.uint64)
+    for x, column in enumerate(columns):
+        whole[:, x] = column
+        k.mixed(hashes, np.ascontiguousarray(column, np.int64))
+    heads = np.full(1 << max(4, int(len(table) - 1).bit_length()), -1, np.int64)
+    keep = np.zeros(len(table), np.bool_)
+    k.first_of_equal(hashes, whole, heads, np.full(len(table), -1, np.int64), keep)
+    return table if keep.all() else table.take(keep)
+
+
+def sortable(words: Array, family: str) -> Array:
+    """Words whose order as whole numbers is that of the values."""
+    if family != "double":
+        return words
+    return words ^ ((words >> 63) & np.int64(2**63 - 1))
+
+
+def as_real(words: Array, family: str) -> Array:
+    """Words as those of doubles."""
+    return words.astype(np.float64).view(np.int64) if family == "int" else words
