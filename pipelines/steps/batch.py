@@ -68,9 +68,11 @@ def run_batch(
 def _run_group(
     spark: SparkSession, members: Sequence[Member], steps: Sequence[str]
 ) -> Iterator[tuple[str, Member]]:  # fmt: skip
-    """The members of one source."""
+    """The members of one source; ends early where none is left that has not failed."""
     for step in steps:
         ready = [(member, member.run) for member in members if member.run is not None and member.error is None]
+        if not ready:
+            return
         for part in _parts(ready, AT_ONCE.get(step, len(ready))):
             attempts = TOGETHER[step]([run for _, run in part])
             for (member, _), attempt in zip(part, attempts, strict=True):
