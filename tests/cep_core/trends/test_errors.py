@@ -158,7 +158,8 @@ def test_a_kind_that_is_misspelt_is_told_with_the_rest(tmp_path: Path) -> None:
     """The file is held against the kind it may have meant."""
     shown = messages_of(tmp_path, GOOD.replace("source: trades", "kind: trend\nsource: trades") + "slid: 1 day\n")
     assert [error.splitlines()[0] for error in shown] == [
-        "falling.yaml:2:7: [BAD_VALUE] unknown kind 'trend'; supported kinds: automaton, matches, trends, xml_join",
+        "falling.yaml:2:7: [BAD_VALUE] unknown kind 'trend'; "
+        "supported kinds: algebra, automaton, matches, trends, xml_join",
         "falling.yaml:11:1: [UNKNOWN_KEY] unknown key 'slid'",
     ]
     assert "did you mean 'trends'?" in shown[0]
@@ -167,11 +168,6 @@ def test_a_kind_that_is_misspelt_is_told_with_the_rest(tmp_path: Path) -> None:
 def test_a_key_of_another_kind_is_named_as_such(tmp_path: Path) -> None:
     shown = messages_of(tmp_path, GOOD.replace("source: trades", "kind: matches\nsource: trades") + "slide: 1 minute\n")
     assert shown[0].startswith("falling.yaml:11:1: [UNKNOWN_KEY] 'slide' is a key of kind trends, not of kind matches")
-
-
-def test_kinds_to_come_are_refused_by_name(tmp_path: Path) -> None:
-    (shown,) = messages_of(tmp_path, GOOD.replace("source: trades", "kind: algebra\nsource: trades"))
-    assert shown.startswith("falling.yaml:2:7: [NOT_SUPPORTED] kind 'algebra' is not built yet")
 
 
 def test_a_list_is_asked_for_in_words(tmp_path: Path) -> None:
