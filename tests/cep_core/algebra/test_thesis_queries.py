@@ -6,19 +6,19 @@ import random
 import re
 import warnings
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from cep_core import PatternWarning, draw, evaluate, explain
 from cep_core import compile_query as compile_pattern
 from cep_core.events.schema import schema_of
-from tests.conftest import ROOT
 from tests.random.algebra import exact
 from tests.reference.algebra import reference
 from tests.support.engines import to_table
 from tests.support.intervals import plain
 
-QUERIES = ROOT / "tests" / "cases" / "algebra_thesis.cel"
+QUERIES = Path(__file__).with_name("thesis_queries.cel")
 
 
 @cache

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.reference.trends.measures import counted
-from tests.support.cases import CASES, Case, load, unexpected
+from tests.support.cases import Case, load, unexpected
 from tests.support.engines import ENGINES, Engine
-
-SHARED = CASES.parents[2] / "shared" / "cases"
 
 
 @pytest.fixture(params=ENGINES)
@@ -30,16 +26,3 @@ def test_generated_case(case: Case) -> None:
     assert unexpected(case, ENGINES["kernels"](case.query, case.events)) == []
     assert (case.query["pattern"], case.query["return"]) == ("S+", {"trends": "COUNT(*)"})
     assert unexpected(case, [counted("trends", 2 ** len(case.events) - 1)]) == []
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared cases are not beside this checkout")
-@pytest.mark.parametrize("file", sorted(path.name for path in CASES.iterdir()))
-def test_cases_are_the_shared_ones(file: str) -> None:
-    """tests/cases is a copy, byte for byte."""
-    assert (CASES / file).read_bytes() == (SHARED / file).read_bytes()
-
-
-def test_no_case_of_our_own() -> None:
-    """No case stands in tests/cases that the shared folder does not have."""
-    if SHARED.is_dir():
-        assert {path.name for path in Path(CASES).iterdir()} == {path.name for path in SHARED.iterdir()}
