@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from cep_core.drawing import svg
-from cep_core.errors import PatternErrors
+from cep_core.errors import NotSupportedError, PatternErrors
 from cep_core.events.schema import EventSchema, schema_of
 from cep_core.kinds import KINDS
 from cep_core.load import read_pattern
@@ -44,6 +44,10 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> AnyPlan:
 
     Raises PatternErrors with all mistakes; conditions without effect become the plan's `warnings` and a PatternWarning.
     """
+    if "event_type" in KINDS[pattern.kind].roles and not schema.event_type:
+        message = f"kind {pattern.kind} reads events with a type, and the source holds XML documents"
+        place = pattern.document.place(("source",))
+        raise PatternErrors([NotSupportedError(message, place=place, hint="kind: xml_join reads documents")])
     plan = KINDS[pattern.kind].compile(pattern, schema)
     errors = type_mistakes(pattern.expect, pattern.measures, plan.result_schema, pattern.document)
     if errors:

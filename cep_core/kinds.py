@@ -86,6 +86,8 @@ class Kind:
     members: Members | None = None
     roles: tuple[str, ...] = ("event_time", "event_type")
     """Roles whose columns events have, whatever the pattern reads."""
+    groups: tuple[str, ...] = ()
+    """Result columns that tell groups apart in every file of the kind."""
     instead: Mapping[str, Any] = field(default_factory=dict)
     nested: Mapping[str, type[BaseModel]] = field(default_factory=dict)
 
@@ -168,6 +170,7 @@ KINDS: Mapping[str, Kind] = {
         draw=xml_join_diagram.draw,
         version=xml_join_plan.ENGINE_VERSION,
         roles=("event_time", "document"),
+        groups=("query",),
         nested={"queries": QueryModel},
     ),
     "algebra": Kind(

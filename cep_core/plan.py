@@ -30,6 +30,9 @@ class ResultShape:
     begins: tuple[str, int] | None = None
     """A row's interval, as an event, ends at `known_at` and begins at this column less so many microseconds; None: it
     is a point."""
+    hashed_by: tuple[str, Mapping[str, str]] | None = None
+    """A column, and the hash by which the rows with each of its values are known (`plan_hash`); None: they are known by
+    that of their window (`AnyPlan.stretches`)."""
 
 
 @dataclass(frozen=True)

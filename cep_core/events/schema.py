@@ -45,8 +45,8 @@ class EventSchema:
     """`columns` maps names to Spark or ODCS type names; `types` lists the event types, None where they are not known.
 
     `event_id` and `sequence` order events of equal time where a total order is needed. `document` names the column of
-    XML documents, which kind xml_join reads. `begins`: the column, less so many microseconds, with the time at which an
-    event starts, where events have intervals by nature.
+    XML documents, which kind xml_join reads; such a source has no `event_type` (''). `begins`: the column, less so many
+    microseconds, with the time at which an event starts, where events have intervals by nature.
     """
 
     columns: tuple[tuple[str, str], ...]

@@ -8,7 +8,7 @@ from typing import Any
 
 CUSTOM_VALUES: Mapping[str, dict[str, Any]] = {
     "eventType": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
-    "eventRole": {"enum": ["event_id", "event_time", "event_type", "sequence"]},
+    "eventRole": {"enum": ["event_id", "event_time", "event_type", "document", "sequence"]},
     "quarantineTolerance": {"type": "number", "minimum": 0, "maximum": 1},
     "corrections": {"const": "replace"},
     "nullWords": {
@@ -22,7 +22,20 @@ CUSTOM_VALUES: Mapping[str, dict[str, Any]] = {
     },
     "timeFormat": {
         "type": "string", "minLength": 1, "examples": ["iso8601", "unix_seconds", "unix_millis", "%m/%d/%Y %H:%M"],
-        "description": "How files write the times of the column; without it ISO 8601.",
+        "description": "How files write the times of the column; without it ISO 8601. Of a table of documents: "
+        "iso8601, rfc822 or epoch_seconds.",
+    },
+    "documentPath": {
+        "type": "string", "minLength": 1, "examples": ["//item", "/rss/channel/item", "//*:entry"],
+        "description": "The elements of an XML file that become documents of their own; without it the root.",
+    },
+    "idPath": {
+        "type": "string", "minLength": 1, "examples": ["guid", "@id"],
+        "description": "The id of a document, as a path from its element.",
+    },
+    "timePath": {
+        "type": "string", "minLength": 1, "examples": ["pubDate", "*:updated"],
+        "description": "The time of a document, as a path from its element.",
     },
     "timeZone": {
         "type": "string", "minLength": 1, "examples": ["UTC", "America/New_York"],

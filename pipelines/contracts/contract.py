@@ -17,6 +17,7 @@ from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
 from cep_core.events.schema import EventSchema
 from cep_core.yaml.source import Source
 from pipelines.contracts.document import load_document
+from pipelines.contracts.document_paths import DocumentPaths, document_paths_of
 from pipelines.contracts.id_columns import id_columns_of
 from pipelines.contracts.null_words import Words, null_words_of
 from pipelines.contracts.odcs import Document, Property
@@ -26,8 +27,10 @@ from pipelines.contracts.rules import Rule, rules_of, spark_type
 from pipelines.contracts.time_formats import TimeFormat, time_formats_of
 from pipelines.errors import ContractErrors
 
-ROLES = ("event_id", "event_time", "event_type", "sequence")
-_TYPES_OF_ROLES = {"event_id": ("string", "integer"), "event_time": ("timestamp",), "event_type": ("string",)}
+ROLES = ("event_id", "event_time", "event_type", "document", "sequence")
+_TYPES_OF_ROLES = {
+    "event_id": ("string", "integer"), "event_time": ("timestamp",), "event_type": ("string",), "document": ("string",),
+}  # fmt: skip
 TYPE_COLUMN = "event_type"
 """What events of one constant type are given, to tell it."""
 ID_COLUMN = "event_id"
@@ -53,7 +56,8 @@ class Contract:
     `tolerance`: the share (0..1) of quarantined rows a run accepts; `replaces`: whether a delivered row replaces the
     row that has its key; `null_words`: the words that mean NULL in files, of the columns that it declares any for;
     `id_columns`: the columns that ingestion makes the id of; `begins`: as of `EventSchema`;
-    `time_formats`: how files write times, of the columns that declare it; `fingerprint`: 16 hex digits of all that
+    `time_formats`: how files write times, of the columns that declare it; `documents`: where XML files have the
+    documents, for a source of such; `fingerprint`: 16 hex digits of all that
     decides which rows pass and which move the watermark."""
 
     name: str
@@ -74,6 +78,7 @@ class Contract:
     id_columns: tuple[str, ...] = ()
     begins: tuple[str, int] | None = None
     time_formats: Mapping[str, TimeFormat] = field(default_factory=dict, hash=False)
+    documents: DocumentPaths | None = None
     description: str = ""
     file: str = field(default="", compare=False)
 
@@ -111,10 +116,10 @@ class Contract:
             columns={column.name: column.type for column in self.columns} | constant,
             event_id=self.roles["event_id"],
             event_time=self.roles["event_time"],
-            event_type=self.roles["event_type"],
+            event_type=self.roles.get("event_type", ""),
             sequence=self.roles.get("sequence"),
             types=self.types,
-            document="",  # no contract has that role yet: kind xml_join refuses the source
+            document=self.roles.get("document", ""),
             begins=self.begins,
         )
 
@@ -164,6 +169,7 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         null_words=null_words_of(document, source, errors),
         id_columns=id_columns_of(document, source, errors),
         time_formats=time_formats_of(document, source, errors),
+        documents=document_paths_of(document, source, errors) if "document" in roles else None,
         description=table.description or "",
         file=source.name,
     )
@@ -242,7 +248,9 @@ def _roles(document: Document, source: Source, constant: str | None, errors: lis
             else:
                 roles[role] = item.name
                 _check_role(role, item, source, (*path, "value"), errors)
-    for role in ROLES[:3]:
+    if "document" in roles:
+        _refuse_types(constant, roles, document, source, errors)
+    for role in ROLES[:2] if "document" in roles else ROLES[:3]:
         if role not in roles:
             errors.append(
                 BadValueError(
@@ -253,6 +261,17 @@ def _roles(document: Document, source: Source, constant: str | None, errors: lis
                 )
             )
     return roles
+
+
+def _refuse_types(
+    constant: str | None, roles: Mapping[str, str], document: Document, source: Source, errors: list[TrendlakeError]
+) -> None:
+    """A document has no type of event: queries tell documents apart by what they say."""
+    if "event_type" in roles:
+        index = [item.name for item in document.table.properties].index(roles["document"])
+        place = source.place(("schema", 0, "properties", index))
+        hint = "leave out eventType" if constant is not None else f"take the role from '{roles['event_type']}'"
+        errors.append(BadValueError("a source of documents has no event type", place=place, hint=hint))
 
 
 def _check_role(

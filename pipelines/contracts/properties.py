@@ -18,12 +18,17 @@ from pipelines.contracts.odcs import Document
 
 Level = Literal["table", "column", "service level"]
 PROPERTIES: Mapping[Level, tuple[str, ...]] = {
-    "table": ("eventType", "quarantineTolerance", "corrections", "nullWords"),
+    "table": (
+        "eventType", "quarantineTolerance", "corrections", "nullWords", "documentPath", "idPath", "timePath",
+        "timeFormat",
+    ),
     "column": ("eventRole", "nullWords", "timeFormat", "timeZone", "idColumns", "appliesTo"),
     "service level": ("latency", "maxFuture"),
-}
+}  # fmt: skip
 """The properties that are read, by the place where they are: `customProperties` of the table, `customProperties` of a
 column, `slaProperties` of the contract."""
+OF_DOCUMENTS = ("documentPath", "idPath", "timePath", "timeFormat")
+"""Properties of the table that are read of a source of documents only."""
 PLACES: Mapping[Level, str] = {
     "table": "the table's customProperties", "column": "a column's customProperties", "service level": "slaProperties",
 }  # fmt: skip
@@ -45,8 +50,12 @@ MAX_FUTURE_US = MICROSECONDS["d"]
 
 def misspelt(document: Document, source: Source) -> Iterator[TrendlakeError]:
     """The properties that are close to one that is read, or stand in a place where it is not read."""
+    documents = any(item.custom("eventRole") == "document" for item in document.table.properties)
     for level, name, path in _properties(document):
         problem = _problem(level, name)
+        if level == "table" and name in OF_DOCUMENTS and not documents:
+            where = PLACES["column"] if name in PROPERTIES["column"] else "a source with a column of the role document"
+            problem = f"'{name}' is not read here", f"it belongs to {where}"
         if problem is not None:
             message, hint = problem
             yield BadValueError(message, place=source.place(path), hint=hint)

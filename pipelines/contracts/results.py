@@ -29,6 +29,7 @@ from pipelines.spark.type_names import spark_name
 SORTS = (
     "group", "trend_count", "trend_count_or_zero", "occurrence_count", "sum", "mean", "extreme", "log10",
     "events", "measure", "end_event", "graph", "partition", "event", "register", "attribute",
+    "document", "returned",
 )  # fmt: skip
 LOG10 = "_log10"
 

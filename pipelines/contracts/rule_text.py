@@ -19,6 +19,15 @@ COMPARISONS = {
 }
 
 
+XML_FAULTS = {
+    "xml_too_large": "is larger than 8 MiB",
+    "xml_doctype": "has a DOCTYPE",
+    "xml_too_deep": "has more than 256 elements within one another",
+    "xml_not_well_formed": "is not well-formed XML",
+}
+"""What a document does that breaks a rule of documents."""
+
+
 def reason_of(rule: Rule) -> str:
     """Why a row breaks the rule: `dep_delay_range: dep_delay is not in [-30, 1440]`."""
     column = ", ".join(rule.columns)
@@ -34,6 +43,7 @@ def reason_of(rule: Rule) -> str:
         "row_count": "number of rows",
         "items": f"the number of items of {column} is not in {interval(rule)}",
         "distinct_items": f"an item comes twice in {column}",
+        "xml": f"{column} {XML_FAULTS.get(rule.text, rule.text)}",
         "row": f"breaks: {rule.description or rule.text}",
     }[rule.kind]
     return f"{rule.name}: {said}"
@@ -75,6 +85,7 @@ def expected_of(rule: Rule) -> str:
         "row_count": f"{amount(rule.limit)} rows",
         "items": f"number of items in {interval(rule)}",
         "distinct_items": "no item twice, none missing",
+        "xml": f"no document that {XML_FAULTS.get(rule.text, rule.text)}",
         "row": rule.text,
     }[rule.kind]
     if rule.kind == "row_count" or rule.limit.none_allowed:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Literal
 
+from cep_core.documents.document import RULES
 from cep_core.errors import BadValueError, NotSupportedError, Place, TextError, TrendlakeError, did_you_mean, readable
 from cep_core.language.syntax import Expr
 from cep_core.yaml.source import Source
@@ -40,6 +41,7 @@ Kind = Literal[
     "row_count",
     "items",
     "distinct_items",
+    "xml",
 ]
 Scalar = str | int | float | bool | datetime | date | None
 Path = tuple[str | int, ...]
@@ -94,8 +96,9 @@ class Limit:
 class Rule:
     """`values`: of in_set and not_missing; `low`/`high` with their strictness: of range, length and items (`high`
     also the divisor of multiple); `text`: the regular expression of pattern, the condition a good
-    row meets of row, whose tree is `condition`. Of unique: `compared`, the columns in which rows of one key may differ
-    (all of the contract's), and `sequence`, the column that says which of them counts."""
+    row meets of row, whose tree is `condition`, of xml the rule of documents (`cep_core.documents.document.RULES`).
+    Of unique: `compared`, the columns in which rows of one key may differ (all of the contract's), and `sequence`, the
+    column that says which of them counts."""
 
     name: str
     kind: Kind
@@ -180,6 +183,9 @@ def _property_rules(item: Property, source: Source, path: Path, errors: list[Tre
         yield Rule(f"{item.name}_required", "not_null", column, place=place)
     if item.unique:
         yield Rule(f"{item.name}_unique", "unique", column, place=place)
+    if item.custom("eventRole") == "document":
+        for rule in RULES:
+            yield Rule(rule, "xml", column, text=rule, place=place)
     options = item.logical_type_options
     for key in options:
         if key not in OPTIONS.get(item.logical_type or "", ()):

@@ -25,6 +25,7 @@ from cep_core.events.schema import family
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule
 from pipelines.errors import LocalUnsupportedError
+from pipelines.quality.documents import DOCUMENT_RULES
 from pipelines.quality.local_conditions import rows_meeting
 from pipelines.quality.local_regex import LINE_ENDS, means_the_same
 from pipelines.quality.local_values import EXACT, Value, comparable, whole_array
@@ -159,6 +160,10 @@ def _distinct_items(rule: Rule, column: pa.Array) -> Bools:
     return np.array([None not in items and len({*items}) == len(items) for items in column.to_pylist()], np.bool_)
 
 
+def _xml(rule: Rule, column: pa.Array) -> Bools:
+    return DOCUMENT_RULES.keeping(column, rule.text)
+
+
 _KINDS: dict[str, Callable[[Rule, pa.Array], Bools]] = {
     "not_null": _not_null,
     "not_missing": _not_missing,
@@ -169,6 +174,7 @@ _KINDS: dict[str, Callable[[Rule, pa.Array], Bools]] = {
     "multiple": _multiple,
     "items": _items,
     "distinct_items": _distinct_items,
+    "xml": _xml,
 }
 
 

@@ -21,6 +21,7 @@ from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta.commits import has_transaction
 from pipelines.delta.tables import OvertakenError
 from pipelines.errors import ContractRuleError, SourceSchemaError
+from pipelines.quality.documents import broken_document_rule
 from pipelines.quality.uniqueness import BROKEN, annotate_duplicates, entry, repeats
 from pipelines.spark.columns import column
 from pipelines.spark.row_columns import as_column, constant
@@ -68,7 +69,9 @@ def is_good(rule: Rule) -> Column:
         listed = value.isin([constant(item) for item in rule.values if item is not None])
         absent = sf.lit(None in rule.values) & value.isNull()
         return ~(sf.coalesce(listed, sf.lit(False)) | absent)
-    if rule.kind == "in_set":
+    if rule.kind == "xml":
+        condition = ~broken_document_rule(value).eqNullSafe(sf.lit(rule.text))
+    elif rule.kind == "in_set":
         condition = value.isin([constant(item) for item in rule.values])
     elif rule.kind == "pattern":
         condition = value.rlike(rule.text)

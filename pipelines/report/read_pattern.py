@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cep_core.errors import YamlSyntaxError
+from cep_core.kinds import KINDS
 from cep_core.yaml.source import parse_yaml, plain
 from pipelines.project.paths import TABLE_NAME
 from pipelines.report.facts import PatternFacts
@@ -22,10 +23,11 @@ def read_pattern(file: Path) -> PatternFacts:
         loaded = None
     fields: Mapping[str, object] = loaded if isinstance(loaded, Mapping) else {}
     returns = fields.get("return")
-    name = _text(fields.get("name")) or ""
+    name, kind = _text(fields.get("name")) or "", _text(fields.get("kind")) or "trends"
+    groups = KINDS[kind].groups if kind in KINDS else ()
     return PatternFacts(
         name=name if TABLE_NAME.fullmatch(name) else file.stem,  # it becomes part of the report's path
-        kind=_text(fields.get("kind")) or "trends",
+        kind=kind,
         description=_text(fields.get("description")) or "",
         owner=_text(fields.get("owner")),
         schedule=_text(fields.get("schedule")),
@@ -34,7 +36,7 @@ def read_pattern(file: Path) -> PatternFacts:
         pattern=_text(fields.get("pattern")),
         where=_texts(fields.get("where")),
         returns={str(key): str(value) for key, value in returns.items()} if isinstance(returns, Mapping) else {},
-        group_by=_texts(fields.get("group_by") or fields.get("partition_by")),
+        group_by=groups or _texts(fields.get("group_by") or fields.get("partition_by")),
         within=_text(fields.get("within")),
         slide=_text(fields.get("slide")),
         yaml=content,

@@ -23,6 +23,7 @@ from pipelines.report.read_rows import micros, read_counted, read_counted_here
 from pipelines.report.read_run import utc
 from pipelines.report.shape import Shape, between
 from pipelines.report.summary import Columns, ResultRow, summarise
+from pipelines.results.reuse import row_hashes
 from pipelines.results.spark_order import spark_texts
 
 ENOUGH_WINDOWS = 24
@@ -141,7 +142,7 @@ def _current_forms(run: RunFacts, plan: AnyPlan | None, span: tuple[datetime, da
     if run.plan_hash is None:
         return None
     windows = None if plan is None else plan.windows.ending_in(micros(span[0]), micros(span[2]) + plan.windows.within)
-    return [known for _, known in plan.stretches(windows)] if plan is not None and windows else [run.plan_hash]
+    return sorted(row_hashes(plan, windows)) if plan is not None and windows else [run.plan_hash]
 
 
 def _owned(names: Sequence[str], run: RunFacts, plan: AnyPlan | None) -> tuple[str, datetime, datetime]:

@@ -25,6 +25,7 @@ from pipelines.delta.local_reader import TableHere, local_errors, table_here
 from pipelines.delta.tables import exists, latest_version, read_at
 from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
 from pipelines.results.columns import rank_of, time_of
+from pipelines.results.reuse import row_hashes
 from pipelines.results.spark_order import comparable
 from pipelines.spark.columns import column
 
@@ -103,7 +104,8 @@ def _refuse_other_form(plan: AnyPlan, names: Sequence[str]) -> None:
 def _local(table: TableHere, plan: AnyPlan, selection: Selection) -> Rows:
     every = table.every([*plan.result_schema.names, PLAN_HASH], MOST_ROWS)
     with local_errors():
-        stale = every.num_rows - (pc.sum(pc.equal(every[PLAN_HASH], plan.hash)).as_py() or 0)
+        current = pc.is_in(every[PLAN_HASH], pa.array(sorted(_current_hashes(plan)), pa.string()))
+        stale = every.num_rows - (pc.sum(current).as_py() or 0)
         chosen = every.filter(mask(every, plan, selection))
         rows = _greatest(chosen, rank_of(plan), plan.key, selection.limit)
         return Rows(rows.select(plan.result_schema.names), chosen.num_rows, every.num_rows, stale)
@@ -154,9 +156,14 @@ def _by_spark(spark: SparkSession, path: str, plan: AnyPlan, selection: Selectio
     chosen = every.where(reduce(lambda a, b: a & b, conditions(plan, selection)))
     ordered = chosen.orderBy(column(rank_of(plan)).desc_nulls_last(), *map(column, plan.key))
     limited = ordered if selection.limit is None else ordered.limit(selection.limit)
-    stale = every.where(~column(PLAN_HASH).eqNullSafe(sf.lit(plan.hash))).count()
+    forms = {row[PLAN_HASH]: row["count"] for row in every.groupBy(PLAN_HASH).count().collect()}
+    stale = sum(count for known, count in forms.items() if known not in _current_hashes(plan))
     rows = limited.select(*map(column, plan.result_schema.names)).toArrow()
     return Rows(rows, chosen.count(), every.count(), stale)
+
+
+def _current_hashes(plan: AnyPlan) -> set[str]:
+    return row_hashes(plan, range(0))
 
 
 def conditions(plan: AnyPlan, selection: Selection) -> list[Column]:

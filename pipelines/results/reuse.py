@@ -12,15 +12,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
+from cep_core import AnyPlan
 from pipelines.check import Check
 from pipelines.error_text import plural
 from pipelines.results.ledger import Ledger
 from pipelines.results.row_versions import stale_rows
 from pipelines.runs.basis import Basis
 from pipelines.runs.run import Run
+from pipelines.spark.arrow_functions import text_function
 from pipelines.spark.columns import column
 
 CHECK = "windows_changed"
@@ -102,10 +105,28 @@ def hashes(run: Run) -> tuple[tuple[int, str], ...]:
     return tuple((run.plan.owned(windows)[2], known) for windows, known in stretches) or ((0, run.plan.hash),)
 
 
+def row_hashes(plan: AnyPlan, windows: range) -> set[str]:
+    """The hashes by which result rows of `windows` may be known in the plan's present form."""
+    by_value = plan.result_shape.hashed_by
+    if by_value is not None:
+        return set(by_value[1].values())
+    return {known for _, known in plan.stretches(windows)} if windows else {plan.hash}
+
+
 def hash_column(run: Run) -> Column:
     """The hash by which each result row is known."""
+    by_value = run.plan.result_shape.hashed_by
+    if by_value is not None:
+        name, by_query = by_value
+        return text_function(lambda values: hashes_of(values, by_query))(column(name))
     *before, (_, hash_of_row) = ((high, sf.lit(known)) for high, known in hashes(run))
     owner = column(run.plan.owned(range(1))[0])
     for high, known in reversed(before):
         hash_of_row = sf.when(owner < sf.timestamp_micros(sf.lit(high)), known).otherwise(hash_of_row)
     return hash_of_row
+
+
+def hashes_of(values: pa.Array, known: Mapping[str, str]) -> pa.Array:
+    """The hash of each of `values`, as texts."""
+    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    return pa.array([known[value] for value in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)

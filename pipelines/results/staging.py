@@ -29,7 +29,7 @@ from pipelines.delta.parquet_scan import plain_batches
 from pipelines.delta.tables import on_disk
 from pipelines.errors import LocalUnsupportedError
 from pipelines.execute.worker import Answers, Batches, cause_of
-from pipelines.results.reuse import hash_column, hashes
+from pipelines.results.reuse import hash_column, hashes, hashes_of
 from pipelines.runs.run import Run
 from pipelines.spark.worker_errors import coded, told_by_workers
 
@@ -168,7 +168,8 @@ def with_origin(run: Run, results: pa.Table, source_version: int) -> pa.Table:
 @dataclass(frozen=True)
 class Origin:
     """What stands beside result rows of a run. It can be sent to workers. `schema`: of the rows with their origin;
-    `owner`: the number of the column that says by which of the `hashes` a row is known."""
+    `owner`: the number of the column that says by which of the `hashes` a row is known: by its time, or by its value
+    where `by_value` has a hash for each."""
 
     schema: pa.Schema
     owner: int
@@ -176,18 +177,22 @@ class Origin:
     source_version: int
     run_id: str
     moment: int
+    by_value: Mapping[str, str] | None = None
 
     @classmethod
     def of(cls, run: Run, source_version: int) -> Origin:
         results = run.plan.result_schema
-        owner = results.get_field_index(run.plan.owned(range(1))[0])
+        name, by_value = run.plan.result_shape.hashed_by or (run.plan.owned(range(1))[0], None)
         schema = pa.schema([*results, *_origin_schema()])
-        return cls(schema, owner, hashes(run), source_version, run.run_id, time.time_ns() // 1000)
+        moment = time.time_ns() // 1000
+        return cls(schema, results.get_field_index(name), hashes(run), source_version, run.run_id, moment, by_value)
 
     def beside(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with their origin."""
         rest = (repeated(value, batch.num_rows) for value in (self.source_version, self.run_id, self.moment))
-        values = (_known(batch.column(self.owner), self.hashes), *rest)
+        owner = batch.column(self.owner)
+        known = _known(owner, self.hashes) if self.by_value is None else hashes_of(owner, self.by_value)
+        values = (known, *rest)
         fields = list(self.schema)[len(batch.columns) :]
         origin = (array.cast(field.type) for array, field in zip(values, fields, strict=True))
         return pa.RecordBatch.from_arrays([*batch.columns, *origin], schema=self.schema)

@@ -17,6 +17,7 @@ from pipelines.report.amounts import Amount
 from pipelines.report.facts import Measure, PatternFacts, Point, Window
 from pipelines.report.read_run import utc
 from pipelines.report.summary import MOST_POINTS
+from pipelines.results.reuse import row_hashes
 from pipelines.site.facts import GroupFacts, OverviewFacts
 from pipelines.site.overview import HEAT_COLUMNS, SECOND, Counts, Peak, buckets
 from pipelines.site.overview_by_spark import counts_by_spark
@@ -89,5 +90,5 @@ def _earlier(forms: Mapping[str | None, int], plan: AnyPlan | None, first: int, 
     if plan is None:
         return 0
     windows = plan.windows.ending_in(first, until + plan.windows.within)
-    current = {plan.hash, *(known for _, known in plan.stretches(windows))}
+    current = {plan.hash, *row_hashes(plan, windows)}
     return sum(rows for form, rows in forms.items() if form not in current)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cep_core.documents.paths import Path
 from cep_core.fingerprint import fingerprint
 from cep_core.xml_join.compile.canonical import Canonical, Nodes, canonical
 from cep_core.xml_join.compile.minor import Minor, minor
-from cep_core.xml_join.compile.paths import Path
 from cep_core.xml_join.compile.plan import LANGUAGE_VERSION, Definition, Join, Side, Template, Value
 from cep_core.xml_join.compile.query import Block, Form, Operand, Query
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from cep_core.documents.path_parser import NAME as XML_NAME
+from cep_core.documents.path_parser import XML_NAMESPACE, Namespaces
 from cep_core.errors import (
     MAX_ERRORS,
     BadValueError,
@@ -21,8 +23,6 @@ from cep_core.events.schema import EventSchema
 from cep_core.xml_join.compile.build import Builder
 from cep_core.xml_join.compile.each import MOST_QUERIES, FillError, Table, fields_of, fill, filled, read_each
 from cep_core.xml_join.compile.model import QUERY_KEYS, XmlJoinPattern
-from cep_core.xml_join.compile.path_parser import NAME as XML_NAME
-from cep_core.xml_join.compile.path_parser import XML_NAMESPACE, Namespaces
 from cep_core.xml_join.compile.plan import XmlJoinPlan
 from cep_core.xml_join.compile.query import NAME, NAME_RULE, Key, Query, QueryReader
 
@@ -84,8 +84,8 @@ class _Checker:
     def _columns(self) -> None:
         schema, families = self.schema, self.schema.families
         if not schema.document:
-            way = "evaluate it over an Arrow table: trendlake.evaluate(file, table)"
-            self.report(NotSupportedError("kind xml_join does not run over Delta tables yet", hint=way), ("source",))
+            way = "give one column of its contract: customProperties: [{property: eventRole, value: document}]"
+            self.report(NotSupportedError("the source has no column of XML documents", hint=way), ("source",))
             return
         for role, wanted in (("event_id", None), ("event_time", "timestamp"), ("document", "string")):
             name = str(getattr(schema, role))

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from cep_core.documents.paths import Path
 from cep_core.events.schema import TIME_TYPE, EventSchema, key_type
 from cep_core.events.windows import AGES, Windows
 from cep_core.fingerprint import fingerprint
 from cep_core.plan import ResultShape
-from cep_core.xml_join.compile.paths import Path
 from cep_core.xml_join.compile.query import Form
 
 LANGUAGE_VERSION = 1
@@ -103,7 +103,7 @@ class XmlJoinPlan:
         queries = tuple(sorted((name, self.joins[join].hash) for name, join in self.queries))
         return fingerprint((queries, self.returned, self.limit), LANGUAGE_VERSION)
 
-    @property
+    @cached_property
     def query_hashes(self) -> Mapping[str, str]:
         """Of each query its own hash: the `plan_hash` of its rows."""
         return {name: self.joins[join].hash for name, join in self.queries}
@@ -160,7 +160,8 @@ class XmlJoinPlan:
 
     @property
     def result_shape(self) -> ResultShape:
-        return ResultShape("results_xml_join", {"query": ("query",), "returned": self.returned})
+        columns = {"query": ("query",), "document": ("left_id", "right_id"), "returned": self.returned}
+        return ResultShape("results_xml_join", columns, hashed_by=("query", self.query_hashes))
 
     @property
     def result_schema(self) -> pa.Schema:

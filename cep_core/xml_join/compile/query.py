@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from cep_core.documents.path_parser import Namespaces, PathError, Token, parse_path, tokens
+from cep_core.documents.paths import Path
 from cep_core.errors import (
     BadConditionError,
     BadPatternError,
@@ -23,8 +25,6 @@ from cep_core.errors import (
 from cep_core.events.windows import AGES
 from cep_core.language.parse import parse_duration
 from cep_core.xml_join.compile.model import QUERY_KEYS, RESERVED_COLUMNS
-from cep_core.xml_join.compile.path_parser import Namespaces, PathError, Token, parse_path, tokens
-from cep_core.xml_join.compile.paths import Path
 
 Form = Literal["text", "normal", "node"]
 """What is taken of a node: its string value, that with spaces normalised, or the node itself."""

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cep_core.documents.document import BrokenDocumentError, Reader
+from cep_core.documents.predicates import normalised, string_value
 from cep_core.errors import DocumentWarning
 from cep_core.events.arrays import numbers
 from cep_core.xml_join.compile.plan import XmlJoinPlan
-from cep_core.xml_join.run.document import BrokenDocumentError, Reader
-from cep_core.xml_join.run.predicates import normalised, string_value
 from cep_core.xml_join.run.walk import Walker
 
 Array = Any

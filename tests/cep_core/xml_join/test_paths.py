@@ -7,10 +7,10 @@ from random import Random
 import pytest
 from lxml import etree
 
+from cep_core.documents.document import Reader
+from cep_core.documents.path_parser import Namespaces, PathError, parse_path
 from cep_core.errors import BadPatternError, NotSupportedError, PatternSyntaxError, UnknownPrefixError
-from cep_core.xml_join.compile.path_parser import Namespaces, PathError, parse_path
 from cep_core.xml_join.compile.plan import Definition
-from cep_core.xml_join.run.document import Reader
 from cep_core.xml_join.run.walk import Walker
 from tests.random.xml_joins import NAMESPACES, elements, paths
 

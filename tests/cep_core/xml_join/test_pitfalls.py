@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from cep_core import PatternErrors, compile_query, evaluate
+from cep_core.documents.document import MAX_BYTES, BrokenDocumentError, Reader
 from cep_core.errors import DocumentWarning
-from cep_core.xml_join.run.document import MAX_BYTES, BrokenDocumentError, Reader
 from tests.cep_core.xml_join.test_worked_cases import SCHEMA
 from tests.reference.xml_join import broken_rule
 from tests.support.xml_documents import MICROS, documents_table, engine

@@ -11,9 +11,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from cep_core import PatternErrors, compile_query
+from cep_core.documents.document import BrokenDocumentError, Reader
 from cep_core.errors import TooManyAnswersError, TrendlakeError
 from cep_core.events.schema import EventSchema
-from cep_core.xml_join.run.document import BrokenDocumentError, Reader
 from tests.reference.xml_join import TooManyError, answers, broken_rule
 from tests.support.cases import CASES
 from tests.support.xml_documents import MICROS, engine, in_micros

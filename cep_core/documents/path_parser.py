@@ -17,15 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from cep_core.errors import (
-    BadPatternError,
-    NotSupportedError,
-    PatternSyntaxError,
-    TrendlakeError,
-    UnknownPrefixError,
-    did_you_mean,
-)
-from cep_core.xml_join.compile.paths import (
+from cep_core.documents.paths import (
     Axis,
     Compare,
     Comparison,
@@ -40,6 +32,14 @@ from cep_core.xml_join.compile.paths import (
     canonical,
     conjunction,
     disjunction,
+)
+from cep_core.errors import (
+    BadPatternError,
+    NotSupportedError,
+    PatternSyntaxError,
+    TrendlakeError,
+    UnknownPrefixError,
+    did_you_mean,
 )
 
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
