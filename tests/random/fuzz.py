@@ -22,7 +22,7 @@ from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 from ruamel.yaml import YAML
 
-from tests.random import algebra, automata, fuzz_files, matches, xml_joins
+from tests.random import algebra, automata, fuzz_batches, fuzz_files, matches, xml_joins
 from tests.random.agreement import Tally, disagreement
 from tests.random.profile import OPEN_ENDED
 from tests.random.strategies import long_questions, questions, repeated_questions
@@ -126,7 +126,7 @@ def main() -> int:
     """Search, print, and tell by the exit status."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seconds", type=float, default=60)
-    arguments.add_argument("--kind", choices=(*COMPARED, "xml_join", "files"), default="trends")
+    arguments.add_argument("--kind", choices=(*COMPARED, "xml_join", "batches", "files"), default="trends")
     arguments.add_argument("--seed", type=int, default=None, help="default: from the clock")
     arguments.add_argument("--most", type=int, default=10, help="events of a stream at most")
     arguments.add_argument("--without", nargs="*", choices=THEMES, default=[], help="themes to leave out")
@@ -136,6 +136,8 @@ def main() -> int:
     asked = arguments.parse_args()
     if asked.kind == "xml_join":
         return xml_joins.search(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
+    if asked.kind == "batches":
+        return fuzz_batches.search(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
     if asked.kind == "files":
         return fuzz_files.main(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
     tallies: Mapping[str, Callable[[], Any]] = {"automaton": automata.AfaTally, "algebra": algebra.AlgebraTally}
