@@ -14,6 +14,11 @@ from cep_core.plan import AnyPlan
 from cep_core.sharing.interest import Interests
 
 
+def binds_some(plan: AnyPlan) -> bool:
+    """Whether events that the plan does not bind mean nothing to it: else `bindable` gives all of them."""
+    return KINDS[plan.kind].bindings(plan) is not None
+
+
 def bindable(plans: Sequence[AnyPlan], events: pa.Table, *, unique_ids: bool) -> list[Int64s]:
     """Of each plan the numbers of the `events` that it may bind, ascending, whatever other plans there are; all where
     an event that it cannot bind may matter.

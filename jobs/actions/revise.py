@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cep_core.errors import TrendlakeError
+from jobs.actions.revise_together import (
+    NOT_PUBLISHED,
+    by_source,
+    document_of,
+    page_of_present,
+    pages_of,
+    prepared,
+    print_outcome,
+    print_record,
+    revise_group,
+)
 from jobs.airflow.notify import notify_of_results
 from jobs.airflow.progress import Failure, end_with_task, write_members, write_step
-from jobs.terminal.json_output import of_error, of_record
-from jobs.terminal.outcome import Verdict, print_error
+from jobs.terminal.json_output import FAULT, of_record
+from jobs.terminal.outcome import Verdict
 from jobs.terminal.times import manual_run_id
-from jobs.terminal.workspace import Place, changed, find_place, has_new_results, reading_session, refresh_site
+from jobs.terminal.workspace import Place, find_place, has_new_results, reading_session, refresh_site
 from pipelines.error_text import plural
-from pipelines.redaction import redacted
+from pipelines.errors import BusyTableError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from pipelines.runs.run import Run
-    from pipelines.runs.stage import Record
 
 
 def revise_pattern(
@@ -43,6 +49,8 @@ def revise_pattern(
     return document
 
 
+REPEATABLE = (FAULT, BusyTableError.code)
+"""Codes of errors after which another attempt may succeed."""
 REVISE_STEPS = ("revise", "all_revised")
 """The tasks of the DAG that revises a batch: the second one fails if a pattern could not be revised."""
 
@@ -64,7 +72,13 @@ def revise_several(
     documents = _revise_each(place, names, run_id, if_published=if_published)
     if progress is not None:
         failures = [
-            Failure(document["pattern"], name, REVISE_STEPS[0], f"[{error['code']}] {error['message']}", mistake=True)
+            Failure(
+                document["pattern"],
+                name,
+                REVISE_STEPS[0],
+                f"[{error['code']}] {error['message']}",
+                mistake=error["code"] not in REPEATABLE,
+            )
             for name, document in zip(names, documents, strict=True)
             if (error := document.get("error"))
         ]
@@ -72,7 +86,7 @@ def revise_several(
         if len(failures) < len(documents):
             for step in REVISE_STEPS:
                 write_step(progress, step, f"{len(documents) - len(failures)} of {plural(len(documents), 'pattern')}")
-    return Verdict({"patterns": documents}, good=all("error" not in item for item in documents))
+    return _verdict({"patterns": documents})
 
 
 def revise_source(source: str, run_id: str | None, profile: str | None, folder: Path | None) -> Verdict:
@@ -88,25 +102,27 @@ def revise_source(source: str, run_id: str | None, profile: str | None, folder: 
         hint = did_you_mean(source, sorted(set(_sources(place).values())))
         raise ProjectError(f"no pattern reads the source '{source}'", hint=hint)
     documents = _revise_each(place, names, run_id, if_published=True)
-    return Verdict({"source": source, "patterns": documents}, good=all("error" not in item for item in documents))
+    return _verdict({"source": source, "patterns": documents})
+
+
+def _verdict(document: dict[str, Any]) -> Verdict:
+    codes = [item["error"]["code"] for item in document["patterns"] if "error" in item]
+    return Verdict(document, good=not codes, fault=FAULT in codes)
 
 
 def _revise_each(
     place: Place, names: Sequence[str], run_id: str | None, *, if_published: bool
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """A document for each pattern, with its `error` if it failed."""
-    documents: list[dict[str, Any]] = []
+    """A document for each pattern, with its `error` if it failed. Those of one source are revised together."""
+    run_id = run_id or manual_run_id("revise")
     with reading_session(place, f"trendlake revise of {plural(len(names), 'pattern')}") as spark:
-        for name in names:
-            typer.echo(f"{'pattern':<14} {name}")
-            try:
-                document = revise_in_session(
-                    place, spark, name, run_id or manual_run_id("revise"), if_published=if_published
-                )
-            except TrendlakeError as error:
-                print_error(redacted(str(error)))
-                document = {"pattern": place.project.pattern_path(name).stem, "error": of_error(error)}
-            documents.append(document)
+        every = [prepared(place, spark, name, run_id) for name in names]
+        for patterns in by_source(every):
+            revise_group(patterns, if_published=if_published)
+            for pattern in patterns:
+                print_outcome(pattern)
+        pages = pages_of(place, spark, every)
+        documents = [document_of(pattern, run_id, pages.get(pattern.name)) for pattern in every]
     for document in documents:
         if document.get("changed"):
             notify_of_results(place.project, document["pattern"])
@@ -148,57 +164,18 @@ def revise_in_session(
 ) -> dict[str, Any]:  # fmt: skip
     """Updates a pattern's published windows to its source's newest version, prints the changes and updates the site.
     With `if_published`, a pattern without published results is no error."""
-    from pipelines.results.ledger import read_ledger
     from pipelines.runs.run import prepare
-    from pipelines.steps.revise import revise
+    from pipelines.steps.revise import Shared, revise
 
-    began = time.monotonic()
     run = prepare(spark, place.project, place.profile, pattern, run_id, 0, 1)
-    ledger = read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name)
-    shown = {segment.plan_hash for segment in ledger.segments}
-    if if_published and run.plan.hash not in shown:
-        typer.echo(f"{'revise':<14} nothing is published that could be revised")
+    shared = Shared([run])
+    if if_published and not shared.has_published(run):
+        typer.echo(NOT_PUBLISHED)
         return {"pattern": run.name, "run_id": run_id, "changed": False, "revision": None, "site": None}
-    record = revise(run)
-    seconds = time.monotonic() - began
-    for check in record.checks:
-        if check.name in ("revision", "stale_rows", "stale_versions"):
-            typer.echo(f"{check.name.replace('_', ' '):<14} {check.observed}")
-        elif check.name == "set_apart":
-            if check.failed:
-                see = f"trendlake quarantine show {record.source}"
-                typer.echo(f"{'quarantined':<14} {check.observed}: {see}")
-        elif check.failed:
-            typer.echo(f"{'':<14} {check.name}: {check.observed}")
-    changes = f"{record.rows_inserted:,} inserted, {record.rows_updated:,} updated, {record.rows_deleted:,} retracted"
-    done = (
-        f"version {record.results_version}: {changes}"
-        if changed(record)
-        else f"nothing to change, version {record.results_version} stays"
-    )
-    typer.echo(f"{'revise':<14} {done:<70} {seconds:6.1f} s")
+    record = revise(run, shared)
+    print_record(record)
     # Also where nothing has changed, unless the page says so already: an attempt before this one may have published
     # and not come to the site.
-    page = _page_of_present(place, run, record) or refresh_site(place, spark, place.project.pattern_path(pattern))
+    page = page_of_present(place, run, record) or refresh_site(place, spark, place.project.pattern_path(pattern))
     about = {"pattern": run.name, "run_id": run_id, "changed": has_new_results(run, record)}
     return {**about, "revision": of_record(record), "site": page}
-
-
-def _page_of_present(place: Place, run: Run, record: Record) -> Path | None:
-    """The pattern's page if nothing was to be revised and the page shows what is there now: it is then left as it is,
-    since pictures take longer than to find that there is nothing to do."""
-    from cep_core.events.windows import moment
-    from pipelines.delta.table_versions import commit_time
-    from pipelines.report.places import Places
-    from pipelines.site.cards import shows
-
-    places = Places(place.project.state / "reports")
-    if record.note is not None or record.basis is None or record.source_version is None:
-        return None
-    published = commit_time(run.spark, run.warehouse.results(run.name), int(record.results_version or 0))
-    if published is None:
-        return None
-    edited = int(place.project.pattern_path(run.name).stat().st_mtime * 1e6)
-    since = moment(max(published, edited))
-    table = record.basis.source_table
-    return places.pattern(run.name) if shows(places, run.name, record.source_version, table, since) else None

@@ -12,7 +12,7 @@ import typer
 from cep_core.errors import TrendlakeError
 from jobs.airflow.notify import notify_of_results
 from jobs.terminal import workspace
-from jobs.terminal.json_output import of_error, of_record
+from jobs.terminal.json_output import of_any_error, of_record
 from jobs.terminal.outcome import INTERNAL_ERROR, Verdict, print_error
 from jobs.terminal.times import manual_run_id, micros_of
 from jobs.terminal.workspace import Place
@@ -182,18 +182,13 @@ def _reason(error: Exception) -> str:
 
 
 def _document(member: Member, run_id: str, pages: Mapping[str, Path]) -> dict[str, Any] | Verdict:
-    from pipelines.error_text import in_words
-    from pipelines.redaction import redacted
 
     about: dict[str, Any] = {"pattern": member.name, "run_id": run_id, "state": member.state}
     about["stages"] = [of_record(record) for record in member.records]
     about |= {"report": None, "picture": None, "site": None, **pages}
     if member.error is None:
         return about
-    if isinstance(member.error, TrendlakeError):
-        return Verdict(about | {"error": of_error(member.error)}, good=False)
-    fault = {"code": "FAULT", "message": redacted(in_words(member.error)), "place": None, "hint": None}
-    return Verdict(about | {"error": fault}, good=False)
+    return Verdict(about | {"error": of_any_error(member.error)}, good=False)
 
 
 def _about(patterns: Patterns, name: str) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from cep_core.errors import TrendlakeError
 if TYPE_CHECKING:
     from pipelines.runs.stage import Record
 
+FAULT = "FAULT"
+"""The code of an internal error."""
+
 
 def json_text(document: Any, indent: int | None) -> str:
     """JSON text: integers with all digits, times as ISO 8601 in UTC, NaN and infinity as null."""
@@ -30,6 +33,16 @@ def of_error(error: TrendlakeError) -> dict[str, Any]:
     document: dict[str, Any] = {"code": error.code, "message": redacted(error.message), "place": place, "hint": hint}
     several: tuple[TrendlakeError, ...] = getattr(error, "errors", ())
     return document | ({"errors": [of_error(one) for one in several]} if several else {})
+
+
+def of_any_error(error: Exception) -> dict[str, Any]:
+    """As `of_error`; of an internal error the code is FAULT."""
+    from pipelines.error_text import in_words
+    from pipelines.redaction import redacted
+
+    if isinstance(error, TrendlakeError):
+        return of_error(error)
+    return {"code": FAULT, "message": redacted(in_words(error)), "place": None, "hint": None}
 
 
 def of_record(record: Record) -> dict[str, Any]:

@@ -44,10 +44,12 @@ Command = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The document of a command that checks something; unless it is `good`, the exit code is that of a user error."""
+    """The document of a command that checks something; unless it is `good`, the exit code is that of a user error,
+    or of an internal error where it was one (`fault`)."""
 
     document: Any
     good: bool
+    fault: bool = False
 
 
 def print_error(message: str) -> None:
@@ -75,13 +77,14 @@ def guarded(command: Command) -> Command:
 
         with redirect_stdout(sys.stderr) if as_json else nullcontext():
             try:
-                good = True
+                code = 0
                 for result in _results(command, args, named | ({"as_json": as_json} if receives_json else {})):
                     verdict = result if isinstance(result, Verdict) else Verdict(result, good=True)
                     show(verdict.document)
-                    good = good and verdict.good
-                if not good:
-                    raise typer.Exit(USER_ERROR)
+                    if not verdict.good:
+                        code = INTERNAL_ERROR if verdict.fault else code or USER_ERROR
+                if code:
+                    raise typer.Exit(code)
             except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
                 raise
             except Exception as error:

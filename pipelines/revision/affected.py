@@ -98,9 +98,11 @@ def unit_value(plan: AnyPlan, name: str) -> Column:
     return sf.nanvl(value, sf.lit(None)) if isinstance(kind, DoubleType) else value
 
 
-def touched_by(plan: AnyPlan, good: DataFrame, published: Sequence[Stretch], whole: Sequence[Stretch]) -> Affected:
+def touched_by(
+    plan: AnyPlan, good: DataFrame | None, published: Sequence[Stretch], whole: Sequence[Stretch]
+) -> Affected:  # fmt: skip
     """The windows of `whole`, and the pairs that changed good events (plan columns) touch among those `published`."""
-    if not published:
+    if good is None or not published:
         return Affected(plan, tuple(whole))
     if plan.event_types is not None and plan.schema.event_type in good.columns:
         good = good.where(column(plan.schema.event_type).isin(list(plan.event_types)))

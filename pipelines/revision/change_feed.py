@@ -34,10 +34,10 @@ from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta.tables import read_at
 from pipelines.quality import quarantine as q
 from pipelines.quality.uniqueness import BROKEN, KEY, annotate_duplicates, has_key, related
+from pipelines.revision.source_changes import NET
 from pipelines.spark.columns import column
 from pipelines.spark.session import quiet
 
-NET = "__trendlake_net"
 COPIES = "__trendlake_copies"
 CAME = "__trendlake_came"
 LOST = (
@@ -63,16 +63,21 @@ class NoFeed:
 
 @dataclass(frozen=True)
 class Changes:
-    """`good`: plan columns of good rows that came or went, and perhaps of others. `bad`: whole rows with `BROKEN` that
-    break the contract now and did not before. `rows`: rows that came or went, good or bad. `unique`: whether no row
-    of the windows that are published repeats a key in the newer version."""
+    """`every`: good rows that came or went, with `NET`, and perhaps others; all that have changed where `settled` is
+    False. `bad`: whole rows with `BROKEN` that break the contract now and did not before. `rows`: rows that came or
+    went, good or bad. `unique`: whether no row of the windows that are published repeats a key in the newer version."""
 
-    good: DataFrame
+    every: DataFrame
+    settled: bool
     bad: DataFrame
     rows: int
     unique: bool
     persisted: tuple[DataFrame, ...]
     """What is held in memory for them."""
+
+    def good(self, columns: Sequence[str]) -> DataFrame:
+        """Those of `every` that differ in `columns`."""
+        return (_summed if self.settled else _any)(self.every, columns)
 
 
 def feed(
@@ -104,8 +109,7 @@ def lost(error: Exception) -> str | None:
 
 
 def changes(
-    spark: SparkSession, path: str, contract: Contract, columns: Sequence[str], after: int, upto: int,
-    *, settled: bool, unique: bool,
+    spark: SparkSession, path: str, contract: Contract, after: int, upto: int, *, settled: bool, unique: bool,
 ) -> Changes | NoFeed:  # fmt: skip
     """What has come and gone in the source between two versions, split by its contract. `settled`: all results speak of
     version `after`, none of a newer one. `unique`: in the versions they speak of none of their rows repeated a key."""
@@ -125,17 +129,15 @@ def changes(
     if alone or not rows:
         flagged = q.annotate(net, contract.rules, unique=False)
         bad = flagged.where((sf.col(NET) > 0) & (sf.size(BROKEN) > 0))
-        good = q.good_rows(flagged)
-        good = _summed(good, columns) if settled else _any(good, columns)
-        return Changes(good, _repeated(bad, sf.col(NET)), rows, alone, (net,))
+        return Changes(q.good_rows(flagged), settled, _repeated(bad, sf.col(NET)), rows, alone, (net,))
     touched = _judged_anew(source, net, contract).persist(StorageLevel.MEMORY_AND_DISK)
     now = _judged(_repeated(touched, sf.col(COPIES)), contract).withColumn(NET, sf.lit(1))
     then = _judged(_repeated(touched, sf.col(COPIES) - sf.col(NET)), contract).withColumn(NET, sf.lit(-1))
     both = now.unionByName(then)
     bad = both.where(sf.size(BROKEN) > 0)
     bad = _summed(bad, [name for name in bad.columns if name != NET]).where(sf.col(NET) > 0)
-    good = _summed(q.good_rows(both), columns) if settled else _any(touched, columns)
-    return Changes(good, _repeated(bad, sf.col(NET)), rows, False, (net, touched))
+    every = q.good_rows(both) if settled else touched
+    return Changes(every, settled, _repeated(bad, sf.col(NET)), rows, False, (net, touched))
 
 
 def _fresh(changed: DataFrame, contract: Contract, settled: bool) -> DataFrame:

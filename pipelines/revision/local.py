@@ -21,7 +21,6 @@ from cep_core.errors import TrendlakeError
 from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, numbers, repeated
 from cep_core.events.codes import group_codes
-from cep_core.sharing.changes import bindable
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
@@ -37,17 +36,17 @@ from pipelines.results.staging import with_origin
 from pipelines.results.windows import MOST, Stretch, united
 from pipelines.revision.affected import Affected
 from pipelines.revision.local_rewrite import Published, Rewrite
+from pipelines.revision.matching import matching, summed
 from pipelines.revision.revision import changes_check
 from pipelines.revision.row_diff import differing, exact
 from pipelines.revision.scope import Task
-from pipelines.revision.source_changes import SourceChanges
+from pipelines.revision.source_changes import NET, SourceChanges
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.spark.frames import frame_of
 
 KEYS = 20_000_000
 """Rows of a source among whose keys those that came are looked for."""
-NET = "__trendlake_net"
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,8 @@ def _local_revision(run: Run, task: Task, results_version: int, changes: SourceC
         raise LocalUnsupportedError("ids that are made of keys, or keys that may be repeated")
     about = contract.fingerprint, run.warehouse.source(contract.name), task.version
     source, net, good = changes.once((*about, task.after), lambda: _changed(run, task))
-    affected = Affected(plan, touched(plan, _seen(run, good), task.published))
+    seen = matching(run, good, changes, (*about, task.after))
+    affected = Affected(plan, touched(plan, seen, task.published))
     if not affected.stretches:
         return LocalRevision(run, task, affected, plan.result_schema.empty_table(), net)
     if len(affected.stretches) > MOST:
@@ -130,17 +130,6 @@ def _local_revision(run: Run, task: Task, results_version: int, changes: SourceC
     rows = with_origin(_hull(run, affected), _computed(run, events, affected, slices), task.version)
     checks = _judged(run, rows)
     return LocalRevision(run, task, affected, rows, net, checks, _rewrite(published, run, rows))
-
-
-def _seen(run: Run, good: pa.Table) -> pa.Table:
-    """Of the good rows that came or went those that the plan sees change, and may bind."""
-    plan, contract = run.plan, run.contract
-    seen = _summed(good, [item.name for item in contract.columns if item.name in plan.columns])
-    if contract.made_id or contract.constant_type is not None:  # columns that no event has of itself
-        return seen
-    unique_ids = any(rule.columns == (plan.schema.event_id,) for rule in unique_rules(contract.rules))
-    (rows,) = bindable([plan], seen.drop_columns([NET]), unique_ids=unique_ids)
-    return seen.take(arrow(rows))
 
 
 def _changed(run: Run, task: Task) -> tuple[TableHere, int, pa.Table]:
@@ -191,13 +180,7 @@ def net_changes(feed: pa.Table, names: Sequence[str]) -> pa.Table:
     """The rows that came more often than they went, or less, each once, with `NET`."""
     came = pc.is_in(feed[CHANGE], pa.array(["insert", "update_postimage"]))
     signs = pc.if_else(came, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64()))
-    return _summed(feed.select(list(names)).append_column(NET, signs), names)
-
-
-def _summed(rows: pa.Table, names: Sequence[str]) -> pa.Table:
-    with local_errors():  # lists cannot be told apart
-        summed = rows.group_by(list(names)).aggregate([(NET, "sum")]).rename_columns([*names, NET])
-    return summed.filter(pc.not_equal(summed[NET], 0))
+    return summed(feed.select(list(names)).append_column(NET, signs), tuple(names))
 
 
 def _good(run: Run, net: pa.Table) -> pa.Table:
@@ -225,7 +208,7 @@ def _refuse_repeated(source: TableHere, good: pa.Table, contract: Contract, rule
     """Raises LocalUnsupportedError where a row that came may repeat a key. One that comes for another of its key and
     time, as when a price is corrected, repeats none."""
     place = list(dict.fromkeys((*rule.columns, contract.event_time)))
-    fresh = _summed(good, place)
+    fresh = summed(good, tuple(place))
     fresh = fresh.filter(pc.greater(fresh[NET], 0)).select(list(rule.columns))
     if len(rule.columns) == 1:  # a single column's NULL is no key
         fresh = fresh.drop_null()

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from pyspark.sql import DataFrame
+
 from pipelines.errors import LocalUnsupportedError
 
 T = TypeVar("T")
+NET = "__trendlake_net"
+"""Column: how many copies of a row came, below 0 went."""
 
 
 class SourceChanges:
-    """What local revisions of several patterns read of their source: each once, and with the same answer for all."""
+    """What revisions of several patterns read of their source: each once, and with the same answer for all."""
 
     def __init__(self) -> None:
         self._known: dict[object, Any] = {}
+        self._persisted: list[DataFrame] = []
 
     def once(self, key: object, read: Callable[[], T]) -> T:
         """What `read` gave for `key` the first time; also the LocalUnsupportedError that it raised."""
@@ -28,3 +33,13 @@ class SourceChanges:
             raise LocalUnsupportedError(str(known))
         value: T = known
         return value
+
+    def hold(self, frames: tuple[DataFrame, ...]) -> None:
+        """Frames that are held in memory until `close`."""
+        self._persisted += frames
+
+    def close(self) -> None:
+        """Frees what is held in memory."""
+        for frame in self._persisted:
+            frame.unpersist()
+        self._persisted.clear()

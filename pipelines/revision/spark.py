@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from cep_core.sharing.changes import binds_some
 from pipelines.check import Check
+from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
+from pipelines.delta.local_reader import ROWS, local_errors
 from pipelines.delta.tables import read_at, with_retries
 from pipelines.error_text import plural
-from pipelines.errors import StepOrderError, ToleranceError
+from pipelines.errors import LocalUnsupportedError, StepOrderError, ToleranceError
 from pipelines.history_checks import checks as history_checks
 from pipelines.quality import quarantine as q
 from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
@@ -26,14 +30,17 @@ from pipelines.results.staged_checks import judged, refuse_failed
 from pipelines.results.staging import read_staged, write_staged
 from pipelines.results.windows import Stretch
 from pipelines.revision.affected import Affected, touched_by
-from pipelines.revision.change_feed import NoFeed, changes, lost
+from pipelines.revision.change_feed import Changes, NoFeed, changes, lost
 from pipelines.revision.difference import Difference, counted, difference
+from pipelines.revision.matching import columns_of, matching
 from pipelines.revision.revision import changes_check
 from pipelines.revision.scope import Task
+from pipelines.revision.source_changes import NET, SourceChanges
 from pipelines.runs.consistency import watermark_of
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.spark.columns import column
+from pipelines.spark.frames import frame_of
 
 
 class SparkRevision:
@@ -41,8 +48,8 @@ class SparkRevision:
 
     local = False
 
-    def __init__(self, run: Run, ledger: Ledger, task: Task) -> None:
-        self.run, self.ledger, self.task = run, ledger, task
+    def __init__(self, run: Run, ledger: Ledger, task: Task, changes: SourceChanges) -> None:
+        self.run, self.ledger, self.task, self.changes = run, ledger, task, changes
         self.affected, self.unique = Affected(run.plan), False
         self._broken = Broken()
         """Rows in quarantine since the published version."""
@@ -71,26 +78,46 @@ class SparkRevision:
     def _follow_changes(self, record: Record) -> NoFeed | None:
         """What changed events affect; the reason if the change feed cannot say."""
         run, task = self.run, self.task
-        path = run.warehouse.source(run.contract.name)
-        names = {*run.plan.columns, *(run.contract.key if run.contract.made_id else ())}  # an id is a key's values
-        columns = [item.name for item in run.contract.columns if item.name in names]
-        changed = changes(
-            run.spark, path, run.contract, columns, task.after, task.version, settled=task.settled, unique=task.unique
-        )
+        contract, path = run.contract, run.warehouse.source(run.contract.name)
+        key = path, contract.fingerprint, task.after, task.version, task.settled, task.unique
+
+        def read() -> Changes | NoFeed:
+            answer = changes(
+                run.spark, path, contract, task.after, task.version, settled=task.settled, unique=task.unique
+            )
+            if isinstance(answer, Changes):
+                self.changes.hold(answer.persisted)
+            return answer
+
+        changed = self.changes.once(("changes", *key), read)
         if isinstance(changed, NoFeed):
             return changed
         record.rows_in = changed.rows
-        self._persisted += changed.persisted
         waiting = (*task.due, *_waiting(run, task))
-        self.affected = touched_by(run.plan, changed.good, task.published if changed.rows else (), waiting)
+        good = self._good(changed, key) if changed.rows else None
+        self.affected = touched_by(run.plan, good, task.published, waiting)
         self.unique = changed.unique
         if self.affected.pairs is not None:
             self._persisted.append(self.affected.pairs)
         if changed.rows:
-            self._broken = _quarantine(run, changed.bad, task)
+            self._broken = self.changes.once(("bad", run.run_id, *key), lambda: _quarantine(run, changed.bad, task))
         record.rows_quarantined, record.windows = self._broken.rows, self.affected.count
         record.checks += [changes_check(task, changed.rows, self.affected), self._broken.check()]
         return None
+
+    def _good(self, changed: Changes, key: object) -> DataFrame | None:
+        """The good rows that came or went and that the plan may match, its columns; None where there is none. Of many
+        rows all of its types."""
+        columns = columns_of(self.run)
+        if not changed.settled or changed.rows > ROWS or not binds_some(self.run.plan):
+            return changed.good(columns)
+        try:
+            rows = self.changes.once(("rows", key), lambda: _collected(changed, self.run.contract))
+            with local_errors():
+                seen = matching(self.run, rows, self.changes, key)
+        except LocalUnsupportedError:
+            return changed.good(columns)
+        return frame_of(self.run.spark, seen.drop_columns([NET])) if seen.num_rows else None
 
     def compute(self, record: Record) -> None:
         windows, affected = self.run.plan.windows, self.affected.windows
@@ -169,6 +196,14 @@ class SparkRevision:
             frame.unpersist()
 
 
+def _collected(changed: Changes, contract: Contract) -> pa.Table:
+    """The good rows that came or went, the contract's columns and `NET`. Raises LocalUnsupportedError."""
+    rows = changed.good([item.name for item in contract.columns]).limit(ROWS + 1).toArrow()
+    if rows.num_rows > ROWS:
+        raise LocalUnsupportedError("too many rows")
+    return rows
+
+
 def _waiting(run: Run, task: Task) -> tuple[Stretch, ...]:
     """Windows whose rows may differ because time has come further, or less far: those that one of the two versions had
     not passed; all, where the older one can no longer be asked."""
@@ -197,7 +232,7 @@ def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
                 lambda: q.write_quarantine(
                     q.bad_rows(bad, run.run_id, task.version), run.warehouse.quarantine(run.contract.name),
                     run_id=run.run_id, source_version=task.version,
-                    key=f"revise {task.after} {run.name} {run.contract.fingerprint} {task.source_table}",
+                    key=f"revise {task.after} {run.contract.fingerprint} {task.source_table}",
                 ),
                 "writing the quarantine",
             )  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import closing
 from functools import cache
 from typing import Any
 
@@ -43,12 +44,19 @@ class Shared:
         self.publications = Publications(run.spark, run.warehouse, [one.name for one in runs])
         self.changes = SourceChanges()
         self._newest = cache(lambda: newest(run.spark, run.warehouse.source(run.contract.name)))
+        self._ledgers: dict[str, Ledger] = {}
 
     def ledger(self, run: Run) -> Ledger:
-        """As of now: a publication that others have recorded since is no unrecorded one."""
-        about = run.spark, run.warehouse, run.name, run.plan, run.contract.name
-        ledger = read_ledger(*about, self.publications)
-        return read_ledger(*about) if ledger.unrecorded else ledger
+        """As of when it was asked first: a publication that others have recorded since is no unrecorded one."""
+        if run.name not in self._ledgers:
+            about = run.spark, run.warehouse, run.name, run.plan, run.contract.name
+            ledger = read_ledger(*about, self.publications)
+            self._ledgers[run.name] = read_ledger(*about) if ledger.unrecorded else ledger
+        return self._ledgers[run.name]
+
+    def has_published(self, run: Run) -> bool:
+        """Whether there is something of the pattern, in its present form, that could be revised."""
+        return any(segment.plan_hash == run.plan.hash for segment in self.ledger(run).segments)
 
     def source(self, run: Run, ledger: Ledger) -> TableVersion | None:
         """The newest version, or a newer one, where others have published from that in the meantime."""
@@ -59,25 +67,28 @@ class Shared:
         return source
 
 
-def revise(run: Run) -> Record:
+def revise(run: Run, shared: Shared | None = None) -> Record:
     """Bring the published windows of the pattern to the source's newest version; the run's interval plays no part.
+    `shared`: as of `revise_together`.
 
     Raises StepOrderError (nothing is published), SourceMissingError, SourceSchemaError, ResultsTypeError,
     ToleranceError, ChecksFailedError, ShardTooLargeError, BusyTableError (others publish the same windows all the
     time).
     """
-    (attempt,) = revise_together([run])
+    (attempt,) = revise_together([run], shared)
     if attempt.error is not None:
         raise attempt.error
     return attempt.record
 
 
-def revise_together(runs: Sequence[Run]) -> list[Attempt]:
+def revise_together(runs: Sequence[Run], shared: Shared | None = None) -> list[Attempt]:
     """As `revise` of patterns of one source, all to one version of it. An error of one stops no other. Raises whatever
-    ends Spark."""
-    spark, warehouse = runs[0].spark, runs[0].warehouse
-    with recorded_together(spark, warehouse, [run.record("revise") for run in runs]) as attempts:
-        shared = Shared(runs)
+    ends Spark. `shared`: what has been read of `runs`, and perhaps of others of this source."""
+    spark, warehouse, shared = runs[0].spark, runs[0].warehouse, shared or Shared(runs)
+    with (
+        closing(shared.changes),
+        recorded_together(spark, warehouse, [run.record("revise") for run in runs]) as attempts,
+    ):
         for run, attempt in zip(runs, attempts, strict=True):
             with attempt.going_on() as record:
                 _revise(run, record, shared)
@@ -87,9 +98,13 @@ def revise_together(runs: Sequence[Run]) -> list[Attempt]:
 
 def _revise(run: Run, record: Record, shared: Shared) -> None:
     record.interval_from = record.interval_to = record.windows = None
-    for number in range(ATTEMPTS):
-        if _revised(run, record, shared if number == 0 else Shared([run])):
-            return
+    if _revised(run, record, shared):
+        return
+    for _ in range(ATTEMPTS - 1):
+        anew = Shared([run])
+        with closing(anew.changes):
+            if _revised(run, record, anew):
+                return
     raise BusyTableError(f"revising {run.name}: other runs published the same windows at each of {ATTEMPTS} attempts")
 
 
@@ -119,7 +134,7 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
     local = local_revision(run, task, int(ledger.version or 0), shared.changes)
     if isinstance(local, NotLocal):
         LOG.debug("revising %s on Spark: %s", run.name, local.reason)
-        revision = SparkRevision(run, ledger, task)
+        revision = SparkRevision(run, ledger, task, shared.changes)
     else:
         revision = local
     try:

@@ -78,7 +78,7 @@ def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """A project with the source `trades` and the published pattern `falling`; its commands share the tests' session."""
 
     @contextmanager
-    def shared(_place: Place, _app: str) -> Iterator[SparkSession]:
+    def shared(_place: Place, _app: str, **_options: bool) -> Iterator[SparkSession]:
         yield spark
 
     for module in (workspace, ingest, delete):

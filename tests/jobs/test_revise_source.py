@@ -37,7 +37,7 @@ def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """`falling` and `busy`, which reads its results, are published; `rising`, of the same source, is not."""
 
     @contextmanager
-    def shared(_place: Place, _app: str) -> Iterator[SparkSession]:
+    def shared(_place: Place, _app: str, **_options: bool) -> Iterator[SparkSession]:
         yield spark
 
     for module in (workspace, ingest):

@@ -37,7 +37,7 @@ def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """`falling` and `rising` of one source, in the batch `b`, and `busy`, which reads the results of `falling`."""
 
     @contextmanager
-    def shared(_place: Place, _app: str) -> Iterator[SparkSession]:
+    def shared(_place: Place, _app: str, **_options: bool) -> Iterator[SparkSession]:
         yield spark
 
     for module in (workspace, ingest):

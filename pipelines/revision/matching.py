@@ -1,0 +1,49 @@
+"""Which of the source's changed rows a pattern may match: it is computed again for those only."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core.events.arrays import arrow, repeated
+from cep_core.sharing.changes import bindable
+from pipelines.contracts.contract import Contract
+from pipelines.contracts.rules import unique_rules
+from pipelines.delta.local_reader import local_errors
+from pipelines.revision.source_changes import NET, SourceChanges
+from pipelines.runs.run import Run
+
+
+def columns_of(run: Run) -> tuple[str, ...]:
+    """The columns of the source that the run's plan sees change; where an id is made of a key, also its."""
+    contract = run.contract
+    names = {*run.plan.columns, *(contract.key if contract.made_id else ())}
+    return tuple(item.name for item in contract.columns if item.name in names)
+
+
+def matching(run: Run, good: pa.Table, changes: SourceChanges, key: object) -> pa.Table:
+    """Of good rows that came or went, with `NET`, those that differ in `columns_of` the run and that its plan may
+    match: these columns, and `NET`. `key`: of `good` in `changes`. Raises LocalUnsupportedError."""
+    plan, contract = run.plan, run.contract
+    names = columns_of(run)
+    seen = changes.once(("seen", key, names), lambda: summed(good, names))
+    if contract.made_id and plan.schema.event_id in plan.columns:  # a column that no row has
+        return seen
+    unique_ids = any(rule.columns == (plan.schema.event_id,) for rule in unique_rules(contract.rules))
+    (rows,) = bindable([plan], _events(seen, plan.schema.event_type, contract), unique_ids=unique_ids)
+    return seen.take(arrow(rows))
+
+
+def _events(seen: pa.Table, event_type: str, contract: Contract) -> pa.Table:
+    rows = seen.drop_columns([NET])
+    if contract.constant_type is None:
+        return rows
+    return rows.append_column(event_type, repeated(contract.constant_type, rows.num_rows))
+
+
+def summed(rows: pa.Table, names: tuple[str, ...]) -> pa.Table:
+    """The bag of rows over the columns `names`, each once, with `NET`, without what cancels out. Raises
+    LocalUnsupportedError."""
+    with local_errors():  # lists cannot be told apart
+        added = rows.group_by(list(names)).aggregate([(NET, "sum")]).rename_columns([*names, NET])
+    return added.filter(pc.not_equal(added[NET], 0))

@@ -1,0 +1,147 @@
+"""Revising several patterns of one source: what each has is what it has alone, and what a recomputation gives; the
+change feed is read once, and only who can match a changed row is computed again."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.delta.local_reader import TableHere
+from pipelines.delta.tables import latest_version
+from pipelines.project.paths import Project
+from pipelines.project.profile import Profile
+from pipelines.revision import spark
+from pipelines.runs.record import find
+from pipelines.runs.run import Run
+from pipelines.steps.batch import Member, run_batch
+from pipelines.steps.revise import revise, revise_together
+from tests.support.flights import Lake, all_steps, flight, renamed
+
+pytestmark = pytest.mark.spark
+
+DAYS = ("2013-03-01", "2013-03-03")
+CARRIER = """\
+name: {name}
+source: flights
+pattern: Flight F+
+where: ["[tailnum]", "F.dep_delay < NEXT(F).dep_delay", "F.carrier = '{carrier}'"]
+return: {{n: COUNT(*), mean: AVG(F.dep_delay)}}
+group_by: [origin]
+within: 1 day
+"""
+PAIR = """\
+name: pairs
+kind: matches
+source: flights
+pattern: SEQ(Flight a, Flight b)
+where: ["[tailnum]", "a.dep_delay < b.dep_delay", "a.distance > 1000"]
+return: {more: b.dep_delay - a.dep_delay}
+within: 3 hours
+"""
+CARRIERS = [f"C{n}" for n in range(6)]
+NAMES = [carrier.lower() for carrier in CARRIERS]
+OWN = ("run_id", "computed_at", "_commit_timestamp")
+"""Columns of the change feed in which two revisions may differ."""
+
+
+@pytest.fixture
+def lake(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
+    """Two days of six carriers, and the results of a pattern for each of them and of one for all."""
+    own = replace(project, root=tmp_path / "project")
+    own.patterns.mkdir(parents=True)
+    own.contracts.symlink_to(project.contracts)
+    for name, carrier in zip(NAMES, CARRIERS, strict=True):
+        (own.patterns / f"{name}.yaml").write_text(CARRIER.format(name=name, carrier=carrier))
+    (own.patterns / "pairs.yaml").write_text(PAIR)
+    lake = Lake(spark, own, Profile(master="local[2]"))
+    lake.deliver([
+        flight(
+            100 * day + n, f"2013-03-{day:02d}T{6 + n // 6:02d}:{n:02d}:00",
+            carrier=CARRIERS[n % 6], tailnum=f"N1{n % 6}UA", dep_delay=float(n * 7 % 31),
+        )
+        for day in (1, 2)
+        for n in range(48)
+    ])  # fmt: skip
+    members = [Member(name, lake.run(name, *DAYS, "first")) for name in (*NAMES, "pairs")]
+    list(run_batch(spark, members))
+    assert [member.state for member in members] == ["succeeded"] * 7
+    return lake
+
+
+def correct(lake: Lake) -> None:
+    """Rows of two carriers change, in both directions; one comes that breaks the contract."""
+    source = f"delta.`{lake.warehouse.source('flights')}`"
+    lake.spark.sql(f"UPDATE {source} SET dep_delay = 99.0 WHERE event_id IN ('UA-103', 'UA-115')")
+    lake.spark.sql(f"DELETE FROM {source} WHERE event_id = 'UA-205'")
+    lake.spark.sql(f"UPDATE {source} SET dep_time = 901 WHERE event_id = 'UA-101'")  # which no pattern reads
+
+
+def break_one(lake: Lake) -> None:
+    source = f"delta.`{lake.warehouse.source('flights')}`"
+    lake.spark.sql(f"UPDATE {source} SET tailnum = 'X' WHERE event_id = 'UA-209'")
+
+
+def runs(lake: Lake, run_id: str) -> dict[str, Run]:
+    return {name: lake.run(name, *DAYS, run_id) for name in (*NAMES, "pairs")}
+
+
+def feed(lake: Lake, name: str) -> list[dict[str, Any]]:
+    reader = lake.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
+    rows = [row.asDict() for row in reader.load(lake.warehouse.results(name)).drop(*OWN).collect()]
+    return sorted(rows, key=str)
+
+
+def facts(lake: Lake, name: str, run_id: str) -> dict[str, Any]:
+    record = find(lake.spark, lake.warehouse, name, run_id, "revise")
+    assert record is not None
+    return {key: value for key, value in record.items() if key not in ("seconds", "staged_version")}
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_each_is_revised_as_alone(
+    lake: Lake, tmp_path: Path, in_process: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process, and by Spark, where also a row goes to quarantine: once."""
+    correct(lake)
+    if not in_process:
+        break_one(lake)
+    state = tmp_path / "alone" / "state"
+    shutil.copytree(lake.project.state, state)
+    alone = replace(lake, project=replace(lake.project, state=state))
+    reads: list[str] = []
+    of_file, of_spark = TableHere.feed, spark.changes
+    monkeypatch.setattr(TableHere, "feed", lambda *args: reads.append("here") or of_file(*args))
+    monkeypatch.setattr(spark, "changes", lambda *args, **named: reads.append("spark") or of_spark(*args, **named))
+    written = latest_version(lake.spark, lake.warehouse.runs)
+    attempts = revise_together(list(runs(lake, "r2").values()))
+    assert reads == (["here"] if in_process else ["here", "spark"])
+    assert [attempt.error for attempt in attempts] == [None] * 7
+    assert latest_version(lake.spark, lake.warehouse.runs) == written + 1
+    computed = {attempt.record.pattern for attempt in attempts if attempt.record.windows}
+    assert computed == {"c3", "c5", "pairs"}
+    if not in_process:
+        assert lake.quarantined().where("run_id = 'r2'").count() == 1
+    for name, run in runs(alone, "r2").items():
+        revise(run)
+        assert feed(lake, name) == feed(alone, name)
+        assert facts(lake, name, "r2") == facts(alone, name, "r2")
+    for run in runs(lake, "again").values():
+        assert (done := all_steps(run)).rows_inserted == done.rows_updated == done.rows_deleted == 0
+
+
+def test_one_that_fails_stops_no_other(lake: Lake) -> None:
+    correct(lake)
+    table = lake.warehouse.results("c1")
+    shutil.rmtree(table)
+    lake.spark.createDataFrame([("many",)], "n string").write.format("delta").save(table)
+    attempts = revise_together(list(runs(lake, "r2").values()))
+    errors = {attempt.record.pattern: attempt.error for attempt in attempts if attempt.error is not None}
+    assert list(errors) == ["c1"]
+    assert isinstance(errors["c1"], Exception)
+    assert facts(lake, "c3", "r2")["rows_updated"] == 1
+    assert all_steps(renamed(runs(lake, "x")["c3"], "again")).rows_updated == 0
