@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from bench.airflow_batch import airflow_batch
+from bench.algebra import algebra
 from bench.automata import automata
 from bench.dag_import import dag_import
 from bench.daily_history import daily_history
@@ -31,6 +32,7 @@ def measured(folder: Path) -> dict[str, list[Measured]]:
         "Kind trends": [*engine(), memory()],
         "Kind automaton": automata(),
         "Kind matches": matches(),
+        "Kind algebra": algebra(),
         "Many patterns": sharing(),
         "Start of a worker": [warm_start()],
         "The whole Spark job": spark_job(folder / "lake"),

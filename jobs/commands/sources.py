@@ -168,7 +168,9 @@ def delete_rows(
 
 @guarded
 def generate(
-    stream: Annotated[str, typer.Argument(help="stock, cluster, linear_road, quotes, retail, rumor or shipments.")],
+    stream: Annotated[
+        str, typer.Argument(help="stock, closes, cluster, linear_road, posts, quotes, retail, rumor or shipments.")
+    ],
     events: Annotated[Optional[int], typer.Option("--events", help="How many events.")] = None,  # noqa: UP045
     seconds: Annotated[
         Optional[float],  # noqa: UP045
@@ -179,7 +181,7 @@ def generate(
         typer.Option(
             "--rate",
             help="Events a second: stock 100, cluster 3000, linear_road 4000 at its end, growing from none; "
-            "quotes and retail 10, rumor 1, shipments 0.1.",
+            "quotes and retail 10, rumor 1, shipments and posts 0.1, closes 24 a day.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal streams.")] = 1,

@@ -97,6 +97,7 @@ def table_of(
     a frame on a terminal, plain in a pipe."""
     names = plan.result_schema.names
     hidden = {"window_end", "lifetime_end", *(f"{name}_log10" for name in names)}
+    hidden -= {*plan.result_shape.columns.get("attribute", ())}
     shown = [name for name in columns or names if columns or name not in hidden]
     table = Table(title=title, title_justify="left", **frame())
     for name in shown:

@@ -12,15 +12,20 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from pipelines.generate.closes import closes
 from pipelines.generate.cluster import cluster
 from pipelines.generate.linear_road import linear_road
+from pipelines.generate.posts import posts
 from pipelines.generate.quotes import quotes
 from pipelines.generate.retail import retail
 from pipelines.generate.rumor import rumor
 from pipelines.generate.shipments import shipments
 from pipelines.generate.stock import stock
 
-__all__ = ["START_US", "STREAMS", "Stream", "cluster", "linear_road", "quotes", "retail", "rumor", "shipments", "stock"]
+__all__ = [
+    "START_US", "STREAMS", "Stream", "closes", "cluster", "linear_road", "posts", "quotes", "retail", "rumor",
+    "shipments", "stock",
+]  # fmt: skip
 
 START_US = 1_767_603_600_000_000
 """2026-01-05T09:00:00Z, a Monday morning, in microseconds since the epoch: the default start of a stream."""
@@ -45,8 +50,10 @@ STREAMS: Mapping[str, Stream] = {
     stream.name: stream
     for stream in (
         Stream("stock", stock, 100.0),
+        Stream("closes", closes, 24 / 86_400),
         Stream("cluster", cluster, 3_000.0),
         Stream("linear_road", linear_road, 4_000.0, ramps=True),
+        Stream("posts", posts, 0.1),
         Stream("quotes", quotes, 10.0),
         Stream("retail", retail, 10.0),
         Stream("rumor", rumor, 1.0),

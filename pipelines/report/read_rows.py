@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.patterns.model import PROVENANCE_COLUMNS
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, Window
+from pipelines.report.layout import Layout
 from pipelines.report.read_run import utc
 from pipelines.report.summary import ROWS_RANKED, Columns, ResultRow, summarise
 from pipelines.report.tally import Tally
@@ -47,8 +47,9 @@ def read_counted(
     stretch = sf.floor((sf.unix_micros(owner) - sf.lit(micros(since))) / sf.lit(seconds * 10**6))
     keyed = inside.withColumn("__stretch", stretch.cast("bigint"))
     mine = inside.where(column(owner) >= sf.lit(since))
-    names, longest = _longest(mine, groups, within)
-    return _facts(groups, span, _counted(keyed, groups), names, longest, mine.count())
+    layout = Layout.of(table.columns, pattern.kind)
+    names, longest = _longest(mine, layout, groups, within)
+    return _facts(groups, span, _counted(keyed, layout, groups), names, longest, mine.count())
 
 
 def read_counted_here(
@@ -62,11 +63,12 @@ def read_counted_here(
     stretches = [(time - micros(since)) // (seconds * 10**6) for time in times.to_pylist()]
     keys = list(zip(*[spark_texts(rows[name]) for name in groups], stretches, strict=True))
     amounts = [Amount.of_count(1)] * rows.num_rows
-    if "matches_log10" in rows.column_names:
+    layout = Layout.of(rows.column_names, pattern.kind)
+    if layout.graphs:
         counts = zip(rows["matches"].to_pylist(), rows["matches_log10"].to_pylist(), strict=True)
         amounts = [Amount.of_count(count, log) for count, log in counts]
     mine = rows.filter(pc.greater_equal(times, micros(since)))
-    names, longest = _longest_here(mine, groups, within)
+    names, longest = _longest_here(mine, layout, groups, within)
     return _facts(groups, span, zip(keys, amounts, strict=True), names, longest, mine.num_rows)
 
 
@@ -124,11 +126,13 @@ def unit_of(span: timedelta) -> tuple[str, int]:
     )
 
 
-def _counted(frame: DataFrame, groups: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], Amount]]:
+def _counted(
+    frame: DataFrame, layout: Layout, groups: tuple[str, ...]
+) -> Iterator[tuple[tuple[Any, ...], Amount]]:  # fmt: skip
     """By group and stretch: how many matches; of graphs, how many they hold together."""
     keys = [column(name).cast("string").alias(f"g{i}") for i, name in enumerate(groups)]
     names = [*(f"g{i}" for i in range(len(groups))), "__stretch"]
-    if "matches_log10" in frame.columns:
+    if layout.graphs:
         for row in frame.select(*keys, "__stretch", "matches", "matches_log10").toLocalIterator():
             yield tuple(row[name] for name in names), Amount.of_count(row["matches"], row["matches_log10"])
     else:
@@ -136,34 +140,30 @@ def _counted(frame: DataFrame, groups: tuple[str, ...]) -> Iterator[tuple[tuple[
             yield tuple(row[name] for name in names), Amount.of_count(row["count"])
 
 
-AUTOMATON, MATCHES = ("lifetime_start", "lifetime_end"), ("start", "end")
-"""The columns of times of a row, by kind."""
-
-
-def _shown(names: Sequence[str], groups: tuple[str, ...]) -> tuple[str, ...]:
+def _shown(names: Sequence[str], layout: Layout, groups: tuple[str, ...]) -> tuple[str, ...]:
     """The columns of a table that are shown of a row."""
-    hidden = {*groups, *AUTOMATON} if "lifetime_end" in names else {"match_id", *MATCHES, "graph", "matches_log10"}
-    return tuple(name for name in names if name not in hidden | PROVENANCE_COLUMNS)
+    return tuple(name for name in names if name not in layout.hidden | set(groups))
 
 
 def _longest(
-    frame: DataFrame, groups: tuple[str, ...], within: int | None
+    frame: DataFrame, layout: Layout, groups: tuple[str, ...], within: int | None
 ) -> tuple[tuple[str, ...], list[RowResult]]:  # fmt: skip
     """The names of the columns shown, and the rows from whose first event to the last most time passes."""
-    if "lifetime_end" in frame.columns:  # a run's lifetime ends a fixed time after its first event
+    if layout.lifetimes:  # a run's lifetime ends a fixed time after its first event
         end = sf.col("lifetime_start")
         start = end if within is None else sf.timestamp_micros(sf.unix_micros("lifetime_end") - sf.lit(within))
         order = [(sf.unix_micros("lifetime_end") - sf.unix_micros("lifetime_start")).asc()]
     else:
         start, end = column("start"), column("end")
         order = [(sf.unix_micros(end) - sf.unix_micros(start)).desc()]
-    if "matches_log10" in frame.columns:
+    if layout.graphs:
         order = [column("matches_log10").desc()]
-    names = _shown(frame.columns, groups)
-    ranked = frame.orderBy(*order, end.desc(), *map(column, _told_apart(frame.columns, names))).limit(ROWS_RANKED)
+    names = _shown(frame.columns, layout, groups)
+    apart = map(column, _told_apart(frame.columns, layout, names, groups))
+    ranked = frame.orderBy(*order, end.desc(), *apart).limit(ROWS_RANKED)
     shown = [column(name).alias(f"v{i}") for i, name in enumerate(names)]
     keys = [column(name).cast("string").alias(f"g{i}") for i, name in enumerate(groups)]
-    logs = [column("matches_log10").alias("log")] if "matches_log10" in frame.columns else []
+    logs = [column("matches_log10").alias("log")] if layout.graphs else []
     times = [sf.unix_micros(start).alias("ws"), sf.unix_micros(end).alias("we")]
     rows = []
     for row in ranked.select(*keys, *times, *shown, *logs).collect():
@@ -177,20 +177,20 @@ def _longest(
 
 
 def _longest_here(
-    rows: pa.Table, groups: tuple[str, ...], within: int | None
+    rows: pa.Table, layout: Layout, groups: tuple[str, ...], within: int | None
 ) -> tuple[tuple[str, ...], list[RowResult]]:  # fmt: skip
     """As `_longest`. Raises LocalUnsupportedError for values whose text is not certain."""
-    names = _shown(rows.column_names, groups)
+    names = _shown(rows.column_names, layout, groups)
     if any(pa.types.is_timestamp(rows[name].type) or (pa.types.is_nested(rows[name].type) and not
            pa.types.is_list(rows[name].type)) for name in names):  # fmt: skip
         raise LocalUnsupportedError("times and structures among the values")
-    automaton = "lifetime_end" in rows.column_names
-    first, last = (rows[name].cast(pa.int64()).to_pylist() for name in (AUTOMATON if automaton else MATCHES))
-    graphs = rows["matches_log10"].to_pylist() if "matches_log10" in rows.column_names else None
+    automaton = layout.lifetimes
+    first, last = (rows[name].cast(pa.int64()).to_pylist() for name in layout.times)
+    graphs = rows["matches_log10"].to_pylist() if layout.graphs else None
     start = [time - within for time in last] if automaton and within is not None else first
     end = first if automaton else last
     rank = graphs or [(b - a) * (-1 if automaton else 1) for a, b in zip(first, last, strict=True)]
-    apart = [rows[name].to_pylist() for name in _told_apart(rows.column_names, names)]
+    apart = [rows[name].to_pylist() for name in _told_apart(rows.column_names, layout, names, groups)]
     order = sorted(range(rows.num_rows), key=lambda at: [comparable(values[at]) for values in apart])
     order.sort(key=lambda at: (comparable(rank[at]), end[at]), reverse=True)
     chosen = rows.take(pa.array(order[:ROWS_RANKED], pa.int64()))
@@ -205,9 +205,10 @@ def _longest_here(
     return names, results
 
 
-def _told_apart(columns: Sequence[str], names: Iterable[str]) -> list[str]:
+def _told_apart(columns: Sequence[str], layout: Layout, names: Iterable[str], groups: Iterable[str]) -> list[str]:
     """The columns that order equals, so that the order stays the same from report to report."""
-    return [name for name in ("match_id", "end_event", *names) if name in columns]
+    ids = [] if layout.named else [name for name in ("match_id", "end_event") if name in columns]
+    return [*ids, *names, *groups]
 
 
 def _value(value: Any, log10: float | None) -> Amount | str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -19,6 +19,7 @@ from pipelines.delta.local_reader import TableHere, local_errors, table_here
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import PatternFacts, ResultFacts, RunFacts, Window
+from pipelines.report.layout import Layout
 from pipelines.report.read_rows import micros, read_counted, read_counted_here
 from pipelines.report.read_run import utc
 from pipelines.report.shape import Shape, between
@@ -49,7 +50,7 @@ def read_results(
         return _results_here(table_here(spark, path, version), pattern, run, plan)
     reader = spark.read.format("delta")
     table = (reader if version is None else reader.option("versionAsOf", version)).load(path)
-    if "window_start" not in table.columns:
+    if not Layout.of(table.columns, pattern.kind).windows:
         return _counted(table, pattern, run, plan, version)
     shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
     spanned = between(table, _span_from(run), run.interval_to)
@@ -62,7 +63,7 @@ def read_results(
 
 def _results_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None) -> ResultFacts:
     """As Spark reads them, of at most `ROWS_KEPT` rows. Raises LocalUnsupportedError."""
-    if "window_start" not in table.schema.names:
+    if not Layout.of(table.schema.names, pattern.kind).windows:
         return _counted_here(table, pattern, run, plan)
     shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
     logs = [f"{name}_log10" for name in shape.measures if f"{name}_log10" in shape.companions]
@@ -98,8 +99,9 @@ def _shaped(rows: pa.Table, shape: Shape) -> pa.Table:
 
 def _counted_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None) -> ResultFacts:
     """As `_counted`. Raises LocalUnsupportedError."""
-    owner, span = _span(table.schema.names, run, plan)
-    names = [name for name in table.schema.names if name != "graph"]
+    layout = Layout.of(table.schema.names, pattern.kind)
+    owner, span = _span(layout, run, plan)
+    names = [name for name in table.schema.names if name != "graph" or layout.named]
     rows = table.rows(names, owner, [(micros(span[0]), micros(span[2]))], ROWS_KEPT)
     with local_errors():
         older, current = 0, _current_forms(run, plan, span)
@@ -116,7 +118,7 @@ def _counted(
     table: DataFrame, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None, version: int | None
 ) -> ResultFacts:
     """Of a kind without windows in its rows."""
-    owner, span = _span(table.columns, run, plan)
+    owner, span = _span(Layout.of(table.columns, pattern.kind), run, plan)
     older = 0
     current = _current_forms(run, plan, span) if "plan_hash" in table.columns else None
     if current is not None:
@@ -129,9 +131,9 @@ def _counted(
     return replace(facts, older_rows=older, version=version)
 
 
-def _span(names: Sequence[str], run: RunFacts, plan: AnyPlan | None) -> tuple[str, tuple[datetime, datetime, datetime]]:
+def _span(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, tuple[datetime, datetime, datetime]]:
     """The column that says which interval a row is of; where the picture begins, where the run begins and ends."""
-    owner, since, until = _owned(names, run, plan)
+    owner, since, until = _owned(layout, run, plan)
     span = _span_from(run)
     begin = since if span is None or run.interval_from is None else since - (run.interval_from - span)
     return owner, (begin, since, until)
@@ -145,7 +147,7 @@ def _current_forms(run: RunFacts, plan: AnyPlan | None, span: tuple[datetime, da
     return sorted(row_hashes(plan, windows)) if plan is not None and windows else [run.plan_hash]
 
 
-def _owned(names: Sequence[str], run: RunFacts, plan: AnyPlan | None) -> tuple[str, datetime, datetime]:
+def _owned(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, datetime, datetime]:
     """The column that says which interval a row is of, and the run's range of it."""
     since, until = run.interval_from or utc(0), run.interval_to or utc(0)
     if plan is not None:
@@ -154,7 +156,7 @@ def _owned(names: Sequence[str], run: RunFacts, plan: AnyPlan | None) -> tuple[s
             owner, low, high = plan.owned(windows)
             return owner, utc(low), utc(high)
         return plan.owned(range(1))[0], since, until
-    return "end" if "end" in names else "lifetime_end", since, until
+    return layout.owner, since, until
 
 
 class _Rows:

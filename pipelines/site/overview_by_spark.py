@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.report.facts import Measure, PatternFacts
+from pipelines.report.layout import Layout
 from pipelines.report.read_rows import NOUN
 from pipelines.report.shape import Shape
 from pipelines.site.overview import SECOND, Counts, Ends, Key, Peak, stretch_of
@@ -27,9 +28,9 @@ def counts_by_spark(spark: SparkSession, path: str, pattern: PatternFacts, plan:
     forms = {row["plan_hash"]: row["count"] for row in table.groupBy("plan_hash").count().collect()}
     if not forms:
         return None
-    return (
-        _windows(table, pattern, forms) if "window_start" in table.columns else _stretches(table, pattern, plan, forms)
-    )
+    if Layout.of(table.columns, pattern.kind).windows:
+        return _windows(table, pattern, forms)
+    return _stretches(table, pattern, plan, forms)
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,10 @@ def _stretches(
 ) -> SparkCounts:
     """Of the other kinds: rows are counted (of graphs, what they hold) by stretches of time."""
     groups = tuple(name for name in pattern.group_by if name in table.columns)
-    owner = plan.owned(range(1))[0] if plan else "end" if "end" in table.columns else "lifetime_end"
+    layout = Layout.of(table.columns, pattern.kind)
+    owner = plan.owned(range(1))[0] if plan else layout.owner
     keys = [column(name).cast("string").alias(f"g{i}") for i, name in enumerate(groups)]
-    if "matches_log10" in table.columns:
+    if layout.graphs:
         x, log = column("matches").cast("decimal(38,0)"), column("matches_log10")
     else:
         x, log = sf.lit(1).cast("decimal(38,0)"), sf.lit(0.0)

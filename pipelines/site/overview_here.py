@@ -15,6 +15,7 @@ from cep_core import AnyPlan
 from pipelines.delta.local_reader import TableHere, local_errors, table_here
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import Measure, PatternFacts
+from pipelines.report.layout import Layout
 from pipelines.report.read_rows import NOUN
 from pipelines.report.shape import Shape
 from pipelines.report.tally import Tally
@@ -44,7 +45,8 @@ def counts_here(spark: SparkSession, path: str, pattern: PatternFacts, plan: Any
     if not table.files:
         return None
     with local_errors():
-        counts = _windows(table, pattern) if "window_start" in table.schema.names else _stretches(table, pattern, plan)
+        windows = Layout.of(table.schema.names, pattern.kind).windows
+        counts = _windows(table, pattern) if windows else _stretches(table, pattern, plan)
     return counts if counts.rows else None
 
 
@@ -148,8 +150,9 @@ def _stretches(table: TableHere, pattern: PatternFacts, plan: AnyPlan | None) ->
     """Of the other kinds: rows are counted (of graphs, what they hold) by stretches of time."""
     names = table.schema.names
     groups = tuple(name for name in pattern.group_by if name in names)
-    owner = plan.owned(range(1))[0] if plan else "end" if "end" in names else "lifetime_end"
-    graphs = ["matches", "matches_log10"] if "matches_log10" in names else []
+    layout = Layout.of(names, pattern.kind)
+    owner = plan.owned(range(1))[0] if plan else layout.owner
+    graphs = ["matches", "matches_log10"] if layout.graphs else []
     rows = table.every([*dict.fromkeys((*groups, owner, *graphs, "plan_hash"))], ROWS)
     times = rows[owner].cast(pa.int64()).to_pylist()
     if not times:

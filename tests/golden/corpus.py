@@ -23,12 +23,13 @@ import pyarrow as pa
 from cep_core import PatternWarning, TrendlakeError, compile_query, run_plan
 from cep_core.errors import PatternErrors
 from cep_core.events.schema import schema_of
+from tests.support import intervals
 from tests.support.cases import load
 from tests.support.engines import TIME, to_table
 
 FOLDER = Path(__file__).parent
 DIGESTS = FOLDER / "digests.json"
-KINDS = ("trends", "matches", "automaton")
+KINDS = ("trends", "matches", "automaton", "algebra")
 
 TYPES: Mapping[str, pa.DataType] = {
     "int": pa.int64(),
@@ -59,8 +60,10 @@ class Entry:
 
 def entries(kind: str) -> Iterator[Entry]:
     """The corpus of `kind`: the worked cases, then the drawn queries."""
-    for case in load(f"{kind}.yaml"):
-        yield Entry(case.name, case.query, case.events)
+    if kind == "algebra":
+        yield from (_of_intervals(case) for case in intervals.load() if not case.upstream)
+    else:
+        yield from (Entry(case.name, case.query, case.events) for case in load(f"{kind}.yaml"))
     for line in (FOLDER / f"{kind}.jsonl").read_text().splitlines():
         one = json.loads(line)
         names = ("id", "type", "time", *one["columns"])
@@ -70,6 +73,17 @@ def entries(kind: str) -> Iterator[Entry]:
         ]
         columns = {name: TYPES[kind] for name, kind in one["columns"].items()}
         yield Entry(one["name"], one["query"], rows, columns, one["watermark"], one["sequence"])
+
+
+def _of_intervals(case: intervals.Case) -> Entry:
+    starts = any("start" in row for row in case.rows)
+    rows = in_microseconds(case.rows) if starts else case.rows
+    return Entry(case.name, case.query, rows, {"start": TIME} if starts else None)
+
+
+def in_microseconds(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows whose `start`, seconds or None, is a time as the corpus has it."""
+    return [{**row, "start": None if row.get("start") is None else row["start"] * 1_000_000} for row in rows]
 
 
 def _cell(cell: Any, kind: str | None) -> Any:

@@ -15,8 +15,8 @@ from typing import Any
 
 from hypothesis import given, seed, settings
 
-from tests.golden.corpus import FOLDER, KINDS, TYPES, Entry, answer
-from tests.random import automata, matches
+from tests.golden.corpus import FOLDER, KINDS, TYPES, Entry, answer, in_microseconds
+from tests.random import algebra, automata, matches
 from tests.random.automata import EPOCH
 from tests.random.profile import OPEN_ENDED
 from tests.random.strategies import COLUMNS, long_questions, questions
@@ -66,6 +66,18 @@ KEYED: Mapping[str, tuple[dict[str, Any], ...]] = {
             ],
         },
     ),
+    "algebra": (
+        {"pattern": "SELECT event_id_1 AS a, event_id AS b FROM A NEXT{$2.y > $1.y} EVENTS", "partition_by": ["key"]},
+        {"pattern": "SELECT event_id_1 AS a, event_id AS b, key FROM A NEXT{$1.key = $2.key} EVENTS"},
+        {
+            "pattern": "SELECT event_id, n, s FROM (SELECT *, 1 AS n, y AS s FROM A) "
+            "FOLD{$2.key = $.key, $.n < 4, $.n + 1 AS n, coalesce($.s, 0.0) + coalesce($2.y, 0.0) AS s} A"
+        },
+        {
+            "pattern": "SELECT COUNT(*) AS n, SUM(y) AS s, AVG(y) AS m, MAX_BY(event_id, y) AS who FROM EVENTS",
+            "partition_by": ["key"],
+        },
+    ),
 }
 """Queries over a column `key` of any type and a double `y`."""
 
@@ -76,6 +88,7 @@ def _drawn(kind: str) -> Iterator[Entry]:
         "trends": (questions(), questions(), long_questions()),
         "matches": (matches.matches_questions(),),
         "automaton": (automata.cases(),),
+        "algebra": (algebra.cases(),),
     }
     seen: set[str] = set()
     for number in range(1_000):
@@ -87,6 +100,9 @@ def _drawn(kind: str) -> Iterator[Entry]:
                 columns = {name: type_ for name, type_ in automata.COLUMNS.items() if name != "sequence" or sequence}
                 rows = [question.rows[i] for i in question.order]
                 entry = Entry("", question.query, rows, columns, question.watermark, sequence)
+            elif isinstance(question, algebra.Case):
+                rows = in_microseconds([question.rows[i] for i in question.order])
+                entry = Entry("", question.query, rows, algebra.COLUMNS)
             else:
                 entry = Entry("", question[0], question[1], COLUMNS)
             text = json.dumps(_record(entry), sort_keys=True)

@@ -1,4 +1,4 @@
-"""Patterns of kinds matches and automaton over the tests' flights."""
+"""Patterns of kinds matches, automaton and algebra over the tests' flights."""
 
 from __future__ import annotations
 
@@ -49,6 +49,19 @@ arcs:
 partition_by: [tailnum]
 within: 6 hours
 """
+LEGS = """\
+name: later_legs
+kind: algebra
+description: For the tests.
+source: flights
+partition_by: [tailnum]
+pattern: |
+  SELECT event_id_1 AS window_start, event_id AS match_id, dep_delay - first AS gain, legs
+  FROM (SELECT *, dep_delay AS first, 1 AS legs FROM Flight)
+    FOLD{, $2.dep_delay > $.dep_delay, $.legs + 1 AS legs} Flight
+within: 12 hours
+"""
+"""Its attributes have names that are other things in the tables of other kinds."""
 
 
 def pattern_file(lake: Lake, text: str) -> str:

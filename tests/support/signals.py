@@ -124,6 +124,26 @@ arcs:
 partition_by: [place]
 within: 5 hours
 """,
+    # Branches: of simultaneous events each that goes on makes an instance.
+    "algebra": """\
+kind: algebra
+partition_by: [place]
+pattern: |
+  SELECT event_id_1 AS first, price, n, total
+  FROM (SELECT *, 1 AS n, price AS total FROM FILTER{event_type = 'A'}(EVENTS))
+    FOLD{$2.event_type != 'C', $2.price >= $.price, $.n + 1 AS n, $.total + $2.price AS total} EVENTS
+within: 5 hours
+""",
+    # Extrema as instants, and the next one: a row depends on the events of twice `within`.
+    "instants of doubles": """\
+kind: algebra
+partition_by: [level]
+pattern: |
+  SELECT MAX(price) AS p, COUNT(*) AS n, SUM(rate) AS r, MIN(day) AS day
+  FROM A UNION B NEXT{$2.price > $1.price} EVENTS PUBLISH tops
+  SELECT p_1 AS from_p, p AS to_p, n, r, day, DUR AS length FROM tops NEXT{$2.p != $1.p} tops
+within: 4 hours
+""",
     # Columns of doubles, floats, decimals and dates as groups and partitions: a NaN is a NULL, -0.0 is 0.0.
     "doubles as groups": """\
 kind: trends

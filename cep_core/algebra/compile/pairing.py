@@ -85,7 +85,7 @@ def pairing(node: Next | Fold, family: Resolve, held: Collection[str]) -> Pairin
             result.right.append(part)
         elif (limits := _durations(part)) is not None:
             result.low, result.high = max(result.low, limits[0]), min(result.high, limits[1])
-        elif isinstance(node, Next) and result.bound is None and (bound := _bound(part, family)) is not None:
+        elif isinstance(node, Next) and result.bound is None and (bound := bound_of(part, family)) is not None:
             result.bound = bound
         else:
             result.safe.append(part)
@@ -114,7 +114,8 @@ def _key(part: s.Expr, family: Resolve) -> Key | None:
     return None if match is None else Key(*match[1:])
 
 
-def _bound(part: s.Expr, family: Resolve) -> Bound | None:
+def bound_of(part: s.Expr, family: Resolve) -> Bound | None:
+    """An inequality between an attribute of each stream, or of the right one and the instance."""
     match = _compared(part, ("<", "<=", ">", ">="), family)
     return None if match is None else Bound(*match)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.plan import AlgebraPlan
@@ -15,11 +16,12 @@ from cep_core.language.unparse import expression
 
 @dataclass
 class Context:
-    """`place`: the operator that runs."""
+    """`place`: the operator that runs. `ordered`: streams that were sorted by partition and end, by their place."""
 
     plan: AlgebraPlan
     source: Source
     place: int = 0
+    ordered: dict[int, Any] = field(default_factory=dict)
 
     def family(self, node: n.Node) -> Resolve:
         """The families of its attributes."""

@@ -12,9 +12,11 @@ from cep_core.algebra.compile.pairing import Bound, Key, Pairing, pairing, parte
 from cep_core.algebra.compile.syntax import FIRST, NOW, SECOND
 from cep_core.algebra.kernels import pairs as k
 from cep_core.algebra.kernels import rows as row_kernels
+from cep_core.algebra.kernels.instances import fold_instances
 from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.programs import Program
 from cep_core.algebra.run.singles import column_of, holding
+from cep_core.algebra.run.steps import steps_of
 from cep_core.algebra.run.tables import Table, Words, as_real, leaves, sortable
 from cep_core.errors import WindowTooLargeError
 from cep_core.events.codes import dense_ranks
@@ -74,16 +76,20 @@ class Candidates:
         columns = [self._key_columns(key) for key in plan.keys]
         # codes of left rows, of right rows, and of what an instance looks for when a right row is its last
         parts = [left.part, right.part, right.part]
-        lengths = [len(one) for one in parts]
-        codes, count = _codes(np.concatenate(parts))
-        null = np.zeros(len(codes), np.bool_)
-        for triple in columns:
-            ranks, size = _codes(np.concatenate([words for words, _ in triple]))
-            codes, count = _codes(codes * max(1, size) + ranks)
-            null |= np.concatenate([missing for _, missing in triple])
-        codes[null] = -1
+        if columns:
+            codes, count = _codes(np.concatenate(parts))
+            null = np.zeros(len(codes), np.bool_)
+            for triple in columns:
+                ranks, size = _codes(np.concatenate([words for words, _ in triple]))
+                codes, count = _codes(codes * max(1, size) + ranks)
+                null |= np.concatenate([missing for _, missing in triple])
+            codes[null] = -1
+            parts = np.split(codes, np.cumsum([len(one) for one in parts])[:-1])
+        else:
+            count = max(1, len(context.source.first))
         self.count = count
-        self.left_codes, own, self.now_codes = np.split(codes, np.cumsum(lengths)[:-1])
+        self.whole = not columns and len(self.right_rows) == len(right)
+        self.left_codes, own, self.now_codes = parts
         self.own_codes = np.full(len(right), -1, np.int64)
         self.own_codes[self.right_rows] = own[self.right_rows]
         asked = np.full(len(left), -1, np.int64)
@@ -121,9 +127,16 @@ class Candidates:
         return self.context.plan.nodes[self.context.place]
 
     def sorted(self) -> Sorted:
-        """The right stream."""
+        """The right stream. Operators that read all of one, by its partitions, sort it once."""
+        place = self._node().right
+        if self.whole and place in self.context.ordered:
+            ready: Sorted = self.context.ordered[place]
+            return ready
         rows, bounds = by_group(self.own_codes, self.count, self.right.end)
-        return Sorted(rows, self.right.end[rows], self.right.start[rows], bounds)
+        result = Sorted(rows, self.right.end[rows], self.right.start[rows], bounds)
+        if self.whole:
+            self.context.ordered[place] = result
+        return result
 
 
 def _codes(values: Array) -> tuple[Array, int]:
@@ -218,8 +231,10 @@ def fold_stream(context: Context, node: n.Fold, left: Table, right: Table) -> Ta
     places = Candidates(context, plan, family, left, right)
     stream = places.sorted()
     go = parted(node.go, family)
+    kinds = dict(n.attributes_of(context.plan.nodes[node.left])), dict(n.attributes_of(context.plan.nodes[node.right]))
+    keeps, goes = (steps_of(parts, family, left, right, kinds, stream.rows) for parts in (plan.safe, go[0]))
     program = Program(family)
-    ranges = [program.all_of(parts) for parts in (plan.safe, plan.risky, *go)]
+    ranges = [program.all_of(parts) for parts in (keeps.rest, plan.risky, goes.rest, go[1])]
     ranges += [program.value(value.expression, value.family) for value in node.values]
     spans = np.array([program.span(side) for side in ("", FIRST, SECOND, NOW)], np.int64)
     firsts = _leaves(context, left, program.attributes_of(FIRST))
@@ -229,15 +244,14 @@ def fold_stream(context: Context, node: n.Fold, left: Table, right: Table) -> Ta
     begins = _now_leaves(context, node, left, now, node.left)
     goes_on = _now_leaves(context, node, right, now, node.right)
     slots = np.array([program.load(s.Attribute(NOW, name)) for name in names], np.int64)
-    kinds = dict(n.attributes_of(context.plan.nodes[node.left]))
-    held = [_widened(left.columns[value.name], kinds[value.name], value.family) for value in node.values]
+    held = [_widened(left.columns[value.name], kinds[0][value.name], value.family) for value in node.values]
     v_words, v_null = leaves(held, len(left))
     tables = program.tables(context.source.strings)
     chosen = np.flatnonzero(places.left_codes >= 0)
     ties = bool((stream.ends[1:] == stream.ends[:-1]).any())
     out, words = (
-        np.zeros((max(1024, len(chosen)), 2), np.int64),
-        np.zeros((max(1024, len(chosen)), len(names) + 1), np.int64),
+        np.zeros((max(1024, 2 * len(chosen)), 2), np.int64),
+        np.zeros((max(1024, 2 * len(chosen)), len(names) + 1), np.int64),
     )
     queue, queued = np.zeros((64, 3), np.int64), np.zeros((64, len(names) + 1), np.int64)
     heads, stamps = np.zeros(256, np.int64), np.zeros(256, np.int64)
@@ -246,9 +260,9 @@ def fold_stream(context: Context, node: n.Fold, left: Table, right: Table) -> Ta
         chosen, places.left_codes, left.start, left.end, stream.rows, stream.ends, stream.starts, stream.bounds,
         places.own_codes[stream.rows], places.now_codes[stream.rows], context.plan.within, plan.low, plan.high,
         stream.points, ties, np.array(ranges, np.int64), *tables, spans, *firsts, *begins[1:], *goes_on, *seconds,
-        slots, v_words, v_null,
+        slots, v_words, v_null, *keeps.arrays, *goes.arrays,
     )  # fmt: skip
-    run: Any = k.fold_instances
+    run: Any = fold_instances
     while (reason := run(*fixed, queue, queued, heads, stamps, out, words, state)) != k.DONE:
         if reason == k.OVERFLOWED:
             raise _fold_overflow(context, node, int(state[k.AT_PROGRAM]))

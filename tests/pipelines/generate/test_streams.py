@@ -208,7 +208,7 @@ def test_a_file(tmp_path: Path) -> None:
 def test_what_is_asked_for() -> None:
     """Ten minutes at the paper's rate, unless told; half of it where the rate grows from nothing."""
     events = [stream_of(name, None, None, None, 1, None).events for name in STREAMS]
-    assert events == [60_000, 1_800_000, 1_200_000, 6_000, 6_000, 600, 60]
+    assert events == [60_000, 1, 1_800_000, 1_200_000, 60, 6_000, 6_000, 600, 60]
     assert stream_of("stock", None, 60, 2.5, 1, None).events == 150
     assert stream_of("stock", 7, None, None, 1, None).feed != stream_of("stock", 7, None, None, 2, None).feed
 

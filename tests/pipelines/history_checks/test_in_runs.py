@@ -125,6 +125,7 @@ PATTERNS = {
     "trends": "pattern: A+\nreturn: {n: COUNT(*), mean: AVG(A.x)}\ngroup_by: [g]\n",
     "matches": "kind: matches\npattern: SEQ(A a, A b)\n",
     "automaton": "kind: automaton\nstart: p\nfinal: [q]\narcs: [{from: p, to: q}]\npartition_by: [g]\n",
+    "algebra": "kind: algebra\npartition_by: [g]\npattern: SELECT x_1 AS last FROM A NEXT A\n",
 }
 SIGNALS = EventSchema(
     {"event_id": "string", "event_time": "timestamp", "event_type": "string", "g": "string", "x": "double"},
@@ -137,6 +138,7 @@ ASKED = {
     ("trends", "rows"): {(3, "2", "3")},
     ("matches", "rows"): {(3, "2", "3")},
     ("automaton", "rows"): {("v", 3, "0", "1")},
+    ("algebra", "rows"): {("v", 3, "0", "1")},
 }
 
 
@@ -166,6 +168,7 @@ def _row(kind: str, plan: AnyPlan, who: str | None, day: int) -> dict[str, Any]:
     at = plan.owned(range(day, day + 1))[1]
     if kind != "trends":
         named = {"g": who, "lifetime_end": at, "first": "x", "last": f"{day}", "match_id": f"{who}{day}", "end": at}
+        named |= {"start": at, "last": float(day)} if kind == "algebra" else {}
         return {name: value for name, value in named.items() if name in plan.result_schema.names}
     counts: dict[str | None, tuple[Any, ...]] = {"u": (2, 2, 9), "v": (1, 2), None: (1, 1, None)}
     n = counts[who][day - 1]
@@ -176,6 +179,7 @@ def _row(kind: str, plan: AnyPlan, who: str | None, day: int) -> dict[str, Any]:
 OTHERS = {
     "automaton": "kind: automaton\nstart: p\nfinal: [q]\npartition_by: [place]\n"
     "arcs: [{from: p, to: q, when: \"e.event_type = 'A'\"}]\n",
+    "algebra": "kind: algebra\npartition_by: [place]\npattern: FROM A NEXT B\n",
     "matches": 'kind: matches\npattern: SEQ(A a, B b)\nwhere: ["[place]"]\n',
 }
 QUARTERS = "within: 6 hours\nexpect:\n  - {measure: rows, between: [0.6, 2], of_last: 3 windows}\n"
@@ -186,7 +190,7 @@ VANISH = "  - {groups: none_vanish, of_last: 3 windows}\n"
 @pytest.mark.parametrize("kind", OTHERS)
 def test_runs_of_other_kinds(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """Two days in quarters, a result a quarter and place: `s` ends with the third quarter, `n` with the seventh."""
-    lake = signals(spark, tmp_path / "project", OTHERS[kind] + QUARTERS + (VANISH if kind == "automaton" else ""))
+    lake = signals(spark, tmp_path / "project", OTHERS[kind] + QUARTERS + ("" if kind == "matches" else VANISH))
     quarters = [("n", k) for k in range(7)] + [("s", k) for k in range(3)]
     rows = [
         {"event_id": f"{name}{place}{k}", "event_time": START_US + (6 * k + later) * DAY // 24, "event_type": name,
@@ -205,7 +209,8 @@ def test_runs_of_other_kinds(spark: SparkSession, tmp_path: Path, kind: str) -> 
                     "end from 2026-01-02 18:00:00: 0, usually 1"),
         ]  # fmt: skip
     else:
-        gone, still = (f"place=s, lifetime_end from 2026-01-02 {hour}:00:00" for hour in ("00", "06"))
+        time = "lifetime_end" if kind == "automaton" else "end"
+        gone, still = (f"place=s, {time} from 2026-01-02 {hour}:00:00" for hour in ("00", "06"))
         assert said == [
             (False, f"2 of 6 groups in windows break it: {gone}: 0, usually 1; {still}: 0, usually 1; "
                     "1 groups in windows not judged: no value, or none that is usual"),

@@ -25,6 +25,7 @@ QUERIES = {
     "matches": {"kind": "matches", "pattern": "SEQ(A a, B b)", "within": "3 hours"},
     "trailing": {"kind": "matches", "pattern": "SEQ(A a, NOT B b)", "within": "3 hours"},
     "automaton": {"kind": "automaton", "start": "p", "final": ["q"], "arcs": [ARC], "within": "5 hours"},
+    "algebra": {"kind": "algebra", "pattern": "FROM A NEXT B", "within": "5 hours"},
 }  # fmt: skip
 
 
