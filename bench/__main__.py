@@ -11,6 +11,7 @@ from bench.automata import automata
 from bench.dag_import import dag_import
 from bench.daily_history import daily_history
 from bench.engine import engine
+from bench.family import family
 from bench.flights_backfill import flights_backfill
 from bench.flink.java import jars
 from bench.flink.peers import peers
@@ -33,7 +34,7 @@ def measured(folder: Path) -> dict[str, list[Measured]]:
         "Kind automaton": automata(),
         "Kind matches": matches(),
         "Kind algebra": algebra(),
-        "Many patterns": sharing(),
+        "Many patterns": [*sharing(), *family()],
         "Start of a worker": [warm_start()],
         "The whole Spark job": spark_job(folder / "lake"),
         "Revisions": revisions(folder / "lake"),

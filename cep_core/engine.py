@@ -16,6 +16,7 @@ from cep_core.load import read_pattern
 from cep_core.patterns.expectations import type_mistakes
 from cep_core.patterns.model import Pattern
 from cep_core.plan import AnyPlan
+from cep_core.sharing.family import FamilyPlan, explain_family, family_of
 from cep_core.sharing.run_plans import run_plan
 
 
@@ -49,6 +50,8 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> AnyPlan:
         place = pattern.document.place(("source",))
         raise PatternErrors([NotSupportedError(message, place=place, hint="kind: xml_join reads documents")])
     plan = KINDS[pattern.kind].compile(pattern, schema)
+    if pattern.parameters is not None:
+        plan = family_of(plan, pattern, pattern.parameters)
     errors = type_mistakes(pattern.expect, pattern.measures, plan.result_schema, pattern.document)
     if errors:
         raise PatternErrors(errors)
@@ -57,13 +60,16 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> AnyPlan:
 
 def explain(plan: AnyPlan) -> str:
     """A plan in words, for a terminal."""
+    if isinstance(plan, FamilyPlan):
+        return f"{explain_family(plan)}\n{KINDS[plan.kind].explain(plan.template)}"
     return KINDS[plan.kind].explain(plan)
 
 
 def draw(plan: AnyPlan, title: str, *, style: bool = True) -> str:
     """A plan's automaton as an SVG document under `title`; without `style` for a page that has
     `cep_core.drawing.STYLE` already."""
-    return svg(KINDS[plan.kind].draw(plan, title), style=style)
+    drawn = plan.template if isinstance(plan, FamilyPlan) else plan
+    return svg(KINDS[plan.kind].draw(drawn, title), style=style)
 
 
 def evaluate(

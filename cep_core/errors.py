@@ -134,6 +134,12 @@ class UnknownVariableError(TrendlakeError):
     code = "UNKNOWN_VARIABLE"
 
 
+class UnknownParameterError(TrendlakeError):
+    """A `$name` that `for_each` does not define, or that stands where no parameter may."""
+
+    code = "UNKNOWN_PARAMETER"
+
+
 class UnknownTypeError(TrendlakeError):
     """An event type the source does not have."""
 

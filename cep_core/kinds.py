@@ -31,6 +31,7 @@ from cep_core.matches import explain as matches_explain
 from cep_core.matches.compile import plan as matches_plan
 from cep_core.matches.compile.bindings import bindings as matches_bindings
 from cep_core.matches.compile.check import compile_matches
+from cep_core.matches.compile.form import form_of as form_of_matches
 from cep_core.matches.compile.model import MatchesPattern
 from cep_core.patterns.model import Pattern
 from cep_core.plan import AnyPlan, Binding
@@ -112,6 +113,14 @@ def _run_matches(plan: Any, events: Columns, windows: range | None, watermark: i
     return run_matches(plan, events, windows)
 
 
+def _run_members_of_matches(
+    form: Any, columns: Columns, members: Sequence[tuple[Any, Any]], windows: range | None
+) -> list[pa.Table]:
+    from cep_core.matches.run.members import run_members
+
+    return run_members(form, columns, members, windows)
+
+
 def _run_automaton(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
     from cep_core.automaton.run.run import run_automaton
 
@@ -150,6 +159,7 @@ KINDS: Mapping[str, Kind] = {
         draw=matches_diagram.draw,
         version=matches_plan.ENGINE_VERSION,
         bindings=matches_bindings,
+        members=Members(form_of_matches, _run_members_of_matches),
         instead={"within": "1 day"},
     ),
     "automaton": Kind(

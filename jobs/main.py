@@ -25,7 +25,7 @@ Examples:
 """
 PANELS = {
     "Write": ("init", "new", "ingest", "source", "generate"),
-    "Check": ("validate", "explain", "try", "test", "schema"),
+    "Check": ("validate", "explain", "expand", "try", "test", "schema"),
     "Run": ("run", "backfill", "revise", "airflow"),
     "Look": ("ls", "show", "diff", "history", "runs", "quarantine", "site", "docs"),
     "Operate": ("setup", "maintain", "reset"),
@@ -81,7 +81,7 @@ def _options(
 
 for command in (
     sources.init, sources.ingest, sources.generate,
-    check.validate, check.explain, check.schema,
+    check.validate, check.explain, check.expand, check.schema,
     run.run, run.backfill, run.site, run.check_source, run.compute, run.check_results, run.publish, run.report,
     look.ls, look.show, look.runs, look.docs,
     versions.revise, versions.diff, versions.history, versions.maintain, versions.reset, setup.setup,

@@ -69,6 +69,8 @@ def _form(item: dict[str, Any]) -> str:
     if item.get("type") == "object":
         inner = next(iter(item.get("patternProperties", {}).values()), item.get("additionalProperties"))
         return f"name: {_form(inner)}" if isinstance(inner, dict) else "mapping"
+    if isinstance(item.get("type"), list):
+        return " or ".join(item["type"])
     example = item.get("examples", [None])[0]
     return f"such as `{example}`" if example else str(item.get("type", "any"))
 
@@ -95,14 +97,14 @@ def grammar() -> Iterator[str]:
     text = "\n".join((ROOT / "cep_core" / file).read_text(encoding="utf-8") for file in files)
     for part in re.split(r"^// --- ", text, flags=re.MULTILINE)[1:]:
         title, _, body = part.partition("\n")
-        rules = re.split(r"^(?=[A-Z_]+(?:\.\d)?:|%ignore)", body, maxsplit=1, flags=re.MULTILINE)[0]
+        rules = re.split(r"^(?=[A-Z_]+(?:\.-?\d)?:|%ignore)", body, maxsplit=1, flags=re.MULTILINE)[0]
         shown = re.sub(r"\s*->\s*\w+$", "", rules, flags=re.MULTILINE)
         shown = re.sub(r"^\?", "", shown, flags=re.MULTILINE)
         shown = re.sub(r"\b_([A-Z]+)\b", r'"\1"', shown)
         yield f"### {title[:1].upper()}{title[1:]}\n"
         yield f"```\n{shown.strip()}\n```\n"
     marks = re.findall(
-        r"^(COMPARE|UNIT|INT|NUMBER|STRING|COLUMN|NAME|DECORATOR)(?:\.\d)?: (.*)$", text, flags=re.MULTILINE
+        r"^(COMPARE|UNIT|INT|NUMBER|STRING|COLUMN|PARAMETER|NAME|DECORATOR)(?:\.-?\d)?: (.*)$", text, flags=re.MULTILINE
     )
     yield "### Words\n"
     yield "```\n" + "\n".join(f"{name}: {form}" for name, form in marks) + "\n```\n"

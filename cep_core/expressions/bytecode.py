@@ -108,7 +108,8 @@ class Instructions(ABC):
         """Code for `node`; the slot that will hold its value."""
         read = s.attributes(node)
         if not read:
-            return self.constant(constant(node), self.family(node))
+            # a plan with parameters is explained, not run
+            return self.constant(node if s.parameters(node) else constant(node), self.family(node))
         if not any(self.of_register(attribute) for attribute in read):
             return self.leaf(node, self.family(node))
         match node:

@@ -65,6 +65,8 @@ def _evaluate(node: s.Expr, column: Callable[[s.Attribute], pa.Array], length: i
     match node:
         case s.Literal(value=literal):
             return _literal(literal, length)
+        case s.Parameter(name=name):
+            raise AssertionError(f"${name} is not bound")  # pragma: no cover - plans that run have no parameters
         case s.Attribute():
             return column(node)
         case s.Unary(op="isnull", operand=operand):

@@ -38,6 +38,8 @@ def compiled(node: s.Expr, leaf: Callable[[s.Attribute], Reader]) -> Reader:
         case s.Literal(value=value):
             constant = float(value) if type(value) is int and not -(2**63) <= value < 2**63 else value
             return lambda register, event, at: constant
+        case s.Parameter(name=name):
+            raise AssertionError(f"${name} is not bound")  # pragma: no cover - plans that run have no parameters
         case s.Attribute():
             return leaf(node)
         case s.Unary(op=op, operand=operand):

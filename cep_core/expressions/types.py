@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cep_core.errors import TextError, TrendlakeError, TypeMismatchError, did_you_mean
+from cep_core.errors import TextError, TrendlakeError, TypeMismatchError, UnknownParameterError, did_you_mean
 from cep_core.expressions.functions import FUNCTIONS
 from cep_core.language import syntax as s
 
@@ -34,6 +34,14 @@ def infer(node: s.Expr, resolve: Resolve) -> str:
     """The family of an expression's value. Raises ExpressionError at the part that does not fit."""
     match node:
         case s.Literal(kind=kind):
+            return kind
+        case s.Parameter(name=name, kind=kind):
+            if not kind:
+                message, hint = (
+                    f"'${name}' has no value here",
+                    "a parameter of for_each stands in `where`, `when` and `set`",
+                )
+                raise ExpressionError(UnknownParameterError(message, hint=hint), node.span)
             return kind
         case s.Attribute():
             return resolve(node)

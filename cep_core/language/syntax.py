@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -82,6 +83,16 @@ class Literal:
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """`$name`: a value that each row of `for_each` gives; `kind`: its type as of a literal, "" before it is checked. No
+    plan that runs has any: `bound` puts literals in their place."""
+
+    name: str
+    kind: str = ""
+    span: Span = field(default=_NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
 class Attribute:
     """`variable.name`, or `NEXT(variable).name` when `next`; `name` alone (variable "") in conditions on a row."""
 
@@ -137,7 +148,7 @@ class Call:
     span: Span = field(default=_NOWHERE, compare=False)
 
 
-Expr: TypeAlias = Literal | Attribute | Unary | Binary | In | Call
+Expr: TypeAlias = Literal | Parameter | Attribute | Unary | Binary | In | Call
 
 
 @dataclass(frozen=True)
@@ -181,6 +192,30 @@ def attributes(node: Expr) -> list[Attribute]:
     if isinstance(node, Attribute):
         return [node]
     return [attribute for child in children(node) for attribute in attributes(child)]
+
+
+def parameters(node: Expr) -> list[Parameter]:
+    """Every parameter an expression reads, left to right."""
+    if isinstance(node, Parameter):
+        return [node]
+    return [parameter for child in children(node) for parameter in parameters(child)]
+
+
+def replaced(node: Expr, value: Callable[[Parameter], Expr]) -> Expr:
+    """An expression with what `value` gives in place of each parameter."""
+    match node:
+        case Parameter():
+            return value(node)
+        case Unary(operand=operand):
+            return replace(node, operand=replaced(operand, value))
+        case Binary(left=left, right=right):
+            return replace(node, left=replaced(left, value), right=replaced(right, value))
+        case In(operand=operand, choices=choices):
+            return replace(node, operand=replaced(operand, value), choices=tuple(replaced(c, value) for c in choices))
+        case Call(arguments=arguments):
+            return replace(node, arguments=tuple(replaced(argument, value) for argument in arguments))
+        case _:
+            return node
 
 
 def conjuncts(node: Expr) -> list[Expr]:

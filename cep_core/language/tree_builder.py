@@ -200,6 +200,9 @@ class Builder(Transformer[Token, Any]):
     def null(self, meta: Any, c: list[Token]) -> s.Literal:
         return s.Literal(None, "null", _span(meta))
 
+    def parameter(self, meta: Any, c: list[Token]) -> s.Parameter:
+        return s.Parameter(str(c[0])[1:], "", _span(meta))
+
     def attribute(self, meta: Any, c: list[Token]) -> s.Attribute:
         return s.Attribute(str(c[0]), str(c[1]).strip("`"), False, _span(meta))
 

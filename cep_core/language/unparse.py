@@ -19,6 +19,8 @@ def _text(node: s.Expr, level: int) -> str:
     match node:
         case s.Literal(value=value, kind=kind):
             return _literal(value, kind)
+        case s.Parameter(name=name):
+            return f"${name}"
         case s.Indexed(variable=variable, name=name, index=index, function=function):
             if function:
                 return f"{function}({variable}[..i-1].{name})"

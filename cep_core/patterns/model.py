@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
 
@@ -11,6 +12,8 @@ from cep_core.errors import TrendlakeError
 from cep_core.language.parse import parse_duration
 from cep_core.language.tree_builder import timestamp_us
 from cep_core.patterns.expectations import ExpectationModel, mistakes
+from cep_core.patterns.parameter_file import read_file
+from cep_core.patterns.parameters import ForEachError, Parameters, read_lists, refuse_names
 from cep_core.patterns.schedule import check_schedule
 from cep_core.yaml.source import Source
 
@@ -58,6 +61,34 @@ Schedule = Annotated[str, AfterValidator(check_schedule)]
 """A cron expression of five fields, or a name such as @daily."""
 
 
+_FOR_EACH = {
+    "anyOf": [
+        {
+            "type": "object",
+            "properties": {
+                "file": {"type": "string"},
+                "types": {
+                    "type": "object",
+                    "additionalProperties": {"enum": ["bigint", "double", "string", "boolean", "timestamp"]},
+                },
+            },
+            "required": ["file"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": {
+                "type": "array", "minItems": 1, "items": {"type": ["string", "number", "boolean", "null"]},
+            },
+        },
+    ],
+    "examples": [{"symbol": ["AAPL", "MSFT"], "threshold": [100, 110.5]}, {"file": "price_alarm.csv"}],
+}  # fmt: skip
+ForEach = Annotated[dict[str, Any], Field(min_length=1), WithJsonSchema(_FOR_EACH)]
+"""Lists of values by parameter, or the file that holds the rows."""
+
+
 class Pattern(BaseModel):
     """What a pattern of any kind says. Durations and moments are microseconds (since the epoch)."""
 
@@ -96,6 +127,11 @@ class Pattern(BaseModel):
         return self._source
 
     @property
+    def parameters(self) -> Parameters | None:
+        """The rows of a family of patterns; None for a pattern that is one."""
+        return None
+
+    @property
     def groups(self) -> tuple[str, ...]:
         """The result columns that tell groups apart."""
         return ()
@@ -108,3 +144,49 @@ class Pattern(BaseModel):
     def mistakes(self) -> list[TrendlakeError]:
         """What is wrong between keys that are each right by themselves, before any schema is known."""
         return mistakes(self.expect, self.groups, self.measures, self.document)
+
+
+class FamilyPattern(Pattern):
+    """A pattern of a kind that has `for_each`."""
+
+    for_each: ForEach | None = None
+    """Values for $name in conditions: lists, every combination of which is a member, or {file: NAME.csv}."""
+
+    _parameters: Parameters | None = PrivateAttr(default=None)
+
+    @property
+    def parameters(self) -> Parameters | None:
+        return self._parameters
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The first columns of the results' key."""
+        return self._parameters.names if self._parameters else ()
+
+    @property
+    def unread_parameters(self) -> bool:
+        """Whether `for_each` has mistakes, so that it is not known which parameters there are."""
+        return self.document.data.get("for_each") is not None and self._parameters is None
+
+    def mistakes(self) -> list[TrendlakeError]:
+        """Reads the rows of `for_each`, and looks for mistakes in them first."""
+        return [*self._read_parameters(), *super().mistakes()]
+
+    def _read_parameters(self) -> list[TrendlakeError]:
+        if self.for_each is None:
+            return []
+        given: Mapping[str, Any] = self.for_each
+        try:
+            if "file" in given and not isinstance(given["file"], list):
+                self._parameters = read_file(given, self.document)
+            else:
+
+                def place(name: str) -> Any:
+                    return self.document.place(("for_each", name), key=True)
+
+                if errors := list(refuse_names(list(given), place)):
+                    return errors
+                self._parameters = read_lists(given, self.document)
+        except ForEachError as failure:
+            return failure.errors
+        return []

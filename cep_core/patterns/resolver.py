@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from cep_core.errors import (
+    BadConditionError,
     PatternSyntaxError,
     TextError,
     TrendlakeError,
@@ -17,7 +18,9 @@ from cep_core.errors import (
 from cep_core.events.schema import EventSchema
 from cep_core.expressions.types import ExpressionError, infer
 from cep_core.language import syntax as s
-from cep_core.patterns.model import Pattern
+from cep_core.language.parse import parse_condition
+from cep_core.patterns.model import FamilyPattern, Pattern
+from cep_core.patterns.parameters import UnknownHereError, typed, why_text
 from cep_core.yaml.source import Path_
 
 T = TypeVar("T")
@@ -45,6 +48,24 @@ class Checking:
             return
         error.place = self.pattern.document.place(path, offset=span[0], width=span[1] - span[0])
         self.errors.append(error)
+
+    def condition(self, text: str, path: Path_) -> s.Condition | None:
+        """A condition whose parameters know their types; None where it is none, which is reported."""
+        node = self.parsed(parse_condition, text, path)
+        try:
+            return None if node is None else typed(node, self.pattern.parameters)
+        except UnknownHereError as error:
+            if not (isinstance(self.pattern, FamilyPattern) and self.pattern.unread_parameters):
+                self.report(error.cause, path, (error.offset, error.offset + error.width))
+            return None
+
+    def refuse_constant(self, part: s.Expr, path: Path_) -> bool:
+        """Reports a condition that reads parameters and no event: it says nothing of any event."""
+        if not s.parameters(part):
+            return False
+        error = BadConditionError("this reads parameters and no event", hint="leave the row out of for_each instead")
+        self.report(error, path, part.span)
+        return True
 
     def parsed(self, parser: Callable[[str], T], text: str, path: Path_) -> T | None:
         """What `parser` makes of the text; None where it does not parse, which is reported."""
@@ -101,6 +122,7 @@ class Checking:
         try:
             return infer(node, self.resolve)
         except ExpressionError as error:
+            error.cause.hint = error.cause.hint or why_text(node, self.pattern.parameters)
             self.report(error.cause, path, (error.offset, error.offset + error.width))
             return None
 

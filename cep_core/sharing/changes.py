@@ -11,6 +11,7 @@ from cep_core.events.array_types import Int64s
 from cep_core.events.columns import Columns
 from cep_core.kinds import KINDS
 from cep_core.plan import AnyPlan
+from cep_core.sharing.families import Unfolded
 from cep_core.sharing.interest import Interests
 
 
@@ -26,8 +27,12 @@ def bindable(plans: Sequence[AnyPlan], events: pa.Table, *, unique_ids: bool) ->
     `unique_ids`: whether it is known that no two events of one version share an id, as an event that has changed is
     there twice, as it was and as it is.
     """
-    bindings = [KINDS[plan.kind].bindings(plan) for plan in plans]
-    interests = Interests(Columns(events), plans, bindings, always=True, unique_ids=unique_ids)
-    every = np.arange(events.num_rows, dtype=np.int64)
-    chosen = [interests.of(number) for number in range(len(plans))]
-    return [every if interest is None else interest.rows for interest in chosen]
+    unfolded = Unfolded(plans)
+    bindings = [KINDS[plan.kind].bindings(plan) for plan in unfolded.plans]
+    interests = Interests(Columns(events), unfolded.plans, bindings, always=True, unique_ids=unique_ids)
+    chosen = [np.zeros(events.num_rows, bool) for _ in plans]
+    for number, owner in enumerate(unfolded.owners):
+        if not chosen[owner].all():
+            interest = interests.of(number)
+            chosen[owner][slice(None) if interest is None else interest.rows] = True
+    return [np.flatnonzero(mine) for mine in chosen]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,9 +16,8 @@ from cep_core.events.columns import Columns
 from cep_core.kinds import KINDS
 from cep_core.plan import AnyPlan
 from cep_core.sharing.batches import Batch, Batches
+from cep_core.sharing.families import Answer, Unfolded
 from cep_core.sharing.interest import Interest, Interests
-
-Answer: TypeAlias = pa.Table | TrendlakeError
 
 
 def run_plans(
@@ -40,9 +39,12 @@ def run_plans(
     wanted = list(windows) if windows is not None else [None] * len(plans)
     if len(wanted) != len(plans):
         raise ValueError(f"{len(plans)} plans, and windows of {len(wanted)}")
-    shared = _Shared(Columns(_taken(events)), plans, wanted, watermark)
+    with_members = Unfolded(plans)
+    windows_of = [wanted[owner] for owner in with_members.owners]
+    shared = _Shared(Columns(_taken(events)), with_members.plans, windows_of, watermark)
     for number, answer in shared.answers():
-        yield from ((member, answer) for member in shared.equal[number])
+        for member in shared.equal[number]:
+            yield from with_members.folded(member, answer)
 
 
 def run_plan(plan: AnyPlan, events: pa.Table, windows: range | None = None, watermark: int | None = None) -> pa.Table:

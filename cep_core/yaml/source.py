@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -208,4 +209,13 @@ def plain(node: Any) -> Any:
     return node
 
 
-__all__ = ["Source", "from_data", "parse_yaml", "plain", "read_yaml"]
+def yaml_text(data: Mapping[str, Any]) -> str:
+    """A mapping as the text of a file, its keys in their order."""
+    yaml = YAML()
+    yaml.width = 4096
+    text = StringIO()
+    yaml.dump(dict(data), text)
+    return text.getvalue()
+
+
+__all__ = ["Source", "from_data", "parse_yaml", "plain", "read_yaml", "yaml_text"]

@@ -73,6 +73,27 @@ def explain(
 
 
 @guarded
+def expand(
+    pattern: Pattern,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="Write each pattern to a file of this folder."),
+    ] = None,
+    project_dir: ProjectDir = None,
+) -> dict[str, Any]:
+    """Write the members of a family out as patterns.
+
+    Each row of for_each becomes a pattern of its own, with a batch that runs them together.
+
+    Example: trendlake expand price_alarm --out conf/patterns
+    """
+    from jobs.actions.expand import expand as write_out
+    from pipelines.project.paths import find_project
+
+    return write_out(find_project(project_dir), pattern, out)
+
+
+@guarded
 def schema(of: Annotated[str, typer.Argument(help="pattern, contract or tests.", metavar="OF")]) -> dict[str, Any]:
     """Print the JSON Schema of a kind of file.
 

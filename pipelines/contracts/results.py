@@ -50,13 +50,28 @@ def results_contract(path: Path, plan: AnyPlan, pattern: str) -> Contract:
     document, source = load_document(path)
     check_templates(document, source)
     sorts = columns_by_sort(plan)
-    filled: list[Property] = []
+    filled: list[Property] = list(_parameters(plan))
     for item in document.table.properties:
         sort = item.custom("appliesTo")
         filled.extend([item] if sort is None else _fill(item, sorts[str(sort)]))
     table = document.table.model_copy(update={"properties": tuple(_keyed(filled)), "name": pattern})
     whole: Document = document.model_copy(update={"schema_": (table,)})
     return contract_of(whole, source, events=False)
+
+
+def _parameters(plan: AnyPlan) -> Iterator[Property]:
+    """The first columns of the key of a family's results; no template has them, as a family may be of many kinds."""
+    for name in plan.result_shape.columns.get("parameter", ()):
+        kind = spark_name(plan.result_schema.field(name).type)
+        yield Property.model_validate(
+            {
+                "name": name,
+                "physicalType": kind,
+                "logicalType": LOGICAL_OF[kind],
+                "primaryKey": True,
+                "description": "A parameter of the pattern; NULL is a value of its own.",
+            }
+        )
 
 
 def check_templates(document: Document, source: Source) -> None:

@@ -28,6 +28,8 @@ def _check(node: s.Expr) -> None:
     start, end = node.span
     if isinstance(node, s.Attribute) and node.variable:
         raise TextError("a condition on a row names columns alone", start, end - start, f"write {node.name}")
+    if isinstance(node, s.Parameter):
+        raise TextError("a condition on a row has no parameters", start, end - start, "they are for patterns")
     if isinstance(node, s.Call) and node.function not in FUNCTIONS:
         hint = did_you_mean(node.function, FUNCTIONS)
         raise TextError(f"there is no function '{node.function}'", start, end - start, hint)

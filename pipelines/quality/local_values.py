@@ -88,6 +88,8 @@ def value_of(node: s.Expr, columns: Mapping[str, Value]) -> Value:
     match node:
         case s.Literal(value=value, kind=kind):
             return _literal(value, kind)
+        case s.Parameter(name=name):
+            raise AssertionError(f"${name} has no value")  # pragma: no cover - conditions on rows have no parameters
         case s.Attribute(name=name):
             return columns[name]
         case s.Unary(op=op, operand=operand):

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from cep_core import load
 from cep_core.errors import YamlSyntaxError
 from cep_core.kinds import KINDS
 from cep_core.yaml.source import parse_yaml, plain
@@ -36,11 +37,19 @@ def read_pattern(file: Path) -> PatternFacts:
         pattern=_text(fields.get("pattern")),
         where=_texts(fields.get("where")),
         returns={str(key): str(value) for key, value in returns.items()} if isinstance(returns, Mapping) else {},
-        group_by=groups or _texts(fields.get("group_by") or fields.get("partition_by")),
+        group_by=groups or (*_parameters(fields, file), *_texts(fields.get("group_by") or fields.get("partition_by"))),
         within=_text(fields.get("within")),
         slide=_text(fields.get("slide")),
         yaml=content,
     )
+
+
+def _parameters(fields: Mapping[str, object], file: Path) -> tuple[str, ...]:
+    """The names of a family's parameters; none where its rows cannot be read."""
+    if "for_each" not in fields:
+        return ()
+    pattern, _ = load.read_pattern(file)
+    return pattern.parameters.names if pattern is not None and pattern.parameters is not None else ()
 
 
 def _text(value: object) -> str | None:

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from cep_core.sharing.family import row_hash
 from pipelines.delta.local_reader import TableHere, local_errors, table_here
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount
@@ -54,7 +55,7 @@ def read_results(
         return _counted(table, pattern, run, plan, version)
     shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
     spanned = between(table, _span_from(run), run.interval_to)
-    current = _is_current(table, run)
+    current = _is_current(table, run, plan)
     older = 0 if current is None else spanned.where(~current).count()
     rows = _Rows((spanned if current is None else spanned.where(current)).select(*shape.columns()), shape)
     columns = Columns(shape.groups, shape.measures, shape.measure)
@@ -74,7 +75,7 @@ def _results_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: 
     with local_errors():
         older = 0
         if run.plan_hash is not None:
-            current = pc.fill_null(pc.equal(rows["plan_hash"], run.plan_hash), False)
+            current = pc.fill_null(pc.equal(rows["plan_hash"], _row_hash(run, plan)), False)
             older = rows.num_rows - (pc.sum(current).as_py() or 0)
             rows = rows.filter(current)
         results = [_result(row, shape) for row in _shaped(rows, shape).to_pylist()]
@@ -144,7 +145,14 @@ def _current_forms(run: RunFacts, plan: AnyPlan | None, span: tuple[datetime, da
     if run.plan_hash is None:
         return None
     windows = None if plan is None else plan.windows.ending_in(micros(span[0]), micros(span[2]) + plan.windows.within)
-    return sorted(row_hashes(plan, windows)) if plan is not None and windows else [run.plan_hash]
+    if plan is None or not windows:
+        return [_row_hash(run, plan)]
+    return sorted(row_hashes(plan, windows))
+
+
+def _row_hash(run: RunFacts, plan: AnyPlan | None) -> str:
+    """The hash of the rows of the run; `plan`: the one that it has used, if the file still has it."""
+    return str(run.plan_hash) if plan is None else row_hash(plan)
 
 
 def _owned(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, datetime, datetime]:
@@ -173,10 +181,10 @@ class _Rows:
         return (_result(row, self._shape) for row in self._frame.toLocalIterator(prefetchPartitions=True))
 
 
-def _is_current(table: DataFrame, run: RunFacts) -> Column | None:
+def _is_current(table: DataFrame, run: RunFacts, plan: AnyPlan | None) -> Column | None:
     if run.plan_hash is None or "plan_hash" not in table.columns:
         return None
-    return sf.col("plan_hash").eqNullSafe(sf.lit(run.plan_hash))
+    return sf.col("plan_hash").eqNullSafe(sf.lit(_row_hash(run, plan)))
 
 
 def _span_from(run: RunFacts) -> datetime | None:

@@ -7,7 +7,7 @@ the same rows in the same order.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -21,6 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from cep_core import AnyPlan
 from cep_core.errors import did_you_mean
+from cep_core.sharing.family import FamilyPlan
 from pipelines.delta.local_reader import TableHere, local_errors, table_here
 from pipelines.delta.tables import exists, latest_version, read_at
 from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
@@ -104,11 +105,33 @@ def _refuse_other_form(plan: AnyPlan, names: Sequence[str]) -> None:
 def _local(table: TableHere, plan: AnyPlan, selection: Selection) -> Rows:
     every = table.every([*plan.result_schema.names, PLAN_HASH], MOST_ROWS)
     with local_errors():
-        current = pc.is_in(every[PLAN_HASH], pa.array(sorted(_current_hashes(plan)), pa.string()))
-        stale = every.num_rows - (pc.sum(current).as_py() or 0)
+        stale = _stale(every, plan)
         chosen = every.filter(mask(every, plan, selection))
         rows = _greatest(chosen, rank_of(plan), plan.key, selection.limit)
         return Rows(rows.select(plan.result_schema.names), chosen.num_rows, every.num_rows, stale)
+
+
+def _stale(rows: pa.Table, plan: AnyPlan) -> int:
+    """The rows of another form of the pattern; of a family, those too of members that it has no more."""
+    current = rows.filter(pc.is_in(rows[PLAN_HASH], pa.array(sorted(_current_hashes(plan)), pa.string())))
+    if isinstance(plan, FamilyPlan):
+        names = list(plan.parameters.names)
+        counts = current.group_by(names).aggregate([([], "count_all")])
+        rest = zip(*(_plain(counts[name]) for name in names), counts["count_all"].to_pylist(), strict=True)
+        return int(rows.num_rows) - _rows_of_members(plan, rest)
+    return int(rows.num_rows - current.num_rows)
+
+
+def _plain(values: pa.ChunkedArray) -> list[Any]:
+    """Values as a family's rows have them."""
+    times = pa.types.is_timestamp(values.type)
+    return list((values.cast(pa.int64()) if times else values).to_pylist())
+
+
+def _rows_of_members(plan: FamilyPlan, counts: Iterable[tuple[Any, ...]]) -> int:
+    """`counts`: the values of the parameters and how many rows have them."""
+    members = set(plan.parameters.rows)
+    return sum(int(count) for *row, count in counts if tuple(row) in members)
 
 
 def mask(rows: pa.Table, plan: AnyPlan, selection: Selection) -> Any:
@@ -156,8 +179,17 @@ def _by_spark(spark: SparkSession, path: str, plan: AnyPlan, selection: Selectio
     chosen = every.where(reduce(lambda a, b: a & b, conditions(plan, selection)))
     ordered = chosen.orderBy(column(rank_of(plan)).desc_nulls_last(), *map(column, plan.key))
     limited = ordered if selection.limit is None else ordered.limit(selection.limit)
-    forms = {row[PLAN_HASH]: row["count"] for row in every.groupBy(PLAN_HASH).count().collect()}
-    stale = sum(count for known, count in forms.items() if known not in _current_hashes(plan))
+    if isinstance(plan, FamilyPlan):
+        values = [
+            sf.unix_micros(column(name)) if kind == "timestamp" else column(name)
+            for name, kind in zip(plan.parameters.names, plan.parameters.kinds, strict=True)
+        ]
+        current = every.where(column(PLAN_HASH).eqNullSafe(sf.lit(plan.form)))
+        counts = current.groupBy(*(value.alias(f"p{i}") for i, value in enumerate(values))).count().collect()
+        stale = every.count() - _rows_of_members(plan, map(tuple, counts))
+    else:
+        forms = {row[PLAN_HASH]: row["count"] for row in every.groupBy(PLAN_HASH).count().collect()}
+        stale = sum(count for known, count in forms.items() if known not in _current_hashes(plan))
     rows = limited.select(*map(column, plan.result_schema.names)).toArrow()
     return Rows(rows, chosen.count(), every.count(), stale)
 

@@ -17,8 +17,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from cep_core.sharing.family import row_hash, row_stretches
 from pipelines.check import Check
 from pipelines.error_text import plural
+from pipelines.results.family_notes import noted_members
 from pipelines.results.ledger import Ledger
 from pipelines.results.row_versions import stale_rows
 from pipelines.runs.basis import Basis
@@ -26,6 +28,8 @@ from pipelines.runs.run import Run
 from pipelines.spark.arrow_functions import text_function
 from pipelines.spark.columns import column
 
+MEMBERS = "members_changed"
+"""The check in a step's record that says how many members of a family were not computed again."""
 CHECK = "windows_changed"
 """The check in a step's record that says how many windows of the run were not computed again."""
 
@@ -38,6 +42,7 @@ def noted(run: Run, basis: Basis, computed: Sequence[range]) -> dict[str, Any]:
         "lateness": basis.lateness,
         "source_table": basis.source_table,
         "stretches": [[windows[0], windows[-1], known] for windows, known in stretches],
+        **noted_members(run.plan),
     }
 
 
@@ -93,7 +98,7 @@ def reuse_check(run: Run, windows: range) -> Check | None:
 def narrowed(run: Run, record: Mapping[str, Any]) -> tuple[Run, list[Check]]:
     """The run of the windows that an earlier step of it computed (`basis.computed` of its `record`), and that step's
     check of the others."""
-    checks = [check for check in record["checks"] if check.name == CHECK]
+    checks = [check for check in record["checks"] if check.name in (CHECK, MEMBERS)]
     computed = range(*record["basis"].computed)
     return (run if computed == run.windows else run.narrowed(computed)), checks
 
@@ -101,8 +106,8 @@ def narrowed(run: Run, record: Mapping[str, Any]) -> tuple[Run, list[Check]]:
 def hashes(run: Run) -> tuple[tuple[int, str], ...]:
     """By which hash each result row is known: that of the first pair whose moment (microseconds) its owner, the column
     of `plan.owned`, is before; of the last pair where it is before none."""
-    stretches = run.plan.stretches(run.windows) if run.windows else ()
-    return tuple((run.plan.owned(windows)[2], known) for windows, known in stretches) or ((0, run.plan.hash),)
+    stretches = row_stretches(run.plan, run.windows) if run.windows else ()
+    return tuple((run.plan.owned(windows)[2], known) for windows, known in stretches) or ((0, row_hash(run.plan)),)
 
 
 def row_hashes(plan: AnyPlan, windows: range) -> set[str]:
@@ -110,7 +115,7 @@ def row_hashes(plan: AnyPlan, windows: range) -> set[str]:
     by_value = plan.result_shape.hashed_by
     if by_value is not None:
         return set(by_value[1].values())
-    return {known for _, known in plan.stretches(windows)} if windows else {plan.hash}
+    return {known for _, known in row_stretches(plan, windows)} if windows else {row_hash(plan)}
 
 
 def hash_column(run: Run) -> Column:

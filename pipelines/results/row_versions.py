@@ -28,10 +28,11 @@ class RowVersions:
     versions: Versions
 
 
-def note_of_run(plan: AnyPlan, windows: range) -> dict[str, Any]:
-    """What the commit of a run notes, which computed `windows` whole."""
+def note_of_run(plan: AnyPlan, windows: range, *, partly: bool = False) -> dict[str, Any]:
+    """What the commit of a run notes, which computed `windows` whole; `partly`: some of their rows."""
     slices = [list(slice_of(plan, windows[0], windows[-1]))] if windows else []
-    return {"versions": versions_of(plan), "computed": slices, "computed_in_part": []}
+    whole, in_part = ([], slices) if partly else (slices, [])
+    return {"versions": versions_of(plan), "computed": whole, "computed_in_part": in_part}
 
 
 def row_versions(

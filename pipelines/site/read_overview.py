@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
+from cep_core.sharing.family import row_hash
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import Measure, PatternFacts, Point, Window
@@ -90,5 +91,5 @@ def _earlier(forms: Mapping[str | None, int], plan: AnyPlan | None, first: int, 
     if plan is None:
         return 0
     windows = plan.windows.ending_in(first, until + plan.windows.within)
-    current = {plan.hash, *row_hashes(plan, windows)}
+    current = {row_hash(plan), *row_hashes(plan, windows)}
     return sum(rows for form, rows in forms.items() if form not in current)

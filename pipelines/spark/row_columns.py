@@ -73,6 +73,8 @@ def as_column(node: s.Expr) -> Column:
             return sf.timestamp_micros(sf.lit(value))
         case s.Literal(value=value):
             return constant(value)
+        case s.Parameter(name=name):
+            raise AssertionError(f"${name} has no value")  # pragma: no cover - conditions on rows have no parameters
         case s.Attribute(name=name):
             return sf.col("`" + name.replace("`", "``") + "`")
         case s.Unary(op="isnull", operand=operand):

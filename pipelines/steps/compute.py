@@ -14,6 +14,7 @@ from pipelines.execute.channel import Member, channels_of, joint, together
 from pipelines.quality import quarantine as q
 from pipelines.results.computation import Outcomes, no_rows, stage_together
 from pipelines.results.ledger import notes, read_ledger
+from pipelines.results.member_reuse import NONE, Settled, settled_members
 from pipelines.results.reuse import changed, reuse_check
 from pipelines.results.source_events import SourceEvents
 from pipelines.results.staging import write_staged
@@ -26,11 +27,13 @@ from pipelines.runs.watermark import watermark
 
 @dataclass(frozen=True)
 class _Task:
-    """A run, of the windows that are to be computed; the record of its check_source; what is recorded of it."""
+    """A run, of the windows and members that are to be computed; the record of its check_source; what is recorded of
+    it; and what is staged as it is published."""
 
     run: Run
     checked: Mapping[str, Any]
     attempt: Attempt
+    settled: Settled = NONE
 
     @property
     def version(self) -> int:
@@ -79,12 +82,13 @@ def _task(run: Run, attempt: Attempt) -> _Task | None:
         record.source_version = checked["source_version"]
         task = _Task(run, checked, attempt)
         table = checked["basis"].source_table
-        run = _changed(run, task.version, table, record)
+        run, settled = _changed(run, task.version, table, record)
         record.basis = run.basis(task.version, table)
         record.rows_in = task.rows
-        if run.windows and task.rows:
-            return _Task(run, checked, attempt)
-        record.staged_version, record.rows_out = write_staged(run, no_rows(run), task.version)
+        if run.windows and task.rows and not settled.all_of(run):
+            return _Task(settled.others(run), checked, attempt, settled)
+        staged = write_staged(run, no_rows(run), task.version)
+        record.staged_version, record.rows_out = settled.beside(run, staged)
     return None
 
 
@@ -101,8 +105,10 @@ def _stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> None:
         attempt = tasks[number].attempt
         if isinstance(staged, Exception):
             attempt.error = staged
-        else:
-            attempt.record.staged_version, attempt.record.rows_out = staged
+            continue
+        with attempt.going_on() as record:
+            whole = tasks[number].settled.beside(tasks[number].run, staged)
+            record.staged_version, record.rows_out = whole
 
 
 def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> Outcomes:
@@ -127,21 +133,26 @@ def _rows(tasks: Iterable[_Task], span: tuple[int, int]) -> int:
     return by_span.get(span, sum(by_span.values()))
 
 
-def _changed(run: Run, version: int, table: str | None, record: Record) -> Run:
-    """The run of those windows that the published results do not hold already, by another form of the pattern."""
+def _changed(run: Run, version: int, table: str | None, record: Record) -> tuple[Run, Settled]:
+    """The run of those windows that the published results do not hold already, by another form of the pattern; and the
+    members of a family that they hold already in these windows."""
     path = run.warehouse.results(run.name)
     if not exists(run.spark, path):
-        return run
+        return run, NONE
     commits = recent_commits(run.spark, path)
     if {commit.note.get("plan_hash", run.plan.hash) for commit in commits} == {run.plan.hash}:
-        return run  # there was no other form
+        return run, NONE  # there was no other form
     ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
-    windows = changed(run, ledger, notes(run.spark, run.warehouse, run.name, commits), version, table)
+    known = notes(run.spark, run.warehouse, run.name, commits)
+    windows = changed(run, ledger, known, version, table)
     check = reuse_check(run, windows)
-    if check is None:
-        return run
-    record.checks, record.windows = [check], len(windows)
-    return run.narrowed(windows)
+    if check is not None:
+        record.checks, record.windows = [check], len(windows)
+        run = run.narrowed(windows)
+    settled = settled_members(run, ledger, known, version, table)
+    if (members := settled.check(run)) is not None:
+        record.checks = [*record.checks, members]
+    return run, settled
 
 
 def reached(run: Run, checked: Mapping[str, Any]) -> int | None:

@@ -24,7 +24,7 @@ from pipelines.errors import LocalUnsupportedError, StaleRunError, StepOrderErro
 from pipelines.quality.great_expectations import FEW
 from pipelines.results.ledger import Ledger, notes, read_ledger
 from pipelines.results.publication import Owned, Publication, create_results, owned_rows
-from pipelines.results.reuse import changed, narrowed, noted
+from pipelines.results.reuse import MEMBERS, changed, narrowed, noted
 from pipelines.results.row_versions import note_of_run
 from pipelines.results.source_events import REPEATED
 from pipelines.results.staging import read_staged, staged_here
@@ -71,7 +71,7 @@ def publish_together(runs: Sequence[Run]) -> list[Attempt]:
 def _publish(run: Run, record: Record) -> None:
     checked = run.need("check_results")
     asked = run
-    run, _ = narrowed(run, checked)
+    run, reused = narrowed(run, checked)
     basis: Basis = checked["basis"]
     record.source_version, record.basis = checked["source_version"], basis
     record.staged_version = checked["staged_version"]
@@ -81,7 +81,8 @@ def _publish(run: Run, record: Record) -> None:
     refuse_other_types(run)
     with uncompiled(spark) if (checked["rows_out"] or 0) <= FEW else nullcontext():
         create_results(spark, run.warehouse.results(run.name), staged.schema, run.owned[0])
-        action = partial(_commit, run, asked, basis, spark, staged, record)
+        partly = any(check.name == MEMBERS for check in reused)
+        action = partial(_commit, run, asked, basis, spark, staged, record, partly=partly)
         commit = with_retries(action, f"publishing {run.name}")
     record.results_version = commit.version
     record.rows_in = checked["rows_out"]
@@ -90,10 +91,10 @@ def _publish(run: Run, record: Record) -> None:
 
 
 def _commit(
-    run: Run, asked: Run, basis: Basis, spark: SparkSession, staged: DataFrame, record: Record
+    run: Run, asked: Run, basis: Basis, spark: SparkSession, staged: DataFrame, record: Record, *, partly: bool
 ) -> Commit:  # fmt: skip
     """`asked`: the run with all its windows, those too that are left alone as they are right already; `basis`: of the
-    staged rows."""
+    staged rows; `partly`: whether some of these were published already."""
     ledger = read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name)
     record.checks = ledger.checks()
     _refuse_stale(run, ledger, basis)
@@ -111,7 +112,7 @@ def _commit(
         "unique": _unique(run, record),
         "results_table": ledger.table_id,
         **noted(run, basis, [windows]),
-        **note_of_run(run.plan, windows),
+        **note_of_run(run.plan, windows, partly=partly),
     }
     note = {"run_id": run.run_id, "stage": "publish", "number": ledger.number, **record.note}
     rows = staged.where(owned_rows(sf.col(quoted(owner)), (owner, low, high))) if withheld else staged

@@ -29,6 +29,7 @@ from cep_core.expressions.types import ExpressionError, infer
 from cep_core.language import syntax as s
 from cep_core.language.parse import parse_condition
 from cep_core.language.tree_builder import timestamp_us
+from cep_core.patterns.parameters import UnknownHereError, typed, why_text
 from cep_core.yaml.source import Path_
 
 
@@ -55,6 +56,9 @@ class _Checker:
             except (ValueError, OverflowError) as error:
                 self.report(BadValueError(str(error)), ("register", name, "init"))
                 init = None
+            if isinstance(field.init, str) and field.init[:1] == "$" and field.init[1:] in self.pattern.parameter_names:
+                message, hint = "init takes no parameter", f"set the field to {field.init} by an arc"
+                self.report(BadConditionError(message, hint=hint), ("register", name, "init"))
             fields.append(Field(name, family(field.type), BITS.get(field.type, 0), init))
         return tuple(fields)
 
@@ -67,11 +71,17 @@ class _Checker:
                 node = parse_condition(text)
                 if isinstance(node, s.Equivalence):
                     raise ExpressionError(BadConditionError("an arc has no equivalence: use partition_by"), node.span)
+                node = typed(node, self.pattern.parameters)
                 self.known[text, event] = node, infer(node, lambda attribute: self._resolve(attribute, event))
                 _small(node)
             except ExpressionError as error:
+                error.cause.hint = error.cause.hint or why_text(node, self.pattern.parameters)
                 self.report(error.cause, path, (error.offset, error.offset + error.width))
                 self.known.pop((text, event), None)
+                return None
+            except UnknownHereError as error:
+                if not self.pattern.unread_parameters:
+                    self.report(error.cause, path, (error.offset, error.offset + error.width))
                 return None
             except TextError as error:
                 cause = PatternSyntaxError(error.message, hint=error.hint)
@@ -119,7 +129,13 @@ class _Checker:
             for part in s.conjuncts(node):
                 if part == s.Literal(True, "boolean"):
                     continue
-                if event and all(attribute.variable for attribute in s.attributes(part)):
+                if not s.attributes(part) and s.parameters(part):
+                    message, hint = (
+                        "this reads parameters, and neither an event nor the register",
+                        "leave the row out of for_each instead",
+                    )
+                    self.report(BadConditionError(message, hint=hint), ("arcs", i, "when"), part.span)
+                elif event and all(attribute.variable for attribute in s.attributes(part)):
                     local.append(part)
                 else:
                     rest = part if rest is None else s.Binary("and", rest, part)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
-from cep_core.patterns.model import PROVENANCE_COLUMNS, Identifier, Moment, Pattern
+from cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier, Moment
 from cep_core.yaml.source import Path_
 
 RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"first", "last", "state", "lifetime_start", "lifetime_end"}
@@ -71,7 +71,7 @@ class ArcModel(Strict):
     """Nor events from this on."""
 
 
-class AutomatonPattern(Pattern):
+class AutomatonPattern(FamilyPattern):
     """One pattern of kind automaton, as an analyst wrote it."""
 
     kind: Literal["automaton"] = "automaton"
@@ -88,7 +88,7 @@ class AutomatonPattern(Pattern):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return self.partition_by
+        return (*self.parameter_names, *self.partition_by)
 
     def mistakes(self) -> list[TrendlakeError]:
         """Columns that would share a name, states that no arc knows, arcs that contradict themselves."""

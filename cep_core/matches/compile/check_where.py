@@ -5,7 +5,6 @@ from __future__ import annotations
 from cep_core.errors import BadConditionError, TypeMismatchError
 from cep_core.events.schema import EventSchema
 from cep_core.expressions.types import ExpressionError
-from cep_core.language import parse
 from cep_core.language import syntax as s
 from cep_core.matches.compile.check_pattern import PatternChecker
 from cep_core.matches.compile.model import MatchesPattern
@@ -47,7 +46,7 @@ class ConditionChecker(PatternChecker):
             raise ExpressionError(cause, read.span)
 
     def read_condition(self, text: str, path: Path_) -> None:
-        condition = self.parsed(parse.parse_condition, text, path)
+        condition = self.condition(text, path)
         if condition is None:
             return
         if isinstance(condition, s.Equivalence):
@@ -61,6 +60,8 @@ class ConditionChecker(PatternChecker):
         for part in s.conjuncts(condition):
             reads = s.attributes(part)
             nots = {read.variable for read in reads} & self.of_nots.keys()
+            if not reads and self.refuse_constant(part, path):
+                continue
             if not reads:
                 self.never = self.never or not constant_true(part)
             elif self._mixed(part, reads, path):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from cep_core.errors import BadValueError, TrendlakeError
-from cep_core.patterns.model import PROVENANCE_COLUMNS, Identifier, Pattern, Selection
+from cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier, Selection
 
 Output = Literal["all", "non_overlap", "compressed"]
 
@@ -15,7 +15,7 @@ RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"match_id", "start", "end"}
 """Columns every results table of kind matches has: no variable or measure may take their names."""
 
 
-class MatchesPattern(Pattern):
+class MatchesPattern(FamilyPattern):
     """One pattern of kind matches, as an analyst wrote it."""
 
     kind: Literal["matches"] = "matches"
@@ -31,6 +31,10 @@ class MatchesPattern(Pattern):
     """A row a match, those that do not overlap, or one row for all that end with one event."""
     limit_per_partition: Annotated[int | None, Field(ge=1)] = None
     """So many matches of one partition, in a stretch of time as long as `within` (a day at most), are an error."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.parameter_names
 
     def mistakes(self) -> list[TrendlakeError]:
         """Columns that would share a name."""

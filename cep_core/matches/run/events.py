@@ -26,17 +26,23 @@ class Stream:
     `events`: those that some part may bind, partition after partition, each in order. `broken[i]`: no run goes on to
     event i of them: it is the first of its partition, or one lies before it that a run may not ignore."""
 
-    def __init__(self, plan: MatchesPlan, events: pa.Table | Columns) -> None:
+    def __init__(self, plan: MatchesPlan, events: pa.Table | Columns, may: UInt64s | None = None) -> None:
+        """`may`: of each event the bindings that may take it (`bindings`, a bit each), where that is known; then an
+        event may be there several times, in different partitions."""
         self.plan = plan
         schema = plan.schema
         columns = columns_of(events)
         columns.check(schema, plan.columns, ("event_id", "event_time", "event_type"))
-        self.columns = columns.chosen(_order(plan, columns))
+        order = _order(plan, columns, unique=may is None)
+        self.columns = columns.chosen(order)
         self.length = columns.length
         self._lists: dict[str, list[Value]] = {}
         self.time: Int64s = self.array(schema.event_time).to_numpy(zero_copy_only=False)
         self.codes: Int64s = self.columns.codes(plan.partition).astype(np.int64)
-        self._masks()
+        if may is None:
+            self._masks()
+        else:
+            self._known_masks(may[order])
         self.events, self.broken = self._partitions()
 
     def array(self, name: str) -> pa.Array:
@@ -81,6 +87,21 @@ class Stream:
                     negated[k] = self._true(one, negated[k])
         self.begins, self.takes, self.negated = _bits(begins), _bits(takes), _bits(negated)
 
+    def _known_masks(self, may: UInt64s) -> None:
+        """As `_masks`, by the bits of the bindings, in their order."""
+        bits = iter(range(64))
+
+        def taken() -> Bools:
+            mask: Bools = (may >> np.uint64(next(bits))) & np.uint64(1) != 0
+            return mask
+
+        begins, takes = list[Bools](), list[Bools]()
+        for part in self.plan.parts:
+            begins.append(taken())
+            takes.append(taken() if part.kleene else np.zeros(self.length, bool))
+        negated = [taken() for _ in self.plan.negations]
+        self.begins, self.takes, self.negated = _bits(begins), _bits(takes), _bits(negated)
+
     def _true(self, condition: s.Expr, asked: Bools) -> Bools:
         return true_where(asked, condition, lambda read: self.array(read.name))
 
@@ -99,10 +120,10 @@ class Stream:
         return rows, broken
 
 
-def _order(plan: MatchesPlan, columns: Columns) -> Int64s:
-    """Row numbers in total order. Raises BadEventsError where two events have one id."""
+def _order(plan: MatchesPlan, columns: Columns, *, unique: bool) -> Int64s:
+    """Row numbers in total order. Raises BadEventsError where two events have one id, and that is to be `unique`."""
     schema = plan.schema
-    if not columns.distinct(schema.event_id):
+    if unique and not columns.distinct(schema.event_id):
         raise BadEventsError(f"two events have the same '{schema.event_id}'")
     sequence = (schema.sequence,) if schema.sequence is not None else ()
     return np.argsort(columns.places((schema.event_time, *sequence, schema.event_id)))

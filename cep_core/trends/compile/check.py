@@ -148,7 +148,7 @@ class _Checker(Checking):
         never = False
         for i, text in enumerate(self.pattern.where):
             path: Path_ = ("where", i)
-            condition = self.parsed(parse.parse_condition, text, path)
+            condition = self.condition(text, path)
             if condition is None:
                 continue
             if isinstance(condition, s.Equivalence):
@@ -161,6 +161,8 @@ class _Checker(Checking):
                 attributes = s.attributes(part)
                 now = {a.variable for a in attributes if not a.next}
                 then = {a.variable for a in attributes if a.next}
+                if not attributes and self.refuse_constant(part, path):
+                    continue
                 if not attributes:
                     never = never or (kind is not None and not self._constant_true(part, path))
                 elif len(now) == 1 and not then:

@@ -7,10 +7,10 @@ from typing import Literal
 from pydantic import Field
 
 from cep_core.errors import BadValueError, TrendlakeError
-from cep_core.patterns.model import RESERVED_COLUMNS, Identifier, MaybeDuration, Moment, Pattern, Selection
+from cep_core.patterns.model import RESERVED_COLUMNS, FamilyPattern, Identifier, MaybeDuration, Moment, Selection
 
 
-class TrendsPattern(Pattern):
+class TrendsPattern(FamilyPattern):
     """One pattern of kind trends, as an analyst wrote it."""
 
     kind: Literal["trends"] = "trends"
@@ -33,7 +33,7 @@ class TrendsPattern(Pattern):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return self.group_by
+        return (*self.parameter_names, *self.group_by)
 
     @property
     def measures(self) -> tuple[str, ...]:

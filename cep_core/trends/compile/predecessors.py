@@ -64,7 +64,7 @@ def _without_next(node: s.Expr) -> s.Expr:
             return replace(node, operand=_without_next(operand), choices=tuple(map(_without_next, choices)))
         case s.Call(arguments=arguments):
             return replace(node, arguments=tuple(map(_without_next, arguments)))
-        case s.Literal():
+        case s.Literal() | s.Parameter():
             return node
 
 

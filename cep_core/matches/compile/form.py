@@ -1,0 +1,52 @@
+"""Plans of kind matches of one form: equal but for conditions on single events that an index has answered already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cep_core.events.schema import EventSchema
+from cep_core.language import syntax as s
+from cep_core.matches.compile.plan import MatchesPlan, Measure
+from cep_core.matches.compile.registers import is_local, moments
+
+MEMBER = "\0member"
+"""A column that no table has: the number of the plan that an event is for."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """`plan`: without its conditions on single events; `left`: those that are still to be asked, by binding."""
+
+    plan: MatchesPlan
+    left: tuple[tuple[s.Expr, ...], ...]
+
+
+def form_of(plan: MatchesPlan, left: tuple[tuple[s.Expr, ...], ...]) -> Form | None:
+    """None where a plan is not to be run as one with others: where its rows are graphs."""
+    if plan.output == "compressed":
+        return None
+    asked = tuple(
+        condition
+        for index, condition in enumerate(plan.conditions)
+        if not all(is_local(plan, index, moment) for moment in moments(plan, condition))
+    )
+    negations = tuple(
+        replace(
+            one,
+            conditions=tuple(
+                c for c in one.conditions if {read.variable for read in s.attributes(c)} != {one.variable}
+            ),
+        )
+        for one in plan.negations
+    )
+    return Form(replace(plan, conditions=asked, negations=negations, warnings=()), left)
+
+
+def with_members(plan: MatchesPlan) -> MatchesPlan:
+    """The plan of several members: events of different ones never meet; the first event of a match says whose it is."""
+    schema, first = plan.schema, plan.parts[0]
+    roles = (schema.event_id, schema.event_time, schema.event_type, schema.sequence)
+    known = EventSchema({**dict(schema.columns), MEMBER: "bigint"}, *roles)
+    read = s.Indexed(first.variable, MEMBER, index="1") if first.kleene else s.Attribute(first.variable, MEMBER)
+    owner = Measure(MEMBER, read, "int")
+    return replace(plan, partition=(MEMBER, *plan.partition), measures=(*plan.measures, owner), schema=known)

@@ -1,0 +1,48 @@
+"""`trendlake expand`: a family written out as ordinary patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from pipelines.errors import ProjectError
+from pipelines.project.paths import Project
+
+
+def expand(project: Project, name: str, folder: Path | None) -> dict[str, Any]:
+    """Prints the members of a family as pattern files, or writes each to a new file of `folder`.
+
+    Raises ProjectError: the pattern is no family, or a file exists already or cannot be written. PatternErrors.
+    """
+    from cep_core.patterns.expansion import expanded
+    from cep_core.patterns.model import FamilyPattern
+    from cep_core.yaml.source import yaml_text
+    from pipelines.authoring.validate import compiled
+
+    pattern, _ = compiled(project, project.pattern_path(name))
+    members = list(expanded(pattern)) if isinstance(pattern, FamilyPattern) else []
+    if not members:
+        raise ProjectError(f"{pattern.name} has no for_each: it is one pattern already")
+    texts = {f"{member['name']}.yaml": yaml_text(member) for member in members}
+    if folder is None:
+        typer.echo("---\n".join(texts.values()), nl=False)
+    else:
+        write(folder, texts)
+        typer.echo(f"wrote {len(texts):,} patterns to {folder}; remove {pattern.name}.yaml to run them in its place")
+    return {"pattern": pattern.name, "members": members, "out": folder}
+
+
+def write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Writes files that are not there yet."""
+    existing = [name for name in texts if (folder / name).exists()]
+    if existing:
+        raise ProjectError(f"{folder / existing[0]} exists already", hint="choose an empty folder, or remove the file")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ProjectError(f"{folder} cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,27 @@
+"""What a commit notes of the members of a family."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from cep_core import AnyPlan
+from cep_core.patterns.parameters import Row
+from cep_core.sharing.family import FamilyPlan
+
+MOST_NOTED = 10_000
+"""Members of a family that a commit notes; the rows of a larger one are all computed again after an edit."""
+
+
+def noted_members(plan: AnyPlan) -> dict[str, Any]:
+    """What a commit notes of a family's members; nothing of other plans."""
+    if not isinstance(plan, FamilyPlan):
+        return {}
+    known = members_of(plan)
+    return {"form": plan.form, "members": sorted(known)} if len(known) <= MOST_NOTED else {"form": plan.form}
+
+
+def members_of(plan: FamilyPlan) -> dict[str, Row]:
+    """The rows of a family by hash."""
+    hashes = (hashlib.sha256(key.encode()).hexdigest()[:16] for key in plan.parameters.keys)
+    return dict(zip(hashes, plan.parameters.rows, strict=True))

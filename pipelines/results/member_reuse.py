@@ -1,0 +1,140 @@
+"""Families whose rows of `for_each` were edited: only members that are new are computed.
+
+A commit to a family's results notes its form (the pattern without its rows) and a hash of each member. A member is left
+alone where the newest commits that made the run's windows read the same version by the same contract, are of the same
+form, and had the member. Its published rows are staged again as they are, beside those that are computed, so that a
+publication is what it is for any pattern: the rows of the windows, which replace those that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from cep_core.patterns.parameters import Row
+from cep_core.sharing.family import FamilyPlan
+from pipelines.check import Check
+from pipelines.delta.tables import read_at
+from pipelines.error_text import plural
+from pipelines.results.family_notes import members_of
+from pipelines.results.ledger import Ledger
+from pipelines.results.publication import conjunction, owned_rows
+from pipelines.results.reuse import MEMBERS
+from pipelines.results.row_versions import stale_rows
+from pipelines.results.staging import Staged, read_staged, staged_folder
+from pipelines.runs.run import Run
+from pipelines.spark.columns import column
+from pipelines.spark.frames import frame_of
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The `rows` (members) of a family that a run leaves as they are published at `results_version`."""
+
+    rows: tuple[Row, ...] = ()
+    results_version: int = 0
+
+    def others(self, run: Run) -> Run:
+        """The run of the members that are to be computed."""
+        if not self.rows or not isinstance(run.plan, FamilyPlan):
+            return run
+        known = set(self.rows)
+        return replace(run, plan=run.plan.of([row for row in run.plan.parameters.rows if row not in known]))
+
+    def all_of(self, run: Run) -> bool:
+        """Whether that are none."""
+        return isinstance(run.plan, FamilyPlan) and len(self.rows) == len(run.plan.parameters.rows)
+
+    def check(self, run: Run) -> Check | None:
+        """The check of a run that leaves members alone; None for one that computes all."""
+        if not self.rows or not isinstance(run.plan, FamilyPlan):
+            return None
+        every, left = len(run.plan.parameters.rows), len(self.rows)
+        observed = f"{left:,} of {plural(every, 'member')} as this pattern has them already"
+        data = {"members": every, "members_unchanged": left}
+        return Check(MEMBERS, True, observed, f"{every - left:,} computed", data=data)
+
+    def beside(self, run: Run, staged: Staged) -> Staged:
+        """Adds the published rows of these members to those that are staged of the run's others."""
+        if not self.rows or not isinstance(run.plan, FamilyPlan):
+            return staged
+        number, _ = staged
+        rows = published(run, run.plan.of(self.rows), self.results_version)
+        names = read_staged(run, number).columns
+        rows.select(*map(column, names)).write.format("parquet").mode("append").save(staged_folder(run, number))
+        return number, read_staged(run, number).count()
+
+
+NONE = Settled()
+"""All members are computed."""
+
+
+def settled_members(
+    run: Run, ledger: Ledger, notes: Sequence[Mapping[str, Any]], version: int, source_table: str | None
+) -> Settled:
+    """As `_settled`, with the version of the results."""
+    return Settled(tuple(_settled(run, ledger, notes, version, source_table)), ledger.version or 0)
+
+
+def _settled(
+    run: Run, ledger: Ledger, notes: Sequence[Mapping[str, Any]], version: int, source_table: str | None
+) -> list[Row]:
+    """The members whose rows of the run's windows are right as they are. `version`, `source_table`, `notes`: as of
+    `reuse.changed`."""
+    plan, windows = run.plan, run.windows
+    if not isinstance(plan, FamilyPlan) or not windows:
+        return []
+    mine = members_of(plan)
+    settled = set(mine)
+    open_ = np.ones(len(windows), bool)
+    for note in notes:
+        if note.get("altered"):
+            return []
+        quiet = bool(note.get("quiet"))
+        if "stage" not in note and not quiet:
+            continue  # no publication
+        if "stretches" not in note:
+            if quiet:
+                continue
+            return []
+        same = _same(run, note, version, source_table)
+        for first, last, _ in note["stretches"]:
+            meets = slice(max(0, first - windows[0]), max(0, last + 1 - windows[0]))
+            if open_[meets].any() and (same or not quiet):
+                settled &= set(note["members"]) if same else set()
+                open_[meets] = False
+        if not settled or not open_.any():
+            break
+    if open_.any() or stale_rows(plan, ((windows[0], windows[-1]),), ledger.row_versions) is not None:
+        return []
+    return [row for key, row in mine.items() if key in settled]
+
+
+def _same(run: Run, note: Mapping[str, Any], version: int, source_table: str | None) -> bool:
+    """Whether what a note speaks of is of this form and this version. Who asks for the same again gets it computed."""
+    plan = run.plan
+    return (
+        isinstance(plan, FamilyPlan)
+        and note.get("form") == plan.form
+        and "members" in note
+        and note["plan_hash"] != plan.hash
+        and source_table is not None
+        and (note["source_version"], note["contract"], note["lateness"], note.get("source_table"))
+        == (version, run.contract.fingerprint, run.lateness, source_table)
+    )
+
+
+def published(run: Run, family: FamilyPlan, results_version: int) -> DataFrame:
+    """The published rows of a family's members in the run's windows."""
+    owner = run.owned
+    rows = read_at(run.spark, run.warehouse.results(run.name), results_version)
+    rows = rows.where(owned_rows(column(owner[0]), owner) & (column("plan_hash") == family.form))
+    wanted = frame_of(run.spark, family.parameters.table(family.parameters.rows))
+    renamed = wanted.select(*(column(name).alias(f"\0{name}") for name in family.parameters.names))
+    same = [column(name).eqNullSafe(column(f"\0{name}")) for name in family.parameters.names]
+    return rows.join(sf.broadcast(renamed), conjunction(same), "left_semi")
