@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from cep_core.algebra import diagram as algebra_diagram
 from cep_core.algebra import explain as algebra_explain
 from cep_core.algebra.compile import plan as algebra_plan
+from cep_core.algebra.compile.bindings import bindings as algebra_bindings
 from cep_core.algebra.compile.compile import compile_algebra
 from cep_core.algebra.compile.model import AlgebraPattern
 from cep_core.automaton import diagram as automaton_diagram
@@ -190,6 +191,7 @@ KINDS: Mapping[str, Kind] = {
         explain=algebra_explain.explain_algebra,
         draw=algebra_diagram.draw,
         version=algebra_plan.ENGINE_VERSION,
+        bindings=algebra_bindings,
         instead={"within": "1 day"},
     ),
 }

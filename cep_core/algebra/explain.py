@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.pairing import FOREVER, Pairing, pairing, parted
+from cep_core.algebra.compile.pairing import FOREVER, Pairing, compared, pairing, parted
 from cep_core.algebra.compile.plan import AlgebraPlan
 from cep_core.algebra.compile.syntax import NOW
 from cep_core.language import syntax as s
@@ -99,6 +99,10 @@ def method(plan: AlgebraPlan, node: n.Node) -> Iterator[str]:
             if isinstance(node, n.Next):
                 yield f"cost: {_next_cost(ways)}"
             else:
+                for parts in (ways.safe, parted(node.go, family)[0]):
+                    for bound in compared(parts, family, held)[0]:
+                        asked = f"{expression(bound.right)} {bound.op} {expression(bound.left)}"
+                        yield f"{asked}: two whole numbers compared, without a program"
                 yield from _fold_cost(node, ways)
             yield from _risks(ways.risky)
 

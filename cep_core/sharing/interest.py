@@ -51,7 +51,11 @@ class Interest:
         """The rows that any binding may take, ascending."""
         if len(self.parts) == 1:
             return self.parts[0]
-        return np.unique(np.concatenate([np.zeros(0, np.int64), *self.parts]))
+        rows = np.concatenate([np.zeros(0, np.int64), *self.parts])
+        rows.sort(kind="stable")  # merges the parts, each ascending; np.unique hashes every row
+        first = np.ones(len(rows), np.bool_)
+        first[1:] = rows[1:] != rows[:-1]
+        return rows[first]
 
     @property
     def bits(self) -> UInt64s:

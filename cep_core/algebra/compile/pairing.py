@@ -6,7 +6,7 @@ pairs only of which all others are true: an error depends on the events, not on 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from cep_core.algebra.compile.nodes import Fold, Next
@@ -118,6 +118,23 @@ def bound_of(part: s.Expr, family: Resolve) -> Bound | None:
     """An inequality between an attribute of each stream, or of the right one and the instance."""
     match = _compared(part, ("<", "<=", ">", ">="), family)
     return None if match is None else Bound(*match)
+
+
+def compared(
+    parts: Sequence[s.Expr], family: Resolve, held: Collection[str]
+) -> tuple[list[Bound], list[s.Expr]]:  # fmt: skip
+    """Of a FOLD's conjunction the inequalities between the next event and the last one, attributes `held` by the right
+    stream, which are asked without a program; and the other parts."""
+    taken: list[Bound] = []
+    rest: list[s.Expr] = []
+    for part in parts:
+        bound = bound_of(part, family)
+        simple = bound is not None and bound.left.variable == NOW and bound.left.name in held
+        if bound is not None and simple and bound.right.name in held:
+            taken.append(bound)
+        else:
+            rest.append(part)
+    return taken, rest
 
 
 def _durations(part: s.Expr) -> tuple[int, int] | None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cep_core.algebra.compile.pairing import Bound, bound_of
-from cep_core.algebra.compile.syntax import NOW
+from cep_core.algebra.compile.pairing import Bound, compared
 from cep_core.algebra.run.tables import Table, as_real, sortable
 from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
@@ -35,15 +34,7 @@ def steps_of(
     rows: Array,
 ) -> Steps:  # fmt: skip
     """`kinds`: the families of the attributes of both streams; `rows`: of the right stream by position."""
-    taken: list[Bound] = []
-    rest: list[s.Expr] = []
-    for part in parts:
-        bound = bound_of(part, family)
-        simple = bound is not None and bound.left.variable == NOW and bound.left.name in kinds[1]
-        if bound is not None and simple and bound.right.name in kinds[1]:
-            taken.append(bound)
-        else:
-            rest.append(part)
+    taken, rest = compared(parts, family, kinds[1])
     keys = _keys(taken, [bound.right.name for bound in taken], right, kinds[1])
     first = _keys(taken, [bound.left.name for bound in taken], left, kinds[0])
     now = _keys(taken, [bound.left.name for bound in taken], right, kinds[1])

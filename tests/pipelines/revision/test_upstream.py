@@ -52,8 +52,17 @@ return: {more: b.rises}
 select: skip_till_next_match
 within: 2 days
 """
+SPANS = """\
+name: spans
+kind: algebra
+source: results/pairs
+pattern: |
+  SELECT more_1 AS first, more AS second, span FROM (SELECT more, DUR AS span FROM pairs) NEXT pairs
+within: 6 days
+"""
+"""Pairs last from `start` to `end`: those that overlap are not before one another."""
 SINCE, UNTIL = "2013-07-01", "2013-07-12"
-NAMES = ("days", "rising", "pairs")
+NAMES = ("days", "rising", "pairs", "spans")
 
 
 @pytest.fixture
@@ -62,7 +71,7 @@ def lake(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
     root = tmp_path / "project"
     (root / "conf" / "patterns").mkdir(parents=True)
     (root / "data_contracts").symlink_to(project.contracts)
-    for name, text in zip(NAMES, (DAYS, RISING, PAIRS), strict=True):
+    for name, text in zip(NAMES, (DAYS, RISING, PAIRS, SPANS), strict=True):
         (root / "conf" / "patterns" / f"{name}.yaml").write_text(text)
     lake = Lake(spark, replace(project, root=root), Profile(warehouse=str(tmp_path / "kept"), lineage=LINEAGE))
     lake.deliver(leg(day, number, carrier) for day in range(1, 8) for carrier in ("UA", "AA") for number in range(3))
@@ -111,7 +120,7 @@ def test_a_revision_flows_down(lake: Lake, tmp_path: Path) -> None:
         all_steps(run_of(anew, name, "anew"))
         assert published(lake, name) == published(anew, name)
         assert published(lake, name) != before[name]
-    quiet = revise(run_of(lake, "pairs", "again"))
+    quiet = revise(run_of(lake, "spans", "again"))
     assert (quiet.rows_inserted, quiet.rows_updated, quiet.rows_deleted) == (0, 0, 0)
     lineage_links_up(lake)
 
