@@ -16,6 +16,8 @@ from pipelines.error_text import plural
 from pipelines.errors import ProjectError
 
 if TYPE_CHECKING:
+    from jobs.terminal.workspace import Place
+    from pipelines.contracts.contract import Contract
     from pipelines.ingest.deliver import Taken
 
 SOURCES = ("flights",)
@@ -36,8 +38,11 @@ def ingest_files(
     from pipelines.contracts.contract import load_contract
     from pipelines.ingest.deliver import ingest
     from pipelines.ingest.readers.files import feed_of, read_file
+    from pipelines.ingest.readers.xml_names import is_xml
 
     contract = load_contract(place.project.contract_path(source))
+    if any(map(is_xml, files)):
+        return _ingest_documents(source, files, place, contract, again=again)
     tables = [(path, read_file(path, contract, others=False)) for path in files]
     records: list[dict[str, Any]] = []
     outcomes: list[Taken] = []
@@ -53,6 +58,47 @@ def ingest_files(
     typer.echo(f"{source}: {plural(record.rows_out or 0, 'row')} in the table, version {record.source_version}")
     if any(taken.new or taken.replaced for taken in outcomes):
         notify_of_source(place.project, source)
+    return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}
+
+
+def _ingest_documents(
+    source: str, paths: list[Path], place: Place, contract: Contract, *, again: bool
+) -> dict[str, Any]:  # fmt: skip
+    """Ingests XML files, and folders of them. Files that cannot be read are named, and the others ingested; then raises
+    SourceFileError."""
+    from pipelines.ingest.deliver import Taken, ingest
+    from pipelines.ingest.documents import DocumentFiles
+
+    all_files = [DocumentFiles(path, contract) for path in paths]
+    for files in all_files:
+        files.check()
+    records: list[dict[str, Any]] = []
+    outcomes: list[Taken] = []
+    with session(place, f"trendlake ingest {source}") as spark:
+        for files in all_files:
+            mine: list[Taken] = []
+
+            def progress(number: int, taken: Taken, mine: list[Taken] = mine) -> None:
+                mine.append(taken)
+                typer.echo(f"  delivery {number}  {describe(taken)}")
+
+            record = ingest(
+                spark, place.warehouse, contract, files.deliveries(), feed=files.feed, run_id=manual_run_id("ingest"),
+                again=again, progress=progress,
+            )  # fmt: skip
+            whole = sum(mine, Taken(0))
+            records.append({"file": files.path, **of_record(record), **_counts(whole)})
+            count = plural(len(files.files) - len(files.refused), "file")
+            typer.echo(f"  {files.path}, {count}  {describe(whole)}")
+            for error in files.refused:
+                typer.echo(f"  not ingested: {error.message}")
+            outcomes.append(whole)
+    _next(source, outcomes)
+    typer.echo(f"{source}: {plural(record.rows_out or 0, 'row')} in the table, version {record.source_version}")
+    if any(taken.new or taken.replaced for taken in outcomes):
+        notify_of_source(place.project, source)
+    for files in all_files:
+        files.raise_refused()
     return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}
 
 

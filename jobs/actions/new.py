@@ -47,6 +47,21 @@ def write_source(
     return {"wrote": [path]}
 
 
+def write_source_of_documents(
+    name: str, sample: Path, roles: Roles, document_path: str | None, time_format: str | None, project_dir: Path | None
+) -> dict[str, Any]:  # fmt: skip
+    """The contract of a source of XML documents. Raises as `pipelines.authoring.source_documents.new_source`."""
+    from pipelines.authoring.source_documents import new_source_of_documents
+
+    project = find_project(project_dir)
+    _named(name)
+    path, note = new_source_of_documents(project, name, sample, roles, document_path, time_format)
+    typer.echo(note)
+    typer.echo(f"wrote {path}: read it, say what the columns promise")
+    typer.echo(f"next: trendlake ingest {name} {sample}")
+    return {"wrote": [path]}
+
+
 def write_source_of_table(
     name: str, place: str, roles: Roles, profile: str | None, project_dir: Path | None
 ) -> dict[str, Any]:  # fmt: skip

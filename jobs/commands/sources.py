@@ -34,9 +34,12 @@ def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] =
 def new_source(
     name: Annotated[str, typer.Argument(help="The source's name.")],
     event_id: Annotated[
-        str, typer.Option("--event-id", help="The column with the unique id of an event, or several: carrier,day.")
+        str,
+        typer.Option("--event-id", help="The column with the id of an event, or several: carrier,day. XML: a path."),
     ],
-    event_time: Annotated[str, typer.Option("--event-time", help="The column with the time of an event.")],
+    event_time: Annotated[
+        str, typer.Option("--event-time", help="The column with the time of an event; XML: a path.")
+    ],
     event_type: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--event-type", help="The column with the type of an event."),
@@ -45,13 +48,21 @@ def new_source(
         Optional[str],  # noqa: UP045
         typer.Option("--type", help="The type of all events, if no column has it."),
     ] = None,
+    document: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--document", help="The column with XML documents, which have no type."),
+    ] = None,
+    document_path: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--document-path", help="Of XML: the elements that become documents; default: the root."),
+    ] = None,
     sample: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--from", help="A file with its columns: CSV, Parquet or JSON."),
+        typer.Option("--from", help="A file with its columns: CSV, Parquet or JSON; or a folder of XML."),
     ] = None,
     time_format: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--time-format", help='How the file writes times, such as "%m/%d/%Y %H:%M" or unix_seconds.'),
+        typer.Option("--time-format", help='How files write times: "%m/%d/%Y %H:%M", unix_seconds; of XML: rfc822.'),
     ] = None,
     time_zone: Annotated[
         Optional[str],  # noqa: UP045
@@ -73,12 +84,22 @@ def new_source(
     Europe/Berlin
 
     Example: trendlake new source trades --table /lake/trades --event-id id --event-time at --event-type kind
+
+    Example: trendlake new source news --from feeds --document-path //item --event-id guid --event-time pubDate
+    --time-format rfc822
     """
-    from jobs.actions.new import write_source, write_source_of_table
+    from jobs.actions.new import write_source, write_source_of_documents, write_source_of_table
     from pipelines.authoring.scaffold import Roles
     from pipelines.authoring.source_file import TimeOptions
+    from pipelines.ingest.readers.xml_names import is_xml
 
-    roles = Roles(event_id, event_time, event_type, constant)
+    roles = Roles(event_id, event_time, event_type, constant, document)
+    if sample is not None and table is None and is_xml(sample):
+        if any(value is not None for value in (event_type, constant, document, time_zone)):
+            raise typer.BadParameter("XML files give id, time and document: no type, column or time zone is stated")
+        return write_source_of_documents(name, sample, roles, document_path, time_format, project_dir)
+    if document_path is not None:
+        raise typer.BadParameter("--document-path is for XML files: --from FOLDER")
     if sample is not None and table is None:
         return write_source(name, sample, roles, TimeOptions(time_format, time_zone), project_dir)
     if table is not None and sample is None:
@@ -109,7 +130,7 @@ def ingest(
     source: Source,
     files: Annotated[
         Optional[list[Path]],  # noqa: UP045
-        typer.Argument(help="CSV, Parquet or JSON files; none for flights: 336,776 departures from New York in 2013."),
+        typer.Argument(help="CSV, Parquet, JSON or XML, or folders of XML; none for flights: departures in 2013."),
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Also compare the rows of files that were ingested before.")
@@ -127,6 +148,8 @@ def ingest(
     Example: trendlake ingest flights
 
     Example: trendlake ingest trades january.csv february.parquet
+
+    Example: trendlake ingest news feeds/
     """
     from jobs.actions.ingest import ingest_files, ingest_source
 
@@ -169,7 +192,8 @@ def delete_rows(
 @guarded
 def generate(
     stream: Annotated[
-        str, typer.Argument(help="stock, closes, cluster, linear_road, posts, quotes, retail, rumor or shipments.")
+        str,
+        typer.Argument(help="stock, closes, cluster, feeds, linear_road, posts, quotes, retail, rumor or shipments."),
     ],
     events: Annotated[Optional[int], typer.Option("--events", help="How many events.")] = None,  # noqa: UP045
     seconds: Annotated[
@@ -181,7 +205,7 @@ def generate(
         typer.Option(
             "--rate",
             help="Events a second: stock 100, cluster 3000, linear_road 4000 at its end, growing from none; "
-            "quotes and retail 10, rumor 1, shipments and posts 0.1, closes 24 a day.",
+            "quotes and retail 10, feeds and rumor 1, shipments and posts 0.1, closes 24 a day.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal streams.")] = 1,

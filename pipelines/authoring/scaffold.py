@@ -39,6 +39,26 @@ schedule: "@daily"
 """
 
 
+PATTERN_OF_DOCUMENTS = """\
+name: {name}
+kind: xml_join
+description: TODO what it finds, in words for those who read its results
+owner: TODO
+source: {source}
+left:                                # a document that says this ...
+  first: /*
+  title: $first/title
+right:                               # ... followed by one that says this
+  second: /*
+  again: $second/title
+operator: followed_by
+where: [$title = $again]
+within: 7 days
+return: {{title: $again}}
+schedule: "@daily"
+"""
+
+
 @dataclass(frozen=True)
 class Roles:
     """Which columns are an event's id, time and type; or the one type that all events have."""
@@ -48,6 +68,8 @@ class Roles:
     event_time: str
     event_type: str | None = None
     constant: str | None = None
+    document: str | None = None
+    """The column of XML documents, which have no type."""
 
     @property
     def id_columns(self) -> tuple[str, ...]:
@@ -93,12 +115,17 @@ def new_source(
 ) -> Path:  # fmt: skip
     """A contract for the source `name`, with a table's columns; the file. `times`: how files write the times
     of columns, for those whose format and zone the contract states. Raises ProjectError."""
+    return write_new_contract(project, name, _contract(name, columns, roles, times or {}))
+
+
+def write_new_contract(project: Project, name: str, contract: Mapping[str, Any]) -> Path:
+    """The file of a new contract. Raises ProjectError where there is one."""
     path = project.contracts / f"{name}.yaml"
     text = StringIO()
     yaml = YAML()
     yaml.width = 110
     yaml.indent(mapping=2, sequence=4, offset=2)
-    yaml.dump(_contract(name, columns, roles, times or {}), text)
+    yaml.dump(contract, text)
     if not _write_new(
         path, f"# What the source `{name}` promises (Open Data Contract Standard 3.1).\n{text.getvalue()}"
     ):
@@ -107,10 +134,12 @@ def new_source(
 
 
 def new_pattern(project: Project, name: str, contract: Contract) -> Path:
-    """A pattern of kind trends over a source, to begin with; the file. Raises ProjectError."""
+    """A pattern over a source, to begin with: of kind trends, or xml_join over documents; the file. Raises
+    ProjectError."""
     path = project.patterns / f"{name}.yaml"
     kind = contract.types[0] if contract.types else "TODO"
-    if not _write_new(path, PATTERN.format(name=name, source=contract.name, type=kind)):
+    text = PATTERN if contract.documents is None else PATTERN_OF_DOCUMENTS
+    if not _write_new(path, text.format(name=name, source=contract.name, type=kind)):
         raise ProjectError(f"{path} exists already", hint=f"edit it; or delete it (rm {path}) to start over")
     return path
 
@@ -147,7 +176,7 @@ def check_roles(columns: pa.Schema, roles: Roles) -> dict[str, str]:
     """The role of each column that has one: of the columns of a table or file, and of `ID_COLUMN` where the id is made
     of several. Raises ProjectError for a column that is not there."""
     several = len(roles.id_columns) > 1
-    named = [("event_time", roles.event_time), ("event_type", roles.event_type)]
+    named = [("event_time", roles.event_time), ("event_type", roles.event_type), ("document", roles.document)]
     for role, column in [*(("event_id", column) for column in roles.id_columns), *named]:
         if column is not None and column not in columns.names:
             hint = did_you_mean(column, columns.names) or f"there are {', '.join(columns.names)}"
@@ -182,10 +211,12 @@ def _check_id_columns(columns: pa.Schema, names: Sequence[str]) -> None:
 
 def _contract(name: str, columns: pa.Schema, roles: Roles, times: Mapping[str, TimeFormat]) -> dict[str, Any]:
     role_of = check_roles(columns, roles)
-    if (roles.event_type is None) == (roles.constant is None):
+    if roles.document is not None and (roles.event_type is not None or roles.constant is not None):
+        raise ProjectError("documents have no type", hint="leave out --event-type and --type")
+    if roles.document is None and (roles.event_type is None) == (roles.constant is None):
         raise ProjectError(
             "say what type events have: a column that tells it, or one type for all",
-            hint="--event-type COLUMN or --type NAME",
+            hint="--event-type COLUMN or --type NAME; --document COLUMN of XML documents",
         )
     if roles.constant is not None and TYPE_COLUMN in columns.names:
         raise ProjectError(f"the table has a column '{TYPE_COLUMN}'", hint=f"--event-type {TYPE_COLUMN}")

@@ -14,7 +14,9 @@ from cep_core import AnyPlan
 from cep_core.events.arrays import arrow, numbers
 from pipelines.authoring.trial import Extent, Taken, events_of
 from pipelines.contracts.contract import Contract
+from pipelines.ingest.documents import DocumentFiles
 from pipelines.ingest.readers.files import read_file
+from pipelines.ingest.readers.xml_names import is_xml
 from pipelines.quality.arrow_split import split
 
 
@@ -23,7 +25,7 @@ class FileOfEvents:
 
     def __init__(self, path: Path, contract: Contract, plan: AnyPlan, lateness: int) -> None:
         """Raises SourceFileError for a file that cannot be read or does not have the contract's columns and types."""
-        table = read_file(path, contract)
+        table = DocumentFiles(path, contract).table() if is_xml(path) else read_file(path, contract)
         named = [item.name for item in contract.columns]
         self.table = table.select([*named, *[name for name in table.column_names if name not in named]])
         self.contract, self.plan, self.lateness = contract, plan, lateness

@@ -45,6 +45,8 @@ PLAIN_WRITES = {"appendOnly", "changeDataFeed", "clustering", "domainMetadata", 
 that it takes no removals, and when a commit was made, Delta itself sees to."""
 ROWS = 250_000
 """Rows of a table, of which a question is answered here and not by Spark: few beside what a worker may hold."""
+BYTES = 64 << 20
+"""Bytes of files of a table of documents that are read here."""
 FILES = 2_000
 """Files that are opened one after the other; Delta's own statistics would pass over most of more."""
 
@@ -79,6 +81,11 @@ class TableHere:
     """`metadata.id` of the version: that of another table, made in the place of one that was dropped, is another."""
     actions: pa.Table = field(compare=False, repr=False)
     """What the log says of each of `files`, as delta-rs's `get_add_actions`."""
+
+    def refuse_large(self) -> None:
+        """Raises LocalUnsupportedError where the files are too large to be read here, however few their rows."""
+        if "size_bytes" not in self.actions.column_names or (pc.sum(self.actions["size_bytes"]).as_py() or 0) > BYTES:
+            raise LocalUnsupportedError("many bytes")
 
     def rows(self, names: Sequence[str], time: str, slices: Slices, most: int) -> pa.Table:
         """Columns `names` of the rows whose `time` lies in one of `slices`, in the order of `files` and of the rows

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pipelines.generate.closes import closes
 from pipelines.generate.cluster import cluster
+from pipelines.generate.feeds import feeds
 from pipelines.generate.linear_road import linear_road
 from pipelines.generate.posts import posts
 from pipelines.generate.quotes import quotes
@@ -23,8 +24,8 @@ from pipelines.generate.shipments import shipments
 from pipelines.generate.stock import stock
 
 __all__ = [
-    "START_US", "STREAMS", "Stream", "closes", "cluster", "linear_road", "posts", "quotes", "retail", "rumor",
-    "shipments", "stock",
+    "START_US", "STREAMS", "Stream", "closes", "cluster", "feeds", "linear_road", "posts", "quotes",
+    "retail", "rumor", "shipments", "stock",
 ]  # fmt: skip
 
 START_US = 1_767_603_600_000_000
@@ -53,6 +54,7 @@ STREAMS: Mapping[str, Stream] = {
         Stream("closes", closes, 24 / 86_400),
         Stream("cluster", cluster, 3_000.0),
         Stream("linear_road", linear_road, 4_000.0, ramps=True),
+        Stream("feeds", feeds, 1.0),
         Stream("posts", posts, 0.1),
         Stream("quotes", quotes, 10.0),
         Stream("retail", retail, 10.0),

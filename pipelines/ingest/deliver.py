@@ -64,6 +64,13 @@ class Taken:
     broken: Broken = field(default_factory=Broken)
     again: bool = False
 
+    def __add__(self, other: Taken) -> Taken:
+        """Of two deliveries; there already, where both were."""
+        return Taken(
+            self.rows + other.rows, self.new + other.new, self.replaced + other.replaced, self.there + other.there,
+            self.older + other.older, self.broken + other.broken, (self.again or not self.rows) and other.again,
+        )  # fmt: skip
+
 
 Progress = Callable[[int, Taken], None]
 """Called after a delivery with its number from 1 and what became of it."""

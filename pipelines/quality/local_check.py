@@ -44,6 +44,8 @@ def judge_small(table: TableHere, contract: Contract, span: tuple[int, int], ind
     """The rows of `table` in the time range `span` (half-open, microseconds) and those without a time. `indexes`: the
     folder of key indexes, by which a table of many rows is asked for the keys. Raises LocalUnsupportedError unless it
     is certain of each of these rows which rules it breaks, and that it repeats no key."""
+    if contract.documents is not None:
+        table.refuse_large()
     rules, columns = contract.rules, [item.name for item in contract.columns]
     if not all(rule.quarantines for rule in rules if rule.kind == "unique"):
         raise LocalUnsupportedError("keys that may be repeated")

@@ -137,6 +137,8 @@ def _changed(run: Run, task: Task) -> tuple[TableHere, int, pa.Table]:
     LocalUnsupportedError."""
     contract = run.contract
     source = table_here(run.spark, run.warehouse.source(contract.name), task.version)
+    if contract.documents is not None:
+        source.refuse_large()
     names = [item.name for item in contract.columns]
     net = net_changes(source.feed(names, task.after, ROWS), names)
     good = _good(run, net)
