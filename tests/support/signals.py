@@ -139,10 +139,11 @@ within: 5 hours
 kind: algebra
 partition_by: [level]
 pattern: |
+  SELECT event_id, price, rate, day FROM A UNION B PUBLISH rises
   SELECT MAX(price) AS p, COUNT(*) AS n, SUM(rate) AS r, MIN(day) AS day
-  FROM A UNION B NEXT{$2.price > $1.price} EVENTS PUBLISH tops
+  FROM rises NEXT{$2.price > $1.price} (SELECT event_id, price FROM EVENTS) PUBLISH tops
   SELECT p_1 AS from_p, p AS to_p, n, r, day, DUR AS length FROM tops NEXT{$2.p != $1.p} tops
-within: 4 hours
+within: 12 hours
 """,
     # Columns of doubles, floats, decimals and dates as groups and partitions: a NaN is a NULL, -0.0 is 0.0.
     "doubles as groups": """\

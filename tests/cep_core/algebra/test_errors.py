@@ -80,6 +80,7 @@ ONE = [
     ("FROM FILTER{volume > 9223372036854775808}(Trade)", "[TYPE_MISMATCH] this number does not fit 64 bits", "9223"),
     ("FROM FILTER{price > 1 Trade", "[SYNTAX] 'Trade' is not expected here", "Trade"),
     ("FROM FILTER{price > ${least}}(Trade)", "[SYNTAX] '{' is not expected here", "{"),
+    ("FROM FILTER{price > $least}(Trade)", "[SYNTAX] '}' is not expected here", "}"),
     ("FROM Trade NEXT{$3.price > 1} Trade", "[SYNTAX] there is no stream '$3'", "$3"),
 ]  # fmt: skip
 
