@@ -31,6 +31,9 @@ from pipelines.runs.run import Run
 from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of
 
+WANTED = "__trendlake_"
+"""How the columns begin that hold the members whose rows are looked for."""
+
 
 @dataclass(frozen=True)
 class Settled:
@@ -75,10 +78,11 @@ NONE = Settled()
 
 
 def settled_members(
-    run: Run, ledger: Ledger, notes: Sequence[Mapping[str, Any]], version: int, source_table: str | None
-) -> Settled:
-    """As `_settled`, with the version of the results."""
-    return Settled(tuple(_settled(run, ledger, notes, version, source_table)), ledger.version or 0)
+    run: Run, ledger: Ledger, notes: Sequence[Mapping[str, Any]], version: int, source_table: str | None,
+    results_version: int,
+) -> Settled:  # fmt: skip
+    """As `_settled`. `results_version`: the newest commit of those that the `notes` are of; no later one is asked."""
+    return Settled(tuple(_settled(run, ledger, notes, version, source_table)), results_version)
 
 
 def _settled(
@@ -135,6 +139,6 @@ def published(run: Run, family: FamilyPlan, results_version: int) -> DataFrame:
     rows = read_at(run.spark, run.warehouse.results(run.name), results_version)
     rows = rows.where(owned_rows(column(owner[0]), owner) & (column("plan_hash") == family.form))
     wanted = frame_of(run.spark, family.parameters.table(family.parameters.rows))
-    renamed = wanted.select(*(column(name).alias(f"\0{name}") for name in family.parameters.names))
-    same = [column(name).eqNullSafe(column(f"\0{name}")) for name in family.parameters.names]
+    renamed = wanted.select(*(column(name).alias(f"{WANTED}{name}") for name in family.parameters.names))
+    same = [column(name).eqNullSafe(column(f"{WANTED}{name}")) for name in family.parameters.names]
     return rows.join(sf.broadcast(renamed), conjunction(same), "left_semi")

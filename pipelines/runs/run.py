@@ -9,8 +9,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan, Pattern, compile_plan, load_pattern
-from cep_core.errors import NotSupportedError
-from cep_core.sharing.family import FamilyPlan
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.pattern_source import source_contract
 from pipelines.delta.table_versions import table_id
@@ -167,8 +165,5 @@ def prepare(
     loaded = load_pattern(project.pattern_path(pattern))
     contract = source_contract(project, str(loaded.source), (loaded.name,))
     plan = compile_plan(loaded, contract.event_schema())
-    if isinstance(plan, FamilyPlan):
-        message, hint = "for_each in a run", "`trendlake expand` writes the members out as patterns"
-        raise NotSupportedError(message, place=loaded.document.place(("for_each",), key=True), hint=hint)
     warehouse = Warehouse.of(profile, project)
     return Run(spark, project, profile, warehouse, loaded, contract, plan, run_id, start_us, end_us)

@@ -149,7 +149,7 @@ def _changed(run: Run, version: int, table: str | None, record: Record) -> tuple
     if check is not None:
         record.checks, record.windows = [check], len(windows)
         run = run.narrowed(windows)
-    settled = settled_members(run, ledger, known, version, table)
+    settled = settled_members(run, ledger, known, version, table, commits[0].version)
     if (members := settled.check(run)) is not None:
         record.checks = [*record.checks, members]
     return run, settled
