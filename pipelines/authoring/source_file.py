@@ -14,8 +14,8 @@ from pipelines.contracts.rule_options import refuse_column_names
 from pipelines.contracts.time_formats import ISO, UTC, TimeFormat, format_fault, zone_fault
 from pipelines.errors import ProjectError
 from pipelines.ingest.readers.cells import is_text
-from pipelines.ingest.readers.inference import columns_of
 from pipelines.ingest.readers.key_inference import Key, examine_key
+from pipelines.ingest.readers.read_once import FileCells, read_once
 from pipelines.ingest.readers.time_inference import TimeColumn, has_clock, time_columns
 from pipelines.project.paths import Project
 
@@ -40,12 +40,24 @@ def new_source_of_file(
     ContractErrors.
     """
     _check_options(options)
-    columns = columns_of(sample)
-    refuse_column_names(sample, columns.names)
+    with read_once(sample) as file:
+        columns, times, notes = _columns(file, roles, options)
+    path = new_source(project, name, columns, roles, times)
+    load_contract(path)
+    return path, notes
+
+
+def _columns(
+    file: FileCells, roles: Roles, options: TimeOptions
+) -> tuple[pa.Schema, dict[str, TimeFormat], list[str]]:  # fmt: skip
+    """The columns that the contract gives a file, the formats and zones of its times, and what to tell the user. Raises
+    as `new_source_of_file`."""
+    columns = file.schema
+    refuse_column_names(file.path, columns.names)
     check_roles(columns, roles)
     texts = [column.name for column in columns if is_text(column.type)]
     moments = [column.name for column in columns if pa.types.is_timestamp(column.type)]
-    time_columns = _time_columns(sample, list(dict.fromkeys([roles.event_time, *moments, *texts])), roles, options)
+    time_columns = _time_columns(file, list(dict.fromkeys([roles.event_time, *moments, *texts])), roles, options)
     times, notes = _times(time_columns, roles)
     types = {one: MOMENT if has_clock(how.format) else pa.date32() for one, how in times.items()}
     types[roles.event_time] = MOMENT
@@ -56,10 +68,7 @@ def new_source_of_file(
         one for one in time_columns if time_columns[one].zoneless and pa.types.is_timestamp(columns.field(one).type)
     ]
     times |= {one: TimeFormat(times.get(one, TimeFormat()).format, options.zone or UTC) for one in zoned}
-    notes += [*_check_id(sample, columns, roles), *_notes_of_zone(zoned, options)]
-    path = new_source(project, name, columns, roles, times)
-    load_contract(path)
-    return path, notes
+    return columns, times, [*notes, *_check_id(file, columns, roles), *_notes_of_zone(zoned, options)]
 
 
 def _check_options(options: TimeOptions) -> None:
@@ -74,12 +83,12 @@ def _check_options(options: TimeOptions) -> None:
 
 
 def _time_columns(
-    sample: Path, names: Sequence[str], roles: Roles, options: TimeOptions
+    file: FileCells, names: Sequence[str], roles: Roles, options: TimeOptions
 ) -> dict[str, TimeColumn]:  # fmt: skip
     """The named columns as times, in the stated format if it reads them. Raises ProjectError for the event time."""
-    stated = time_columns(sample, names, options.text_format) if options.text_format is not None else {}
+    stated = time_columns(file, names, options.text_format) if options.text_format is not None else {}
     misfits = [name for name in names if name not in stated or stated[name].formats == []]
-    columns = stated | time_columns(sample, misfits)
+    columns = stated | time_columns(file, misfits)
     time = columns[roles.event_time]
     if roles.event_time in stated and roles.event_time in misfits:
         raise ProjectError(
@@ -149,12 +158,12 @@ def _notes_of_zone(zoned: Sequence[str], options: TimeOptions) -> list[str]:
     return [f"{note}; for local times state the zone, such as --time-zone America/New_York"] if zoned else []
 
 
-def _check_id(sample: Path, columns: pa.Schema, roles: Roles) -> list[str]:
+def _check_id(file: FileCells, columns: pa.Schema, roles: Roles) -> list[str]:
     """A note on rows that are there several times. Raises ProjectError where rows with one id differ: `ingest` refuses
     such a file."""
     readable, _ = known(columns)
     usable = [column.name for column in readable if _is_key(column.type)]
-    key = examine_key(sample, roles.id_columns, readable.names, usable)
+    key = examine_key(file, roles.id_columns, readable.names, usable)
     if key.identifies:
         repeated = key.rows - key.keys
         return (

@@ -19,7 +19,7 @@ from pipelines.contracts.contract import Contract
 from pipelines.errors import SourceFileError
 from pipelines.ingest.readers.csv_texts import write_csv
 from pipelines.ingest.readers.files import arrow_type, read_file
-from pipelines.ingest.readers.inference import columns_of
+from pipelines.ingest.readers.read_once import columns_of
 from tests.random.bad_files import PATIENCE, deadline
 from tests.support.event_files import TYPES, contract_of
 

@@ -7,20 +7,14 @@ decimal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.contracts.null_words import USUAL
-from pipelines.errors import SourceFileError
 from pipelines.ingest.readers.cells import DIGITS_OF_A_DOUBLE, MOST_DIGITS, Cells, values_of
-from pipelines.ingest.readers.files import open_file, refuse_names, unreadable
-from pipelines.ingest.readers.json_lines import JsonLines
-from pipelines.ingest.readers.parquet_file import ParquetFile
 from pipelines.ingest.readers.refusals import BadCellsError
 from pipelines.ingest.readers.times import MOMENT
 
@@ -89,38 +83,6 @@ class Column:
         if not self.plain or self.whole or digits > MOST_DIGITS:
             return pa.string()
         return pa.decimal128(FEW_DIGITS if digits <= FEW_DIGITS else MOST_DIGITS, self.after)
-
-
-def columns_of(path: Path) -> pa.Schema:
-    """The columns of a file, each with the type that a contract may give it. Raises SourceFileError."""
-    with unreadable(path):
-        file = open_file(path)
-        if isinstance(file, ParquetFile):
-            refuse_names(path, file.names)
-            return file.schema
-        refuse_names(path, file.names)
-        columns: dict[str, Column] = {name: Column() for name in file.names}
-        json = isinstance(file, JsonLines)
-        blocks = file.blocks(None) if isinstance(file, JsonLines) else file.blocks(dict.fromkeys(file.names, ()))
-        for _, block in blocks:
-            for name, parts in block.items():
-                for cells in parts:
-                    columns.setdefault(name, Column()).look(cells, json=json)
-    refuse_names(path, file.names)
-    for name, column in columns.items():
-        if column.truths and column.type != pa.bool_():
-            raise SourceFileError(
-                f"{path}, column {name}: some values are true or false, and others are not", hint="use one type"
-            )
-    return pa.schema([(name, columns[name].type) for name in file.names if name in columns])
-
-
-def read_columns(path: Path, names: Sequence[str]) -> Iterator[Mapping[str, tuple[Cells, ...]]]:
-    """The named columns of a file as it has them, by blocks of rows. To be read to the end: Arrow aborts where a CSV
-    file is left half-read. Raises SourceFileError."""
-    with unreadable(path):
-        for _, block in open_file(path).blocks(dict.fromkeys(names, ())):
-            yield block
 
 
 def _holds(kind: pa.DataType, cells: Cells) -> bool:

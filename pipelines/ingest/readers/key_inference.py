@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pyarrow.compute as pc
 
 from cep_core.events.array_types import Int64s
 from pipelines.ingest.readers.cells import Cells
-from pipelines.ingest.readers.inference import read_columns
+from pipelines.ingest.readers.read_once import FileCells
 
 MOST_COLUMNS = 5
 """Of a key that is proposed."""
@@ -35,14 +34,14 @@ class Key:
         return self.keys == self.contents
 
 
-def examine_key(path: Path, key: Sequence[str], columns: Sequence[str], usable: Sequence[str]) -> Key:
+def examine_key(file: FileCells, key: Sequence[str], columns: Sequence[str], usable: Sequence[str]) -> Key:
     """The columns `key` of a file with `columns`; of those in `usable` a key may be made. Raises SourceFileError."""
-    single = _codes(path, key)
+    single = _codes(file, key)
     keyed = np.logical_and.reduce([single[name] >= 0 for name in key])
     rows, keys = int(keyed.sum()), _distinct(_combined([single[name][keyed] for name in key]))
     if keys == rows:
         return Key(rows, keys, rows)
-    every = {name: values[keyed] for name, values in _codes(path, columns).items()}
+    every = {name: values[keyed] for name, values in _codes(file, columns).items()}
     whole = _combined(list(every.values()))
     contents = _distinct(whole)
     if keys == contents:
@@ -74,10 +73,10 @@ def _proposal(codes: Mapping[str, Int64s], key: Sequence[str], usable: Sequence[
     return ()
 
 
-def _codes(path: Path, names: Sequence[str]) -> dict[str, Int64s]:
+def _codes(file: FileCells, names: Sequence[str]) -> dict[str, Int64s]:
     """Columns as numbers, another for each text of a value; -1 for NULL."""
     parts: dict[str, list[pa.Array]] = {name: [] for name in names}
-    for block in read_columns(path, names):
+    for block in file.blocks(names):
         for name in names:
             parts[name].append(_texts(block[name]))
     codes = {}

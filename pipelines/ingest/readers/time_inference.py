@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +12,7 @@ from pipelines.contracts.null_words import USUAL
 from pipelines.contracts.time_formats import DATE_DIRECTIVES, DIRECTIVE, ISO, TimeFormat
 from pipelines.ingest.readers.cells import Cells, is_text
 from pipelines.ingest.readers.common_formats import candidates, read_all, without_alike
-from pipelines.ingest.readers.inference import read_columns
+from pipelines.ingest.readers.read_once import FileCells
 from pipelines.ingest.readers.refusals import Refusals
 from pipelines.ingest.readers.times import ZONED, read_moments
 
@@ -62,10 +61,10 @@ class TimeColumn:
         self.zoneless = self.zoneless or not (zoned if ISO in self.formats else _states_offset(self.formats))
 
 
-def time_columns(path: Path, names: Sequence[str], text_format: str | None = None) -> dict[str, TimeColumn]:
+def time_columns(file: FileCells, names: Sequence[str], text_format: str | None = None) -> dict[str, TimeColumn]:
     """The named columns of a file; with `text_format`, no other format is tried. Raises SourceFileError."""
     columns = {name: TimeColumn() for name in names}
-    for block in read_columns(path, names):
+    for block in file.blocks(names):
         for name, parts in block.items():
             for cells in parts:
                 columns[name].look(cells, text_format)

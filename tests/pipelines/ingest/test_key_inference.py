@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.ingest.readers.key_inference import MOST_COLUMNS, Key, examine_key
+from pipelines.ingest.readers.read_once import read_once
 from tests.random.profile import CI
 
 NAMES = ("a", "b", "c", "d")
@@ -36,7 +37,8 @@ def test_any_file(tmp_path_factory: pytest.TempPathFactory, rows: list[Row], wid
     """Rows without a value in the key do not count. What is proposed identifies the others and needs each of its
     columns; nothing is proposed only if nothing does."""
     key = NAMES[:width]
-    result = examine_key(write(tmp_path_factory.mktemp("key") / "e.csv", rows), key, NAMES, NAMES)
+    with read_once(write(tmp_path_factory.mktemp("key") / "e.csv", rows)) as file:
+        result = examine_key(file, key, NAMES, NAMES)
     keyed = [row for row in rows if all(row[:width])]
     contents = set(keyed)
     assert (result.rows, result.keys) == (len(keyed), len({row[:width] for row in keyed}))
@@ -55,6 +57,7 @@ def test_any_file(tmp_path_factory: pytest.TempPathFactory, rows: list[Row], wid
 
 def test_columns_that_may_not_be_a_key(tmp_path: Path) -> None:
     path = write(tmp_path / "e.csv", [("0", "1", "1", "1"), ("0", "2", "2", "1")])
-    assert examine_key(path, ["a"], NAMES, ["a", "c"]) == Key(2, 1, 2, ("c",))
-    assert examine_key(path, ["a"], NAMES, ["a", "d"]) == Key(2, 1, 2)
+    with read_once(path) as file:
+        assert examine_key(file, ["a"], NAMES, ["a", "c"]) == Key(2, 1, 2, ("c",))
+        assert examine_key(file, ["a"], NAMES, ["a", "d"]) == Key(2, 1, 2)
     assert len(NAMES) < MOST_COLUMNS

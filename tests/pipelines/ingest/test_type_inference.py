@@ -16,7 +16,7 @@ from pipelines.authoring.scaffold import Roles, new_source
 from pipelines.contracts.contract import load_contract
 from pipelines.errors import SourceFileError
 from pipelines.ingest.readers.files import read_file
-from pipelines.ingest.readers.inference import columns_of
+from pipelines.ingest.readers.read_once import columns_of
 from pipelines.project.paths import Project
 from tests.random.profile import CI
 
