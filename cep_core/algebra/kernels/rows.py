@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s, UInt64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.kernels.vm import execute
-
-Array = Any
 
 
 @njit(cache=True, nogil=True)
 def evaluate(
-    code: Array, low: int, high: int, values: Array, reals: Array, null: Array, cases: Array,
-    slots: Array, leaves: Array, leaf_null: Array, rows: Array, slot: int, out: Array, out_null: Array,
+    code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, null: Bools, cases: Int64s,
+    slots: Int64s, leaves: Int64s, leaf_null: Bools, rows: Int64s, slot: int, out: Int64s, out_null: Bools,
 ) -> int:  # fmt: skip
     """Runs code[low:high] for each of `rows`: slot slots[x] holds leaves[row, x]. The value of `slot` goes to `out`.
     -1, or the place in `rows` of one whose whole numbers leave 64 bits."""
@@ -39,7 +36,7 @@ def evaluate(
 
 
 @njit(cache=True, nogil=True)
-def counting_order(codes: Array, count: int, order: Array, result: Array, bounds: Array) -> None:
+def counting_order(codes: Int64s, count: int, order: Int64s, result: Int64s, bounds: Int64s) -> None:
     """The rows of `order`, sorted by codes 0..count-1 and otherwise as they are; bounds[c]: where code c begins. Rows
     of code -1 are left out."""
     for row in order:
@@ -56,7 +53,7 @@ def counting_order(codes: Array, count: int, order: Array, result: Array, bounds
 
 
 @njit(cache=True, nogil=True)
-def ascending(values: Array) -> bool:
+def ascending(values: AnyArray) -> bool:
     """Whether no value is less than the one before."""
     for i in range(1, values.shape[0]):  # noqa: SIM110 - numba compiles loops
         if values[i] < values[i - 1]:
@@ -65,7 +62,7 @@ def ascending(values: Array) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def mixed(hashes: Array, words: Array) -> None:
+def mixed(hashes: UInt64s, words: Int64s) -> None:
     """Mixes a column into the hashes of rows."""
     for i in range(hashes.shape[0]):
         h = (hashes[i] ^ np.uint64(words[i])) * np.uint64(0x9E3779B97F4A7C15)
@@ -73,7 +70,7 @@ def mixed(hashes: Array, words: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def first_of_equal(hashes: Array, table: Array, heads: Array, links: Array, keep: Array) -> None:
+def first_of_equal(hashes: UInt64s, table: Int64s, heads: Int64s, links: Int64s, keep: Bools) -> None:
     """keep[i]: whether no row before i equals it. `table`: (rows, columns); `heads` (a power of two of them): -1."""
     mask = heads.shape[0] - 1
     for i in range(table.shape[0]):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-Array = Any
+from cep_core.events.array_types import Bools, Float64s, Int64s
 
 
 @njit(cache=True, nogil=True)
-def counted(null: Array, bounds: Array) -> Array:
+def counted(null: Bools, bounds: Int64s) -> Int64s:
     """Rows of each group that are not NULL."""
     counts = np.zeros(bounds.shape[0] - 1, np.int64)
     for g in range(counts.shape[0]):
@@ -21,7 +19,7 @@ def counted(null: Array, bounds: Array) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def extreme(keys: Array, null: Array, bounds: Array, greatest: bool) -> Array:
+def extreme(keys: Int64s, null: Bools, bounds: Int64s, greatest: bool) -> Int64s:
     """The row of the least or greatest key of each group; any row, where all are NULL."""
     best = np.zeros(bounds.shape[0] - 1, np.int64)
     for g in range(best.shape[0]):
@@ -34,7 +32,7 @@ def extreme(keys: Array, null: Array, bounds: Array, greatest: bool) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def extreme_by(by: Array, by_null: Array, keys: Array, null: Array, bounds: Array, greatest: bool) -> Array:
+def extreme_by(by: Int64s, by_null: Bools, keys: Int64s, null: Bools, bounds: Int64s, greatest: bool) -> Int64s:
     """Of each group, of the rows whose `by` is greatest (least), that of the least key that is not NULL; -1: none."""
     best = np.zeros(bounds.shape[0] - 1, np.int64)
     for g in range(best.shape[0]):
@@ -51,7 +49,7 @@ def extreme_by(by: Array, by_null: Array, keys: Array, null: Array, bounds: Arra
 
 
 @njit(cache=True, nogil=True)
-def whole_sums(values: Array, null: Array, bounds: Array) -> tuple[Array, Array]:
+def whole_sums(values: Int64s, null: Bools, bounds: Int64s) -> tuple[Int64s, Int64s]:
     """Exact sums of whole numbers as (high, low): high * 2^32 + low. No group has 2^31 rows."""
     high, low = np.zeros(bounds.shape[0] - 1, np.int64), np.zeros(bounds.shape[0] - 1, np.int64)
     for g in range(high.shape[0]):
@@ -63,7 +61,7 @@ def whole_sums(values: Array, null: Array, bounds: Array) -> tuple[Array, Array]
 
 
 @njit(cache=True, nogil=True)
-def short_sums(values: Array, null: Array, bounds: Array) -> Array:
+def short_sums(values: Float64s, null: Bools, bounds: Int64s) -> Float64s:
     """Sums of doubles, right for groups of one and two."""
     sums = np.zeros(bounds.shape[0] - 1, np.float64)
     for g in range(sums.shape[0]):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -13,6 +11,7 @@ from cep_core.algebra.run.programs import texts_of
 from cep_core.algebra.run.strings import Strings
 from cep_core.algebra.run.tables import Table, Words
 from cep_core.errors import BadEventsError
+from cep_core.events.array_types import Int64s
 from cep_core.events.arrays import arrow, numbers, valid
 from cep_core.events.columns import Columns
 from cep_core.events.normalise import distinct_reals
@@ -20,7 +19,6 @@ from cep_core.expressions.types import infer
 from cep_core.language import syntax as s
 from cep_core.language.unparse import moment
 
-Array = Any
 ORDERS = frozenset({"<", "<=", ">", ">="})
 
 
@@ -48,11 +46,11 @@ class Source:
         self.strings = self._strings()
         self._words: dict[str, Words] = {}
 
-    def column(self, name: str) -> Array:
+    def column(self, name: str) -> pa.Array:
         """The normalised array of a column (see `cep_core.events.normalise`)."""
         return self.columns.column(name)
 
-    def _starts(self) -> Array:
+    def _starts(self) -> Int64s:
         if self.plan.begins is None:
             return self.end
         name, less = self.plan.begins
@@ -118,7 +116,7 @@ class Source:
         rows = np.flatnonzero(np.isin(codes, [code for code, name in enumerate(names) if name == node.type_name]))
         return whole if len(rows) == self.length else whole.take(rows)
 
-    def decoded(self, words: Words, family: str, kind: pa.DataType) -> Array:
+    def decoded(self, words: Words, family: str, kind: pa.DataType) -> pa.Array:
         """Words as a column of results."""
         values, null = words
         values = np.ascontiguousarray(values)

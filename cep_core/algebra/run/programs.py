@@ -9,11 +9,11 @@ import numpy as np
 
 from cep_core.algebra.compile.syntax import Dur
 from cep_core.algebra.run.strings import Strings
+from cep_core.events.array_types import Bools, Float64s, Int64s
 from cep_core.expressions.bytecode import Instructions
 from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
 
-Array = Any
 NOWHERE = (0, 0, -1)
 
 
@@ -61,7 +61,7 @@ class Program(Instructions):
         """The slot of a duration, -1 where none reads it."""
         return next((slot for read, slot in self.loads.items() if isinstance(read, Dur) and read.variable == side), -1)
 
-    def tables(self, strings: Strings) -> tuple[Array, ...]:
+    def tables(self, strings: Strings) -> tuple[Int64s, Int64s, Float64s, Bools, Int64s]:
         """code, values, reals, null, cases."""
         values = np.zeros(max(1, self.slots), np.int64)
         null = np.zeros(len(values), np.bool_)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -20,8 +18,6 @@ from cep_core.events.arrays import arrow
 from cep_core.events.columns import Columns
 from cep_core.events.schema import TIME_TYPE
 from cep_core.language.unparse import moment
-
-Array = Any
 
 
 def run_algebra(plan: AlgebraPlan, columns: Columns, windows: range | None = None) -> pa.Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,15 +13,14 @@ from cep_core.algebra.kernels import rows as k
 from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.programs import Program
 from cep_core.algebra.run.tables import Table, Words, leaves
+from cep_core.events.array_types import Bools, Int64s
 from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
-
-Array = Any
 
 
 def values_of(
     context: Context, table: Table, expression: s.Expr, family: Resolve, where: str, side: str = "",
-    rows: Array | None = None,
+    rows: Int64s | None = None,
 ) -> Words:  # fmt: skip
     """An expression over `rows` (None: all) of a stream whose attributes are of `side`. Raises BadEventsError."""
     chosen = np.arange(len(table)) if rows is None else rows
@@ -35,8 +33,10 @@ def values_of(
     words, null = leaves([column_of(context, table, read) for read in reads], len(table))
     slots = np.array([program.loads[read] for read in reads], np.int64)
     out, out_null = np.zeros(len(chosen), np.int64), np.zeros(len(chosen), np.bool_)
-    asked = low, high, *program.tables(context.source.strings)[1:], slots, words, null, chosen, slot, out, out_null
-    failed = k.evaluate(program.tables(context.source.strings)[0], *asked)
+    code, values, reals, nothing, cases = program.tables(context.source.strings)
+    failed = k.evaluate(
+        code, low, high, values, reals, nothing, cases, slots, words, null, chosen, slot, out, out_null
+    )  # fmt: skip
     if failed >= 0:
         raise context.overflow(where, expression)
     out[out_null] = 0
@@ -54,8 +54,8 @@ def column_of(context: Context, table: Table, read: s.Attribute) -> Words:
 
 
 def holding(
-    context: Context, table: Table, parts: Sequence[s.Expr], family: Resolve, where: str, rows: Array
-) -> Array:  # fmt: skip
+    context: Context, table: Table, parts: Sequence[s.Expr], family: Resolve, where: str, rows: Int64s
+) -> Int64s:  # fmt: skip
     """Those of `rows` of which a conjunction is true."""
     if not parts:
         return rows
@@ -63,7 +63,9 @@ def holding(
     for part in parts[1:]:
         whole = s.Binary("and", whole, part)
     words, null = values_of(context, table, whole, family, where, rows=rows)
-    return rows[(words != 0) & ~null]
+    true: Bools = (words != 0) & ~null
+    chosen: Int64s = rows[true]
+    return chosen
 
 
 def filtered(context: Context, node: n.Filter, table: Table) -> Table:

@@ -4,16 +4,14 @@ are in their order."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cep_core.events.array_types import Bools, Int64s
 from cep_core.events.arrays import arrow, numbers, valid
 from cep_core.expressions.operands import text_table
-
-Array = Any
 
 
 class Strings:
@@ -21,7 +19,7 @@ class Strings:
     `texts`: whether programs look into them."""
 
     def __init__(
-        self, columns: Sequence[Array], constants: Iterable[str], *, ordered: bool, cases: bool, texts: bool
+        self, columns: Sequence[pa.Array], constants: Iterable[str], *, ordered: bool, cases: bool, texts: bool
     ) -> None:
         chunks = [column for column in columns if pa.types.is_string(column.type)]
         known = pc.unique(pa.chunked_array([*chunks, pa.array(list(constants), pa.string())], pa.string())).drop_null()
@@ -37,7 +35,7 @@ class Strings:
         else:
             self.table = np.zeros((2, 0), np.int64)
 
-    def codes(self, column: Array) -> tuple[Array, Array]:
+    def codes(self, column: pa.Array) -> tuple[Int64s, Bools]:
         """(codes, whether NULL) of a column of strings."""
         indices = pc.index_in(column, value_set=self.known)
         null = ~valid(column)
@@ -46,7 +44,7 @@ class Strings:
     def code(self, text: str) -> int:
         return int(pc.index(self.known, text).as_py())
 
-    def column(self, codes: Array, null: Array) -> Array:
+    def column(self, codes: Int64s, null: Bools) -> pa.Array:
         """Codes as strings."""
         if not len(self.known):
             return pa.nulls(len(codes), pa.string())

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from cep_core.algebra.kernels import rows as k
+from cep_core.events.array_types import Bools, Int64s
 
-Array = Any
-
-Words = tuple[Array, Array]
+Words = tuple[Int64s, Bools]
 """Values as int64 (whole numbers, microseconds, codes of strings, booleans, the bits of doubles; 0 where NULL), and
 whether they are NULL."""
 
@@ -21,15 +19,15 @@ whether they are NULL."""
 class Table:
     """A stream. `part`: codes of partitions; `start`, `end`: microseconds. Rows are in any order, and may be equal."""
 
-    part: Array
-    start: Array
-    end: Array
+    part: Int64s
+    start: Int64s
+    end: Int64s
     columns: dict[str, Words]
 
     def __len__(self) -> int:
         return len(self.end)
 
-    def take(self, rows: Array) -> Table:
+    def take(self, rows: Int64s | Bools) -> Table:
         """Some of its rows: numbers or a mask."""
         columns = {name: (words[rows], null[rows]) for name, (words, null) in self.columns.items()}
         return Table(self.part[rows], self.start[rows], self.end[rows], columns)
@@ -73,13 +71,16 @@ def distinct(table: Table) -> Table:
     return table if keep.all() else table.take(keep)
 
 
-def sortable(words: Array, family: str) -> Array:
+def sortable(words: Int64s, family: str) -> Int64s:
     """Words whose order as whole numbers is that of the values."""
     if family != "double":
         return words
     return words ^ ((words >> 63) & np.int64(2**63 - 1))
 
 
-def as_real(words: Array, family: str) -> Array:
+def as_real(words: Int64s, family: str) -> Int64s:
     """Words as those of doubles."""
-    return words.astype(np.float64).view(np.int64) if family == "int" else words
+    if family != "int":
+        return words
+    bits: Int64s = words.astype(np.float64).view(np.int64)
+    return bits

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -14,10 +13,9 @@ from cep_core.algebra.kernels import totals as k
 from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.singles import values_of
 from cep_core.algebra.run.tables import Table, Words, sortable
+from cep_core.events.array_types import Bools, Float64s, Int64s
 from cep_core.expressions.types import infer
 from cep_core.language import syntax as s
-
-Array = Any
 
 
 def aggregated(context: Context, node: n.Aggregate, table: Table) -> Table:
@@ -30,7 +28,7 @@ def aggregated(context: Context, node: n.Aggregate, table: Table) -> Table:
     return Table(part[begins], end[begins], end[begins], columns)
 
 
-def _total(context: Context, node: n.Aggregate, item: n.Total, table: Table, order: Array, bounds: Array) -> Words:
+def _total(context: Context, node: n.Aggregate, item: n.Total, table: Table, order: Int64s, bounds: Int64s) -> Words:
     family = context.family(node)
     where = f"SELECT ... AS {item.name}"
     if item.function == COUNT and not item.arguments:
@@ -52,8 +50,8 @@ def _total(context: Context, node: n.Aggregate, item: n.Total, table: Table, ord
         return np.where(nothing, 0, words[best]), nothing
     if item.function in (MIN_BY, MAX_BY):
         by, by_null = columns[1]
-        keys = sortable(by, kinds[1]), by_null, sortable(words, kinds[0]), null
-        best = k.extreme_by(*keys, bounds, item.function == MAX_BY)
+        least, most = sortable(words, kinds[0]), item.function == MAX_BY
+        best = k.extreme_by(sortable(by, kinds[1]), by_null, least, null, bounds, most)
         return np.where(best < 0, 0, words[best]), best < 0
     if kinds[0] == "double":
         return _reals(words.view(np.float64), null, bounds, counts, average=item.function == AVG)
@@ -67,7 +65,7 @@ def _total(context: Context, node: n.Aggregate, item: n.Total, table: Table, ord
     return np.array(means, np.float64).view(np.int64), nothing
 
 
-def _reals(values: Array, null: Array, bounds: Array, counts: Array, *, average: bool) -> Words:
+def _reals(values: Float64s, null: Bools, bounds: Int64s, counts: Int64s, *, average: bool) -> Words:
     """Of each group the exact sum, rounded once; of several infinities NULL. Two values are one addition."""
     sums = k.short_sums(values, null, bounds)
     for group in np.flatnonzero(counts > 2):
@@ -79,7 +77,7 @@ def _reals(values: Array, null: Array, bounds: Array, counts: Array, *, average:
     return np.where(nothing, 0.0, sums + 0.0).view(np.int64), nothing
 
 
-def exact_sum(values: Array) -> float:
+def exact_sum(values: Float64s) -> float:
     """The nearest double of an exact sum; an infinity if it is beyond all, NaN of infinities that cancel."""
     numbers: list[float] = values.tolist()
     if not all(map(math.isfinite, numbers)):

@@ -5,28 +5,26 @@ Equal hashes are only candidates: a pair counts when its values are equal one by
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import njit
 
-Array = Any
+from cep_core.events.array_types import Int64s, UInt64s
 
 
 @njit(cache=True, nogil=True)
 def merge(
-    left: Array,
-    right: Array,
-    bounds: Array,
-    pairs: Array,
+    left: int,
+    right: int,
+    bounds: Int64s,
+    pairs: Int64s,
     followed: bool,
     within: int,
     low: int,
     high: int,
-    hashes: Array,
-    times: Array,
-    ids: Array,
-    codes: Array,
-    out: Array,
+    hashes: UInt64s,
+    times: Int64s,
+    ids: Int64s,
+    codes: Int64s,
+    out: Int64s,
 ) -> int:
     """Writes (left row, right row) of each pair of witnesses into `out` as far as it reaches, and counts them all.
 
@@ -77,7 +75,7 @@ def merge(
 
 
 @njit(cache=True, nogil=True)
-def most_per_document(answers: Array, times: Array, documents: Array, counts: Array) -> int:
+def most_per_document(answers: Int64s, times: Int64s, documents: Int64s, counts: Int64s) -> int:
     """The largest number of `answers` (left row, right row) that end with one document; `counts` of all documents is
     zero before and after."""
     most = 0

@@ -17,11 +17,11 @@ import pyarrow as pa
 from cep_core.documents.document import BrokenDocumentError, Reader
 from cep_core.documents.predicates import normalised, string_value
 from cep_core.errors import DocumentWarning
+from cep_core.events.array_types import Int64s
 from cep_core.events.arrays import numbers
 from cep_core.xml_join.compile.plan import XmlJoinPlan
 from cep_core.xml_join.run.walk import Walker
 
-Array = Any
 NAMED = 5
 """Documents that a warning names."""
 
@@ -32,12 +32,12 @@ class Relations:
     these, -1 for the document; `label`: the node (its element's number and its attribute's) as one number; `codes`:
     places in `texts` of the string value and of that with spaces normalised, -1 where no query asks."""
 
-    bounds: Array
-    definition: Array
-    document: Array
-    parent: Array
-    label: Array
-    codes: dict[str, Array]
+    bounds: Int64s
+    definition: Int64s
+    document: Int64s
+    parent: Int64s
+    label: Int64s
+    codes: dict[str, Int64s]
     texts: pa.Array
     attributes: tuple[str, ...]
 
@@ -114,8 +114,8 @@ def _sorted(plan: XmlJoinPlan, columns: tuple[list[Any], ...], texts: list[Any],
 
 
 def _settled(
-    plan: XmlJoinPlan, definition: Array, document: Array, parent: Array, label: Array, codes: Array, order: Array,
-    texts: pa.Array, names: tuple[str, ...],
+    plan: XmlJoinPlan, definition: Int64s, document: Int64s, parent: Int64s, label: Int64s, codes: Int64s,
+    order: Int64s, texts: pa.Array, names: tuple[str, ...],
 ) -> Relations:  # fmt: skip
     """Rows of a definition in the order of their parents' rows, definition after definition: parents come first."""
     place = np.full(len(order) + 1, -1, np.int64)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.errors import BadEventsError, TooManyAnswersError
+from cep_core.events.array_types import Bools, Int64s, UInt64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.columns import Columns
 from cep_core.xml_join.compile.plan import Join, XmlJoinPlan
@@ -18,7 +18,6 @@ from cep_core.xml_join.run.answer_ids import as_text, digests, mixed
 from cep_core.xml_join.run.relations import Relations, relations
 from cep_core.xml_join.run.witnesses import Witnesses, witnesses
 
-Array = Any
 ROWS_AT_ONCE = 250_000
 """Answers that are made rows of at once."""
 _FIRST, _END = -(2**62), 2**62
@@ -68,7 +67,7 @@ class _Answers:
         row_ids = self.same_id[table.document]
         space = np.empty((1 << 12, 2), np.int64)
         parts: list[pa.Table] = []
-        listed: list[tuple[int, Array]] = []
+        listed: list[tuple[int, Int64s]] = []
         size = 0
         for number, join in enumerate(self.plan.joins):
             pairs = np.array(join.pairs, np.int64).reshape(-1, 2)
@@ -92,16 +91,17 @@ class _Answers:
         parts.extend(self._rows(listed))
         return pa.concat_tables([self.schema.empty_table(), *parts])
 
-    def _distinct(self, join: Join, answers: Array) -> Array:
+    def _distinct(self, join: Join, answers: Int64s) -> Int64s:
         """One of the pairs of witnesses for each answer."""
         table = self.witnesses
         if not (table.several[join.left] or table.several[join.right]):
             return answers
         both = table.group[answers[:, 0]] * len(table.group) + table.group[answers[:, 1]]
         _, first = np.unique(both, return_index=True)
-        return answers[np.sort(first)]
+        chosen: Int64s = answers[np.sort(first)]
+        return chosen
 
-    def _check_limit(self, number: int, answers: Array) -> None:
+    def _check_limit(self, number: int, answers: Int64s) -> None:
         table, limit = self.witnesses, self.plan.limit
         if len(answers) <= limit:
             return
@@ -119,7 +119,7 @@ class _Answers:
             hint="add a condition, shorten within, return less, or raise limit_per_document",
         )
 
-    def _rows(self, listed: list[tuple[int, Array]]) -> Iterator[pa.Table]:
+    def _rows(self, listed: list[tuple[int, Int64s]]) -> Iterator[pa.Table]:
         """Rows of the answers of some joins, for each of the names of a join."""
         if not listed:
             return
@@ -151,7 +151,7 @@ class _Answers:
         ]
         yield pa.table(columns_of_rows, schema=self.schema)
 
-    def _digests(self, left: Array, right: Array, columns: dict[str, tuple[pa.Array, Array]]) -> Array:
+    def _digests(self, left: Int64s, right: Int64s, columns: dict[str, tuple[pa.Array, Bools]]) -> UInt64s:
         """Of documents and returned columns: a column that a query does not return changes nothing."""
         ids = digests(str(one) for one in self.ids.to_pylist())
         state = mixed(mixed(np.zeros_like(ids[left]), ids[left]), ids[right])
@@ -164,7 +164,9 @@ class _Answers:
                 state = np.where(has[:, None], mixed(state, texts[codes]), state)
         return state
 
-    def _column(self, name: str, listed: list[tuple[int, Array]], base: Array, starts: Array) -> tuple[pa.Array, Array]:
+    def _column(
+        self, name: str, listed: list[tuple[int, Int64s]], base: Int64s, starts: Int64s
+    ) -> tuple[pa.Array, Bools]:
         """The values of a returned column for all answers, and where it has one."""
         codes = np.full(len(base), -1, np.int64)
         labels = np.full(len(base), -1, np.int64)
@@ -180,7 +182,7 @@ class _Answers:
             texts = pc.coalesce(texts, self._nodes(labels))
         return texts, (codes >= 0) | (labels >= 0)
 
-    def _nodes(self, labels: Array) -> pa.Array:
+    def _nodes(self, labels: Int64s) -> pa.Array:
         """Nodes as text: `4`, or `4@id`."""
         width = len(self.relations.attributes) + 1
         unique, inverse = np.unique(labels, return_inverse=True)

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from cep_core.events.array_types import Bools, Int64s, UInt64s
 from cep_core.xml_join.compile.plan import Side, XmlJoinPlan
 from cep_core.xml_join.run.relations import Relations
 
-Array = Any
 MOST_ROWS = 4_000_000
 """Rows of top nodes of sides that are joined at once."""
 
@@ -26,17 +26,17 @@ class Witnesses:
     `cells` (rows, most cells): codes, or labels of nodes; `group`: equal for rows of a side that agree on document and
     cells; `several`: of each side, whether a document has several rows."""
 
-    bounds: Array
-    hash: Array
-    time: Array
-    document: Array
-    codes: Array
-    cells: Array
-    group: Array
-    several: Array
+    bounds: Int64s
+    hash: UInt64s
+    time: Int64s
+    document: Int64s
+    codes: Int64s
+    cells: Int64s
+    group: Int64s
+    several: Bools
 
 
-def witnesses(plan: XmlJoinPlan, relations: Relations, times: Array) -> Witnesses:
+def witnesses(plan: XmlJoinPlan, relations: Relations, times: Int64s) -> Witnesses:
     """The witnesses of all sides of a plan; `times`: of the documents, microseconds."""
     alive = _alive(plan, relations)
     keys = max((len(side.keys) for side in plan.sides), default=0)
@@ -45,7 +45,8 @@ def witnesses(plan: XmlJoinPlan, relations: Relations, times: Array) -> Witnesse
     side, document, codes, values = (np.concatenate([part[i] for part in parts]) for i in range(4))
     hashes = _hash(codes)
     order = np.lexsort((times[document], hashes, side))
-    side, document, codes, values, hashes = (column[order] for column in (side, document, codes, values, hashes))
+    side, document, codes, values = (column[order] for column in (side, document, codes, values))
+    hashes = hashes[order]
     bounds = np.searchsorted(side, np.arange(len(plan.sides) + 1))
     group, several = _groups(side, document, values, len(plan.sides))
     return Witnesses(bounds, hashes, times[document], document, codes, values, group, several)
@@ -69,7 +70,7 @@ def _alike(sides: tuple[Side, ...], relations: Relations) -> Iterator[list[int]]
             yield part
 
 
-def _alive(plan: XmlJoinPlan, relations: Relations) -> dict[str, Array]:
+def _alive(plan: XmlJoinPlan, relations: Relations) -> dict[str, Bools]:
     """Of each row and form whether its value occurs on the other side of some query that joins it."""
     partners: dict[tuple[int, str], set[tuple[int, str]]] = {}
     for join in plan.joins:
@@ -94,8 +95,8 @@ def _alive(plan: XmlJoinPlan, relations: Relations) -> dict[str, Array]:
 
 
 def _joined(
-    plan: XmlJoinPlan, relations: Relations, alive: dict[str, Array], numbers: list[int], keys: int, cells: int
-) -> tuple[Array, Array, Array, Array]:
+    plan: XmlJoinPlan, relations: Relations, alive: dict[str, Bools], numbers: list[int], keys: int, cells: int
+) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """(side, document, codes, cells) of the sides `numbers`, which have one tree; each row once."""
     sides = [plan.sides[number] for number in numbers]
     parents = sides[0].parents
@@ -116,7 +117,7 @@ def _joined(
     return _once(np.array(numbers, np.int64)[which], document, codes, returned)
 
 
-def _ranges(first: Array, end: Array) -> tuple[Array, Array]:
+def _ranges(first: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
     """(i, row) for each row of each range [first[i], end[i])."""
     sizes = end - first
     which = np.repeat(np.arange(len(sizes)), sizes)
@@ -124,7 +125,9 @@ def _ranges(first: Array, end: Array) -> tuple[Array, Array]:
     return which, starts + np.arange(len(which))
 
 
-def _filtered(sides: list[Side], alive: dict[str, Array], node: int, which: Array, bound: list[Array]) -> Any:
+def _filtered(
+    sides: list[Side], alive: dict[str, Bools], node: int, which: Int64s, bound: list[Int64s]
+) -> tuple[Int64s, list[Int64s]]:
     """Only rows whose values at `node` occur elsewhere, as far as their sides join them."""
     keep = np.ones(len(which), np.bool_)
     for form, living in alive.items():
@@ -137,8 +140,8 @@ def _filtered(sides: list[Side], alive: dict[str, Array], node: int, which: Arra
 
 
 def _gathered(
-    sides: list[Side], asked: list[Any], width: int, which: Array, bound: list[Array], values: dict[str, Array]
-) -> Array:
+    sides: list[Side], asked: list[Any], width: int, which: Int64s, bound: list[Int64s], values: dict[str, Int64s]
+) -> Int64s:
     """(rows, width): the asked values of each row's side; -1 beyond them."""
     gathered = np.full((len(which), width), -1, np.int64)
     for column in range(width):
@@ -150,7 +153,7 @@ def _gathered(
     return gathered
 
 
-def _once(side: Array, document: Array, codes: Array, cells: Array) -> tuple[Array, Array, Array, Array]:
+def _once(side: Int64s, document: Int64s, codes: Int64s, cells: Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """Each row once. Only rows that share side and document can be equal."""
     pair = side * (int(document.max(initial=0)) + 1) + document
     _, inverse, counts = np.unique(pair, return_inverse=True, return_counts=True)
@@ -164,7 +167,7 @@ def _once(side: Array, document: Array, codes: Array, cells: Array) -> tuple[Arr
     return side[keep], document[keep], codes[keep], cells[keep]
 
 
-def _groups(side: Array, document: Array, cells: Array, sides: int) -> tuple[Array, Array]:
+def _groups(side: Int64s, document: Int64s, cells: Int64s, sides: int) -> tuple[Int64s, Bools]:
     pair = side * (int(document.max(initial=0)) + 1) + document
     _, inverse, counts = np.unique(pair, return_inverse=True, return_counts=True)
     many = counts[inverse] > 1
@@ -179,7 +182,7 @@ def _groups(side: Array, document: Array, cells: Array, sides: int) -> tuple[Arr
     return group, several
 
 
-def _hash(codes: Array) -> Array:
+def _hash(codes: Int64s) -> UInt64s:
     """Of a row's joined values, in any order: two sides that are joined may list them differently."""
     total = np.zeros(len(codes), np.uint64)
     for column in range(codes.shape[1]):
