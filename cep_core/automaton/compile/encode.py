@@ -9,19 +9,18 @@ import numpy as np
 
 from cep_core.automaton.compile.arc_lifetimes import by_epoch
 from cep_core.automaton.compile.plan import EPSILON, IGNORE, WINDOW_END, Arc, AutomatonPlan
-from cep_core.events.array_types import AnyArray
 from cep_core.expressions.bytecode import Instructions
 from cep_core.language import syntax as s
-
-ENDS = 10
-"""Among the tables: which states have arcs at the window's end."""
 
 
 class Assembly(Instructions):
     """What the kernels read of a plan, the events apart.
 
     `conditions`: conjunctions on events, each one bit of an event; bit 0 is always set. `row_of`: the row of each arc
-    in the first table: arcs that differ in their lifetimes only share one, and arcs share conditions and programs.
+    in the table of arcs: arcs that differ in their lifetimes only share one, and arcs share conditions and programs.
+    `bounds`, `live` and `lists`: see `by_epoch`. By state: `is_final`; `ends`, it has arcs at the window's end;
+    `is_loose`, it has epsilon arcs. `programs`: the table of arcs, the moves and the code, as in
+    `cep_core.kernels.register_programs.Programs`.
     """
 
     def __init__(self, plan: AutomatonPlan) -> None:
@@ -32,20 +31,19 @@ class Assembly(Instructions):
         self.moves: list[tuple[int, int, int]] = []
         self.loose = {arc.source for arc in plan.arcs if arc.how == EPSILON}
         self.conditions: list[tuple[s.Expr, ...]] = []
-        known: dict[tuple[Any, ...], int] = {}
-        self.row_of = [known.setdefault((arc.how, *self._arc(arc)), len(known)) for arc in plan.arcs]
-        bounds, live, lists = by_epoch(plan, self.row_of)
+        rows: dict[tuple[Any, ...], int] = {}
+        self.row_of = [rows.setdefault((arc.how, *self._arc(arc)), len(rows)) for arc in plan.arcs]
+        self.bounds, self.live, self.lists = by_epoch(plan, self.row_of)
         states = len(plan.states)
-        final, ends, loose = (np.zeros(states, np.bool_) for _ in range(3))
-        final[list(plan.final)] = True
-        ends[[arc.source for arc in plan.arcs if arc.how == WINDOW_END]] = True
-        loose[list(self.loose)] = True
-        self.tables: tuple[AnyArray, ...] = (
-            np.array([row[1:] for row in known], np.int64),
+        self.is_final, self.ends, self.is_loose = (np.zeros(states, np.bool_) for _ in range(3))
+        self.is_final[list(plan.final)] = True
+        self.ends[[arc.source for arc in plan.arcs if arc.how == WINDOW_END]] = True
+        self.is_loose[list(self.loose)] = True
+        self.programs = (
+            np.array([row[1:] for row in rows], np.int64),
             np.array(self.moves, np.int64).reshape(len(self.moves), 3),
             np.array(self.code, np.int64).reshape(len(self.code), 4),
-            *lists, final, ends, loose, bounds, live, np.flatnonzero(final),
-        )  # fmt: skip
+        )
 
     def of_register(self, read: s.Attribute) -> bool:
         """Fields have no variable before them."""

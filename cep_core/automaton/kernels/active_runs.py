@@ -10,22 +10,33 @@ would die at the very next event and says nothing before is not stored: it leave
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from numba import njit
 
-from cep_core.automaton.kernels.arcs import ALARM, DIES, RESTS, ended, judge, settle
+from cep_core.automaton.kernels.arcs import ALARM, DIES, RESTS, ended, holds, judge, settle
+from cep_core.automaton.kernels.arguments import Events, Goals, Groups, Rules, Sets, Tables, Verdicts, Written
 from cep_core.automaton.kernels.start_sets import greatest, members, union
-from cep_core.events.array_types import Bools, Int8s, Int64s, UInt64s
-from cep_core.kernels.register_programs import CONDITION, IGNORES, NO, OVERFLOW, TARGET, fire, hashed, same
+from cep_core.events.array_types import Int64s
+from cep_core.kernels.register_programs import (
+    CONDITION,
+    IGNORES,
+    NO,
+    OVERFLOW,
+    TARGET,
+    Leaves,
+    Programs,
+    fires,
+    hashed,
+    load,
+    same,
+)
 from cep_core.kernels.run_groups import AGE, BUCKET, FIRSTS, NEXT, SINCE, STATE, link, lookup, unlink
 from cep_core.kernels.uncounted_arrays import borrowed
 
 DONE, MORE_GROUPS, MORE_GOALS, MORE_ROWS, MORE_NODES, MORE_LOG, OVERFLOWED = range(7)
-"""Why `advance` returns: at the end, for more room (then it goes on where it was), or for good."""
+"""Why `advance` returns: at the end, for more room (then it goes on where it was), or for good. Of its steps: DONE, or
+why it is to return."""
 
-# what `advance` remembers between calls
+# what `advance` remembers between calls: places in `Groups.memory`
 AT, PHASE, LOW, BEFORE, EPOCH, BEGINNING, Q, G, FREE, GROUPS, USED, LOGGED, UNIONS, MARK, NOW, LATER, FOLLOWING = range(
     17
 )
@@ -33,307 +44,398 @@ AT, PHASE, LOW, BEFORE, EPOCH, BEGINNING, Q, G, FREE, GROUPS, USED, LOGGED, UNIO
 ENTER, ENDING, BEGIN, STEP, EMIT, LEAVE = range(6)
 """Phases of an event."""
 
+ALIVE, ASIDE, LIST_AGE, STEPPED, SIZE = range(5)
+"""Rows of `Groups.lists`."""
+
 FEW = 6
 """Groups of a state that are looked through; more are found by their hash."""
 SWEEP = 4096
 """Events that a state may rest before its groups are looked through for those whose window is over."""
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _turn(memory: Int64s, phase: int, q: int, g: int) -> None:
+    """Go on with a phase at group g of state q."""
+    memory[PHASE], memory[Q], memory[G] = phase, q, g
+
+
 @njit(cache=True, nogil=True)
-def noted(log: Int64s, used: int, state: int, firsts: int, since: int, until: int, registers: Int64s, i: int) -> None:
-    """Append (firsts, state, since, until, register): what the group was from event `since` to event `until`."""
+def _note(
+    log: Int64s, memory: Int64s, state: int, firsts: int, since: int, until: int, registers: Int64s, i: int
+) -> None:
+    """Append what a group was from event `since` to event `until` to the log; there is room."""
+    used = memory[LOGGED]
     log[used, 0], log[used, 1], log[used, 2], log[used, 3] = firsts, state, since, until
     for k in range(registers.shape[1]):
         log[used, 4 + k] = registers[i, k]
+    memory[LOGGED] += 1
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _release(groups: Groups, g: int) -> None:
+    """The group is no more."""
+    unlink(groups.meta, groups.buckets, g)
+    groups.meta[g, NEXT] = groups.memory[FREE]
+    groups.memory[FREE] = g
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _enter(
+    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, verdicts: Verdicts, e: int,
+    fresh: bool, over: bool,
+) -> None:  # fmt: skip
+    """Come to event e: the first of its partition (`fresh`), the last (`over`). What it does to states, and the next
+    one."""
+    memory, lists, time = groups.memory, groups.lists, events.time
+    if fresh:
+        for q in range(lists.shape[1]):
+            while lists[ALIVE, q] >= 0:
+                g = lists[ALIVE, q]
+                lists[ALIVE, q] = groups.meta[g, NEXT]
+                _release(groups, g)
+            lists[SIZE, q] = 0
+        memory[LOW] = e
+        if not rules.keep:
+            memory[UNIONS] = 0
+    low = memory[LOW]
+    memory[BEFORE] = low
+    while time[e] - time[low] >= rules.within:
+        low += 1
+    memory[LOW] = low
+    if fresh:
+        epoch = 0
+        while epoch < tables.bounds.shape[0] and tables.bounds[epoch] <= time[e]:
+            epoch += 1
+        memory[EPOCH] = epoch
+        memory[NOW] = judge(tables, programs.arcs, tables.sets[epoch], events, e, rules.rests, verdicts)
+    else:
+        memory[EPOCH], memory[NOW] = memory[LATER], memory[FOLLOWING]
+    if not over:
+        later = memory[EPOCH]
+        while later < tables.bounds.shape[0] and tables.bounds[later] <= time[e + 1]:
+            later += 1
+        memory[LATER] = later
+        memory[FOLLOWING] = judge(tables, programs.arcs, tables.sets[later], events, e + 1, rules.rests, verdicts)
 
 
 @njit(cache=True, nogil=True)
-def _advance(
-    tables: Any, machine: Any, init: Int64s, start: int, within: int, time: Int64s, partition: Int64s, bits: UInt64s,
-    leaves: Int64s, leaf_null: Bools, leaf_slots: Int64s, starts: tuple[int, int], watermark: int,
-    rests: bool, keep: bool,
-    memory: Int64s, meta: Int64s, registers: Int64s, buckets: Int64s, lists: Int64s, verdicts: Int8s, judged: Bools,
-    nodes: Int64s, stack: Int64s, rows: Int64s, log: Int64s, goal: Int64s, goals: Int64s, begun: Int64s,
-    begun_at: Int64s,
-    marks: Int64s, first_events: Int64s, alarm: Int64s,
+def _end(
+    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
+    written: Written, q: int, g: int, low: int, high: int, last: int,
 ) -> int:  # fmt: skip
-    """`advance`, over arrays that are not counted."""
-    arcs, moves, code, at, listed = tables[0], tables[1], tables[2], tables[3], tables[4]
-    final, ends, loose, bounds, sets = tables[9], tables[10], tables[11], tables[12], tables[13]
-    finals = tables[14]
-    values, reals, null, cases = machine
-    n, states, width = time.shape[0], at.shape[1] - 1, init.shape[1]
-    epsilon, has_end = loose.any(), ends.any()
-    e, phase, low, before, epoch = memory[AT], memory[PHASE], memory[LOW], memory[BEFORE], memory[EPOCH]
-    beginning, q, g, free, groups = memory[BEGINNING], memory[Q], memory[G], memory[FREE], memory[GROUPS]
-    used, logged, unions, stamp, now = memory[USED], memory[LOGGED], memory[UNIONS], memory[MARK], memory[NOW]
-    following, reason = memory[FOLLOWING], DONE
-    while e < n:
-        over = e + 1 == n or partition[e + 1] != partition[e]
-        if phase == ENTER:
-            fresh = e == 0 or partition[e] != partition[e - 1]
-            if fresh:
-                for q in range(states):
-                    while lists[0, q] >= 0:
-                        g = lists[0, q]
-                        lists[0, q] = meta[g, NEXT]
-                        unlink(meta, buckets, g)
-                        meta[g, NEXT], free = free, g
-                    lists[4, q] = 0
-                low = e
-                unions = unions if keep else 0
-            before = low
-            while time[e] - time[low] >= within:
-                low += 1
-            epoch = 0 if fresh else memory[LATER]
-            if fresh:
-                while epoch < bounds.shape[0] and bounds[epoch] <= time[e]:
-                    epoch += 1
-                now = judge(arcs, at, listed, sets[epoch], bits, e, rests, verdicts, judged)
-            else:
-                now = following
-            if not over:
-                later = epoch
-                while later < bounds.shape[0] and bounds[later] <= time[e + 1]:
-                    later += 1
-                memory[LATER] = later
-                following = judge(arcs, at, listed, sets[later], bits, e + 1, rests, verdicts, judged)
-            phase, q, g = ENDING, 0, lists[0, 0]
-        if phase == ENDING:
-            # windows that ended since the event before, whose `window_end` arcs fire with that event as the last
-            while has_end and before < low and q < states:
-                if not ends[q] or g < 0:
-                    q += 1
-                    g = lists[0, q] if q < states else -1
-                    continue
-                stamp += 1
-                count = members(nodes, meta[g, FIRSTS], before, low, stamp, marks, stack, first_events)
-                many = ended(
-                    tables, machine, time, within, first_events, count, e - 1, q, registers, g, rows, used, watermark,
-                    goal, goals, alarm,
-                )  # fmt: skip
-                if many < 0:
-                    reason = OVERFLOWED if many == ALARM else MORE_ROWS
-                    break
-                used = many
-                g = meta[g, NEXT]
+    """The windows of those runs of group g that began in [low, high) are over, with event `last` as the last."""
+    groups, sets = borrowed(groups), borrowed(sets)
+    memory = groups.memory
+    memory[MARK] += 1
+    firsts = groups.meta[g, FIRSTS]
+    count = members(sets.nodes, firsts, low, high, memory[MARK], sets.marks, sets.stack, sets.members)
+    many = ended(
+        tables, programs, events, rules, sets, goals, written, count, last, q, groups.registers, g, memory[USED]
+    )
+    if many < 0:
+        return OVERFLOWED if many == ALARM else MORE_ROWS
+    memory[USED] = many
+    return DONE
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _end_windows(
+    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
+    written: Written, e: int,
+) -> int:  # fmt: skip
+    """Windows that ended since the event before, whose `window_end` arcs fire with that event as the last."""
+    memory = groups.memory
+    states = groups.lists.shape[1]
+    while memory[BEFORE] < memory[LOW] and memory[Q] < states:
+        q, g = memory[Q], memory[G]
+        if not tables.ends[q] or g < 0:
+            memory[Q] = q + 1
+            memory[G] = groups.lists[ALIVE, q + 1] if q + 1 < states else -1
+            continue
+        reason = _end(
+            tables, programs, events, rules, groups, sets, goals, written, q, g, memory[BEFORE], memory[LOW], e - 1
+        )
+        if reason != DONE:
+            return reason
+        memory[G] = groups.meta[g, NEXT]
+    return DONE
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _put_aside(groups: Groups, verdicts: Verdicts, e: int) -> None:
+    """Lists that do not rest are put aside; what comes now is of a new age and does not meet what was."""
+    lists, now = groups.lists, groups.memory[NOW]
+    for q in range(lists.shape[1]):
+        if lists[ALIVE, q] >= 0 and (verdicts.verdicts[now, q] != RESTS or e - lists[STEPPED, q] >= SWEEP):
+            lists[ASIDE, q], lists[ALIVE, q] = lists[ALIVE, q], -1
+            lists[LIST_AGE, q] += 1
+            lists[STEPPED, q], lists[SIZE, q] = e, 0
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _begin(
+    tables: Tables, programs: Programs, events: Events, rules: Rules, memory: Int64s, goals: Goals, e: int, live: int
+) -> int:
+    """A run begins before event e, in the states that `begun_at` lists."""
+    memory[BEGINNING] = 0
+    if rules.first <= events.time[e] < rules.last:
+        for k in range(goals.init.shape[1]):
+            goals.begun[0, k] = goals.init[0, k]
+        goals.begun_at[0] = rules.start
+        many = 1
+        if rules.epsilon:
+            many = settle(tables, programs, live, goals.begun, goals.begun_at, 0, 1, goals.alarm)
+            if many < 0:
+                goals.alarm[1] = e
+                return OVERFLOWED if many == ALARM else MORE_GOALS
+        memory[BEGINNING] = many
+    return DONE
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _take(
+    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, goals: Goals, e: int, live: int,
+    source: int, g: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Show event e to a group in state `source`, or to runs that begin there (g < 0): DONE or why to return, how many
+    goals there are, and which of them is the group itself, where an arc ignores the event (else -1)."""
+    beginning, count, stays = groups.memory[BEGINNING], 0, -1
+    for i in range(tables.taking.at[live, source], tables.taking.at[live, source + 1]):
+        arc = tables.taking.listed[i]
+        if not holds(events, e, programs.arcs[arc, CONDITION]):
+            continue
+        if count == goals.states.shape[0]:
+            return MORE_GOALS, count, stays
+        if beginning > 0:
+            fired = fires(programs, arc, goals.begun, beginning - 1, goals.registers, count)
+        else:
+            fired = fires(programs, arc, groups.registers, g, goals.registers, count)
+        if fired == NO:
+            continue
+        if fired == OVERFLOW:
+            goals.alarm[0], goals.alarm[1] = arc, e
+            return OVERFLOWED, count, stays
+        goals.states[count] = programs.arcs[arc, TARGET]
+        if rules.rests and g >= 0 and programs.arcs[arc, IGNORES]:
+            stays = count
+        many = count + 1
+        if rules.epsilon:
+            many = settle(tables, programs, live, goals.registers, goals.states, count, count + 1, goals.alarm)
+        if many < 0:
+            goals.alarm[1] = e
+            return (OVERFLOWED if many == ALARM else MORE_GOALS), count, stays
+        count = many
+    return DONE, count, stays
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _join(
+    rules: Rules, groups: Groups, sets: Sets, goals: Goals, written: Written, x: int, j: int, firsts: int,
+    lasting: int, e: int,
+) -> None:  # fmt: skip
+    """Goal j, since event `lasting`, is equal to group x: its first events become theirs."""
+    memory, meta, state = groups.memory, groups.meta, goals.states[j]
+    merged = union(sets.nodes, memory[UNIONS], meta[x, FIRSTS], firsts, memory[LOW])
+    memory[UNIONS] += int(merged == -2 - memory[UNIONS])
+    if rules.keep and lasting < e:
+        _note(written.log, memory, state, firsts, lasting, e - 1, goals.registers, j)
+    if merged != meta[x, FIRSTS] and meta[x, SINCE] < e:
+        if rules.keep:
+            _note(written.log, memory, state, meta[x, FIRSTS], meta[x, SINCE], e - 1, goals.registers, j)
+        meta[x, SINCE] = e
+    meta[x, FIRSTS] = merged
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _add(groups: Groups, goals: Goals, j: int, firsts: int, lasting: int, h: int) -> None:
+    """Goal j becomes a group, of hash h if that is known (else -1)."""
+    memory, meta, lists, state = groups.memory, groups.meta, groups.lists, goals.states[j]
+    x = memory[FREE]
+    if x >= 0:
+        memory[FREE] = meta[x, NEXT]
+    else:
+        x = memory[GROUPS]
+        memory[GROUPS] += 1
+    meta[x, STATE], meta[x, FIRSTS], meta[x, SINCE], meta[x, AGE] = state, firsts, lasting, lists[LIST_AGE, state]
+    meta[x, NEXT], meta[x, BUCKET] = lists[ALIVE, state], -1
+    lists[ALIVE, state] = x
+    for k in range(groups.registers.shape[1]):
+        groups.registers[x, k] = goals.registers[j, k]
+    lists[SIZE, state] += 1
+    if h >= 0:
+        link(meta, groups.buckets, x, h)
+    elif lists[SIZE, state] == FEW:
+        while x >= 0:
+            link(meta, groups.buckets, x, hashed(state, groups.registers, x))
+            x = meta[x, NEXT]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _store(
+    rules: Rules, groups: Groups, sets: Sets, goals: Goals, written: Written, j: int, firsts: int, lasting: int, e: int
+) -> None:
+    """Goal j joins the group that is equal, or becomes one."""
+    meta, lists, state, h = groups.meta, groups.lists, goals.states[j], -1
+    if lists[SIZE, state] < FEW:
+        x = lists[ALIVE, state]
+        while x >= 0 and not same(groups.registers, x, goals.registers, j):
+            x = meta[x, NEXT]
+    else:
+        h = hashed(state, goals.registers, j)
+        x = lookup(meta, groups.registers, groups.buckets, h, state, lists[LIST_AGE, state], goals.registers, j)
+    if x >= 0:
+        _join(rules, groups, sets, goals, written, x, j, firsts, lasting, e)
+    else:
+        _add(groups, goals, j, firsts, lasting, h)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _step(
+    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
+    verdicts: Verdicts, written: Written, e: int, live: int, over: bool,
+) -> int:  # fmt: skip
+    """Show event e to the runs that begin with it, then to the groups put aside."""
+    memory, meta, lists = groups.memory, groups.meta, groups.lists
+    now, following, states = memory[NOW], memory[FOLLOWING], lists.shape[1]
+    while True:
+        q, g, beginning = memory[Q], memory[G], memory[BEGINNING]
+        if beginning > 0:
+            source, firsts, since = goals.begun_at[beginning - 1], e, e
+        else:
+            while g < 0 and q + 1 < states:
+                q += 1
+                g = lists[ASIDE, q]
+            memory[Q], memory[G] = q, g
+            if g < 0:
+                return DONE
+            source, firsts, since = q, meta[g, FIRSTS], meta[g, SINCE]
+        # first all that comes of it; then, if there is room, it is stored
+        count, stays = 0, -1
+        if verdicts.verdicts[now, source] != DIES and greatest(sets.nodes, firsts) >= memory[LOW]:
+            reason, count, stays = _take(tables, programs, events, rules, groups, goals, e, live, source, g)
             if reason != DONE:
-                break
-            for x in range(leaf_slots.shape[0]):
-                values[leaf_slots[x]], null[leaf_slots[x]] = leaves[e, x], leaf_null[e, x]
-            # lists that do not rest are put aside; what comes now is of a new age and does not meet what was
-            for q in range(states):
-                if lists[0, q] >= 0 and (verdicts[now, q] != RESTS or e - lists[3, q] >= SWEEP):
-                    lists[1, q], lists[0, q] = lists[0, q], -1
-                    lists[2, q] += 1
-                    lists[3, q], lists[4, q] = e, 0
-            phase = BEGIN
-        live = sets[epoch]
-        if phase == BEGIN:
-            beginning = 0
-            if starts[0] <= time[e] < starts[1]:
-                for k in range(width):
-                    begun[0, k] = init[0, k]
-                begun_at[0] = start
-                beginning = 1
-                if epsilon:
-                    beginning = settle(tables, machine, sets[epoch], begun, begun_at, 0, 1, alarm)
-                    if beginning < 0:
-                        alarm[1] = e
-                        reason = OVERFLOWED if beginning == ALARM else MORE_GOALS
-                        break
-            phase, q, g = STEP, -1, -1
-        while phase == STEP:
-            # the runs that begin here (g < 0), then the groups put aside
-            if beginning > 0:
-                source, firsts, since = begun_at[beginning - 1], e, e
-            else:
-                while g < 0 and q + 1 < states:
-                    q += 1
-                    g = lists[1, q]
-                if g < 0:
-                    phase, q, g = EMIT, -1, -1
-                    break
-                source, firsts, since = q, meta[g, FIRSTS], meta[g, SINCE]
-            # first all that comes of it; then, if there is room, it is stored
-            count, stays = 0, -1
-            if verdicts[now, source] != DIES and greatest(nodes, firsts) >= low:
-                for i in range(at[live, source], at[live, source + 1]):
-                    arc = listed[i]
-                    c = arcs[arc, CONDITION]
-                    if not (bits[e, c >> 6] >> np.uint64(c & 63)) & np.uint64(1):
-                        continue
-                    if count == goals.shape[0]:
-                        reason = MORE_GOALS
-                        break
-                    if beginning > 0:
-                        fired = fire(
-                            arcs, moves, code, values, reals, null, cases, arc, begun, beginning - 1, goal, count
-                        )
-                    else:
-                        fired = fire(arcs, moves, code, values, reals, null, cases, arc, registers, g, goal, count)
-                    if fired == NO:
-                        continue
-                    if fired == OVERFLOW:
-                        alarm[0], alarm[1], reason = arc, e, OVERFLOWED
-                        break
-                    goals[count] = arcs[arc, TARGET]
-                    if rests and g >= 0 and arcs[arc, IGNORES]:
-                        stays = count
-                    many = count + 1
-                    if epsilon:
-                        many = settle(tables, machine, sets[epoch], goal, goals, count, count + 1, alarm)
-                    if many < 0:
-                        alarm[1] = e
-                        reason = OVERFLOWED if many == ALARM else MORE_GOALS
-                        break
-                    count = many
-                if reason != DONE:
-                    break
-                if groups + count > meta.shape[0]:
-                    reason = MORE_GROUPS
-                elif unions + count > nodes.shape[0]:
-                    reason = MORE_NODES
-                elif keep and logged + 2 * count + 1 > log.shape[0]:
-                    reason = MORE_LOG
-                if reason != DONE:
-                    break
-            for j in range(count):
-                state = goals[j]
-                if (over or verdicts[following, state] == DIES) and not (final[state] or ends[state] or keep):
-                    continue
-                lasting = since if j == stays else e
-                h = -1
-                if lists[4, state] < FEW:
-                    x = lists[0, state]
-                    while x >= 0 and not same(registers, x, goal, j):
-                        x = meta[x, NEXT]
-                else:
-                    h = hashed(state, goal, j)
-                    x = lookup(meta, registers, buckets, h, state, lists[2, state], goal, j)
-                if x >= 0:
-                    merged = union(nodes, unions, meta[x, FIRSTS], firsts, low)
-                    unions += int(merged == -2 - unions)
-                    if keep and lasting < e:
-                        noted(log, logged, state, firsts, lasting, e - 1, goal, j)
-                        logged += 1
-                    if merged != meta[x, FIRSTS] and meta[x, SINCE] < e:
-                        if keep:
-                            noted(log, logged, state, meta[x, FIRSTS], meta[x, SINCE], e - 1, goal, j)
-                            logged += 1
-                        meta[x, SINCE] = e
-                    meta[x, FIRSTS] = merged
-                    continue
-                if free >= 0:
-                    x = free
-                    free = meta[x, NEXT]
-                else:
-                    x = groups
-                    groups += 1
-                meta[x, STATE], meta[x, FIRSTS], meta[x, SINCE], meta[x, AGE] = state, firsts, lasting, lists[2, state]
-                meta[x, NEXT], meta[x, BUCKET] = lists[0, state], -1
-                lists[0, state] = x
-                for k in range(width):
-                    registers[x, k] = goal[j, k]
-                lists[4, state] += 1
-                if h >= 0:
-                    link(meta, buckets, x, h)
-                elif lists[4, state] == FEW:
-                    while x >= 0:
-                        link(meta, buckets, x, hashed(state, registers, x))
-                        x = meta[x, NEXT]
-            if beginning > 0:
-                beginning -= 1
-                continue
-            if keep and stays < 0:
-                if logged == log.shape[0]:
-                    reason = MORE_LOG
-                    break
-                noted(log, logged, source, firsts, since, e - 1, registers, g)
-                logged += 1
-            lists[1, source] = meta[g, NEXT]
-            unlink(meta, buckets, g)
-            meta[g, NEXT], free = free, g
-            g = lists[1, source]
-        if reason != DONE:
-            break
-        while phase == EMIT:
-            while g < 0 and q + 1 < finals.shape[0]:
-                q += 1
-                g = lists[0, finals[q]]
-            if g < 0:
-                phase, q, g = LEAVE, 0, lists[0, 0]
-                break
-            stamp += 1
-            count = members(nodes, meta[g, FIRSTS], low, e + 1, stamp, marks, stack, first_events)
-            if used + count > rows.shape[0]:
-                reason = MORE_ROWS
-                break
-            for x in range(count):
-                rows[used + x, 0], rows[used + x, 1], rows[used + x, 2] = first_events[x], e, finals[q]
-                for k in range(width):
-                    rows[used + x, 3 + k] = registers[g, k]
-            used += count
-            g = meta[g, NEXT]
-        if reason != DONE:
-            break
-        # the partition is over: windows that end by the watermark; what is still there goes to the log
-        while over and (has_end or keep) and q < states:
-            if g < 0:
-                q += 1
-                g = lists[0, q] if q < states else -1
-                continue
-            if keep and logged == log.shape[0]:
-                reason = MORE_LOG
-                break
-            if ends[q]:
-                stamp += 1
-                count = members(nodes, meta[g, FIRSTS], low, e + 1, stamp, marks, stack, first_events)
-                many = ended(
-                    tables, machine, time, within, first_events, count, e, q, registers, g, rows, used, watermark,
-                    goal, goals, alarm,
-                )  # fmt: skip
-                if many < 0:
-                    reason = OVERFLOWED if many == ALARM else MORE_ROWS
-                    break
-                used = many
-            if keep:
-                noted(log, logged, q, meta[g, FIRSTS], meta[g, SINCE], e, registers, g)
-                logged += 1
-            g = meta[g, NEXT]
-        if reason != DONE:
-            break
-        e, phase = e + 1, ENTER
-    memory[AT], memory[PHASE], memory[LOW], memory[BEFORE], memory[EPOCH] = e, phase, low, before, epoch
-    memory[BEGINNING], memory[Q], memory[G], memory[FREE], memory[GROUPS] = beginning, q, g, free, groups
-    memory[USED], memory[LOGGED], memory[UNIONS], memory[MARK], memory[NOW] = used, logged, unions, stamp, now
-    memory[FOLLOWING] = following
-    return reason
+                return reason
+            if memory[GROUPS] + count > meta.shape[0]:
+                return MORE_GROUPS
+            if memory[UNIONS] + count > sets.nodes.shape[0]:
+                return MORE_NODES
+        if rules.keep and memory[LOGGED] + 2 * count + 1 > written.log.shape[0]:
+            return MORE_LOG
+        for j in range(count):
+            state = goals.states[j]
+            dies = over or verdicts.verdicts[following, state] == DIES
+            if not dies or tables.final[state] or tables.ends[state] or rules.keep:
+                _store(rules, groups, sets, goals, written, j, firsts, since if j == stays else e, e)
+        if beginning > 0:
+            memory[BEGINNING] = beginning - 1
+            continue
+        if rules.keep and stays < 0:
+            _note(written.log, memory, source, firsts, since, e - 1, groups.registers, g)
+        lists[ASIDE, source] = meta[g, NEXT]
+        _release(groups, g)
+        memory[G] = lists[ASIDE, source]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _emit(tables: Tables, groups: Groups, sets: Sets, rows: Int64s, e: int) -> int:
+    """The rows of the runs that are in a final state after event e."""
+    memory, finals = groups.memory, tables.finals
+    while True:
+        q, g = memory[Q], memory[G]
+        while g < 0 and q + 1 < finals.shape[0]:
+            q += 1
+            g = groups.lists[ALIVE, finals[q]]
+        memory[Q], memory[G] = q, g
+        if g < 0:
+            return DONE
+        memory[MARK] += 1
+        count = members(
+            sets.nodes, groups.meta[g, FIRSTS], memory[LOW], e + 1, memory[MARK], sets.marks, sets.stack, sets.members
+        )
+        used = memory[USED]
+        if used + count > rows.shape[0]:
+            return MORE_ROWS
+        for x in range(count):
+            rows[used + x, 0], rows[used + x, 1], rows[used + x, 2] = sets.members[x], e, finals[q]
+            for k in range(groups.registers.shape[1]):
+                rows[used + x, 3 + k] = groups.registers[g, k]
+        memory[USED] += count
+        memory[G] = groups.meta[g, NEXT]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _leave(
+    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
+    written: Written, e: int,
+) -> int:  # fmt: skip
+    """The partition is over: windows that end by the watermark; what is still there goes to the log."""
+    memory, meta = groups.memory, groups.meta
+    states = groups.lists.shape[1]
+    while memory[Q] < states:
+        q, g = memory[Q], memory[G]
+        if g < 0:
+            memory[Q] = q + 1
+            memory[G] = groups.lists[ALIVE, q + 1] if q + 1 < states else -1
+            continue
+        if rules.keep and memory[LOGGED] == written.log.shape[0]:
+            return MORE_LOG
+        if tables.ends[q]:
+            reason = _end(
+                tables, programs, events, rules, groups, sets, goals, written, q, g, memory[LOW], e + 1, e
+            )  # fmt: skip
+            if reason != DONE:
+                return reason
+        if rules.keep:
+            _note(written.log, memory, q, meta[g, FIRSTS], meta[g, SINCE], e, groups.registers, g)
+        memory[G] = meta[g, NEXT]
+    return DONE
 
 
 @njit(cache=True, nogil=True)
 def advance(
-    tables: Any, machine: Any, init: Int64s, start: int, within: int, time: Int64s, partition: Int64s, bits: UInt64s,
-    leaves: Int64s, leaf_null: Bools, leaf_slots: Int64s, starts: tuple[int, int], watermark: int,
-    rests: bool, keep: bool,
-    memory: Int64s, meta: Int64s, registers: Int64s, buckets: Int64s, lists: Int64s, verdicts: Int8s, judged: Bools,
-    nodes: Int64s, stack: Int64s, rows: Int64s, log: Int64s, goal: Int64s, goals: Int64s, begun: Int64s,
-    begun_at: Int64s,
-    marks: Int64s, first_events: Int64s, alarm: Int64s,
+    tables: Tables, programs: Programs, leaves: Leaves, events: Events, rules: Rules, groups: Groups, sets: Sets,
+    goals: Goals, verdicts: Verdicts, written: Written,
 ) -> int:  # fmt: skip
-    """All runs over events in order of (partition, time, tie), until the end or until an array is too small.
-
-    `init`: (1, fields + 1). `bits`: the conditions on events that hold, (n, words). `leaves`: (n, L) values of
-    `leaf_slots`. Runs begin at events with starts[0] <= time < starts[1]. `keep`: log all partial runs. `lists`: (5,
-    states), each state's groups, those put aside, the age of the list, the event at which it last stepped, how many
-    groups it has. `alarm`: the
-    arc that overflowed and at which event.
-    """
-    return _advance(
-        borrowed(tables), borrowed(machine), borrowed(init), start, within, borrowed(time), borrowed(partition),
-        borrowed(bits), borrowed(leaves), borrowed(leaf_null), borrowed(leaf_slots), starts, watermark, rests, keep,
-        borrowed(memory), borrowed(meta), borrowed(registers), borrowed(buckets), borrowed(lists),
-        borrowed(verdicts), borrowed(judged), borrowed(nodes), borrowed(stack), borrowed(rows), borrowed(log),
-        borrowed(goal),
-        borrowed(goals), borrowed(begun), borrowed(begun_at), borrowed(marks), borrowed(first_events), borrowed(alarm),
-    )  # fmt: skip
+    """All runs over events in order of (partition, time, tie), until the end or until an array is too small."""
+    tables, programs, leaves, events = borrowed(tables), borrowed(programs), borrowed(leaves), borrowed(events)
+    groups, sets, goals = borrowed(groups), borrowed(sets), borrowed(goals)
+    verdicts, written = borrowed(verdicts), borrowed(written)
+    memory, partition = groups.memory, events.partition
+    n = partition.shape[0]
+    while memory[AT] < n:
+        e = memory[AT]
+        over = e + 1 == n or partition[e + 1] != partition[e]
+        if memory[PHASE] == ENTER:
+            fresh = e == 0 or partition[e] != partition[e - 1]
+            _enter(tables, programs, events, rules, groups, verdicts, e, fresh, over)
+            _turn(memory, ENDING, 0, groups.lists[ALIVE, 0])
+        live = tables.sets[memory[EPOCH]]
+        if memory[PHASE] == ENDING:
+            if rules.ends:
+                reason = _end_windows(tables, programs, events, rules, groups, sets, goals, written, e)
+                if reason != DONE:
+                    return reason
+            load(leaves, programs, e)
+            _put_aside(groups, verdicts, e)
+            memory[PHASE] = BEGIN
+        if memory[PHASE] == BEGIN:
+            reason = _begin(tables, programs, events, rules, memory, goals, e, live)
+            if reason != DONE:
+                return reason
+            _turn(memory, STEP, -1, -1)
+        if memory[PHASE] == STEP:
+            reason = _step(tables, programs, events, rules, groups, sets, goals, verdicts, written, e, live, over)
+            if reason != DONE:
+                return reason
+            _turn(memory, EMIT, -1, -1)
+        if memory[PHASE] == EMIT:
+            reason = _emit(tables, groups, sets, written.rows, e)
+            if reason != DONE:
+                return reason
+            _turn(memory, LEAVE, 0, groups.lists[ALIVE, 0])
+        if over and (rules.ends or rules.keep):
+            reason = _leave(tables, programs, events, rules, groups, sets, goals, written, e)
+            if reason != DONE:
+                return reason
+        memory[AT], memory[PHASE] = e + 1, ENTER
+    return DONE

@@ -7,9 +7,11 @@ import numpy as np
 
 from cep_core.automaton.compile.encode import Assembly
 from cep_core.automaton.kernels import active_runs as f
+from cep_core.automaton.kernels.arguments import Events, Goals, Groups, Lists, Rules, Sets, Tables, Verdicts, Written
 from cep_core.automaton.kernels.start_sets import tidy
 from cep_core.automaton.run.events import Stream, Values
 from cep_core.events.array_types import Int64s
+from cep_core.kernels.register_programs import Leaves, Programs
 from cep_core.kernels.run_groups import rehash
 
 MOST_VERDICTS = 1 << 20
@@ -34,49 +36,74 @@ def drive(
     Raises OverflowedAt.
     """
     plan, n, width = stream.plan, stream.length, values.init.shape[1]
-    states = len(plan.states)
-    memory = np.zeros(17, np.int64)
-    memory[[f.FREE, f.G]] = -1
-    meta, registers, buckets = np.zeros((64, 7), np.int64), np.zeros((64, width), np.int64), np.full(128, -1, np.int64)
-    lists = np.full((5, states), -1, np.int64)
-    lists[2:] = 0
-    nodes, stack = np.zeros((1024, 5), np.int64), np.zeros(1026, np.int64)
-    rows, log = np.zeros((1024, 3 + width), np.int64), np.zeros((1024 if keep else 1, 4 + width), np.int64)
-    goal, goals, begun, begun_at = (np.zeros(shape, np.int64) for shape in ((16, width), 16, (16, width), 16))
-    alarm = np.zeros(2, np.int64)
-    fixed = (
-        assembly.tables, values.machine, values.init, plan.start, plan.within, stream.time, stream.partition,
-        stream.bits(assembly), values.leaves, values.leaf_null, values.leaf_slots, starts, watermark, intervals, keep,
-    )  # fmt: skip
-    marks, first_events = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    # a row for each set of arcs and combination of conditions, where they are few
-    combinations = len(assembly.tables[3]) << max(2, len(assembly.conditions))
-    judged = np.zeros(combinations if combinations * states <= MOST_VERDICTS else 2, np.bool_)
-    verdicts = np.zeros((len(judged), states), np.int8)
+    arcs, moves, code = assembly.programs
+    tables, programs = _tables(assembly), Programs(arcs, moves, code, *values.machine)
+    leaves = Leaves(values.leaves, values.leaf_null, values.leaf_slots)
+    events = Events(stream.time, stream.partition, stream.bits(assembly))
+    rules = Rules(
+        plan.start, *starts, plan.within, watermark, intervals, keep, bool(tables.loose.any()), bool(tables.ends.any())
+    )
+    groups, verdicts = _groups(len(plan.states), width), _verdicts(assembly, len(plan.states))
+    memory = groups.memory
+    sets = Sets(*(np.zeros(shape, np.int64) for shape in ((1024, 5), 1026, n, n)))
+    (goal, states), (begun, begun_at) = ((np.zeros((16, width), np.int64), np.zeros(16, np.int64)) for _ in range(2))
+    goals = Goals(goal, states, begun, begun_at, values.init, np.zeros(2, np.int64))
+    written = Written(np.zeros((1024, 3 + width), np.int64), np.zeros((1024 if keep else 1, 4 + width), np.int64))
     while True:
-        reason = f.advance(
-            *fixed, memory, meta, registers, buckets, lists, verdicts, judged, nodes, stack, rows, log,
-            goal, goals, begun, begun_at, marks, first_events, alarm,
-        )  # fmt: skip
+        reason = f.advance(tables, programs, leaves, events, rules, groups, sets, goals, verdicts, written)
         if reason == f.DONE:
-            return rows[: memory[f.USED]], log[: memory[f.LOGGED]], nodes[: memory[f.UNIONS] if keep else 0]
+            unions = memory[f.UNIONS] if keep else 0
+            return written.rows[: memory[f.USED]], written.log[: memory[f.LOGGED]], sets.nodes[:unions]
         if reason == f.OVERFLOWED:
-            raise OverflowedAt(int(alarm[0]), int(alarm[1]))
+            raise OverflowedAt(int(goals.alarm[0]), int(goals.alarm[1]))
         if reason == f.MORE_GROUPS:
-            meta, registers = _doubled(meta), _doubled(registers)
+            meta = _doubled(groups.meta)
             buckets = np.full(2 * len(meta), -1, np.int64)
-            rehash(meta, buckets, lists[:2])
+            groups = groups._replace(meta=meta, registers=_doubled(groups.registers), buckets=buckets)
+            rehash(meta, buckets, groups.lists[:2])
         elif reason == f.MORE_NODES:
             if not keep:
-                memory[f.UNIONS] = tidy(nodes, memory[f.UNIONS], meta, lists[:2], memory[f.GROUPS], memory[f.LOW])
-            if 2 * memory[f.UNIONS] > len(nodes):
-                nodes = _doubled(nodes)
-                stack = np.zeros(len(nodes) + 2, np.int64)
+                lists = groups.lists[:2]
+                memory[f.UNIONS] = tidy(
+                    sets.nodes, memory[f.UNIONS], groups.meta, lists, memory[f.GROUPS], memory[f.LOW]
+                )
+            if 2 * memory[f.UNIONS] > len(sets.nodes):
+                nodes = _doubled(sets.nodes)
+                sets = sets._replace(nodes=nodes, stack=np.zeros(len(nodes) + 2, np.int64))
         elif reason == f.MORE_LOG:
-            log = _doubled(log)
+            written = written._replace(log=_doubled(written.log))
         else:  # rows may want for goals, and goals for those that begin
-            rows = _doubled(rows) if reason == f.MORE_ROWS else rows
-            goal, goals, begun, begun_at = _doubled(goal), _doubled(goals), _doubled(begun), _doubled(begun_at)
+            if reason == f.MORE_ROWS:
+                written = written._replace(rows=_doubled(written.rows))
+            names = ("registers", "states", "begun", "begun_at")
+            goals = goals._replace(**{name: _doubled(getattr(goals, name)) for name in names})
+
+
+def _tables(assembly: Assembly) -> Tables:
+    (taking, taken), (epsilon, settled), (ending, ended) = (assembly.lists[i : i + 2] for i in (0, 2, 4))
+    return Tables(
+        Lists(taking, taken), Lists(epsilon, settled), Lists(ending, ended),
+        assembly.is_final, assembly.ends, assembly.is_loose, np.flatnonzero(assembly.is_final),
+        assembly.bounds, assembly.live,
+    )  # fmt: skip
+
+
+def _groups(states: int, width: int) -> Groups:
+    """No groups; room for 64."""
+    memory = np.zeros(17, np.int64)
+    memory[[f.FREE, f.G]] = -1
+    lists = np.full((5, states), -1, np.int64)
+    lists[f.LIST_AGE :] = 0
+    return Groups(
+        memory, np.zeros((64, 7), np.int64), np.zeros((64, width), np.int64), np.full(128, -1, np.int64), lists
+    )
+
+
+def _verdicts(assembly: Assembly, states: int) -> Verdicts:
+    """A row for each set of arcs and combination of conditions, where they are few."""
+    combinations = len(assembly.lists[0]) << max(2, len(assembly.conditions))
+    judged = np.zeros(combinations if combinations * states <= MOST_VERDICTS else 2, np.bool_)
+    return Verdicts(np.zeros((len(judged), states), np.int8), judged)
 
 
 def _doubled(array: Int64s) -> Int64s:

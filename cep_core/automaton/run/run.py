@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.automaton.compile.encode import ENDS, Assembly
+from cep_core.automaton.compile.encode import Assembly
 from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.automaton.run.events import Stream, Values
 from cep_core.automaton.run.memory import OverflowedAt, drive
@@ -75,7 +75,7 @@ def run_stream(
         rows, log, nodes = drive(stream, values, assembly, starts, reached, intervals=intervals, keep=keep)
     except OverflowedAt as overflow:
         raise _overflowed(assembly, stream, overflow) from None
-    if assembly.tables[ENDS].any():
+    if assembly.ends.any():
         rows = np.unique(rows, axis=0)  # two arcs may end in one row
     return Ran(stream, values, rows, log, nodes)
 

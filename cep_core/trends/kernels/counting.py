@@ -8,12 +8,14 @@ event), so an event costs its transitions and nothing else. `plain` and `scaled`
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from cep_core.events.array_types import Bools, Float64s, Int32s, Int64s, UInt64s
+from cep_core.events.array_types import Bools, Float64s, Int32s, Int64s
+from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.trends.kernels.arguments import Blocks, Events, Ranks, Tasks
 from cep_core.trends.kernels.numbers import LARGEST
 from cep_core.trends.kernels.prefetch import prefetch
 from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH, empty, raise_block
@@ -29,15 +31,30 @@ LINE = 8
 """Numbers in a cache line."""
 
 
+class Steps(NamedTuple):
+    """What an event may do. By variable, `states_of`: ranges into `states`, those that its events may take. S each: a
+    trend may begin, may end here. Of state q, into[into_of[q] : into_of[q + 1]]: source states (of `linear`), or the
+    stores that it reads; and rows store_of[q] to store_of[q + 1] of `store` (layer or -1, first node), those it adds
+    to."""
+
+    states_of: Int64s
+    states: Int64s
+    begins: Bools
+    ends: Bools
+    into_of: Int64s
+    into: Int64s
+    store_of: Int64s
+    store: Int64s
+
+
 @njit(cache=True, nogil=True)
-def linear(
-    lo: Int64s, hi: Int64s, ok: UInt64s,               # T tasks of n events
-    states_of: Int64s, states: Int64s,               # by variable: ranges into the list of its states
-    begins: Bools, ends: Bools,                    # S: a trend may begin, may end here
-    into_of: Int64s, into: Int64s,                   # S+1 ranges into the list of sources
-    out: Float64s, hit: Bools,                        # (T, 1, 2); T
-) -> None:  # fmt: skip
-    """Trends per task, in tier E, of an automaton without adjacent conditions; no two events of a task share a time."""
+def linear(tasks_: Tasks, events_: Events, steps_: Steps, out: Float64s, hit: Bools) -> None:
+    """Trends per task, in tier E, of an automaton without adjacent conditions; no two events of a task share a time.
+    `out` (T, 1, 2), `hit` (T)."""
+    tasks, events, steps = borrowed(tasks_), borrowed(events_), borrowed(steps_)
+    lo, hi, ok = tasks.lo, tasks.hi, events.ok
+    states_of, states, begins, ends = steps.states_of, steps.states, steps.begins, steps.ends
+    into_of, into = steps.into_of, steps.into
     count, variables = begins.shape[0], states_of.shape[0] - 1
     m, e = np.zeros(count), np.zeros(count)
     fresh_m, fresh_e = np.zeros(count), np.zeros(count)
@@ -80,14 +97,19 @@ def linear(
 
 @njit(cache=True, nogil=True)
 def plain(
-    lo: Int64s, hi: Int64s, ok: UInt64s, states_of: Int64s, states: Int64s, begins: Bools,
-    ends: Bools,  # as in `linear`
-    into_of: Int64s, into: Int64s, store_of: Int64s, store: Int64s,         # as in `ordered.ordered`
-    rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, roots: Int64s, height: Int64s, width: Int64s,
-    partition: Int32s, total: Float64s, tree: Float64s, out: Float64s, hit: Bools,
-    large: Bools,  # (totals); (nodes); (T, 1); T
+    tasks_: Tasks, events_: Events, steps_: Steps, ranks_: Ranks, blocks_: Blocks, total_: Float64s, tree_: Float64s,
+    out: Float64s, hit: Bools, large: Bools,
 ) -> None:  # fmt: skip
-    """Trends per task in tier F; `large` where it gave up."""
+    """Trends per task in tier F; `large` where it gave up. `total`: running totals; `tree`: nodes; `out` (T, 1); `hit`,
+    `large` (T)."""
+    tasks, events, steps = borrowed(tasks_), borrowed(events_), borrowed(steps_)
+    ranks, blocks = borrowed(ranks_), borrowed(blocks_)
+    lo, hi, ok, partition = tasks.lo, tasks.hi, events.ok, events.partition
+    states_of, states, begins, ends = steps.states_of, steps.states, steps.begins, steps.ends
+    into_of, into, store_of, store = steps.into_of, steps.into, steps.store_of, steps.store
+    rank, limit, seg_v, seg_w = ranks.rank, ranks.limit, ranks.seg_v, ranks.seg_w
+    roots, height, width = blocks.roots, blocks.height, blocks.width
+    total, tree = borrowed(total_), borrowed(tree_)
     variables = states_of.shape[0] - 1
     fresh = np.zeros(begins.shape[0])
     kleene = (
@@ -212,19 +234,25 @@ def chain(
 
 @njit(cache=True, nogil=True)
 def scaled(
-    lo: Int64s, hi: Int64s, ok: UInt64s, states_of: Int64s, states: Int64s, begins: Bools, ends: Bools,
-    into_of: Int64s, into: Int64s, store_of: Int64s, store: Int64s,
-    rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, roots: Int64s, height: Int64s, width: Int64s,
-    partition: Int32s, total_m: Float64s, total_e: Float64s, tree_m: Float64s, tree_e: Float64s,
-    out: Float64s, hit: Bools,                                             # (T, 1, 2); T
+    tasks_: Tasks, events_: Events, steps_: Steps, ranks_: Ranks, blocks_: Blocks, totals: tuple[Float64s, Float64s],
+    trees: tuple[Float64s, Float64s], out: Float64s, hit: Bools,
 ) -> None:  # fmt: skip
-    """Trends per task in tier E. Arrays as in `plain`, mantissas and exponents apart."""
+    """Trends per task in tier E. Arrays as in `plain`, mantissas and exponents apart; `out` (T, 1, 2)."""
+    tasks, events, steps = borrowed(tasks_), borrowed(events_), borrowed(steps_)
+    ranks, blocks = borrowed(ranks_), borrowed(blocks_)
+    lo, hi, ok, partition = tasks.lo, tasks.hi, events.ok, events.partition
+    states_of, states, begins, ends = steps.states_of, steps.states, steps.begins, steps.ends
+    into_of, into, store_of, store = steps.into_of, steps.into, steps.store_of, steps.store
+    rank, limit, seg_v, seg_w = ranks.rank, ranks.limit, ranks.seg_v, ranks.seg_w
+    roots, height, width = blocks.roots, blocks.height, blocks.width
+    total_m, total_e = borrowed(totals)
+    tree_m, tree_e = borrowed(trees)
     variables = states_of.shape[0] - 1
     fresh_m, fresh_e = np.zeros(begins.shape[0]), np.zeros(begins.shape[0])
     for task in range(lo.shape[0]):
         total_m[:] = 0.0
         total_e[:] = 0.0
-        found_m, found_e = 0.0, 0.0
+        trends_m, trends_e = 0.0, 0.0
         for x in range(lo[task], hi[task]):
             if tree_m.shape[0] > CACHED and x + AHEAD < hi[task]:
                 fetch(store, x + AHEAD, rank, limit, seg_v, seg_w, roots, tree_m)
@@ -268,7 +296,7 @@ def scaled(
                     if m == 0.0:
                         continue
                     if ends[q]:
-                        found_m, found_e = e_add(found_m, found_e, m, e)
+                        trends_m, trends_e = e_add(trends_m, trends_e, m, e)
                     for s in range(store_of[q], store_of[q + 1]):
                         layer, first = store[s, 0], store[s, 1]
                         if layer < 0:
@@ -285,9 +313,9 @@ def scaled(
                             base = first + roots[segment, level] + place - index
                             raise_block(tree_m[base : base + wide], tree_e[base : base + wide], index, m, e)
                             place >>= SHIFT
-        out[task, 0, 0] = found_m
-        out[task, 0, 1] = found_e
-        hit[task] = found_m > 0.0
+        out[task, 0, 0] = trends_m
+        out[task, 0, 1] = trends_e
+        hit[task] = trends_m > 0.0
         if task + 1 < lo.shape[0] and partition[lo[task + 1]] == partition[lo[task]]:
             for s in range(store.shape[0]):
                 if store[s, 0] >= 0:

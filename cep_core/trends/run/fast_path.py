@@ -12,7 +12,7 @@ from cep_core.trends.kernels import counting as counting_kernel
 from cep_core.trends.kernels import ordered as ordered_kernel
 from cep_core.trends.kernels import sliding as sliding_kernel
 from cep_core.trends.kernels import two_stacks as two_stacks_kernel
-from cep_core.trends.kernels.arguments import Blocks, Events, Guards, Nfa, Ranks, Results, Tasks, Weights
+from cep_core.trends.kernels.arguments import Blocks, Events, Guards, Ranks, Results, Tasks, Weights
 from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
 from cep_core.trends.run.kernel_tables import Layout
 from cep_core.trends.run.ranks import Guarded, Layers
@@ -172,30 +172,22 @@ class Direct:
         return np.searchsorted(table[:, 0], np.arange(variables + 1)).astype(np.int64), table[:, 1:].copy()
 
     def _count(self, tasks: Tasks, linear: bool, planes: AnyArray, out: AnyArray, hit: Bools, large: Bools) -> None:
-        layout, layers, trees_ = self.layout, self.layers, self.trees
-        common = (
-            tasks.lo,
-            tasks.hi,
-            self.slice.ok,
-            self.states_of,
-            self.states,
-            self.begins,
-            self.ends,
-            layout.into_of,
+        layout, layers, trees = self.layout, self.layers, self.trees
+        events = Events(self.slice.time, self.slice.ok, self.slice.partition)
+        into = np.ascontiguousarray(layout.into_t[:, 0 if linear else 1])
+        steps = counting_kernel.Steps(
+            self.states_of, self.states, self.begins, self.ends, layout.into_of, into, self.store_of, self.store
         )
         if linear:
-            counting_kernel.linear(*common, np.ascontiguousarray(layout.into_t[:, 0]), out, hit)
+            counting_kernel.linear(tasks, events, steps, out, hit)
             return
-        arrays = (
-            *common, np.ascontiguousarray(layout.into_t[:, 1]), self.store_of, self.store,
-            layers.rank, layers.limit, layers.seg_v, layers.seg_w, trees_.roots, trees_.height, trees_.width,
-            self.slice.partition,
-        )  # fmt: skip
-        total = np.zeros(self.totals)
+        ranks = Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w)
+        blocks, total = Blocks(trees.roots, trees.height, trees.width), np.zeros(self.totals)
         if out.ndim == 2:
-            counting_kernel.plain(*arrays, total, planes[0], out, hit, large)
+            counting_kernel.plain(tasks, events, steps, ranks, blocks, total, planes[0], out, hit, large)
         else:
-            counting_kernel.scaled(*arrays, total, total.copy(), planes[0, 0], planes[0, 1], out, hit)
+            both = (total, total.copy()), (planes[0, 0], planes[0, 1])
+            counting_kernel.scaled(tasks, events, steps, ranks, blocks, *both, out, hit)
 
     def _sum(
         self, tasks: Tasks, widest: int, weights: Weights, tier: str, planes: AnyArray,
@@ -212,18 +204,10 @@ class Direct:
         )  # fmt: skip
         ordered_kernel.ordered(
             tasks, Events(slice_.time, slice_.ok, slice_.partition), self.states_of, self.states,
-            self._nfa(), Guards(layout.guards, bounds, after),
+            layout.nfa(self.store_of, self.store), Guards(layout.guards, bounds, after),
             Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w),
             Blocks(trees_.roots, trees_.height, trees_.width), weights, work,
             Results(*results, np.zeros(0) if emit is None else emit),
-        )  # fmt: skip
-
-    def _nfa(self) -> Nfa:
-        """The automaton's tables, with the stores of blocks."""
-        layout = self.layout
-        return Nfa(
-            layout.variable, layout.start_of, layout.start_t, layout.into_of, layout.into_t, layout.accept_of,
-            layout.accept_t, self.store_of, self.store,
         )  # fmt: skip
 
     def lanes(self, numbers: int, fenwick_nodes: int) -> int:

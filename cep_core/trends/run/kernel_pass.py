@@ -8,7 +8,7 @@ from cep_core.errors import WindowTooLargeError
 from cep_core.events.array_types import Float64s
 from cep_core.trends.compile.dfa import Automaton
 from cep_core.trends.kernels import general as kernel
-from cep_core.trends.kernels.arguments import Tasks, Weights
+from cep_core.trends.kernels.arguments import Events, Guards, Ranks, Results, Tasks, Weights
 from cep_core.trends.kernels.divide_and_conquer import BLOCK
 from cep_core.trends.kernels.row_order import longest_tie
 from cep_core.trends.run.fast_path import LEVELS, Direct, applies
@@ -77,31 +77,28 @@ class Pass:
         extremes = np.full((len(tasks.lo), extrema), -np.inf)
         hit = np.zeros(len(tasks.lo), dtype=np.bool_)
         none = np.zeros(0)
-        kernel.run(
-            tasks.lo, tasks.hi, tasks.ws, tasks.we,
-            self.slice.time, self.slice.ok,
-            self.layout.variable,
-            self.layout.start_of, self.layout.start_t,
-            self.layout.into_of, self.layout.into_t,
-            self.layout.accept_of, self.layout.accept_t,
-            self.layout.guards, self.bounds, self.after,
-            self.store_of, self.store_t,
-            self.layers.rank, self.layers.limit, self.layers.seg_v, self.layers.seg_w,
-            self.layers.seg_base, self.layers.seg_size,
+        layers, divides = self.layers, self.divides
+        halves = kernel.Halves(
             np.array(self.layout.halves, np.int64).reshape(parts, 2),
-            (self.divides.rank, self.divides.limit, self.divides.seg_v, self.divides.seg_w, self.divides.size),
-            self.predicates,
-            self.linking, self.following, self.layout.link_of, self.layout.link_t, self.layout.next_t, links,
-            weights.variable, weights.weights, weights.extreme, weights.extremes,
+            number_rows(tier, waiting, numbers), np.zeros((waiting, extrema)), np.zeros(waiting, np.bool_),
+            number_rows(tier, branch, numbers), np.zeros((branch, extrema)), np.zeros(branch, np.int64),
+            np.zeros(longest + 2 if parts else 0, np.int64),
+        )  # fmt: skip
+        work = kernel.Work(
             number_rows(tier, rows, numbers), np.zeros((rows, extrema)),
             number_rows(tier, self.nodes, numbers), np.zeros((self.nodes, extrema)), np.zeros(self.nodes, np.int64),
             np.zeros((states, keep_events), np.int64), np.zeros(states, np.int64),
             np.zeros(keep_events, np.int64), np.zeros(rows * links, np.int64),
-            number_rows(tier, waiting, numbers), np.zeros((waiting, extrema)), np.zeros(waiting, np.bool_),
-            number_rows(tier, branch, numbers), np.zeros((branch, extrema)), np.zeros(branch, np.int64),
-            np.zeros(longest + 2 if parts else 0, np.int64),
-            self.layout.keep,
-            sums, extremes, hit, none if emit is None else emit,
+        )  # fmt: skip
+        kernel.run(
+            tasks, Events(self.slice.time, self.slice.ok, self.slice.partition),
+            self.layout.nfa(self.store_of, self.store_t), Guards(self.layout.guards, self.bounds, self.after),
+            Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w),
+            kernel.Fenwick(layers.seg_base, layers.seg_size),
+            halves, (divides.rank, divides.limit, divides.seg_v, divides.seg_w, divides.size), self.predicates,
+            kernel.Links(self.following, self.layout.link_of, self.layout.link_t, self.layout.next_t),
+            weights, work, kernel.Way(self.linking, links, self.layout.keep),
+            Results(sums, extremes, hit, np.zeros(0, np.bool_), none if emit is None else emit),
         )  # fmt: skip
         check_alarm(self.predicates)
         return Sums(sums, extremes, hit)
