@@ -253,9 +253,9 @@ def in_words_of_yaml(error: Mapping[str, Any]) -> str:
     return str(error["msg"])
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+def did_you_mean(word: str, words: Iterable[str]) -> str | None:
     """`did you mean 'x'?` for the closest known word, else the list of known ones, else None."""
-    names = list(dict.fromkeys(known))
+    names = list(dict.fromkeys(words))
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if close:
         return f"did you mean '{close[0]}'?"

@@ -40,7 +40,7 @@ class Instructions(ABC):
         self.code: list[tuple[int, int, int, int]] = []
         self.cases = False
         self.texts = False
-        self.known: dict[Any, Any] = {}
+        self.results: dict[Any, Any] = {}
 
     @abstractmethod
     def of_register(self, read: s.Attribute) -> bool:
@@ -56,9 +56,9 @@ class Instructions(ABC):
 
     def once(self, key: Any, make: Any) -> Any:
         """What `make` gave for `key` the first time."""
-        if key not in self.known:
-            self.known[key] = make()
-        return self.known[key]
+        if key not in self.results:
+            self.results[key] = make()
+        return self.results[key]
 
     def family(self, node: s.Expr) -> str:
         """The family of an expression."""

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from cep_core.errors import TrendlakeError
-from pipelines.authoring.scaffold import Roles, known, new_source
+from pipelines.authoring.scaffold import Roles, new_source, usable_columns
 from pipelines.contracts.contract import load_contract
 from pipelines.delta.tables import exists
 from pipelines.errors import ProjectError, SourceMissingError
@@ -31,7 +31,7 @@ def adopt(spark: SparkSession, project: Project, name: str, place: str, roles: R
     if not exists(spark, place):
         raise SourceMissingError(f"there is no Delta table at {place}", hint="events in files: --from FILE")
     table = spark.read.format("delta").load(place)
-    columns, left_out = known(to_arrow_schema(table.schema, timezone="UTC"))
+    columns, left_out = usable_columns(to_arrow_schema(table.schema, timezone="UTC"))
     path = new_source(project, name, columns, roles)
     try:
         check_columns(table.schema, load_contract(path))

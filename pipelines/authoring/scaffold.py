@@ -94,7 +94,7 @@ def init_project(folder: Path, results: Path) -> list[Path]:
     return [path for path, text in texts.items() if _write_new(path, text)]
 
 
-def known(columns: pa.Schema) -> tuple[pa.Schema, list[str]]:
+def usable_columns(columns: pa.Schema) -> tuple[pa.Schema, list[str]]:
     """The columns of names and types that contracts take, and the names of the others."""
 
     def is_known(field: pa.Field) -> bool:
@@ -148,9 +148,9 @@ def note_source(project: Project, name: str | None, source: str, place: str) -> 
     """Write down in the profile (see `load_profile`) where the table of a source lies; the file. Raises ProfileError
     where it says so of another place already."""
     path = profile_path(project, name)
-    known = read_profile(path).sources.get(source, place)
-    if known != place:
-        raise ProfileError(f"{path} says that the table of '{source}' lies at {known}", hint="change it there")
+    current = read_profile(path).sources.get(source, place)
+    if current != place:
+        raise ProfileError(f"{path} says that the table of '{source}' lies at {current}", hint="change it there")
     yaml = YAML()
     yaml.preserve_quotes, yaml.width = True, 4096
     document = read_yaml(path).data

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines.authoring.scaffold import Roles, check_roles, known, new_source
+from pipelines.authoring.scaffold import Roles, check_roles, new_source, usable_columns
 from pipelines.contracts.contract import load_contract
 from pipelines.contracts.rule_options import refuse_column_names
 from pipelines.contracts.time_formats import ISO, UTC, TimeFormat, format_fault, zone_fault
@@ -161,7 +161,7 @@ def _notes_of_zone(zoned: Sequence[str], options: TimeOptions) -> list[str]:
 def _check_id(file: FileCells, columns: pa.Schema, roles: Roles) -> list[str]:
     """A note on rows that are there several times. Raises ProjectError where rows with one id differ: `ingest` refuses
     such a file."""
-    readable, _ = known(columns)
+    readable, _ = usable_columns(columns)
     usable = [column.name for column in readable if _is_key(column.type)]
     key = examine_key(file, roles.id_columns, readable.names, usable)
     if key.identifies:

@@ -108,15 +108,15 @@ def _problem(level: Level | None, name: str) -> tuple[str, str] | None:
         if name in names:
             return f"'{name}' is not read here", f"it belongs to {PLACES[other]}"
     every = [*allowed, *(one for names in PROPERTIES.values() for one in names if one not in allowed)]
-    known = _closest(name, every)
-    if known is None:
+    closest = _closest(name, every)
+    if closest is None:
         return None
-    hint = f"did you mean '{known}'?"
-    return f"unknown property '{name}'", hint if known in allowed else f"{hint} It belongs to {_place_of(known)}"
+    hint = f"did you mean '{closest}'?"
+    return f"unknown property '{name}'", hint if closest in allowed else f"{hint} It belongs to {_place_of(closest)}"
 
 
-def _closest(name: str, known: Sequence[str]) -> str | None:
-    lower = {one.lower().replace("_", ""): one for one in reversed(known)}
+def _closest(name: str, words: Sequence[str]) -> str | None:
+    lower = {one.lower().replace("_", ""): one for one in reversed(words)}
     close = difflib.get_close_matches(name.lower().replace("_", ""), list(lower), n=1, cutoff=CLOSE)
     return lower[close[0]] if close else None
 

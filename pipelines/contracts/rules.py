@@ -153,8 +153,8 @@ def rules_of(document: Document, source: Source, errors: list[TrendlakeError]) -
     """Every rule of the document, in its order; mistakes are added to `errors`."""
     rules: list[Rule] = []
     names: dict[str, Place | None] = {}
-    known = {item.name for item in document.table.properties}
-    for rule in _all_rules(document, source, known, errors):
+    declared = {item.name for item in document.table.properties}
+    for rule in _all_rules(document, source, declared, errors):
         if rule.name in names:
             errors.append(BadValueError(f"two rules are called '{rule.name}'", place=rule.place, hint="name one"))
         names[rule.name] = rule.place
@@ -162,18 +162,18 @@ def rules_of(document: Document, source: Source, errors: list[TrendlakeError]) -
     return tuple(rules)
 
 
-def _all_rules(document: Document, source: Source, known: set[str], errors: list[TrendlakeError]) -> Iterator[Rule]:
+def _all_rules(document: Document, source: Source, declared: set[str], errors: list[TrendlakeError]) -> Iterator[Rule]:
     for index, item in enumerate(document.table.properties):
         path: Path = ("schema", 0, "properties", index)
         yield from _property_rules(item, source, path, errors)
         for number, quality in enumerate(item.quality):
-            yield from _quality_rule(quality, (item.name,), source, (*path, "quality", number), known, errors)
+            yield from _quality_rule(quality, (item.name,), source, (*path, "quality", number), declared, errors)
     keys = tuple(item.name for item in document.table.properties if item.primary_key)
     single = len(keys) == 1 and any(item.unique for item in document.table.properties if item.primary_key)
     if keys and not single:
         yield Rule("primary_key_unique", "unique", keys, place=source.place(("schema", 0, "properties")))
     for number, quality in enumerate(document.table.quality):
-        yield from _quality_rule(quality, (), source, ("schema", 0, "quality", number), known, errors)
+        yield from _quality_rule(quality, (), source, ("schema", 0, "quality", number), declared, errors)
 
 
 def _property_rules(item: Property, source: Source, path: Path, errors: list[TrendlakeError]) -> Iterator[Rule]:
@@ -239,7 +239,7 @@ def _bound(item: Property, value: Any) -> Scalar:
 
 
 def _quality_rule(
-    quality: Quality, columns: tuple[str, ...], source: Source, path: Path, known: set[str],
+    quality: Quality, columns: tuple[str, ...], source: Source, path: Path, declared: set[str],
     errors: list[TrendlakeError],
 ) -> Iterator[Rule]:  # fmt: skip
     place = source.place(path)
@@ -268,9 +268,9 @@ def _quality_rule(
     elif quality.metric == "duplicateValues":
         named = tuple(str(name) for name in arguments.get("properties", columns))
         for one in named:
-            if one not in known:
-                known_hint = did_you_mean(one, known)
-                errors.append(BadValueError(f"there is no column '{one}'", place=place, hint=known_hint))
+            if one not in declared:
+                closest = did_you_mean(one, declared)
+                errors.append(BadValueError(f"there is no column '{one}'", place=place, hint=closest))
         yield Rule(quality.name or f"{'_'.join(named)}_unique", "unique", named, **common)
     elif not columns:
         errors.append(BadValueError(f"{quality.metric} is a rule of a column", place=place))

@@ -40,15 +40,15 @@ SHOWN = 10
 @dataclass(frozen=True)
 class Beside:
     """What is judged: windows `wanted`, in result rows `parts` that hold all of them and of those before which are
-    `known`. `then`, `then_known`: the same before a revision, which answers only for what it breaks; None of a run.
+    `covered`. `then`, `then_covered`: the same before a revision, which answers only for what it breaks; None of a run.
     `version`: of the results."""
 
     wanted: tuple[Stretch, ...]
-    known: tuple[Stretch, ...]
+    covered: tuple[Stretch, ...]
     parts: tuple[DataFrame, ...]
     version: int | None
     then: DataFrame | None = None
-    then_known: tuple[Stretch, ...] = ()
+    then_covered: tuple[Stretch, ...] = ()
 
 
 def of_run(run: Run, staged: DataFrame, source_version: int) -> list[Check]:
@@ -77,8 +77,8 @@ def of_revision(
     then = _read(run, ledger, back).persist(StorageLevel.MEMORY_AND_DISK)
     left = _without(run.plan, then, recomputed(then)).persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        known = _united((*published, *windows))
-        beside = Beside(windows, known, (left, staged), ledger.version, then, published)
+        covered = _united((*published, *windows))
+        beside = Beside(windows, covered, (left, staged), ledger.version, then, published)
         return [_judged(run, expected, beside) for expected in run.pattern.expect]
     finally:
         left.unpersist()
@@ -133,7 +133,7 @@ def _without(plan: AnyPlan, rows: DataFrame, others: DataFrame) -> DataFrame:
 
 
 def _judged(run: Run, expected: ExpectationModel, beside: Beside) -> Check:
-    judged = judged_of(beside.wanted, beside.known, expected.of_last)
+    judged = judged_of(beside.wanted, beside.covered, expected.of_last)
     if not judged:
         return _check(run, expected, beside, judged, 0, 0, 0, [])
     missing = missing_of(run.pattern, run.plan, expected)
@@ -156,7 +156,7 @@ def _judged(run: Run, expected: ExpectationModel, beside: Beside) -> Check:
 
 def _fresh(run: Run, expected: ExpectationModel, beside: Beside, breaks: DataFrame) -> DataFrame:
     """The breaks that were not there before a revision."""
-    judged = judged_of(beside.wanted, beside.then_known, expected.of_last)
+    judged = judged_of(beside.wanted, beside.then_covered, expected.of_last)
     if beside.then is None or not judged:
         return breaks
     missing = missing_of(run.pattern, run.plan, expected)

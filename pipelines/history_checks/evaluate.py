@@ -82,13 +82,13 @@ class Judged:
         return sum(last - first + 1 for first, last in self.stretches)
 
 
-def judged_of(wanted: Iterable[Stretch], known: Sequence[Stretch], of_last: int) -> Judged:
-    """Of the windows `wanted` (stretches in order) those of which all `of_last` before are `known` (stretches in order
-    that do not touch)."""
+def judged_of(wanted: Iterable[Stretch], covered: Sequence[Stretch], of_last: int) -> Judged:
+    """Of the windows `wanted` (stretches in order) those of which all `of_last` before are `covered` (stretches in
+    order that do not touch)."""
     intervals = [
         (max(first, start + of_last), min(last, end + 1))
         for first, last in wanted
-        for start, end in known
+        for start, end in covered
         if max(first, start + of_last) <= min(last, end + 1)
     ]
     return Judged(tuple(intervals))

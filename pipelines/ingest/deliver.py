@@ -152,7 +152,7 @@ class _Writer:
     contract: Contract
     feed: str
     run_id: str
-    known: set[tuple[str, int]]
+    deliveries: set[tuple[str, int]]
     """Deliveries that the history tells of."""
     bad: list[tuple[pa.Table, int]] = field(default_factory=list)
     """Broken rows that were taken, with the version that has them."""
@@ -166,8 +166,8 @@ class _Writer:
             nonlocal attempts
             attempts += 1
             if attempts > 1:  # another writer came first: perhaps with this delivery
-                self.known = delivered(self.spark, self.path)
-            if not again and (self.feed, number) in self.known:
+                self.deliveries = delivered(self.spark, self.path)
+            if not again and (self.feed, number) in self.deliveries:
                 return Taken(rows.num_rows, there=rows.num_rows, again=True), rows.slice(0, 0), None
             return self._once(rows, number)
 

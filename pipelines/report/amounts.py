@@ -43,7 +43,7 @@ class Amount:
         return cls(whole, log10)
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether there is any value to show."""
         return self.exact is not None or self.log10 is not None
 

@@ -90,7 +90,7 @@ def _figures(facts: ReportFacts) -> tuple[Figure, ...]:
         else:
             label = f"Largest {what}"
         zero = Amount(0) if results.measure.is_count else Amount(None)
-        figures.append(Figure(label, number(results.headline if results.headline.known else zero)))
+        figures.append(Figure(label, number(results.headline if results.headline.is_known else zero)))
         if results.group_columns:
             figures.append(Figure("Groups", Number(f"{results.groups:,}"), "by " + ", ".join(results.group_columns)))
         windows = max(results.windows, results.units or run.windows or 0)

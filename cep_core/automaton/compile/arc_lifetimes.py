@@ -32,19 +32,19 @@ def by_epoch(plan: AutomatonPlan, row_of: list[int]) -> tuple[Int64s, Int64s, tu
         if arc.valid_to is not None:
             ends.setdefault(arc.valid_to, []).append(i)
     alive: Counter[int] = Counter(row_of[i] for i in begins.get(None, ()))
-    known: dict[frozenset[int], int] = {}
-    live = [known.setdefault(frozenset(alive), 0)]
+    sets: dict[frozenset[int], int] = {}
+    live = [sets.setdefault(frozenset(alive), 0)]
     for moment in bounds.tolist():
         alive.update(row_of[i] for i in begins.get(moment, ()))
         alive.subtract(row_of[i] for i in ends.get(moment, ()))
         alive = +alive
-        live.append(known.setdefault(frozenset(alive), len(known)))
+        live.append(sets.setdefault(frozenset(alive), len(sets)))
     arc_of = dict(zip(row_of, plan.arcs, strict=True))
     lists: list[Int64s] = []
     for how in KINDS:
         at: list[Int64s] = []
         listed: list[int] = []
-        for rows in known:
+        for rows in sets:
             mine = sorted((arc_of[row].source, row) for row in rows if arc_of[row].how in how)
             at.append(len(listed) + np.searchsorted([q for q, _ in mine], np.arange(len(plan.states) + 1)))
             listed += [row for _, row in mine]

@@ -41,7 +41,7 @@ class _Checker:
         self.columns = schema.families
         self.fields = {name: family(field.type) for name, field in pattern.register_.items()}
         self.errors: list[TrendlakeError] = []
-        self.known: dict[tuple[str, bool], tuple[s.Expr, str]] = {}
+        self.expressions: dict[tuple[str, bool], tuple[s.Expr, str]] = {}
 
     def report(self, error: TrendlakeError, path: Path_, span: s.Span = (0, 0), *, key: bool = False) -> None:
         error.place = self.pattern.document.place(path, key=key, offset=span[0], width=span[1] - span[0])
@@ -66,18 +66,18 @@ class _Checker:
     def expression(self, raw: Any, path: Path_, *, event: bool) -> tuple[s.Expr, str] | None:
         """The tree and its family. `event`: the arc consumes an event, which the expression may read."""
         text = raw if isinstance(raw, str) else _as_text(raw)
-        if (text, event) not in self.known:
+        if (text, event) not in self.expressions:
             try:
                 node = parse_condition(text)
                 if isinstance(node, s.Equivalence):
                     raise ExpressionError(BadConditionError("an arc has no equivalence: use partition_by"), node.span)
                 node = typed(node, self.pattern.parameters)
-                self.known[text, event] = node, infer(node, lambda attribute: self._resolve(attribute, event))
+                self.expressions[text, event] = node, infer(node, lambda attribute: self._resolve(attribute, event))
                 _small(node)
             except ExpressionError as error:
                 error.cause.hint = error.cause.hint or why_text(node, self.pattern.parameters)
                 self.report(error.cause, path, (error.offset, error.offset + error.width))
-                self.known.pop((text, event), None)
+                self.expressions.pop((text, event), None)
                 return None
             except UnknownHereError as error:
                 if not self.pattern.unread_parameters:
@@ -87,7 +87,7 @@ class _Checker:
                 cause = PatternSyntaxError(error.message, hint=error.hint)
                 self.report(cause, path, (error.offset, error.offset + error.width))
                 return None
-        return self.known[text, event]
+        return self.expressions[text, event]
 
     def _resolve(self, attribute: s.Attribute, event: bool) -> str:
         if attribute.next:

@@ -133,10 +133,10 @@ class AutomatonPattern(FamilyPattern):
             if name not in targets:
                 hint = did_you_mean(name, targets)
                 errors.append(self._bad(f"no arc leads to the final state '{name}'", ("final", i), hint=hint))
-        known = {self.start, *targets}
+        states = {self.start, *targets}
         for i, arc in enumerate(self.arcs):
-            if arc.source not in known:
-                hint = did_you_mean(arc.source, known)
+            if arc.source not in states:
+                hint = did_you_mean(arc.source, states)
                 message = f"no arc leads to the state '{arc.source}', and it is not the start"
                 errors.append(self._bad(message, ("arcs", i, "from"), hint=hint))
         return errors

@@ -120,10 +120,10 @@ class AutomatonPlan:
         borders = sorted({windows[0], windows[-1] + 1, *touched, *(j + 1 for j in touched)})
         intervals: list[tuple[range, str]] = []
         for first, end in pairwise(borders):
-            known = self._hash_in(*self.windows.span(range(first, end)))
-            if intervals and intervals[-1][1] == known:
+            plan_hash = self._hash_in(*self.windows.span(range(first, end)))
+            if intervals and intervals[-1][1] == plan_hash:
                 first = intervals.pop()[0][0]
-            intervals.append((range(first, end), known))
+            intervals.append((range(first, end), plan_hash))
         return tuple(intervals)
 
     @cached_property

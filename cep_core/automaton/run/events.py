@@ -79,13 +79,13 @@ class Stream:
         conditions = assembly.conditions
         words = np.zeros((self.length, len(conditions) // 64 + 1), np.uint64)
         words[:, 0] = 1
-        known: dict[Any, AnyArray] = {}
+        truths: dict[Any, AnyArray] = {}
         for number, parts in enumerate(conditions, 1):
             holds = np.ones(self.length, bool)
             for part in parts:
-                if part not in known:
-                    known[part] = true_rows(self.value(part))
-                holds = holds & known[part] if len(parts) > 1 else known[part]
+                if part not in truths:
+                    truths[part] = true_rows(self.value(part))
+                holds = holds & truths[part] if len(parts) > 1 else truths[part]
             words[:, number // 64] |= holds.astype(np.uint64) << np.uint64(number % 64)
         return words if self.in_place else words[self.rows]
 

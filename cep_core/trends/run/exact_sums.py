@@ -65,9 +65,9 @@ class RunSums:
         np.maximum.at(extremes, cell, first.extremes[hit])
         cells = Cells(self.contributions, keys, sums, extremes)
         self._widen(cells, tasks, cell)
-        known = first.sums if tier == "E" else first.scaled
-        known = np.stack([plain, np.zeros_like(plain)], axis=-1) if known is None else known
-        self._beyond(cells, tasks, cell, known[hit], whole)
+        scaled = first.sums if tier == "E" else first.scaled
+        scaled = np.stack([plain, np.zeros_like(plain)], axis=-1) if scaled is None else scaled
+        self._beyond(cells, tasks, cell, scaled[hit], whole)
         return cells
 
     def _widen(self, cells: Cells, tasks: Tasks, cell: Int64s) -> None:
@@ -83,13 +83,13 @@ class RunSums:
         add_wide(sums, number[cell[chosen]], added)
         cells.wide = dict(zip(np.flatnonzero(asked).tolist(), added.tolist(), strict=True))
 
-    def _beyond(self, cells: Cells, tasks: Tasks, cell: Int64s, known: Float64s, whole: bool) -> None:
-        """Numbers that 128 bits do not hold. `known`: what the first pass says of each task, in tier E."""
+    def _beyond(self, cells: Cells, tasks: Tasks, cell: Int64s, scaled: Float64s, whole: bool) -> None:
+        """Numbers that 128 bits do not hold. `scaled`: what the first pass says of each task, in tier E."""
         contributions, kernel = self.contributions, self.kernel
         beyond = [int(c) for c in np.flatnonzero(~cells.plain) if cells.missing(int(c))]
         if beyond and whole and not contributions.values_of:
             some, at, owner = _of_cells(beyond, tasks, cell)
-            sums = known[at]
+            sums = scaled[at]
             if not np.isfinite(sums).all():
                 sums = kernel.run(some, contributions.weights.without_extremes(), "E").sums
             unit = 2.0**-53 if sums.shape[-1] == 2 else 2.0**-103

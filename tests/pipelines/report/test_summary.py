@@ -63,7 +63,7 @@ def test_an_empty_interval_is_ranked_by_what_came_before() -> None:
     """The picture still has something to show; the tables and the headline do not pretend."""
     facts = of([row("UA", 0, 3)], since_day=5)
     assert facts.top_groups == ()
-    assert not facts.headline.known
+    assert not facts.headline.is_known
     assert list(facts.series) == [("UA",)]
 
 

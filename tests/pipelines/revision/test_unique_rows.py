@@ -111,18 +111,18 @@ def test_that_no_key_comes_twice_is_known_from_revision_to_revision(spark: Spark
     run = lake.run(*DAYS, "first")
     all_steps(run)
     lake.insert([row(10, 30)])
-    assert known(run, "one more")
+    assert says_unique(run, "one more")
     lake.sql("UPDATE signals SET price = 9 - price WHERE event_id = 'e3'")
-    assert known(run, "changed")
+    assert says_unique(run, "changed")
     lake.sql("UPDATE signals SET remark = 'x' WHERE event_id = 'e3'")
-    assert known(run, "changed where the pattern does not look")
+    assert says_unique(run, "changed where the pattern does not look")
     agree(lake, run)
     lake.insert([row(1, 2)])  # long before the windows
-    assert not known(run, "twice")
+    assert not says_unique(run, "twice")
     agree(lake, run)
     all_steps(lake.run(*DAYS, "whole"))
     lake.insert([row(11, 31)])
-    assert not known(run, "twice all the same")
+    assert not says_unique(run, "twice all the same")
     agree(lake, run)
     replayed(lake, run)
 
@@ -145,13 +145,13 @@ def test_a_key_that_was_there_already_is_repeated_all_the_same(
     run = lake.run(*DAYS, "first")
     all_steps(run)
     lake.sql("UPDATE signals SET remark = 'seen' WHERE event_id = 'e5'")
-    assert known(run, "no other key")
+    assert says_unique(run, "no other key")
     lake.sql(f"UPDATE signals SET {change}")
-    assert not known(run, "repeated")
+    assert not says_unique(run, "repeated")
     agree(lake, run)
 
 
-def known(run: Run, name: str) -> bool:
+def says_unique(run: Run, name: str) -> bool:
     record = revise(renamed(run, name))
     assert record.note is not None
     return bool(record.note["unique"])
