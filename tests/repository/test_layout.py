@@ -111,24 +111,24 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imported_modules(path: Path, modules: frozenset[str]) -> Iterator[str]:
+def imported_modules(path: Path, ours: frozenset[str]) -> Iterator[str]:
     """The modules of ours that a file imports, inside functions too."""
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in modules)
+            yield from (alias.name for alias in node.names if alias.name in ours)
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                if inner in modules or node.module in modules:
-                    yield inner if inner in modules else node.module
+                if inner in ours or node.module in ours:
+                    yield inner if inner in ours else node.module
 
 
 @cache
 def arrows() -> dict[str, set[str]]:
     """Each module of ours and the modules it imports; the re-exports of a package's `__init__` are no arrows of it."""
     files = {module_name(path): path for room in ROOMS for path in modules(room)}
-    modules = frozenset(files)
-    return {name: set(imported_modules(path, modules)) - {name} for name, path in files.items()}
+    ours = frozenset(files)
+    return {name: set(imported_modules(path, ours)) - {name} for name, path in files.items()}
 
 
 def folder(module: str, packages: frozenset[str], halls: frozenset[str]) -> str:

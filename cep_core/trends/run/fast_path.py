@@ -12,7 +12,7 @@ from cep_core.trends.kernels import counting as counting_kernel
 from cep_core.trends.kernels import ordered as ordered_kernel
 from cep_core.trends.kernels import sliding as sliding_kernel
 from cep_core.trends.kernels import two_stacks as two_stacks_kernel
-from cep_core.trends.kernels.arguments import Blocks, Events, Guards, Ranks, Results, Tasks, Weights
+from cep_core.trends.kernels.arguments import Blocks, Events, Guards, Nfa, Ranks, Results, Tasks, Weights
 from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
 from cep_core.trends.run.kernel_tables import Layout
 from cep_core.trends.run.ranks import Guarded, Layers
@@ -71,6 +71,14 @@ def trees(layers: Layers) -> Trees:
         first += count
     roots += base[:, None]
     return Trees(roots, height, width, tuple(nodes))
+
+
+def nfa_of(layout: Layout, store_of: Int64s, store: Int64s) -> Nfa:
+    """The automaton's tables, with those of its stores."""
+    return Nfa(
+        layout.variable, layout.start_of, layout.start_t, layout.into_of, layout.into_t, layout.accept_of,
+        layout.accept_t, store_of, store,
+    )  # fmt: skip
 
 
 class Direct:
@@ -204,7 +212,7 @@ class Direct:
         )  # fmt: skip
         ordered_kernel.ordered(
             tasks, Events(slice_.time, slice_.ok, slice_.partition), self.states_of, self.states,
-            layout.nfa(self.store_of, self.store), Guards(layout.guards, bounds, after),
+            nfa_of(layout, self.store_of, self.store), Guards(layout.guards, bounds, after),
             Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w),
             Blocks(trees_.roots, trees_.height, trees_.width), weights, work,
             Results(*results, np.zeros(0) if emit is None else emit),

@@ -11,7 +11,7 @@ from cep_core.trends.kernels import general as kernel
 from cep_core.trends.kernels.arguments import Events, Guards, Ranks, Results, Tasks, Weights
 from cep_core.trends.kernels.divide_and_conquer import BLOCK
 from cep_core.trends.kernels.row_order import longest_tie
-from cep_core.trends.run.fast_path import LEVELS, Direct, applies
+from cep_core.trends.run.fast_path import LEVELS, Direct, applies, nfa_of
 from cep_core.trends.run.kernel_tables import layout, store_table
 from cep_core.trends.run.ranks import Guarded, make_divides, make_layers
 from cep_core.trends.run.sorted_rows import Slice, check_alarm, make_predicates, partition_ends
@@ -92,7 +92,7 @@ class Pass:
         )  # fmt: skip
         kernel.run(
             tasks, Events(self.slice.time, self.slice.ok, self.slice.partition),
-            self.layout.nfa(self.store_of, self.store_t), Guards(self.layout.guards, self.bounds, self.after),
+            nfa_of(self.layout, self.store_of, self.store_t), Guards(self.layout.guards, self.bounds, self.after),
             Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w),
             kernel.Fenwick(layers.seg_base, layers.seg_size),
             halves, (divides.rank, divides.limit, divides.seg_v, divides.seg_w, divides.size), self.predicates,

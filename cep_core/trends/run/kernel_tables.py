@@ -11,7 +11,6 @@ from cep_core.events.array_types import Int64s
 from cep_core.trends.compile.dfa import Automaton, Cube, Transition, Variables
 from cep_core.trends.compile.plan import Plan
 from cep_core.trends.compile.predecessors import Method
-from cep_core.trends.kernels.arguments import Nfa
 
 Link = tuple[str, Variables]
 """A variable V and those of which one may follow it: an event under V is linked to the first time at which one could.
@@ -68,13 +67,6 @@ class Layout:
     slots: int
     """Links an event of one state is put into, at most; at least 1."""
     keep: bool
-
-    def nfa(self, store_of: Int64s, store: Int64s) -> Nfa:
-        """The automaton's tables, with those of its stores."""
-        return Nfa(
-            self.variable, self.start_of, self.start_t, self.into_of, self.into_t, self.accept_of, self.accept_t,
-            store_of, store,
-        )  # fmt: skip
 
 
 class _Guards:
