@@ -25,8 +25,8 @@ from cep_core.events.schema import family
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.documents import DOCUMENT_RULES
 from pipelines.quality.local_conditions import rows_meeting
+from pipelines.quality.local_documents import DOCUMENT_RULES
 from pipelines.quality.local_regex import LINE_ENDS, means_the_same
 from pipelines.quality.local_values import EXACT, Value, comparable, whole_array
 
