@@ -56,10 +56,10 @@ class BadFile:
 
 
 def project_in(folder: Path) -> Project:
-    """A copy of this project's files, the examples among the patterns, to be spoilt."""
+    """A copy of this project's files, the examples and the lists they read among the patterns, to be spoilt."""
     shutil.copytree(ROOT / "conf", folder / "conf")
     shutil.copytree(ROOT / "data_contracts", folder / "data_contracts")
-    for path in (ROOT / "examples").glob("*/*.yaml"):
+    for path in [*(ROOT / "examples").glob("*/*.yaml"), *(ROOT / "examples").glob("*/*.csv")]:
         shutil.copy(path, folder / "conf" / "patterns" / path.name)
     return find_project(folder)
 
