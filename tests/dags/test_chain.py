@@ -21,11 +21,13 @@ from pipelines.project.profile import load_profile
 from pipelines.runs.run import Run, prepare
 from pipelines.spark.jars import jars_folder
 from tests.dags.test_run import DONE, STEPS, wait
-from tests.pipelines.revision.test_upstream import DAYS, NAMES, PAIRS, RISING, correct, leg, published
+from tests.pipelines.revision import test_upstream as upstream
+from tests.pipelines.revision.test_upstream import DAYS, PAIRS, RISING, correct, leg, published
 from tests.support.flights import Lake, all_steps, table
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 
+NAMES = upstream.NAMES[:3]
 FIRST, _, LAST = NAMES
 REVISED = [f"{name}_revise" for name in NAMES]
 AGAIN = {"compute", "check_results", "publish", "report"}

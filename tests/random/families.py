@@ -82,14 +82,15 @@ def _in_arcs(draw: st.DrawFn, query: dict[str, Any]) -> None:
 
 def one_by_one(family: Family) -> Any:
     """Each member written out, compiled and run by itself, without an index; before its rows the values of its
-    parameters. None where a member is refused; the first error where one has one."""
+    parameters. None where a member is refused, or a parameter has the name of a result column; the first error where
+    one has one."""
     pattern = load_pattern(family.query)
     if not isinstance(pattern, FamilyPattern) or pattern.parameters is None:
         raise TypeError("no family")
     tables = []
     for row, query in zip(pattern.parameters.rows, expanded(pattern), strict=True):
         plan = compiled(query, family.table)
-        if plan is None:
+        if plan is None or not set(plan.result_schema.names).isdisjoint(pattern.parameters.names):
             return None
         try:
             table = KINDS[plan.kind].run(plan, Columns(family.table), None, None)

@@ -382,9 +382,10 @@ def spoilt_expressions(draw: DrawFn) -> BadFile:
     kind, path = draw(st.sampled_from([(kind, path) for kind, path in SHIPPED if kind in ("pattern", "contract")]))
     tree = plain(read_yaml(path).data)
     if kind == "pattern" and isinstance(tree, dict):
-        keys = [key for key in ("pattern", "where", "return", "within", "slide", "arcs") if key in tree]
+        query = tree["queries"][draw(st.sampled_from(sorted(tree["queries"])))] if "queries" in tree else tree
+        keys = [key for key in ("pattern", "where", "return", "within", "slide", "arcs") if key in query]
         for key in draw(st.lists(st.sampled_from(keys), min_size=1, max_size=2, unique=True)):
-            tree[key] = _with_expression(draw, key, tree[key])
+            query[key] = _with_expression(draw, key, query[key])
     else:
         rule = {"type": "custom", "engine": "trendlake", "name": "drawn", "implementation": draw(EXPRESSIONS)}
         tree["schema"][0]["quality"] = [rule]

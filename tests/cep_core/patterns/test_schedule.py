@@ -91,6 +91,8 @@ def test_a_right_pattern_of_a_source_that_is_not_there_has_one_error(path: Path,
     project.contracts.mkdir()
     file = tmp_path / path.name
     file.write_text(text)
+    for beside in path.parent.glob("*.csv"):  # the rows of `for_each` and `each`
+        (tmp_path / beside.name).write_bytes(beside.read_bytes())
     ((_, error, _),) = check_files(project, [file])
     assert str(error).count("] ") == 1
     assert "the source 'not_there' has no contract" in str(error)

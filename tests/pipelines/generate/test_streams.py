@@ -65,7 +65,8 @@ def test_columns_are_the_contract_s(stream: Stream) -> None:
         )  # fmt: skip
         assert family(actual) == family(column.type), column.name
         assert not (column.required and table[column.name].null_count), column.name
-    assert set(table["event_type"].unique().to_pylist()) <= set(contract.types or ())
+    if "document" not in contract.roles:
+        assert set(table["event_type"].unique().to_pylist()) <= set(contract.types or ())
 
 
 @each
@@ -89,7 +90,7 @@ def test_values_are_the_contract_s(stream: Stream) -> None:
         else:
             continue
         asked_of += 1
-    assert asked_of >= 4
+    assert asked_of >= 4 or "document" in contract.roles  # of XML the content is asked for, not a column
 
 
 def test_stock_is_as_the_paper_has_it() -> None:
@@ -208,7 +209,7 @@ def test_a_file(tmp_path: Path) -> None:
 def test_what_is_asked_for() -> None:
     """Ten minutes at the paper's rate, unless told; half of it where the rate grows from nothing."""
     events = [stream_of(name, None, None, None, 1, None).events for name in STREAMS]
-    assert events == [60_000, 1, 1_800_000, 1_200_000, 60, 6_000, 6_000, 600, 60]
+    assert events == [60_000, 1, 1_800_000, 1_200_000, 600, 60, 6_000, 6_000, 600, 60]
     assert stream_of("stock", None, 60, 2.5, 1, None).events == 150
     assert stream_of("stock", 7, None, None, 1, None).feed != stream_of("stock", 7, None, None, 2, None).feed
 

@@ -135,7 +135,7 @@ def test_a_warehouse_whose_commits_record_no_versions(lake: Signals, monkeypatch
     """As Trendlake 0.1 wrote it: its rows count as unknown, and one command says what to recompute."""
     run = lake.run(*DAYS, "first")
     with monkeypatch.context() as before:
-        before.setattr(publishing, "note_of_run", lambda plan, windows: {})
+        before.setattr(publishing, "note_of_run", lambda plan, windows, partly: {})
         all_steps(run)
     sentence = (
         f"{len(run.windows)} windows computed by versions that were not recorded (Trendlake 0.1); recomputed by "

@@ -167,7 +167,9 @@ def test_another_writer_during_publish(lake: Signals, tmp_path: Path, monkeypatc
     monkeypatch.setattr(publishing, "ROWS", -1)  # all rows are many: MERGE's
     attempts: list[int] = []
     commit = publishing._commit
-    monkeypatch.setattr(publishing, "_commit", lambda *given: attempts.append(1) or commit(*given))
+    monkeypatch.setattr(
+        publishing, "_commit", lambda *given, partly: attempts.append(1) or commit(*given, partly=partly)
+    )
     real = publishing.read_staged
     gate = tmp_path / "gate"
     gate.mkdir()
