@@ -26,13 +26,13 @@ def draw(plan: Plan, title: str) -> Drawing:
 
 
 def _graph(plan: Plan, automaton: Automaton, heading: str) -> Graph:
-    types, local = dict(plan.types), dict(plan.local)
+    types = dict(plan.types)
     often = Counter(state.variable for state in automaton.states)
     nodes = []
     for index, state in enumerate(automaton.states):
         name = state.variable
         notes = [Line(types[name], "note")] if types[name] != name else []
-        notes += [Line(expression(local[name]))] if name in local else []
+        notes += [Line(expression(condition)) for variable, condition in plan.local if variable == name]
         if state.accepts and () not in state.accepts:
             ways = [" and ".join(f"no {_guard(plan, g)}" for g in option) for option in state.accepts]
             notes.append(Line(f"may end if {', or '.join(ways)} comes after", "bar"))

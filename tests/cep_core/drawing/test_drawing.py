@@ -200,6 +200,13 @@ def test_what_is_said_on_arrows_and_below_states() -> None:
     ]  # fmt: skip
 
 
+def test_every_condition_on_an_event_is_drawn() -> None:
+    """Several of one variable, each on a line of its own, and those of another beside them."""
+    plan = compile_query(query("SEQ(A, B)", where=["A.x < 5", "A.x > 1", "B.x > 2"]), SCHEMA)
+    said = texts(draw(plan, "p"))
+    assert [text for text in said if ".x" in text] == ["A.x < 5", "A.x > 1", "B.x > 2"]
+
+
 def test_states_of_one_variable_are_told_apart() -> None:
     """By the number that the plan in words has too; and both parts of an AND are drawn, and what they share."""
     assert [text for text in texts(draw(compile_query(query("A{2}"), SCHEMA), "p")) if text[0] == "A"] == ["A0", "A1"]
