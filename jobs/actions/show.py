@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,19 +158,25 @@ def print_runs(
         console.print(f"no run yet in {place.warehouse.root}", soft_wrap=True)
         return None
     names = ("run_id", "pattern", "stage", "status", "rows_in", "rows_quarantined", "rows_out")
-    changes = ("rows_inserted", "rows_updated", "rows_deleted")
     table = Table(title="Run records, newest first", title_justify="left")
     for name in (*names, "+ / ~ / -", "seconds", "finished (UTC)"):
         table.add_column(name, justify="right" if name.startswith("rows") or name == "seconds" else "left")
     for record in records:
         cells = ["" if record[name] is None else cell(record[name]) for name in names]
-        changed = "" if record["rows_updated"] is None else " / ".join(f"{record[name]:,}" for name in changes)
-        table.add_row(*cells, changed, f"{record['seconds']:.1f}", minute(record["finished_at"]))
+        table.add_row(*cells, changes_of(record), f"{record['seconds']:.1f}", minute(record["finished_at"]))
     console.print(table)
     for record in records:
         if record["error"]:
             console.print(f"{record['run_id']} {record['stage']}: {record['error']}", soft_wrap=True)
     return None
+
+
+def changes_of(record: Mapping[str, Any]) -> str:
+    """`12 / 3 / -`: rows inserted, updated, deleted; `-` for what the stage does not count: a delivery deletes none."""
+    counts = [record[name] for name in ("rows_inserted", "rows_updated", "rows_deleted")]
+    if counts == [None, None, None]:
+        return ""
+    return " / ".join("-" if count is None else f"{count:,}" for count in counts)
 
 
 def _record(record: dict[str, Any]) -> dict[str, Any]:

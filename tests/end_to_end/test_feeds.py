@@ -116,6 +116,7 @@ def test_from_a_folder_to_answers(project: Path) -> None:
     output_of("run", "again", *WEEK)
     first = {("same_link", "a", "c", "x"), ("same_link", "c", "d", "x"), ("same_title", "a", "b", "t")}
     assert shown() == first
+    assert "4 / 0 / -" in output_of("runs", "--limit", "20")  # of the delivery
     page = (project / ".trendlake" / "reports" / "again" / "index.html").read_text()
     assert "same_link" in page
     assert "same_title" in page

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from rich.console import Console
 
 from cep_core import AnyPlan
-from jobs.actions.show import write_rows
+from jobs.actions.show import changes_of, write_rows
 from jobs.terminal.printing import table_of
 from pipelines.authoring.validate import compiled
 from pipelines.project.paths import Project
@@ -70,3 +70,14 @@ def test_a_spreadsheet_runs_no_cell_of_a_csv_file(tmp_path: Path) -> None:
     ]
     write_rows(rows, tmp_path / "rows.parquet")
     assert parquet.read_table(tmp_path / "rows.parquet").to_pylist() == rows.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [((1_200, 3, 0), "1,200 / 3 / 0"), ((1_200, 0, None), "1,200 / 0 / -"), ((None, None, None), "")],
+    ids=["published", "delivered", "neither"],
+)
+def test_changes_of_a_run_record(counts: tuple[int | None, ...], text: str) -> None:
+    """A delivery counts no deleted rows."""
+    names = ("rows_inserted", "rows_updated", "rows_deleted")
+    assert changes_of(dict(zip(names, counts, strict=True))) == text
