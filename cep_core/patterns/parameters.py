@@ -168,8 +168,7 @@ def read_lists(lists: Mapping[str, Any], source: Source) -> Parameters:
 
 def _column(name: str, given: list[Any], source: Source, errors: list[TrendlakeError]) -> tuple[str, list[Value]]:
     """The type of a list's values, and the values. Mistakes are added to `errors`."""
-    kind, values = "null", list[Value]()
-    seen: dict[str, int] = {}
+    kind, values, places = "null", list[Value](), list[int]()
     for i, item in enumerate(given):
         place = source.place(("for_each", name, i))
         try:
@@ -187,11 +186,15 @@ def _column(name: str, given: list[Any], source: Source, errors: list[TrendlakeE
             own = "double"
         kind = own if own != "null" else kind
         values.append(value)
-        if canonical(value) in seen:
-            message = f"for_each: {name}: this value is in the list already, as number {seen[canonical(value)] + 1}"
-            errors.append(BadValueError(message, place=place))
-        seen.setdefault(canonical(value), i)
-    return kind, as_doubles(values) if kind == "double" else values
+        places.append(i)
+    if kind == "double":
+        values = as_doubles(values)
+    first: dict[str, int] = {}
+    for i, value in zip(places, values, strict=True):  # as they are compared: 1 and 1.0 are one value among doubles
+        if first.setdefault(canonical(value), i) != i:
+            message = f"for_each: {name}: this value is in the list already, as number {first[canonical(value)] + 1}"
+            errors.append(BadValueError(message, place=source.place(("for_each", name, i))))
+    return kind, values
 
 
 def as_doubles(values: Sequence[Value]) -> list[Value]:

@@ -72,6 +72,8 @@ def _from_csv(name: str, source: Source, place: Place) -> Table:
     folder = Path(source.name).parent if source.text else Path()
     file = folder / name
     try:
+        if file.resolve().parent != file.parent.resolve():
+            raise FileUnreadableError(f"{file} is a link out of the pattern's folder", place=place)
         raw = file.read_bytes()
         if len(raw) > MAX_CSV:
             raise FileUnreadableError(f"{file} is larger than {MAX_CSV:,} bytes", place=place)

@@ -134,6 +134,19 @@ def test_10_other_queries_keep_their_hashes(tmp_path: Path) -> None:
     assert set(more) == {"same_a", "same_b", "same_c"}
 
 
+def test_rows_of_each_are_not_read_through_a_link(tmp_path: Path) -> None:
+    """A pattern file reads nothing outside of its own folder."""
+    (tmp_path / "secret.csv").write_text("what,days\na,1\n")
+    folder = tmp_path / "patterns"
+    folder.mkdir()
+    (folder / "topics.csv").symlink_to(tmp_path / "secret.csv")
+    (folder / "topics.yaml").write_text(
+        "name: topics\nkind: xml_join\nsource: feeds\neach: topics.csv\nqueries: {'same_{what}': {}}\n"
+    )
+    with pytest.raises(PatternErrors, match="is a link out of the pattern's folder"):
+        compile_query(folder / "topics.yaml", SCHEMA)
+
+
 def test_12_text_is_compared_code_point_by_code_point() -> None:
     spaced = {**BASE, "where": ["normalize-space($k) = normalize-space($m)"]}
     for left, right, plain, normalised in (
