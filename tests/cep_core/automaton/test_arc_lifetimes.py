@@ -36,7 +36,9 @@ def test_equal_hashes_have_equal_rows(case: Case, data: Any) -> None:
     windows = plan.windows.ending_in(min(time), max(time) + 2 * plan.windows.within)
     number = data.draw(st.integers(0, len(plan.arcs) - 1))
     moment = st.none() | st.integers(min(time) - SECOND, max(time) + SECOND)
-    arc = replace(plan.arcs[number], valid_from=data.draw(moment), valid_to=data.draw(moment))
+    low, high = data.draw(moment), data.draw(moment)
+    assume(low is None or high is None or low < high)  # a pattern whose arc lives for no time is refused
+    arc = replace(plan.arcs[number], valid_from=low, valid_to=high)
     other = replace(plan, arcs=(*plan.arcs[:number], arc, *plan.arcs[number + 1 :]))
     for j in windows:
         if by_window(plan, windows)[j] == by_window(other, windows)[j]:
