@@ -52,6 +52,22 @@ class Nfa(NamedTuple):
     """Layer or -1, first node (of a total: its number)."""
 
 
+class Steps(NamedTuple):
+    """What an event may do. By variable, `states_of`: ranges into `states`, those that its events may take. S each: a
+    trend may begin, may end here. Of state q, into[into_of[q] : into_of[q + 1]]: source states (of `linear`), the
+    stores that it reads, or (of `sliding`) both; and rows store_of[q] to store_of[q + 1] of `store` (layer or -1,
+    first node), those it adds to."""
+
+    states_of: Int64s
+    states: Int64s
+    begins: Bools
+    ends: Bools
+    into_of: Int64s
+    into: Int64s
+    store_of: Int64s
+    store: Int64s
+
+
 class Guards(NamedTuple):
     """`lists`: guards, list after list. (G, n) each: `bounds`, the latest start of a match of the NOT that has ended;
     `after`, the end of the first one later."""
@@ -69,6 +85,13 @@ class Ranks(NamedTuple):
     limit: Int32s
     seg_v: Int32s
     seg_w: Int32s
+
+
+class Fenwick(NamedTuple):
+    """Of a segment: its first node and how many ranks it has."""
+
+    base: Int64s
+    size: Int64s
 
 
 class Blocks(NamedTuple):

@@ -8,14 +8,14 @@ event), so an event costs its transitions and nothing else. `plain` and `scaled`
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from cep_core.events.array_types import Bools, Float64s, Int32s, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels.arguments import Blocks, Events, Ranks, Tasks
+from cep_core.trends.kernels.arguments import Blocks, Events, Ranks, Steps, Tasks
 from cep_core.trends.kernels.numbers import LARGEST
 from cep_core.trends.kernels.prefetch import prefetch
 from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH, empty, raise_block
@@ -29,22 +29,6 @@ CACHED = 1 << 13
 
 LINE = 8
 """Numbers in a cache line."""
-
-
-class Steps(NamedTuple):
-    """What an event may do. By variable, `states_of`: ranges into `states`, those that its events may take. S each: a
-    trend may begin, may end here. Of state q, into[into_of[q] : into_of[q + 1]]: source states (of `linear`), or the
-    stores that it reads; and rows store_of[q] to store_of[q + 1] of `store` (layer or -1, first node), those it adds
-    to."""
-
-    states_of: Int64s
-    states: Int64s
-    begins: Bools
-    ends: Bools
-    into_of: Int64s
-    into: Int64s
-    store_of: Int64s
-    store: Int64s
 
 
 @njit(cache=True, nogil=True)

@@ -21,7 +21,7 @@ from numba import njit
 
 from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels.arguments import Events, Guards, Nfa, Ranks, Results, Tasks, Weights
+from cep_core.trends.kernels.arguments import Events, Fenwick, Guards, Nfa, Ranks, Results, Tasks, Weights
 from cep_core.trends.kernels.divide_and_conquer import conquer, cut, holds
 from cep_core.trends.kernels.numbers import add, clear, one, weigh
 from cep_core.trends.kernels.pair_predicates import pair_true
@@ -41,13 +41,6 @@ def bound_of(guards: Int64s, first: int, last: int, bounds: Int64s, w: int) -> A
     for g in range(first, last):
         latest = max(latest, bounds[guards[g], w])
     return latest
-
-
-class Fenwick(NamedTuple):
-    """Of a segment: its first node and how many ranks it has."""
-
-    base: Int64s
-    size: Int64s
 
 
 class Links(NamedTuple):

@@ -12,13 +12,15 @@ that few nodes matter more than near ones.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from cep_core.events.array_types import AnyArray, Bools, Float64s, Int32s, Int64s, UInt64s
+from cep_core.events.array_types import AnyArray, Bools, Int64s
+from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.trends.kernels.arguments import Events, Fenwick, Ranks, Results, Steps, Tasks, Weights
 from cep_core.trends.kernels.numbers import some, u_mul
 
 
@@ -108,36 +110,90 @@ def _read_lane(out: AnyArray, task: int, k: int, a: AnyArray, lane: int) -> Call
     return wide
 
 
+class Lanes(NamedTuple):
+    """Work space, rows and nodes of `lanes` windows. `rows`: what ends with an event in a state (widest tie * S), and
+    `reached`, whether anything does; `node`: the stores' nodes; `finished` (1): what has ended."""
+
+    rows: AnyArray
+    reached: Bools
+    node: AnyArray
+    finished: AnyArray
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _begin(steps: Steps, work: Lanes, q: int, row: int, oldest: int, newest: int, lanes: int) -> bool:
+    """Set a row to the trend that begins in state q, in each of the windows [oldest, newest); whether one may."""
+    work.rows[row] = 0
+    if steps.begins[q]:
+        for task in range(oldest, newest):
+            begin_lane(work.rows, row, task % lanes)
+    return bool(steps.begins[q])
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _extend(steps: Steps, ranks: Ranks, fenwick: Fenwick, work: Lanes, x: int, q: int, row: int) -> bool:
+    """Add to a row all trends that event x in state q goes on with; whether there may be any."""
+    may = False
+    for t in range(steps.into_of[q], steps.into_of[q + 1]):
+        s = steps.into[t, 1]
+        layer, at = steps.store[s, 0], steps.store[s, 1]
+        k: Any = np.int64(1)
+        if layer >= 0:
+            segment = ranks.seg_w[layer, x]
+            if segment < 0:
+                continue
+            at += fenwick.base[segment]
+            k = np.int64(ranks.limit[layer, x])
+        may = may or k > 0
+        while k > 0:
+            add_lanes(work.rows, row, work.node, at + k - 1)
+            k &= k - 1
+    return may
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _insert(steps: Steps, ranks: Ranks, fenwick: Fenwick, work: Lanes, x: int, q: int, row: int) -> None:
+    """Put a row of event x into the stores of its state, for the events that come after."""
+    for s in range(steps.store_of[q], steps.store_of[q + 1]):
+        layer, at = steps.store[s, 0], steps.store[s, 1]
+        size: Any = np.int64(1)
+        k: Any = np.int64(1)
+        if layer >= 0:
+            segment = ranks.seg_v[layer, x]
+            if segment < 0:
+                continue
+            at += fenwick.base[segment]
+            size = fenwick.size[segment]
+            k = np.int64(ranks.rank[layer, x]) + 1
+        while k <= size:
+            add_lanes(work.node, at + k - 1, work.rows, row)
+            k += k & -k
+
+
 @njit(cache=True, nogil=True)
 def sliding(
-    lo: Int64s, hi: Int64s, ws: Int64s, we: Int64s,    # T tasks by (partition, window); all windows of one length
-    ends_of: Int64s, time: Int64s, ok: UInt64s,        # n: end of the event's partition
-    states_of: Int64s, states: Int64s, begins: Bools, into_of: Int64s, into: Int64s,
-    ends: Bools,  # as in `direct.ordered`
-    store_of: Int64s, store: Int64s,                 # S+1 ranges; rows: layer or -1, first node
-    rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, seg_base: Int64s, seg_size: Int64s,
-    weight_variable: Int64s, weights: Float64s, lanes: int,
-    rows: AnyArray, reached: Bools,                   # rows, widest tie * S; widest tie * S
-    node: AnyArray, finished: AnyArray,                  # rows: nodes; one
-    out: AnyArray, hit: Bools,                        # T rows of K numbers; T
+    tasks_: Tasks, ends_of: Int64s, events_: Events, steps_: Steps, ranks_: Ranks, fenwick_: Fenwick,
+    weights_: Weights, work_: Lanes, lanes: int, results_: Results,
 ) -> None:  # fmt: skip
-    """Sums per task."""
-    count, variables, numbers = begins.shape[0], states_of.shape[0] - 1, weights.shape[0]
-    tasks = lo.shape[0]
+    """Sums per task, in `results.sums` and `results.hit`. Tasks by (partition, window), all windows of one length;
+    `ends_of` (n): the end of the event's partition."""
+    tasks, events, steps, ranks = borrowed(tasks_), borrowed(events_), borrowed(steps_), borrowed(ranks_)
+    fenwick, weights, work, results = borrowed(fenwick_), borrowed(weights_), borrowed(work_), borrowed(results_)
+    time, ok, states_of, states = events.time, events.ok, steps.states_of, steps.states
+    lo, ws, we, rows, reached = tasks.lo, tasks.ws, tasks.we, work.rows, work.reached
+    count, variables, numbers = steps.begins.shape[0], states_of.shape[0] - 1, weights.weights.shape[0]
     start = 0
-    while start < tasks:
+    while start < lo.shape[0]:
         end = ends_of[lo[start]]
         stop = start
-        while stop < tasks and lo[stop] < end:
+        while stop < lo.shape[0] and lo[stop] < end:
             stop += 1
         oldest = newest = start
         i = lo[start]
         while oldest < stop:
+            # windows that are over, and those that have begun
             while oldest < newest and (i >= end or we[oldest] <= time[i]):
-                _close(
-                    oldest, lo, hi, ok, states_of, states, store_of, store, rank, seg_v, seg_base, seg_size,
-                    numbers, lanes, node, finished, out, hit,
-                )  # fmt: skip
+                _close(tasks, oldest, steps.store, ranks, fenwick, work, numbers, lanes, results)
                 oldest += 1
             if oldest == stop:
                 break
@@ -148,6 +204,8 @@ def sliding(
             j = i + 1
             while j < end and time[j] == time[i]:
                 j += 1
+
+            # 1. what ends with each event of this time
             for x in range(i, j):
                 for b in range(variables):
                     if not (ok[x] >> np.uint64(b)) & np.uint64(1):
@@ -155,28 +213,13 @@ def sliding(
                     for a in range(states_of[b], states_of[b + 1]):
                         q = states[a]
                         row = (x - i) * count + q
-                        may = begins[q]
-                        rows[row] = 0
-                        if may:
-                            for task in range(oldest, newest):
-                                begin_lane(rows, row, task % lanes)
-                        for t in range(into_of[q], into_of[q + 1]):
-                            layer, at = store[into[t, 1], 0], store[into[t, 1], 1]
-                            k: Any = np.int64(1)
-                            if layer >= 0:
-                                segment = seg_w[layer, x]
-                                if segment < 0:
-                                    continue
-                                at += seg_base[segment]
-                                k = np.int64(limit[layer, x])
-                            may = may or k > 0
-                            while k > 0:
-                                add_lanes(rows, row, node, at + k - 1)
-                                k &= k - 1
-                        reached[row] = may
+                        may = _begin(steps, work, q, row, oldest, newest, lanes)
+                        reached[row] = _extend(steps, ranks, fenwick, work, x, q, row) or may
                         for k in range(1, numbers):
-                            if weight_variable[k] == b and weights[k, x] != 0.0:
-                                weigh_lanes(rows, row, k, lanes, weights[k, x])
+                            if weights.variable[k] == b and weights.weights[k, x] != 0.0:
+                                weigh_lanes(rows, row, k, lanes, weights.weights[k, x])
+
+            # 2. it may precede what comes after
             for x in range(i, j):
                 for b in range(variables):
                     if not (ok[x] >> np.uint64(b)) & np.uint64(1):
@@ -184,58 +227,45 @@ def sliding(
                     for a in range(states_of[b], states_of[b + 1]):
                         q = states[a]
                         row = (x - i) * count + q
-                        if not reached[row]:
-                            continue
-                        if ends[q]:
-                            add_lanes(finished, 0, rows, row)
-                        for s in range(store_of[q], store_of[q + 1]):
-                            layer, at = store[s, 0], store[s, 1]
-                            size: Any = np.int64(1)
-                            k = np.int64(1)
-                            if layer >= 0:
-                                segment = seg_v[layer, x]
-                                if segment < 0:
-                                    continue
-                                at += seg_base[segment]
-                                size = seg_size[segment]
-                                k = np.int64(rank[layer, x]) + 1
-                            while k <= size:
-                                add_lanes(node, at + k - 1, rows, row)
-                                k += k & -k
+                        if reached[row]:
+                            if steps.ends[q]:
+                                add_lanes(work.finished, 0, rows, row)
+                            _insert(steps, ranks, fenwick, work, x, q, row)
             i = j
         start = stop
 
 
 @njit(cache=True, nogil=True)
 def _close(
-    task: int, lo: Int64s, hi: Int64s, ok: UInt64s, states_of: Int64s, states: Int64s, store_of: Int64s, store: Int64s,
-    rank: Int32s, seg_v: Int32s, seg_base: Int64s, seg_size: Int64s, numbers: int, lanes: int,
-    node: AnyArray, finished: AnyArray, out: AnyArray, hit: Bools,
+    tasks_: Tasks, task: int, store: Int64s, ranks_: Ranks, fenwick_: Fenwick, work_: Lanes, numbers: int,
+    lanes: int, results_: Results,
 ) -> None:  # fmt: skip
     """Read out a window and clear its lane: every node where they are few, else those its events have touched."""
-    lane = task % lanes
+    tasks, ranks, fenwick = borrowed(tasks_), borrowed(ranks_), borrowed(fenwick_)
+    work, results = borrowed(work_), borrowed(results_)
+    lo, hi, lane, node = tasks.lo[task], tasks.hi[task], task % lanes, work.node
     for n in range(numbers):
-        read_lane(out, task, n, finished, n * lanes + lane)
-        finished[0, ..., n * lanes + lane] = 0
-    hit[task] = some(out, task)
-    if node.shape[0] <= 4 * (hi[task] - lo[task]):
+        read_lane(results.sums, task, n, work.finished, n * lanes + lane)
+        work.finished[0, ..., n * lanes + lane] = 0
+    results.hit[task] = some(results.sums, task)
+    if node.shape[0] <= 4 * (hi - lo):
         for y in range(node.shape[0]):
             for n in range(numbers):
                 node[y, ..., n * lanes + lane] = 0
         return
     for s in range(store.shape[0]):
         layer = store[s, 0]
-        for x in range(lo[task], hi[task]):
+        for x in range(lo, hi):
             at: Any = store[s, 1]
             k: Any = np.int64(1)
             size: Any = np.int64(1)
             if layer >= 0:
-                segment = seg_v[layer, x]
+                segment = ranks.seg_v[layer, x]
                 if segment < 0:
                     continue
-                at += seg_base[segment]
-                size = seg_size[segment]
-                k = np.int64(rank[layer, x]) + 1
+                at += fenwick.base[segment]
+                size = fenwick.size[segment]
+                k = np.int64(ranks.rank[layer, x]) + 1
             while k <= size:
                 for n in range(numbers):
                     node[at + k - 1, ..., n * lanes + lane] = 0

@@ -17,44 +17,127 @@ value: numba counts the references of every array that a function is given, whic
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s, UInt64s
+from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
+from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.trends.kernels.arguments import Events, Results, Tasks, Weights
 from cep_core.trends.kernels.numbers import u_mul, u_wide
 from cep_core.trends.kernels.scaled import e_add, e_multiply, e_normal
 
 
+class Edges(NamedTuple):
+    """By variable, `ranges` into `edges`: rows (from total, to total). `ends` (S): trends may end in the state."""
+
+    ranges: Int64s
+    edges: Int64s
+    ends: Bools
+
+
+class Ways(NamedTuple):
+    """Work space, two planes of counts and sums each, and maxima. W = S + 1 totals. `front`, `front_ext` (2, windows
+    that begin in one * W, K), (.., M); `way`, `way_ext`, `fresh`, `fresh_ext` (2, W * W, K), (W * W, M)."""
+
+    front: AnyArray
+    front_ext: Float64s
+    way: AnyArray
+    way_ext: Float64s
+    fresh: AnyArray
+    fresh_ext: Float64s
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _add_event(edges: Edges, weights: Weights, work: Ways, wide: int, b: int, y: int, forwards: bool) -> None:
+    """Add to `fresh` the ways that go over event y, of variable b."""
+    way, way_ext, fresh, fresh_ext = work.way, work.way_ext, work.fresh, work.fresh_ext
+    for edge in range(edges.ranges[b], edges.ranges[b + 1]):
+        p, q = edges.edges[edge, 0], edges.edges[edge, 1]
+        for c in range(wide):
+            # a way c -> p goes on to q; a way q -> c is reached from p too
+            source = c * wide + p if forwards else q * wide + c
+            target = c * wide + q if forwards else p * wide + c
+            count0, count1 = way[0, source, 0], way[1, source, 0]
+            if count0 == 0 and count1 == 0:
+                continue
+            for k in range(way.shape[2]):
+                n0, n1 = way[0, source, k], way[1, source, k]
+                if k > 0 and weights.variable[k] == b and weights.weights[k, y] != 0:
+                    m0, m1 = by(count0, count1, weights.weights[k, y])
+                    n0, n1 = plus(n0, n1, m0, m1)
+                n0, n1 = plus(n0, n1, fresh[0, target, k], fresh[1, target, k])
+                fresh[0, target, k], fresh[1, target, k] = n0, n1
+            for m in range(way_ext.shape[1]):
+                best = max(way_ext[source, m], fresh_ext[target, m])
+                if weights.extreme[m] == b:
+                    best = max(best, weights.extremes[m, y])
+                fresh_ext[target, m] = best
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _merge(work: Ways) -> None:
+    """Add `fresh` to `way`, and empty it."""
+    way, way_ext, fresh, fresh_ext = work.way, work.way_ext, work.fresh, work.fresh_ext
+    for z in range(way.shape[1]):
+        for k in range(way.shape[2]):
+            if fresh[0, z, k] != 0 or fresh[1, z, k] != 0:
+                way[0, z, k], way[1, z, k] = plus(way[0, z, k], way[1, z, k], fresh[0, z, k], fresh[1, z, k])
+                fresh[0, z, k] = fresh[1, z, k] = 0
+        for m in range(way_ext.shape[1]):
+            way_ext[z, m] = max(way_ext[z, m], fresh_ext[z, m])
+            fresh_ext[z, m] = -np.inf
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _read_out(edges: Edges, work: Ways, results: Results, task: int, base: int, wide: int) -> None:
+    """The product of both stacks: what leads from the beginning of a window, rows `base` of `front`, to its end."""
+    way, way_ext, front, front_ext, out = work.way, work.way_ext, work.front, work.front_ext, results.sums
+    for p in range(wide):
+        f = base + p
+        for q in range(wide - 1):
+            z = p * wide + q + 1
+            if not edges.ends[q]:
+                continue
+            if front[0, f, 0] == 0 and front[1, f, 0] == 0:
+                continue
+            if way[0, z, 0] == 0 and way[1, z, 0] == 0:
+                continue
+            results.hit[task] = True
+            for k in range(way.shape[2]):
+                n0, n1 = times(front[0, f, 0], front[1, f, 0], way[0, z, k], way[1, z, k])
+                if k > 0:
+                    m0, m1 = times(front[0, f, k], front[1, f, k], way[0, z, 0], way[1, z, 0])
+                    n0, n1 = plus(n0, n1, m0, m1)
+                out[task, k, 0], out[task, k, 1] = plus(out[task, k, 0], out[task, k, 1], n0, n1)
+            for m in range(way_ext.shape[1]):
+                results.extremes[task, m] = max(results.extremes[task, m], front_ext[f, m], way_ext[z, m])
+
+
 @njit(cache=True, nogil=True)
 def two_stacks(
-    lo: Int64s, hi: Int64s, time: Int64s, ok: UInt64s,  # T windows by (partition, time); n
-    edges_of: Int64s, edges: Int64s, ends: Bools,  # by variable: ranges into rows (from total, to total); S
-    weight_variable: Int64s, weights: Float64s, extreme_variable: Int64s, extremes: Float64s,  # as in `trends.run`
-    front: AnyArray, front_ext: Float64s,  # work (2, windows that begin in one * W, K), (.., M); W = S + 1 totals
-    way: AnyArray, way_ext: Float64s, fresh: AnyArray, fresh_ext: Float64s,  # work (2, W*W, K), (W*W, M)
-    out: AnyArray, out_ext: Float64s, hit: Bools,      # (T, K, 2), (T, M), T
-) -> None:  # fmt: skip
-    """Results per task in `out` (sums), `out_ext` (maxima) and `hit` (there is a trend)."""
-    wide, numbers, extrema = ends.shape[0] + 1, out.shape[1], out_ext.shape[1]
-    variables = edges_of.shape[0] - 1
-    nothing, unit = out.dtype.type(0), out.dtype.type(1)
-    tasks = lo.shape[0]
+    tasks_: Tasks, events_: Events, edges_: Edges, weights_: Weights, work_: Ways, results_: Results
+) -> None:
+    """Fill `sums`, `extremes` and `hit` of the results. Tasks by (partition, time)."""
+    tasks, events, edges = borrowed(tasks_), borrowed(events_), borrowed(edges_)
+    weights, work, results = borrowed(weights_), borrowed(work_), borrowed(results_)
+    lo, hi, time, ok = tasks.lo, tasks.hi, events.time, events.ok
+    wide, variables = edges.ends.shape[0] + 1, edges.ranges.shape[0] - 1
     first = 0
-    while first < tasks:
+    while first < lo.shape[0]:
         middle = hi[first]
         last = first
-        while last < tasks and lo[last] < middle and (last - first + 1) * wide <= front.shape[1]:
+        while last < lo.shape[0] and lo[last] < middle and (last - first + 1) * wide <= work.front.shape[1]:
             last += 1
         # backwards from the moment: what leads from the beginning of each window to it;
         # then forwards: what leads from it to the end of each window
-        for forwards in range(2):
-            way[:] = 0
-            way_ext[:] = -np.inf
+        for forwards in (False, True):
+            work.way[:] = 0
+            work.way_ext[:] = -np.inf
             for p in range(wide):
-                way[0, p * wide + p, 0] = unit
+                work.way[0, p * wide + p, 0] = 1
             x = middle
             for step in range(last - first):
                 task = first + step if forwards else last - 1 - step
@@ -69,66 +152,17 @@ def two_stacks(
                         while i > lo[task] and time[i - 1] == time[x - 1]:
                             i -= 1
                         x = i
-                    # fresh: what the events [i, j) of one time add
                     for y in range(i, j):
                         for b in range(variables):
-                            if not (ok[y] >> np.uint64(b)) & np.uint64(1):
-                                continue
-                            for edge in range(edges_of[b], edges_of[b + 1]):
-                                p, q = edges[edge, 0], edges[edge, 1]
-                                for c in range(wide):
-                                    # a way c -> p goes on to q; a way q -> c is reached from p too
-                                    source = c * wide + p if forwards else q * wide + c
-                                    target = c * wide + q if forwards else p * wide + c
-                                    count0, count1 = way[0, source, 0], way[1, source, 0]
-                                    if count0 == nothing and count1 == nothing:
-                                        continue
-                                    for k in range(numbers):
-                                        n0, n1 = way[0, source, k], way[1, source, k]
-                                        if k > 0 and weight_variable[k] == b and weights[k, y] != 0:
-                                            m0, m1 = by(count0, count1, weights[k, y])
-                                            n0, n1 = plus(n0, n1, m0, m1)
-                                        n0, n1 = plus(n0, n1, fresh[0, target, k], fresh[1, target, k])
-                                        fresh[0, target, k], fresh[1, target, k] = n0, n1
-                                    for m in range(extrema):
-                                        best = max(way_ext[source, m], fresh_ext[target, m])
-                                        if extreme_variable[m] == b:
-                                            best = max(best, extremes[m, y])
-                                        fresh_ext[target, m] = best
-                    for z in range(wide * wide):
-                        for k in range(numbers):
-                            if fresh[0, z, k] != nothing or fresh[1, z, k] != nothing:
-                                way[0, z, k], way[1, z, k] = plus(
-                                    way[0, z, k], way[1, z, k], fresh[0, z, k], fresh[1, z, k]
-                                )
-                                fresh[0, z, k] = fresh[1, z, k] = nothing
-                        for m in range(extrema):
-                            way_ext[z, m] = max(way_ext[z, m], fresh_ext[z, m])
-                            fresh_ext[z, m] = -np.inf
+                            if (ok[y] >> np.uint64(b)) & np.uint64(1):
+                                _add_event(edges, weights, work, wide, b, y, forwards)
+                    _merge(work)
                 base = (task - first) * wide
-                if not forwards:
-                    front[:, base : base + wide] = way[:, :wide]
-                    front_ext[base : base + wide] = way_ext[:wide]
-                    continue
-                for p in range(wide):
-                    f = base + p
-                    for q in range(wide - 1):
-                        z = p * wide + q + 1
-                        if not ends[q]:
-                            continue
-                        if front[0, f, 0] == nothing and front[1, f, 0] == nothing:
-                            continue
-                        if way[0, z, 0] == nothing and way[1, z, 0] == nothing:
-                            continue
-                        hit[task] = True
-                        for k in range(numbers):
-                            n0, n1 = times(front[0, f, 0], front[1, f, 0], way[0, z, k], way[1, z, k])
-                            if k > 0:
-                                m0, m1 = times(front[0, f, k], front[1, f, k], way[0, z, 0], way[1, z, 0])
-                                n0, n1 = plus(n0, n1, m0, m1)
-                            out[task, k, 0], out[task, k, 1] = plus(out[task, k, 0], out[task, k, 1], n0, n1)
-                        for m in range(extrema):
-                            out_ext[task, m] = max(out_ext[task, m], front_ext[f, m], way_ext[z, m])
+                if forwards:
+                    _read_out(edges, work, results, task, base, wide)
+                else:
+                    work.front[:, base : base + wide] = work.way[:, :wide]
+                    work.front_ext[base : base + wide] = work.way_ext[:wide]
         first = last
 
 

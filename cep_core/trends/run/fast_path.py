@@ -6,13 +6,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
+from cep_core.events.array_types import AnyArray, Float64s, Int64s
 from cep_core.trends.compile.dfa import Automaton
 from cep_core.trends.kernels import counting as counting_kernel
 from cep_core.trends.kernels import ordered as ordered_kernel
 from cep_core.trends.kernels import sliding as sliding_kernel
 from cep_core.trends.kernels import two_stacks as two_stacks_kernel
-from cep_core.trends.kernels.arguments import Blocks, Events, Guards, Nfa, Ranks, Results, Tasks, Weights
+from cep_core.trends.kernels.arguments import (
+    Blocks,
+    Events,
+    Fenwick,
+    Guards,
+    Nfa,
+    Ranks,
+    Results,
+    Steps,
+    Tasks,
+    Weights,
+)
 from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
 from cep_core.trends.run.kernel_tables import Layout
 from cep_core.trends.run.ranks import Guarded, Layers
@@ -133,17 +144,16 @@ class Direct:
         what ends there may be little, or nothing. Where no kernel does E, D is the answer to it."""
         if tier == "E" and (emit is not None or not (self.shared() or self.counting(widest, weights))):
             tier = "D"
-        count, numbers, extrema = len(tasks.lo), len(weights.variable), len(weights.extreme)
-        out, hit, large = number_rows(tier, count, numbers), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-        extremes = np.full((count, extrema), -np.inf)
+        results = _results(tier, len(tasks.lo), weights, emit)
         if tier in ("U", "E") and emit is None and self.shared():
-            self._two_stacks(tasks, weights, out, extremes, hit)
-            return Sums(out, extremes, hit)
-        planes = _planes(tier, numbers, self.nodes)
+            self._two_stacks(tasks, weights, results)
+            return Sums(results.sums, results.extremes, results.hit)
+        planes = _planes(tier, len(weights.variable), self.nodes)
         if tier in ("F", "E") and emit is None and self.counting(widest, weights):
-            self._count(tasks, tier == "E" and self.linear(widest, weights), planes, out, hit, large)
+            self._count(tasks, tier == "E" and self.linear(widest, weights), planes, results)
         else:
-            self._sum(tasks, widest, weights, tier, planes, (out, extremes, hit, large), emit)
+            self._sum(tasks, widest, weights, tier, planes, results)
+        out, extremes, hit, large = results.sums, results.extremes, results.hit, results.large
         if not large.any():
             return Sums(out, extremes, hit)
         del planes
@@ -153,21 +163,20 @@ class Direct:
         extremes[large], hit[large] = again.extremes, again.hit
         return Sums(out, extremes, hit, scaled)
 
-    def _two_stacks(self, tasks: Tasks, weights: Weights, out: AnyArray, extremes: Float64s, hit: Bools) -> None:
+    def _two_stacks(self, tasks: Tasks, weights: Weights, results: Results) -> None:
         numbers, extrema, wide = len(weights.variable), len(weights.extreme), self.count + 1
 
         def work(rows: int) -> tuple[AnyArray, Float64s]:
-            return np.zeros((2, rows, numbers), out.dtype), np.full((rows, extrema), -np.inf)
+            return np.zeros((2, rows, numbers), results.sums.dtype), np.full((rows, extrema), -np.inf)
 
         front, front_ext = work((self.overlap + 1) * wide)
         way, way_ext = work(wide * wide)
         two_stacks_kernel.two_stacks(
-            tasks.lo, tasks.hi, self.slice.time, self.slice.ok, *self._edges(), self.ends,
-            weights.variable, weights.weights, weights.extreme, weights.extremes,
-            front, front_ext, way, way_ext, *work(wide * wide), out, extremes, hit,
+            tasks, Events(self.slice.time, self.slice.ok, self.slice.partition), self._edges(), weights,
+            two_stacks_kernel.Ways(front, front_ext, way, way_ext, *work(wide * wide)), results,
         )  # fmt: skip
 
-    def _edges(self) -> tuple[Int64s, Int64s]:
+    def _edges(self) -> two_stacks_kernel.Edges:
         """By variable, which running totals its events lead from and to: 0 is the beginning, q + 1 state q."""
         into_of, sources = self.layout.into_of, self.layout.into_t[:, 0]
         edges = [
@@ -177,15 +186,18 @@ class Direct:
         ]
         table = np.array(sorted(edges), np.int64).reshape(len(edges), 3)
         variables = len(self.slice.events.plan.variables)
-        return np.searchsorted(table[:, 0], np.arange(variables + 1)).astype(np.int64), table[:, 1:].copy()
+        ranges = np.searchsorted(table[:, 0], np.arange(variables + 1)).astype(np.int64)
+        return two_stacks_kernel.Edges(ranges, table[:, 1:].copy(), self.ends)
 
-    def _count(self, tasks: Tasks, linear: bool, planes: AnyArray, out: AnyArray, hit: Bools, large: Bools) -> None:
+    def _steps(self, into: Int64s, store_of: Int64s, store: Int64s) -> Steps:
+        return Steps(self.states_of, self.states, self.begins, self.ends, self.layout.into_of, into, store_of, store)
+
+    def _count(self, tasks: Tasks, linear: bool, planes: AnyArray, results: Results) -> None:
         layout, layers, trees = self.layout, self.layers, self.trees
+        out, hit, large = results.sums, results.hit, results.large
         events = Events(self.slice.time, self.slice.ok, self.slice.partition)
         into = np.ascontiguousarray(layout.into_t[:, 0 if linear else 1])
-        steps = counting_kernel.Steps(
-            self.states_of, self.states, self.begins, self.ends, layout.into_of, into, self.store_of, self.store
-        )
+        steps = self._steps(into, self.store_of, self.store)
         if linear:
             counting_kernel.linear(tasks, events, steps, out, hit)
             return
@@ -197,10 +209,7 @@ class Direct:
             both = (total, total.copy()), (planes[0, 0], planes[0, 1])
             counting_kernel.scaled(tasks, events, steps, ranks, blocks, *both, out, hit)
 
-    def _sum(
-        self, tasks: Tasks, widest: int, weights: Weights, tier: str, planes: AnyArray,
-        results: tuple[AnyArray, Float64s, Bools, Bools], emit: Float64s | None,
-    ) -> None:  # fmt: skip
+    def _sum(self, tasks: Tasks, widest: int, weights: Weights, tier: str, planes: AnyArray, results: Results) -> None:
         slice_, layout, layers, trees_ = self.slice, self.layout, self.layers, self.trees
         numbers, extrema = len(weights.variable), len(weights.extreme)
         rows, totals = max(1, widest * self.count), max(1, self.totals)
@@ -214,8 +223,7 @@ class Direct:
             tasks, Events(slice_.time, slice_.ok, slice_.partition), self.states_of, self.states,
             nfa_of(layout, self.store_of, self.store), Guards(layout.guards, bounds, after),
             Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w),
-            Blocks(trees_.roots, trees_.height, trees_.width), weights, work,
-            Results(*results, np.zeros(0) if emit is None else emit),
+            Blocks(trees_.roots, trees_.height, trees_.width), weights, work, results,
         )  # fmt: skip
 
     def lanes(self, numbers: int, fenwick_nodes: int) -> int:
@@ -232,20 +240,28 @@ class Direct:
         tier: str,
     ) -> Sums:  # fmt: skip
         """Sums, in tier F or U, of overlapping windows, and whether each has a trend."""
-        numbers, count = len(weights.variable), len(tasks.lo)
-        out, hit = number_rows(tier, count, numbers), np.zeros(count, np.bool_)
         store_of, store_t, nodes = store
-        rows = max(1, widest * self.count)
+        rows, width, layers = max(1, widest * self.count), len(weights.variable) * lanes, self.layers
+        results = _results(tier, len(tasks.lo), weights, None)
         sliding_kernel.sliding(
-            tasks.lo, tasks.hi, tasks.ws, tasks.we, ends_of, self.slice.time, self.slice.ok,
-            self.states_of, self.states, self.begins, self.layout.into_of,
-            np.ascontiguousarray(self.layout.into_t[:, :2]), self.ends, store_of, store_t,
-            self.layers.rank, self.layers.limit, self.layers.seg_v, self.layers.seg_w,
-            self.layers.seg_base, self.layers.seg_size, weights.variable, weights.weights, lanes,
-            _lanes(tier, rows, numbers * lanes), np.zeros(rows, np.bool_),
-            _lanes(tier, nodes, numbers * lanes), _lanes(tier, 1, numbers * lanes), out, hit,
+            tasks, ends_of, Events(self.slice.time, self.slice.ok, self.slice.partition),
+            self._steps(np.ascontiguousarray(self.layout.into_t[:, :2]), store_of, store_t),
+            Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w), Fenwick(layers.seg_base, layers.seg_size),
+            weights,
+            sliding_kernel.Lanes(
+                _lanes(tier, rows, width), np.zeros(rows, np.bool_), _lanes(tier, nodes, width), _lanes(tier, 1, width)
+            ),
+            lanes, results,
         )  # fmt: skip
-        return Sums(out, np.zeros((count, 0)), hit)
+        return Sums(results.sums, results.extremes, results.hit)
+
+
+def _results(tier: str, count: int, weights: Weights, emit: Float64s | None) -> Results:
+    """Of `count` tasks without a trend yet."""
+    return Results(
+        number_rows(tier, count, len(weights.variable)), np.full((count, len(weights.extreme)), -np.inf),
+        np.zeros(count, np.bool_), np.zeros(count, np.bool_), np.zeros(0) if emit is None else emit,
+    )  # fmt: skip
 
 
 def _lanes(tier: str, rows: int, width: int) -> AnyArray:

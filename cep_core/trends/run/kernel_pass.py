@@ -8,7 +8,7 @@ from cep_core.errors import WindowTooLargeError
 from cep_core.events.array_types import Float64s
 from cep_core.trends.compile.dfa import Automaton
 from cep_core.trends.kernels import general as kernel
-from cep_core.trends.kernels.arguments import Events, Guards, Ranks, Results, Tasks, Weights
+from cep_core.trends.kernels.arguments import Events, Fenwick, Guards, Ranks, Results, Tasks, Weights
 from cep_core.trends.kernels.divide_and_conquer import BLOCK
 from cep_core.trends.kernels.row_order import longest_tie
 from cep_core.trends.run.fast_path import LEVELS, Direct, applies, nfa_of
@@ -94,7 +94,7 @@ class Pass:
             tasks, Events(self.slice.time, self.slice.ok, self.slice.partition),
             nfa_of(self.layout, self.store_of, self.store_t), Guards(self.layout.guards, self.bounds, self.after),
             Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w),
-            kernel.Fenwick(layers.seg_base, layers.seg_size),
+            Fenwick(layers.seg_base, layers.seg_size),
             halves, (divides.rank, divides.limit, divides.seg_v, divides.seg_w, divides.size), self.predicates,
             kernel.Links(self.following, self.layout.link_of, self.layout.link_t, self.layout.next_t),
             weights, work, kernel.Way(self.linking, links, self.layout.keep),
