@@ -67,9 +67,9 @@ class Verdicts(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """`memory`: see `active_runs.AT` .. `FOLLOWING`. `meta` (groups, 7), `registers` (groups, width) and `buckets`: see
-    `run_groups`. `lists` (5, S): each state's groups, those put aside, the age of the list, the event at which it last
-    stepped, how many groups it has."""
+    """`memory`: see `alive_groups.AT` .. `FOLLOWING`. `meta` (groups, 7), `registers` (groups, width), `buckets`:
+    see `run_groups`. `lists` (5, S): each state's groups, those put aside, the age of the list, the event at which it
+    last stepped, how many groups it has."""
 
     memory: Int64s
     meta: Int64s

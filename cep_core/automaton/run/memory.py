@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from cep_core.automaton.compile.encode import Assembly
-from cep_core.automaton.kernels import active_runs as f
+from cep_core.automaton.kernels import active_runs as kernel
+from cep_core.automaton.kernels import alive_groups as places
 from cep_core.automaton.kernels.arguments import Events, Goals, Groups, Lists, Rules, Sets, Tables, Verdicts, Written
 from cep_core.automaton.kernels.start_sets import tidy
 from cep_core.automaton.run.events import Stream, Values
@@ -50,30 +51,30 @@ def drive(
     goals = Goals(goal, states, begun, begun_at, values.init, np.zeros(2, np.int64))
     written = Written(np.zeros((1024, 3 + width), np.int64), np.zeros((1024 if keep else 1, 4 + width), np.int64))
     while True:
-        reason = f.advance(tables, programs, leaves, events, rules, groups, sets, goals, verdicts, written)
-        if reason == f.DONE:
-            unions = memory[f.UNIONS] if keep else 0
-            return written.rows[: memory[f.USED]], written.log[: memory[f.LOGGED]], sets.nodes[:unions]
-        if reason == f.OVERFLOWED:
+        reason = kernel.advance(tables, programs, leaves, events, rules, groups, sets, goals, verdicts, written)
+        if reason == kernel.DONE:
+            unions = memory[places.UNIONS] if keep else 0
+            return written.rows[: memory[places.USED]], written.log[: memory[places.LOGGED]], sets.nodes[:unions]
+        if reason == kernel.OVERFLOWED:
             raise OverflowedAt(int(goals.alarm[0]), int(goals.alarm[1]))
-        if reason == f.MORE_GROUPS:
+        if reason == kernel.MORE_GROUPS:
             meta = _doubled(groups.meta)
             buckets = np.full(2 * len(meta), -1, np.int64)
             groups = groups._replace(meta=meta, registers=_doubled(groups.registers), buckets=buckets)
             rehash(meta, buckets, groups.lists[:2])
-        elif reason == f.MORE_NODES:
+        elif reason == kernel.MORE_NODES:
             if not keep:
                 lists = groups.lists[:2]
-                memory[f.UNIONS] = tidy(
-                    sets.nodes, memory[f.UNIONS], groups.meta, lists, memory[f.GROUPS], memory[f.LOW]
+                memory[places.UNIONS] = tidy(
+                    sets.nodes, memory[places.UNIONS], groups.meta, lists, memory[places.GROUPS], memory[places.LOW]
                 )
-            if 2 * memory[f.UNIONS] > len(sets.nodes):
+            if 2 * memory[places.UNIONS] > len(sets.nodes):
                 nodes = _doubled(sets.nodes)
                 sets = sets._replace(nodes=nodes, stack=np.zeros(len(nodes) + 2, np.int64))
-        elif reason == f.MORE_LOG:
+        elif reason == kernel.MORE_LOG:
             written = written._replace(log=_doubled(written.log))
         else:  # rows may want for goals, and goals for those that begin
-            if reason == f.MORE_ROWS:
+            if reason == kernel.MORE_ROWS:
                 written = written._replace(rows=_doubled(written.rows))
             names = ("registers", "states", "begun", "begun_at")
             goals = goals._replace(**{name: _doubled(getattr(goals, name)) for name in names})
@@ -91,9 +92,9 @@ def _tables(assembly: Assembly) -> Tables:
 def _groups(states: int, width: int) -> Groups:
     """No groups; room for 64."""
     memory = np.zeros(17, np.int64)
-    memory[[f.FREE, f.G]] = -1
+    memory[[places.FREE, places.G]] = -1
     lists = np.full((5, states), -1, np.int64)
-    lists[f.LIST_AGE :] = 0
+    lists[places.LIST_AGE :] = 0
     return Groups(
         memory, np.zeros((64, 7), np.int64), np.zeros((64, width), np.int64), np.full(128, -1, np.int64), lists
     )

@@ -6,8 +6,7 @@ section 4.3, with automaton states for template states and rows for counts):
     row(e, q) = [a trend may begin here] + sum of row(v, p) over transitions p -> q and predecessors v of e
 
 Events of equal time are computed before any of them is inserted, so they never precede one another. Predecessor sums
-come from *stores*: Fenwick trees over ranks, one segment an equality value (a running total is a segment of one node);
-or from what `divide` has put aside; or by trying every pair, or those that links name.
+are found as `predecessors` says.
 
 Sizes: n events sorted by (partition, time); S states; T tasks; G guards; L layers; K numbers a row; M extrema.
 """
@@ -19,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
+from cep_core.events.array_types import Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.trends.kernels.arguments import Events, Fenwick, Guards, Nfa, Ranks, Results, Tasks, Weights
-from cep_core.trends.kernels.divide_and_conquer import conquer, cut, holds
+from cep_core.trends.kernels.divide_and_conquer import conquer, cut
 from cep_core.trends.kernels.numbers import add, clear, one, weigh
-from cep_core.trends.kernels.pair_predicates import pair_true
+from cep_core.trends.kernels.predecessors import Halves, Links, Work, follow, halved, insert, linked, stored, tried
 
 NEVER = -(2**63)
 """The bound of a NOT that nothing has matched yet; its counterpart for `after` is 2^63 - 1."""
@@ -41,46 +40,6 @@ def bound_of(guards: Int64s, first: int, last: int, bounds: Int64s, w: int) -> A
     for g in range(first, last):
         latest = max(latest, bounds[guards[g], w])
     return latest
-
-
-class Links(NamedTuple):
-    """`following` (links, n): the index that an event may be followed at, -1 for none. `link_of` (S + 1): ranges of
-    `link`, a state's leading links; `lists`: links of transitions, list after list."""
-
-    following: Int64s
-    link_of: Int64s
-    link: Int64s
-    lists: Int64s
-
-
-class Halves(NamedTuple):
-    """See `divide_and_conquer.conquer`: `halves` and its work space, and `edges`, where blocks begin."""
-
-    halves: Int64s
-    pending: AnyArray
-    pending_ext: Float64s
-    waiting: Bools
-    branch: AnyArray
-    branch_ext: Float64s
-    branch_stamp: Int64s
-    edges: Int64s
-
-
-class Work(NamedTuple):
-    """`values`, `ext`: what ends with an event in a state, (events * S + 1, K in a tier) and (.., M). `node`,
-    `node_ext`, `stamp`: the stores' nodes. `active` (S, events), `active_n` (S): events with a row. `head` (events),
-    `link` (rows * slots): lists of rows by the event that may follow; the first link of a row is -2 where there is no
-    trend."""
-
-    values: AnyArray
-    ext: Float64s
-    node: AnyArray
-    node_ext: Float64s
-    stamp: Int64s
-    active: Int64s
-    active_n: Int64s
-    head: Int64s
-    link: Int64s
 
 
 class Way(NamedTuple):
@@ -115,110 +74,6 @@ def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, e: int, q: in
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _add_row(work: Work, row: int, h: int) -> None:
-    """Add row h to another."""
-    add(work.values, row, work.values, h)
-    for m in range(work.ext.shape[1]):
-        work.ext[row, m] = max(work.ext[row, m], work.ext[h, m])
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _in_bounds(nfa: Nfa, guards: Guards, time: Int64s, t: int, v: int, e: int) -> bool:
-    """Whether event v lies before the bound of each guard of transition t that is to fail."""
-    may = True
-    for g in range(nfa.into[t, 8], nfa.into[t, 9]):
-        may = may and time[v] < guards.bounds[guards.lists[g], e]
-    return may
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _linked(
-    nfa: Nfa, guards: Guards, links: Links, predicates: Any, time: Int64s, work: Work, slots: int, first: int,
-    target: int, t: int, e: int, row: int, low: int,
-) -> bool:  # fmt: skip
-    """Add the predecessors that are linked to `target`; whether there are any."""
-    states, into, touched = nfa.variable.shape[0], nfa.into, False
-    lead = links.lists[into[t, 11]]
-    entry = work.head[target - first]
-    while entry >= 0:
-        h = entry // slots
-        v, source = h // states + first, h % states
-        if source == into[t, 0] and time[v] >= low and links.link[links.link_of[source] + entry % slots, 0] == lead:
-            may = True
-            for g in range(into[t, 11] + 1, into[t, 12]):
-                may = may and links.following[links.lists[g], v] == target
-            for g in range(into[t, 13], into[t, 14]):
-                may = may and links.following[links.lists[g], v] != target
-            may = may and _in_bounds(nfa, guards, time, t, v, e)
-            if may and pair_true(predicates, into[t, 2:6], v, e):
-                touched = True
-                _add_row(work, row, h)
-        entry = work.link[entry]
-    return touched
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _halved(
-    nfa: Nfa, halves: Halves, divides: Any, work: Work, first: int, block: int, t: int, e: int, row: int
-) -> bool:
-    """Add the predecessors of a divide: pairs of the block that begins at `block`, and what `conquer` has put aside;
-    whether there are any."""
-    states, p, half, touched = nfa.variable.shape[0], nfa.into[t, 0], nfa.into[t, 10], False
-    for a in range(work.active_n[p] - 1, -1, -1):
-        v = work.active[p, a]
-        if v < block:
-            break
-        if holds(divides, halves.halves[half, 1], v, e):
-            touched = True
-            _add_row(work, row, (v - first) * states + p)
-    x = (e - first) * halves.halves.shape[0] + half
-    if halves.waiting[x]:
-        touched = True
-        add(work.values, row, halves.pending, x)
-        for m in range(work.ext.shape[1]):
-            work.ext[row, m] = max(work.ext[row, m], halves.pending_ext[x, m])
-    return touched
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _tried(
-    nfa: Nfa, guards: Guards, predicates: Any, time: Int64s, work: Work, first: int, t: int, e: int, row: int, low: int
-) -> bool:
-    """Add the predecessors among all earlier events from `low` on, pair by pair; whether there are any."""
-    states, p, touched = nfa.variable.shape[0], nfa.into[t, 0], False
-    for a in range(work.active_n[p] - 1, -1, -1):
-        v = work.active[p, a]
-        if time[v] < low:
-            break
-        if _in_bounds(nfa, guards, time, t, v, e) and pair_true(predicates, nfa.into[t, 2:6], v, e):
-            touched = True
-            _add_row(work, row, (v - first) * states + p)
-    return touched
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _stored(nfa: Nfa, ranks: Ranks, fenwick: Fenwick, work: Work, epoch: int, store: int, e: int, row: int) -> bool:
-    """Add the prefix of a store, or its total; whether there is any."""
-    layer, at, touched = nfa.store[store, 0], nfa.store[store, 1], False
-    k: Any = np.int64(1)
-    if layer >= 0:
-        segment = ranks.seg_w[layer, e]
-        if segment < 0:
-            return False
-        at += fenwick.base[segment]
-        k = np.int64(ranks.limit[layer, e])
-    while k > 0:
-        x = at + k - 1
-        if work.stamp[x] == epoch:
-            touched = True
-            add(work.values, row, work.node, x)
-            for m in range(work.ext.shape[1]):
-                work.ext[row, m] = max(work.ext[row, m], work.node_ext[x, m])
-        k &= k - 1
-    return touched
-
-
-@njit(cache=True, nogil=True, forceinline=True)
 def _weigh(weights: Weights, work: Work, numbers: int, e: int, variable: int, row: int) -> None:
     """Add event e to the aggregates of a row."""
     for k in range(1, numbers):
@@ -244,44 +99,6 @@ def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, e: i
             if results.emit.shape[0] > 0:
                 results.emit[e] = max(results.emit[e], work.ext[row, 0])
             break
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _insert(nfa: Nfa, ranks: Ranks, fenwick: Fenwick, work: Work, epoch: int, v: int, q: int, row: int) -> None:
-    """Add a row of event v to the stores of its state."""
-    for store in range(nfa.store_of[q], nfa.store_of[q + 1]):
-        layer, at = nfa.store[store, 0], nfa.store[store, 1]
-        k: Any = np.int64(1)
-        size: Any = np.int64(1)
-        if layer >= 0:
-            segment = ranks.seg_v[layer, v]
-            if segment < 0:
-                continue
-            at += fenwick.base[segment]
-            size = fenwick.size[segment]
-            k = np.int64(ranks.rank[layer, v]) + 1
-        while k <= size:
-            x = at + k - 1
-            if work.stamp[x] != epoch:
-                work.stamp[x] = epoch
-                clear(work.node, x)
-                for m in range(work.ext.shape[1]):
-                    work.node_ext[x, m] = -np.inf
-            add(work.node, x, work.values, row)
-            for m in range(work.ext.shape[1]):
-                work.node_ext[x, m] = max(work.node_ext[x, m], work.ext[row, m])
-            k += k & -k
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _follow(links: Links, work: Work, slots: int, first: int, last: int, e: int, q: int, row: int) -> None:
-    """Put a row of event e into the lists of the events that may follow it."""
-    for x in range(links.link_of[q], links.link_of[q + 1]):
-        to = links.following[links.link[x, 0], e]
-        if first <= to < last:
-            entry = row * slots + x - links.link_of[q]
-            work.link[entry] = work.head[to - first]
-            work.head[to - first] = entry
 
 
 @njit(cache=True, nogil=True)
@@ -349,15 +166,15 @@ def run(
                         low = bound_of(guards.lists, nfa.into[t, 6], nfa.into[t, 7], guards.bounds, e)
                         if way.linking != ANY:
                             target = e if way.linking == CONTIGUOUS else i
-                            more = _linked(
+                            more = linked(
                                 nfa, guards, links, predicates, time, work, slots, first, target, t, e, row, low
                             )
                         elif nfa.into[t, 10] >= 0:
-                            more = _halved(nfa, halves, divides, work, first, halves.edges[done], t, e, row)
+                            more = halved(nfa, halves, divides, work, first, halves.edges[done], t, e, row)
                         elif nfa.into[t, 1] < 0:
-                            more = _tried(nfa, guards, predicates, time, work, first, t, e, row, low)
+                            more = tried(nfa, guards, predicates, time, work, first, t, e, row, low)
                         else:
-                            more = _stored(nfa, ranks, fenwick, work, epoch, nfa.into[t, 1], e, row)
+                            more = stored(nfa, ranks, fenwick, work, epoch, nfa.into[t, 1], e, row)
                         touched = touched or more
                     if touched:
                         work.link[row * slots] = -1
@@ -371,10 +188,10 @@ def run(
                         continue
                     _end(nfa, guards, work, results, task, e, q, row, we)
                     if way.linking != ANY:
-                        _follow(links, work, slots, first, last, e, q, row)
+                        follow(links, work, slots, first, last, e, q, row)
                         continue
                     if way.keep:
                         work.active[q, work.active_n[q]] = e
                         work.active_n[q] += 1
-                    _insert(nfa, ranks, fenwick, work, epoch, e, q, row)
+                    insert(nfa, ranks, fenwick, work, epoch, e, q, row)
             i = j

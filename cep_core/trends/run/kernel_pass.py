@@ -10,6 +10,7 @@ from cep_core.trends.compile.dfa import Automaton
 from cep_core.trends.kernels import general as kernel
 from cep_core.trends.kernels.arguments import Events, Fenwick, Guards, Ranks, Results, Tasks, Weights
 from cep_core.trends.kernels.divide_and_conquer import BLOCK
+from cep_core.trends.kernels.predecessors import Halves, Links, Work
 from cep_core.trends.kernels.row_order import longest_tie
 from cep_core.trends.run.fast_path import LEVELS, Direct, applies, nfa_of
 from cep_core.trends.run.kernel_tables import layout, store_table
@@ -78,13 +79,13 @@ class Pass:
         hit = np.zeros(len(tasks.lo), dtype=np.bool_)
         none = np.zeros(0)
         layers, divides = self.layers, self.divides
-        halves = kernel.Halves(
+        halves = Halves(
             np.array(self.layout.halves, np.int64).reshape(parts, 2),
             number_rows(tier, waiting, numbers), np.zeros((waiting, extrema)), np.zeros(waiting, np.bool_),
             number_rows(tier, branch, numbers), np.zeros((branch, extrema)), np.zeros(branch, np.int64),
             np.zeros(longest + 2 if parts else 0, np.int64),
         )  # fmt: skip
-        work = kernel.Work(
+        work = Work(
             number_rows(tier, rows, numbers), np.zeros((rows, extrema)),
             number_rows(tier, self.nodes, numbers), np.zeros((self.nodes, extrema)), np.zeros(self.nodes, np.int64),
             np.zeros((states, keep_events), np.int64), np.zeros(states, np.int64),
@@ -96,7 +97,7 @@ class Pass:
             Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w),
             Fenwick(layers.seg_base, layers.seg_size),
             halves, (divides.rank, divides.limit, divides.seg_v, divides.seg_w, divides.size), self.predicates,
-            kernel.Links(self.following, self.layout.link_of, self.layout.link_t, self.layout.next_t),
+            Links(self.following, self.layout.link_of, self.layout.link_t, self.layout.next_t),
             weights, work, kernel.Way(self.linking, links, self.layout.keep),
             Results(sums, extremes, hit, np.zeros(0, np.bool_), none if emit is None else emit),
         )  # fmt: skip
