@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cep_core.algebra.compile import nodes as n
-from cep_core.algebra.compile.pairing import FOREVER, Pairing, compared, pairing, parted
+from cep_core.algebra.compile.pairing import FOREVER, Pairing, compared, neighbours, pairing, parted
 from cep_core.algebra.compile.plan import AlgebraPlan
 from cep_core.algebra.compile.syntax import NOW
+from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
 from cep_core.language.unparse import duration, expression
 
@@ -103,7 +104,7 @@ def method(plan: AlgebraPlan, node: n.Node) -> Iterator[str]:
                     for bound in compared(parts, family, held)[0]:
                         asked = f"{expression(bound.right)} {bound.op} {expression(bound.left)}"
                         yield f"{asked}: two whole numbers compared, without a program"
-                yield from _fold_cost(node, ways)
+                yield from _fold_cost(node, ways, family, held)
             yield from _risks(ways.risky)
 
 
@@ -137,7 +138,9 @@ def _next_cost(ways: Pairing) -> str:
     return "O(log n) an event, and O(1) a row"
 
 
-def _fold_cost(node: n.Fold, ways: Pairing) -> Iterator[str]:
+def _fold_cost(node: n.Fold, ways: Pairing, family: Resolve, held: frozenset[str]) -> Iterator[str]:
+    if neighbours(node, ways, family, held) is not None:
+        yield "where right events are points of different ends, each event's run of next ones is found once: O(1) a row"
     reads_now = {read.variable for one in n.expressions(node) for read in s.attributes(one)} & {NOW}
     yield f"a walk for each first event{' with what the instance has' if reads_now else ''}: O(log n) a step"
     if ways.safe or ways.risky:

@@ -137,6 +137,17 @@ def compared(
     return taken, rest
 
 
+def neighbours(node: Fold, ways: Pairing, family: Resolve, held: Collection[str]) -> list[Bound] | None:
+    """The comparisons of the next event with the last one by which a FOLD goes on, where it computes nothing, skips
+    nothing of its group and asks nothing else: then it is the events that decide how far an instance goes on, not what
+    it began with. None for another FOLD."""
+    safe, may_fail = parted(node.go, family)
+    taken, rest = compared(safe, family, held)
+    moves = any(key.left.variable == NOW and key.left.name != key.right.name for key in ways.keys)
+    others = node.values or ways.safe or ways.risky or rest or may_fail
+    return None if others or moves or ways.low > 0 else taken
+
+
 def _durations(part: s.Expr) -> tuple[int, int] | None:
     """The durations that `DUR op constant` allows, inclusive."""
     if not isinstance(part, s.Binary):

@@ -62,6 +62,33 @@ def ascending(values: AnyArray) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def ascending_by_group(codes: Int64s, count: int, values: Int64s) -> bool:
+    """Whether of each code 0..count-1 no value is less than the one before of that code."""
+    last = np.full(count, np.int64(-(2**63)), np.int64)
+    for i in range(values.shape[0]):
+        c = codes[i]
+        if c >= 0:
+            if values[i] < last[c]:
+                return False
+            last[c] = values[i]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def ascending_events(part: Int64s, start: Int64s, end: Int64s) -> bool:
+    """Whether each event is after the one before by partition and end, or by partition, start and end: then no two are
+    equal."""
+    by_end, by_start = True, True
+    for i in range(1, part.shape[0]):
+        if part[i] < part[i - 1] or not (by_end or by_start):
+            return False
+        if part[i] == part[i - 1]:
+            by_end = by_end and end[i] > end[i - 1]
+            by_start = by_start and (start[i] > start[i - 1] or (start[i] == start[i - 1] and end[i] > end[i - 1]))
+    return by_end or by_start
+
+
+@njit(cache=True, nogil=True)
 def mixed(hashes: UInt64s, words: Int64s) -> None:
     """Mixes a column into the hashes of rows."""
     for i in range(hashes.shape[0]):

@@ -8,7 +8,9 @@ from typing import Any
 from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.plan import AlgebraPlan
 from cep_core.algebra.run.events import Source
+from cep_core.algebra.run.ordered import Sorted
 from cep_core.errors import BadEventsError
+from cep_core.events.array_types import Int64s
 from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
 from cep_core.language.unparse import expression
@@ -16,12 +18,14 @@ from cep_core.language.unparse import expression
 
 @dataclass
 class Context:
-    """`place`: the operator that runs. `ordered`: streams that were sorted by partition and end, by their place."""
+    """`place`: the operator that runs. `ordered`: streams that were sorted by partition and end, by their place;
+    `runs`: how far the events of a stream go on by comparisons, by its place and these (see `kernels.runs`)."""
 
     plan: AlgebraPlan
     source: Source
     place: int = 0
-    ordered: dict[int, Any] = field(default_factory=dict)
+    ordered: dict[int, Sorted] = field(default_factory=dict)
+    runs: dict[tuple[int, Any], tuple[Any, Int64s]] = field(default_factory=dict)
 
     def family(self, node: n.Node) -> Resolve:
         """The families of its attributes."""

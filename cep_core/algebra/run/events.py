@@ -7,9 +7,10 @@ import pyarrow as pa
 
 from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.plan import AlgebraPlan
+from cep_core.algebra.kernels.rows import ascending
 from cep_core.algebra.run.programs import texts_of
 from cep_core.algebra.run.strings import Strings
-from cep_core.algebra.run.tables import Table, Words
+from cep_core.algebra.run.tables import Table, Words, by_group
 from cep_core.errors import BadEventsError
 from cep_core.events.array_types import Int64s
 from cep_core.events.arrays import arrow, numbers, valid
@@ -41,6 +42,7 @@ class Source:
             self.part = columns.codes(plan.partition_by).astype(np.int64)
             self.first = np.zeros(int(self.part.max()) + 1, np.int64)
             self.first[self.part[::-1]] = np.arange(self.length)[::-1]
+        self.order, _ = by_group(self.part, len(self.first), self.end)
         families = plan.schema.families
         self.partition = {name: families[name] for name in plan.partition_by}
         self.strings = self._strings()
@@ -107,14 +109,15 @@ class Source:
         return words[self.first], null[self.first]
 
     def base(self, node: n.Base) -> Table:
-        """The events of a type."""
+        """The events of a type, by partition and end: whoever sorts them so again finds them in order."""
         columns = {name: self.words(name, kind) for name, kind in node.attributes}
         whole = Table(self.part, self.start, self.end, columns)
-        if node.type_name is None:
-            return whole
-        codes, names = self.columns.types(self.plan.schema.event_type)
-        rows = np.flatnonzero(np.isin(codes, [code for code, name in enumerate(names) if name == node.type_name]))
-        return whole if len(rows) == self.length else whole.take(rows)
+        rows = self.order
+        if node.type_name is not None:
+            codes, names = self.columns.types(self.plan.schema.event_type)
+            of_type = np.isin(codes, [code for code, name in enumerate(names) if name == node.type_name])
+            rows = rows if of_type.all() else rows[of_type[rows]]
+        return whole if len(rows) == self.length and ascending(rows) else whole.take(rows)
 
     def decoded(self, words: Words, family: str, kind: pa.DataType) -> pa.Array:
         """Words as a column of results."""

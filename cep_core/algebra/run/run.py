@@ -9,7 +9,8 @@ from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.plan import AlgebraPlan
 from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.events import Source
-from cep_core.algebra.run.pairs import fold_stream, next_stream
+from cep_core.algebra.run.fold import fold_stream
+from cep_core.algebra.run.next import next_stream
 from cep_core.algebra.run.singles import filtered, selected
 from cep_core.algebra.run.tables import Table, Words, as_real, distinct
 from cep_core.algebra.run.totals import aggregated

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cep_core.algebra.kernels import rows as k
+from cep_core.errors import WindowTooLargeError
 from cep_core.events.array_types import Bools, Int64s
 
 Words = tuple[Int64s, Bools]
@@ -36,6 +37,16 @@ class Table:
         return Table(self.part, self.start, self.end, columns)
 
 
+def by_group(groups: Int64s, count: int, end: Int64s) -> tuple[Int64s, Int64s]:
+    """The rows by group (0 to count - 1) and end, those of group -1 left out; and where groups begin."""
+    ready = k.ascending(end) or k.ascending_by_group(groups, count, end)
+    order = np.arange(len(end)) if ready else np.argsort(end, kind="stable")
+    bounds = np.zeros(count + 1, np.int64)
+    result = np.empty(int((groups >= 0).sum()), np.int64)
+    k.counting_order(groups, count, order, result, bounds)
+    return result, bounds
+
+
 def leaves(columns: Sequence[Words], length: int) -> Words:
     """Columns side by side, a row an event."""
     words, null = np.zeros((length, len(columns)), np.int64), np.zeros((length, len(columns)), np.bool_)
@@ -48,12 +59,10 @@ def distinct(table: Table) -> Table:
     """Each event once."""
     if len(table) < 2:
         return table
-    part, end = table.part, table.end
-    later = (part[1:] > part[:-1]) | ((part[1:] == part[:-1]) & (end[1:] > end[:-1]))
-    if later.all():
+    if k.ascending_events(table.part, table.start, table.end):
         return table
     nulls = np.zeros(len(table), np.int64)
-    columns = [table.start, end, part]
+    columns = [table.start, table.end, table.part]
     for x, (words, null) in enumerate(table.columns.values()):
         columns.append(words)
         nulls |= null.astype(np.int64) << np.int64(x % 62)
@@ -84,3 +93,15 @@ def as_real(words: Int64s, family: str) -> Int64s:
         return words
     bits: Int64s = words.astype(np.float64).view(np.int64)
     return bits
+
+
+MOST_ROWS = 400_000_000
+"""Rows of one operator; more are refused."""
+
+
+def doubled(array: Int64s) -> Int64s:
+    """With as many rows again. Raises WindowTooLargeError."""
+    if len(array) > MOST_ROWS:
+        message = f"an operator makes more than {MOST_ROWS:,} events of one shard"
+        raise WindowTooLargeError(message, hint="shorten within, or give NEXT or FOLD more conditions")
+    return np.concatenate((array, np.zeros_like(array)))
