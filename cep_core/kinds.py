@@ -40,7 +40,7 @@ from cep_core.trends import diagram as trends_diagram
 from cep_core.trends import explain as trends_explain
 from cep_core.trends.compile import plan as trends_plan
 from cep_core.trends.compile.bindings import bindings as trends_bindings
-from cep_core.trends.compile.form import form_of
+from cep_core.trends.compile.form import form_of, has_lanes
 from cep_core.trends.compile.model import TrendsPattern
 from cep_core.xml_join import diagram as xml_join_diagram
 from cep_core.xml_join import explain as xml_join_explain
@@ -58,10 +58,15 @@ class Members:
     `form`: of a plan and, by binding, the conditions that are still to be asked of its events; equal for plans that can
     be run as one, None for a plan that is run by itself. `run`: the form, the events, each member's rows (int64,
     ascending) and the bindings that may take each (uint64, a bit each), and the windows, to a table a member.
+    `has_lanes`: whether plans of a form can share a pass over all events. `lanes`: the form, the events, by binding the
+    members that may take each event (uint64, a bit each), how many members there are, and the windows, to a table a
+    member; None for one that is to be run by itself.
     """
 
     form: Callable[[Any, tuple[tuple[s.Expr, ...], ...]], Any]
     run: Callable[[Any, Columns, Sequence[tuple[Any, Any]], range | None], list[pa.Table]]
+    has_lanes: Callable[[Any], bool] = lambda form: False
+    lanes: Callable[[Any, Columns, Any, int, range | None], list[pa.Table | None]] | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,14 @@ def _run_members_of_trends(
     return run_members(form, columns, members, windows)
 
 
+def _run_lanes_of_trends(
+    form: Any, columns: Columns, masks: Any, lanes: int, windows: range | None
+) -> list[pa.Table | None]:
+    from cep_core.trends.run.run import run_lanes
+
+    return run_lanes(form, columns, masks, lanes, windows)
+
+
 def _run_matches(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
     from cep_core.matches.run.run import run_matches
 
@@ -149,7 +162,7 @@ KINDS: Mapping[str, Kind] = {
         draw=trends_diagram.draw,
         version=trends_plan.ENGINE_VERSION,
         bindings=trends_bindings,
-        members=Members(form_of, _run_members_of_trends),
+        members=Members(form_of, _run_members_of_trends, has_lanes, _run_lanes_of_trends),
         instead={"return": {"trends": "COUNT(*)"}, "within": "1 day"},
     ),
     "matches": Kind(

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from cep_core.events.array_types import Int64s
 from cep_core.sharing.interest import Interest
 
 FEW_ROWS = 20_000
@@ -40,9 +39,9 @@ class Batches:
         self.held = 0
 
     @staticmethod
-    def small(rows: Int64s) -> bool:
+    def small(rows: int) -> bool:
         """Whether a plan of so many rows is run with others."""
-        return len(rows) <= FEW_ROWS
+        return rows <= FEW_ROWS
 
     def add(self, key: tuple[Any, range | None], number: int, interest: Interest) -> Iterator[Batch]:
         """Collects a plan under its form and windows; the batches that are then to be run."""

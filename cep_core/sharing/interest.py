@@ -29,6 +29,7 @@ from cep_core.language import syntax as s
 from cep_core.plan import AnyPlan, Binding
 from cep_core.sharing.comparisons import Comparison, comparison_of, harmless
 from cep_core.sharing.index import Index, index_of
+from cep_core.sharing.lanes import Lane, Path
 
 FEW = 5
 """Comparisons of so many plans make the index of a column of whole numbers or text worth its cost."""
@@ -86,14 +87,22 @@ class Interests:
 
     def of(self, number: int) -> Interest | None:
         """The interest of a plan, by its number; None where it is to be given all events."""
+        lane = self.lane(number)
+        return None if lane is None else self.of_lane(lane)
+
+    def of_lane(self, lane: Lane) -> Interest | None:
+        """The rows of a plan of which indexes say what `lane` holds; None where it is to be given all events."""
+        if lane.most > MOST * self.columns.length:
+            return None
+        return Interest(tuple(_rows(paths) for paths in lane.paths), lane.left)
+
+    def lane(self, number: int) -> Lane | None:
+        """What indexes say of the events of a plan, however many these are; None where they say nothing."""
         tests, schema = self.tests[number], self.plans[number].schema
         if tests is None or not any(c.name in self.indexed for one in tests for c in one.compared):
             return None
-        paths = [self._paths(one, schema.event_type) for one in tests]
-        if sum(min(index.count(stretches) for index, stretches in one) for one in paths) > MOST * self.columns.length:
-            return None
         left = tuple(tuple(x for x, c in one.conditions if c is None or c.name not in self.indexed) for one in tests)
-        return Interest(tuple(_rows(one) for one in paths), left)
+        return Lane(tuple(tuple(self._paths(one, schema.event_type)) for one in tests), left)
 
     def _exact(self, plan: AnyPlan) -> bool:
         """Whether what is wrong with an event that a plan may not bind would be seen without it."""
@@ -117,7 +126,7 @@ class Interests:
     def _few(self, name: str) -> int:
         return FEW_SORTED if str(self._type(name)) == "double" else FEW
 
-    def _paths(self, tests: _Tests, event_type: str) -> list[tuple[Index, list[tuple[int, int]]]]:
+    def _paths(self, tests: _Tests, event_type: str) -> list[Path]:
         """The indexes that know something of a binding's events, each with what it knows, the shortest first."""
         of_types = Comparison(event_type, "=", (tests.type_name,))
         asked = [of_types, *(c for c in tests.compared if c.name in self.indexed)]
@@ -146,7 +155,7 @@ class _Tests:
         return [comparison for _, comparison in self.conditions if comparison is not None]
 
 
-def _rows(paths: list[tuple[Index, list[tuple[int, int]]]]) -> Int64s:
+def _rows(paths: tuple[Path, ...]) -> Int64s:
     (index, stretches), *others = paths
     rows = index.chosen(stretches)
     for other, inside in others:

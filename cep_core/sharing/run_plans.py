@@ -6,6 +6,7 @@ A plan run alone is the case of one, by the same code, so that its rows do not d
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from cep_core.plan import AnyPlan
 from cep_core.sharing.batches import Batch, Batches
 from cep_core.sharing.families import Answer, Unfolded
 from cep_core.sharing.interest import Interest, Interests
+from cep_core.sharing.lanes import Lane, Lanes, masks_of
 
 
 def run_plans(
@@ -73,22 +75,31 @@ class _Shared:
             self.equal.setdefault(first.setdefault((_bare(plan), own), number), []).append(number)
 
     def answers(self) -> Iterator[tuple[int, Answer]]:
-        """Each plan's own rows or error. Plans of one form whose events are few are collected and run as one."""
+        """Each plan's own rows or error. Plans of one form are collected and run as one: those whose events are few, as
+        members; those that want many, as lanes."""
         numbers = list(self.equal)
         plans = [self.plans[number] for number in numbers]
         interests = Interests(self.columns, plans, [KINDS[plan.kind].bindings(plan) for plan in plans])
-        batches = Batches()
+        batches, lanes = Batches(), Lanes()
         for at, (number, plan) in enumerate(zip(numbers, plans, strict=True)):
-            interest = interests.of(at)
-            members = KINDS[plan.kind].members
-            form = members.form(plan, interest.left) if interest is not None and members is not None else None
-            if interest is None or form is None or not batches.small(interest.rows):
+            members, lane = KINDS[plan.kind].members, interests.lane(at)
+            form = members.form(plan, lane.left) if lane is not None and members is not None else None
+            key = (form, self.windows[number])
+            many = lane is not None and not batches.small(lane.most)
+            if many and lane is not None and members is not None and form is not None and members.has_lanes(form):
+                lanes.add(key, number, lane)
+                continue
+            interest = None if lane is None else interests.of_lane(lane)
+            if interest is None or form is None or not batches.small(len(interest.rows)):
                 yield number, self._alone(number, interest)
                 continue
-            for batch in batches.add((form, self.windows[number]), number, interest):
+            for batch in batches.add(key, number, interest):
                 yield from self._together(batch)
         for batch in batches.rest():
             yield from self._together(batch)
+        for form, windows, numbered in lanes.passes():
+            for number, lane, table in self._in_lanes(form, windows, numbered):
+                yield number, self._alone(number, interests.of_lane(lane)) if table is None else table
 
     def _alone(self, number: int, interest: Interest | None) -> Answer:
         """Of the events that a plan may bind. Where they are an error, all events say which."""
@@ -112,6 +123,20 @@ class _Shared:
                 return
         for number, interest in zip(batch.numbers, batch.interests, strict=True):
             yield number, self._alone(number, interest)
+
+    def _in_lanes(
+        self, form: Any, windows: range | None, lanes: list[tuple[int, Lane]]
+    ) -> Iterator[tuple[int, Lane, pa.Table | None]]:
+        """The rows of plans that share a pass; None for those that are to run alone: all of them where one is in
+        error."""
+        run = KINDS[form.kind].members
+        tables: list[pa.Table | None] = [None] * len(lanes)
+        if len(lanes) > 1 and run is not None and run.lanes is not None:
+            masks = masks_of([lane for _, lane in lanes], self.columns.length)
+            with suppress(Exception):  # whose it is, and which, shows when each runs by itself
+                tables = run.lanes(form, self.columns, masks, len(lanes), windows)
+        for (number, lane), table in zip(lanes, tables, strict=True):
+            yield number, lane, table
 
     def _run(self, number: int, columns: Columns) -> Answer:
         plan = self.plans[number]

@@ -91,13 +91,18 @@ class Writer:
         mine = [text for text, family in leaves if family == kind]
         return str(self.pick(*LITERALS[kind], *mine, *mine, *mine))
 
+    def divisor(self, leaves: Leaves) -> str:
+        """A whole number; 0 only as an attribute's value: the reference tells kinds by values, and n / 0 has none."""
+        leaf = self.leaf("int", leaves)
+        return "2" if leaf == "0" else leaf
+
     def value(self, kind: str, leaves: Leaves, depth: int = 1) -> str:
         if depth == 0 or self.chance(2) or kind in ("boolean", "duration"):
             return self.leaf(kind, leaves)
         a, b = self.value(kind, leaves, depth - 1), self.value(kind, leaves, depth - 1)
         forms = {
             "int": (f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} % {b})", f"abs({a})", f"least({a}, {b})"),
-            "double": (f"({a} + {b})", f"({a} * {b})", f"({a} / {self.leaf('int', leaves)})", f"coalesce({a}, {b})"),
+            "double": (f"({a} + {b})", f"({a} * {b})", f"({a} / {self.divisor(leaves)})", f"coalesce({a}, {b})"),
             "string": (f"upper({a})", f"lower({a})", f"coalesce({a}, {b})", f"greatest({a}, {b})"),
         }
         if self.big and kind == "int" and self.chance(4):

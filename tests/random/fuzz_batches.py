@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from cep_core.sharing import batches as batches_of_forms
-from cep_core.sharing import interest
+from cep_core.sharing import interest, lanes
 from tests.random.batches import Batch, alone, batches, together
 
 CHUNK = 50
@@ -24,7 +24,7 @@ def search(seconds: float, first: int) -> int:
     indexed and batched as large ones are."""
     interest.FEW = interest.FEW_SORTED = 1
     interest.MOST = 9.0
-    batches_of_forms.FULL = 40
+    batches_of_forms.FULL, lanes.LEAST = 40, 2
     until, number, compared = time.monotonic() + seconds, first, [0, 0]
 
     while time.monotonic() < until:
@@ -58,6 +58,7 @@ def _differing(batch: Batch, order: random.Random) -> Any:
     expected = [alone(batch, number) for number in range(len(batch.plans))]
     for _ in range(ORDERS):
         numbers = order.choices(range(len(batch.plans)), k=order.randint(1, 8))
+        batches_of_forms.FEW_ROWS = order.choice((2, 20_000))  # plans of one form as lanes, or as members
         if together(batch, numbers) != [expected[number] for number in numbers]:
             return numbers, [batch.plans[number] for number in numbers], batch.table.to_pylist(), batch.windows
     return None

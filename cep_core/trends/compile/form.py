@@ -27,3 +27,10 @@ def with_members(form: Plan) -> Plan:
     roles = (schema.event_id, schema.event_time, schema.event_type, schema.sequence)
     known = EventSchema({**dict(schema.columns), MEMBER: "bigint"}, *roles)
     return replace(form, shared=(MEMBER, *form.shared), group_by=(MEMBER, *form.group_by), schema=known)
+
+
+def has_lanes(form: Plan) -> bool:
+    """Whether plans of this form can be lanes of one pass: counts, of windows that do not overlap, without NOTs."""
+    counts = all(measure.function == "count" for measure in form.measures)
+    whole = form.select == "skip_till_any_match" and form.windows.within <= form.windows.slide
+    return counts and whole and not form.guards and not form.never and len(form.automata) == 1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cep_core.events.array_types import Bools, Codes, Float64s, Int64s
+from cep_core.events.array_types import Bools, Codes, Float64s, Int64s, UInt64s
 from cep_core.trends.kernels.arguments import Tasks
 from cep_core.trends.kernels.rounding import nearest
 from cep_core.trends.kernels.wide_sums import add_wide
@@ -57,18 +57,35 @@ class RunSums:
             return None
         plain = doubles(first.sums) if tier == "E" else first.sums
         tasks = self.tasks.subset(hit)
-        keys, cell = _distinct(self.group[hit], tasks.window)
-        sums = np.zeros((len(keys), plain.shape[1]))
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.add.at(sums, cell, plain[hit])
-        extremes = np.full((len(keys), first.extremes.shape[1]), -np.inf)
-        np.maximum.at(extremes, cell, first.extremes[hit])
-        cells = Cells(self.contributions, keys, sums, extremes)
+        cells, cell = self._added(hit, plain, first.extremes)
         self._widen(cells, tasks, cell)
         scaled = first.sums if tier == "E" else first.scaled
         scaled = np.stack([plain, np.zeros_like(plain)], axis=-1) if scaled is None else scaled
         self._beyond(cells, tasks, cell, scaled[hit], whole)
         return cells
+
+    def in_lanes(self, masks: UInt64s, lanes: int) -> list[Cells | None] | None:
+        """The cells of each of several patterns that differ in the events their variables bind, see `Direct.in_lanes`;
+        `masks` by event. Of a pattern that has no trend None. None for all where they have no lanes in this pass."""
+        if not len(self.tasks.lo):
+            return [None] * lanes
+        weights = self.contributions.weights
+        sums = self.kernel.in_lanes(self.tasks, weights, np.ascontiguousarray(masks[:, self.slice.rows]), lanes)
+        if sums is None:
+            return None
+        none = np.zeros((len(sums), 0))
+        hits = (np.flatnonzero(sums[:, lane, 0]) for lane in range(lanes))
+        return [self._added(hit, sums[:, lane], none)[0] if len(hit) else None for lane, hit in enumerate(hits)]
+
+    def _added(self, hit: Int64s, sums: Float64s, extremes: Float64s) -> tuple[Cells, Int64s]:
+        """The tasks `hit`, of all `sums` (T, K) and `extremes` (T, M), added by cell, and which cell each is of."""
+        keys, cell = _distinct(self.group[hit], self.tasks.window[hit])
+        added = np.zeros((len(keys), sums.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.add.at(added, cell, sums[hit])
+        largest = np.full((len(keys), extremes.shape[1]), -np.inf)
+        np.maximum.at(largest, cell, extremes[hit])
+        return Cells(self.contributions, keys, added, largest), cell
 
     def _widen(self, cells: Cells, tasks: Tasks, cell: Int64s) -> None:
         """The sums that float64 may have rounded, modulo 2^128."""

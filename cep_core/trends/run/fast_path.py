@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cep_core.events.array_types import AnyArray, Float64s, Int64s
+from cep_core.events.array_types import AnyArray, Float64s, Int64s, UInt64s
 from cep_core.trends.compile.dfa import Automaton
 from cep_core.trends.kernels import counting as counting_kernel
+from cep_core.trends.kernels import lanes as lanes_kernel
 from cep_core.trends.kernels import ordered as ordered_kernel
 from cep_core.trends.kernels import sliding as sliding_kernel
 from cep_core.trends.kernels import two_stacks as two_stacks_kernel
@@ -36,6 +37,9 @@ LEVELS = 7
 
 ALIGNMENT = 8
 """Nodes in a cache line: large segments begin with one."""
+
+LANES_BYTES = 1 << 28
+"""Of the nodes of patterns that share a pass, at most: so many are lanes at a time."""
 
 SLIDING_BYTES = 1 << 29
 """Vectors of all open windows larger than this are no faster than windows one by one."""
@@ -254,6 +258,31 @@ class Direct:
             lanes, results,
         )  # fmt: skip
         return Sums(results.sums, results.extremes, results.hit)
+
+    def in_lanes(
+        self, tasks: Tasks, widest: int, masks: UInt64s, lanes: int, store: tuple[Int64s, Int64s, int], weights: Weights
+    ) -> Float64s:
+        """Sums (T, lanes, K) in tier F of patterns that differ in the events that variables bind: `masks` (V, n), bit l
+        of each where pattern l does. For counts, of windows that do not overlap."""
+        store_of, store_t, nodes = store
+        numbers, layers = len(weights.variable), self.layers
+        width = max(1, min(lanes, LANES_BYTES // (8 * nodes * numbers)))
+        steps = self._steps(np.ascontiguousarray(self.layout.into_t[:, 1]), store_of, store_t)
+        parts = []
+        for low in range(0, lanes, width):
+            count = min(width, lanes - low)
+            chosen = masks if count == lanes else (masks >> np.uint64(low)) & np.uint64((1 << count) - 1)
+            vectors = lanes_kernel.Vectors(
+                np.zeros((max(1, widest * self.count), numbers * count)), np.zeros((nodes, numbers * count)),
+                np.zeros((len(tasks.lo), numbers * count)),
+            )  # fmt: skip
+            lanes_kernel.in_lanes(
+                tasks, Events(self.slice.time, self.slice.ok, self.slice.partition), chosen, steps,
+                Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w),
+                Fenwick(layers.seg_base, layers.seg_size), weights, count, vectors,
+            )  # fmt: skip
+            parts.append(vectors.out.reshape(len(tasks.lo), numbers, count).swapaxes(1, 2))
+        return np.concatenate(parts, axis=1)
 
 
 def _results(tier: str, count: int, weights: Weights, emit: Float64s | None) -> Results:

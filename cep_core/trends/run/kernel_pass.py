@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cep_core.errors import WindowTooLargeError
-from cep_core.events.array_types import Float64s
+from cep_core.events.array_types import Float64s, UInt64s
 from cep_core.trends.compile.dfa import Automaton
 from cep_core.trends.kernels import general as kernel
 from cep_core.trends.kernels.arguments import Events, Fenwick, Guards, Ranks, Results, Tasks, Weights
@@ -103,6 +103,14 @@ class Pass:
         )  # fmt: skip
         check_alarm(self.predicates)
         return Sums(sums, extremes, hit)
+
+    def in_lanes(self, tasks: Tasks, weights: Weights, masks: UInt64s, lanes: int) -> Float64s | None:
+        """See `Direct.in_lanes`; None where another kernel is needed. Raises WindowTooLargeError as `run` does."""
+        if self.direct is None:
+            return None
+        self._fits(tasks, self.direct.bytes("F", weights))
+        store = (self.store_of, self.store_t, self.nodes)
+        return self.direct.in_lanes(tasks, self.widest, masks, lanes, store, weights)
 
     def first_tier(self, weights: Weights) -> str:
         """The tier to begin with: E where its kernel is as fast (it tells all that F does), else F."""

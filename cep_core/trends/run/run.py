@@ -48,6 +48,26 @@ def run_plan(plan: Plan, columns: Columns, windows: range | None = None, may: UI
     return _Answer(plan, Events(plan, columns, may), windows).table()
 
 
+def run_lanes(form: Plan, columns: Columns, masks: UInt64s, lanes: int, windows: range | None) -> list[pa.Table | None]:
+    """Results of several plans that are of one form but for the events that their variables may bind: bit l of
+    masks[v] (n of `columns`, uint64) where variable v of plan l may. None for a plan that is to be run alone."""
+    bound = masks != 0
+    may = np.zeros(columns.length, np.uint64)
+    for v in range(len(masks)):
+        may |= bound[v].astype(np.uint64) << np.uint64(v)
+    rows = np.flatnonzero(may)
+    if windows is not None:
+        start, end = form.windows.span(windows)
+        time = numbers(columns.column(form.schema.event_time), start)[rows]
+        rows = rows[(time >= start) & (time < end)]
+    if len(rows) < columns.length:
+        columns, masks, may = columns.chosen(rows), masks[:, rows], may[rows]
+    if not len(rows):
+        return [form.result_schema.empty_table()] * lanes
+    tables = _Answer(form, Events(form, columns, may), windows).lanes(masks, lanes)
+    return [None] * lanes if tables is None else tables
+
+
 class _Answer:
     """What a plan says of events: cells of one run as columns where float64 tells all, the rest row by row."""
 
@@ -71,6 +91,20 @@ class _Answer:
         if plan.empty_windows:
             rows = _with_empty(plan, self.events, self.groups, rows, self.wanted, self.windows)
         return self._rows(rows)
+
+    def lanes(self, masks: UInt64s, count: int) -> list[pa.Table | None] | None:
+        """See `run_lanes`; None where the plans have no lanes."""
+        (run,) = runs(self.events, self.plan.automata[0], ())
+        cells_of = RunSums(run, self.groups, self.wanted, self.windows).in_lanes(masks, count)
+        return None if cells_of is None else [self._lane(cells) for cells in cells_of]
+
+    def _lane(self, cells: Cells | None) -> pa.Table | None:
+        """None where float64 does not tell all."""
+        if cells is None:
+            return self.plan.result_schema.empty_table()
+        if not cells.plain.all():
+            return None
+        return plain_table(self.plan, self._group_columns(cells.keys[:, 0]), *cells.columns(cells.plain))
 
     def _cells(self, automaton: Automaton, alone: bool) -> list[Cells]:
         """Of each of the runs that make up an automaton's trends and have any. `alone`: one run is all there is."""

@@ -14,7 +14,7 @@ from cep_core.errors import BadEventsError, EngineFailureError, TooManyMatchesEr
 from cep_core.events.schema import schema_of
 from cep_core.kinds import KINDS
 from cep_core.sharing import batches as batches_of_forms
-from cep_core.sharing import interest
+from cep_core.sharing import interest, lanes
 from tests.random.batches import Batch, alone, batches, shown, together
 from tests.random.profile import CI
 
@@ -27,7 +27,9 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever can be shared is, however little it saves."""
     for name, value in {"FEW": 1, "FEW_SORTED": 1, "MOST": 9.0}.items():
         monkeypatch.setattr(interest, name, value)
-    monkeypatch.setattr(batches_of_forms, "FULL", 40)
+    for name, value in {"FULL": 40, "FEW_ROWS": 20_000}.items():
+        monkeypatch.setattr(batches_of_forms, name, value)
+    monkeypatch.setattr(lanes, "LEAST", 2)
 
 
 @pytest.mark.random
@@ -39,6 +41,7 @@ def test_together_as_alone(batch: Batch, order: Any) -> None:
     expected = [alone(batch, number) for number in range(len(batch.plans))]
     for _ in range(BATCHES):
         numbers = order.choices(range(len(batch.plans)), k=order.randint(1, 8)) if batch.plans else []
+        batches_of_forms.FEW_ROWS = order.choice((2, 20_000))  # plans of one form as lanes, or as members
         assert together(batch, numbers) == [expected[number] for number in numbers]
 
 
