@@ -72,7 +72,7 @@ class _Shared:
         first: dict[Any, int] = {}
         self.equal: dict[int, list[int]] = {}
         for number, (plan, own) in enumerate(zip(plans, windows, strict=True)):
-            self.equal.setdefault(first.setdefault((_bare(plan), own), number), []).append(number)
+            self.equal.setdefault(first.setdefault((bare(plan), own), number), []).append(number)
 
     def answers(self) -> Iterator[tuple[int, Answer]]:
         """Each plan's own rows or error. Plans of one form are collected and run as one: those whose events are few, as
@@ -150,9 +150,10 @@ class _Shared:
             return answer
 
 
-def _bare(plan: Any) -> AnyPlan:
-    bare: AnyPlan = replace(plan, warnings=()) if plan.warnings else plan
-    return bare
+def bare(plan: Any) -> AnyPlan:
+    """A plan without its warnings: plans that are equal then have the same rows."""
+    same: AnyPlan = replace(plan, warnings=()) if plan.warnings else plan
+    return same
 
 
 def _taken(events: pa.Table) -> pa.Table:

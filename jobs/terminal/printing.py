@@ -69,12 +69,16 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
     Raises ProjectError if `picture` cannot be written.
     """
     from cep_core import draw, explain
+    from pipelines.authoring.shared_work import shared_work
     from pipelines.authoring.validate import compiled
 
     pattern, plan = compiled(project, project.pattern_path(name))
     text = explain(plan)
     console.print(text, soft_wrap=True)
     console.print(f"on Spark  cut by {', '.join(plan.unit_key) or 'nothing'} and by time, from {pattern.source}")
+    shared = shared_work(project, pattern, _batches_rule(project))
+    for line in shared.lines() if shared else ():
+        console.print(line, soft_wrap=True)
     if picture is not None:
         drawn = draw(plan, pattern.name)
         try:
@@ -87,7 +91,19 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
         "columns": plan.columns, "cut_by": plan.unit_key, "key": plan.key,
         "result_columns": {field.name: str(field.type) for field in plan.result_schema},
         "warnings": plan.warnings, "explained": text.splitlines(), "picture": picture,
+        "shared": shared.about() if shared else None,
     }  # fmt: skip
+
+
+def _batches_rule(project: Project) -> str | None:
+    """The `batches` of the profile; None where no profile can be read: a pattern is explained without one."""
+    from pipelines.errors import ProfileError
+    from pipelines.project.profile import load_profile
+
+    try:
+        return load_profile(project).batches
+    except ProfileError:
+        return None
 
 
 def table_of(
