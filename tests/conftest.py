@@ -8,6 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+import tests.random.profile  # noqa: F401 - registers the profile
+
+settings.load_profile("ci")
 
 pytest_plugins = ["tests.support.lakes", "tests.support.sharing", "tests.support.summary"]
 CHAOS = "TRENDLAKE_CHAOS" in os.environ
