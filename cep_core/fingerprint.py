@@ -12,6 +12,11 @@ ADDED: Mapping[str, bool] = {"added": True}
 which do not need it keep their hash."""
 
 
+def digest(data: object) -> str:
+    """A text by which frozen data can be told apart in one process (SHA-256)."""
+    return hashlib.sha256(canonical(data).encode()).hexdigest()
+
+
 def fingerprint(plan: object, version: int) -> str:
     """16 hex digits of frozen data. `version` is raised when the meaning of a plan that stays the same changes."""
     return hashlib.sha256(f"{version}\n{canonical(plan)}".encode()).hexdigest()[:16]

@@ -70,6 +70,18 @@ class Members:
 
 
 @dataclass(frozen=True)
+class Templates:
+    """How plans of one kind that differ in constants only are run as one, whatever events they may bind.
+
+    `of`: a plan's template and its constants, both hashable; None for a plan that has none. `run`: a plan of the
+    template, the constants of each, the events and the windows, to a table a plan. It raises what any of them raises.
+    """
+
+    of: Callable[[Any], tuple[Any, tuple[Any, ...]] | None]
+    run: Callable[[Any, Sequence[tuple[Any, ...]], Columns, range | None], list[pa.Table]]
+
+
+@dataclass(frozen=True)
 class Kind:
     """What the engine does with patterns of one kind.
 
@@ -79,7 +91,7 @@ class Kind:
     `run`: the plan, the events, the windows wanted (None: all) and the watermark (None: not said) to a table of
     results. `explain`: a plan as text for a terminal; `draw`: a plan under a title as a picture.
     `bindings`: how a plan may bind an event, of every variable, NOTs' too; None where events that it can't bind matter.
-    `members`: how several plans are run as one; None where they are not.
+    `members`, `templates`: how several plans are run as one; None where they are not.
     `version`: raised when the results of a plan that stays the same change (docs/adr/0012-versions-of-results.md).
     """
 
@@ -91,6 +103,7 @@ class Kind:
     version: int
     bindings: Callable[[Any], tuple[Binding, ...] | None] = lambda plan: None
     members: Members | None = None
+    templates: Templates | None = None
     roles: tuple[str, ...] = ("event_time", "event_type")
     """Roles whose columns events have, whatever the pattern reads."""
     groups: tuple[str, ...] = ()
@@ -153,6 +166,19 @@ def _run_algebra(plan: Any, events: Columns, windows: range | None, watermark: i
     return run_algebra(plan, events, windows)
 
 
+def _template_of_algebra(plan: Any) -> tuple[Any, tuple[Any, ...]] | None:
+    form = plan.form
+    return None if form is None else (form.template, form.constants)
+
+
+def _run_template_of_algebra(
+    plan: Any, constants: Sequence[tuple[Any, ...]], columns: Columns, windows: range | None
+) -> list[pa.Table]:
+    from cep_core.algebra.run.members import run_members
+
+    return run_members(plan, constants, columns, windows)
+
+
 KINDS: Mapping[str, Kind] = {
     "trends": Kind(
         model=TrendsPattern,
@@ -205,6 +231,7 @@ KINDS: Mapping[str, Kind] = {
         draw=algebra_diagram.draw,
         version=algebra_plan.ENGINE_VERSION,
         bindings=algebra_bindings,
+        templates=Templates(_template_of_algebra, _run_template_of_algebra),
         instead={"within": "1 day"},
     ),
 }

@@ -72,12 +72,18 @@ class _Shared:
         first: dict[Any, int] = {}
         self.equal: dict[int, list[int]] = {}
         for number, (plan, own) in enumerate(zip(plans, windows, strict=True)):
-            self.equal.setdefault(first.setdefault((bare(plan), own), number), []).append(number)
+            key = template_of(plan) or bare(plan)
+            self.equal.setdefault(first.setdefault((key, own), number), []).append(number)
 
     def answers(self) -> Iterator[tuple[int, Answer]]:
-        """Each plan's own rows or error. Plans of one form are collected and run as one: those whose events are few, as
-        members; those that want many, as lanes."""
-        numbers = list(self.equal)
+        """Each plan's own rows or error. Plans of one template are run as one. Plans of one form are collected and run
+        as one: those whose events are few, as members; those that want many, as lanes."""
+        numbers = []
+        for several in self._by_template():
+            if len(several) > 1:
+                yield from self._of_template(several)
+            else:
+                numbers += several
         plans = [self.plans[number] for number in numbers]
         interests = Interests(self.columns, plans, [KINDS[plan.kind].bindings(plan) for plan in plans])
         batches, lanes = Batches(), Lanes()
@@ -100,6 +106,33 @@ class _Shared:
         for form, windows, numbered in lanes.passes():
             for number, lane, table in self._in_lanes(form, windows, numbered):
                 yield number, self._alone(number, interests.of_lane(lane)) if table is None else table
+
+    def _by_template(self) -> Iterator[list[int]]:
+        """The different plans, those of one template and windows together."""
+        groups: dict[Any, list[int]] = {}
+        for number in self.equal:
+            template = template_of(self.plans[number])
+            key = number if template is None else (template[0], self.windows[number])
+            groups.setdefault(key, []).append(number)
+        yield from groups.values()
+
+    def _of_template(self, numbers: list[int]) -> Iterator[tuple[int, Answer]]:
+        """Of plans of one template. Where one is in error, or they have too many events together, by halves."""
+        if len(numbers) == 1:
+            yield numbers[0], self._alone(numbers[0], None)
+            return
+        first = self.plans[numbers[0]]
+        templates = KINDS[first.kind].templates
+        found = [template_of(self.plans[number]) for number in numbers]
+        try:
+            constants = [one[1] for one in found if one is not None]
+            tables = templates.run(first, constants, self.columns, self.windows[numbers[0]]) if templates else []
+        except Exception:  # whose it is, and which, shows when each runs by itself
+            half = len(numbers) // 2
+            yield from self._of_template(numbers[:half])
+            yield from self._of_template(numbers[half:])
+            return
+        yield from zip(numbers, tables, strict=True)
 
     def _alone(self, number: int, interest: Interest | None) -> Answer:
         """Of the events that a plan may bind. Where they are an error, all events say which."""
@@ -148,6 +181,12 @@ class _Shared:
             answer = EngineFailureError(f"the engine failed: {type(failure).__name__}: {failure}")
             answer.__cause__ = failure
             return answer
+
+
+def template_of(plan: AnyPlan) -> tuple[Any, tuple[Any, ...]] | None:
+    """A plan's template and constants: plans of one kind that are equal in both are equal."""
+    templates = KINDS[plan.kind].templates
+    return None if templates is None else templates.of(plan)
 
 
 def bare(plan: Any) -> AnyPlan:

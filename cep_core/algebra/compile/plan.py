@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 import pyarrow as pa
 
+from cep_core.algebra.compile.form import Form, form_of
 from cep_core.algebra.compile.nodes import Aggregate, Base, Node, attributes_of, expressions, inputs
 from cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
 from cep_core.events.windows import Windows
-from cep_core.fingerprint import fingerprint
+from cep_core.fingerprint import digest, fingerprint
 from cep_core.language import syntax as s
 from cep_core.plan import ResultShape
 
@@ -137,6 +138,16 @@ class AlgebraPlan:
         fields += [pa.field("start", TIME_TYPE), pa.field("end", TIME_TYPE)]
         fields += [pa.field(name, result_type(family)) for name, family in self.attributes]
         return pa.schema(fields)
+
+    @cached_property
+    def form(self) -> Form | None:
+        """What it shares with queries that differ in constants only; None where it has no such constants."""
+        families = self.schema.families
+        form = form_of(self.nodes, {name: families[name] for name in self.partition_by})
+        if form is None:
+            return None
+        what = (form.template, self.partition_by, self.within, self.begins, self.limit, self.schema)
+        return replace(form, template=digest(what))
 
     def expressions(self) -> list[s.Expr]:
         """Every condition and value."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.plan import AlgebraPlan
 from cep_core.algebra.run.events import Source
 from cep_core.algebra.run.ordered import Sorted
-from cep_core.errors import BadEventsError
+from cep_core.algebra.run.tables import MOST_ROWS
+from cep_core.errors import BadEventsError, WindowTooLargeError
 from cep_core.events.array_types import Int64s
 from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
@@ -19,17 +22,27 @@ from cep_core.language.unparse import expression
 @dataclass
 class Context:
     """`place`: the operator that runs. `ordered`: streams that were sorted by partition and end, by their place;
+    `constants`: families of constants that are attributes of left streams; `most`: rows that an operator may make;
     `runs`: how far the events of a stream go on by comparisons, by its place and these (see `kernels.runs`)."""
 
     plan: AlgebraPlan
     source: Source
     place: int = 0
     ordered: dict[int, Sorted] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
+    most: int = MOST_ROWS
     runs: dict[tuple[int, Any], tuple[Any, Int64s]] = field(default_factory=dict)
 
     def family(self, node: n.Node) -> Resolve:
         """The families of its attributes."""
-        return n.families_of(self.plan.nodes, node, self.source.partition)
+        return n.families_of(self.plan.nodes, node, {**self.source.partition, **self.constants})
+
+    def doubled(self, array: Int64s) -> Int64s:
+        """With as many rows again. Raises WindowTooLargeError."""
+        if len(array) > self.most:
+            message = f"an operator makes more than {self.most:,} events of one shard"
+            raise WindowTooLargeError(message, hint="shorten within, or give NEXT or FOLD more conditions")
+        return np.concatenate((array, np.zeros_like(array)))
 
     def overflow(self, where: str, node: s.Expr) -> BadEventsError:
         """A whole number left 64 bits in `node`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import pyarrow as pa
 
@@ -26,10 +28,11 @@ ORDERS = frozenset({"<", "<=", ">", ">="})
 class Source:
     """The events of a run. Raises BadEventsError for events without the columns, times or types that they need.
 
-    `part`: the partition of each; `first`: an event of each partition.
+    `part`: the partition of each; `first`: an event of each partition. `texts`: strings that are compared with, beside
+    those of the plan.
     """
 
-    def __init__(self, plan: AlgebraPlan, columns: Columns) -> None:
+    def __init__(self, plan: AlgebraPlan, columns: Columns, texts: Collection[str] = ()) -> None:
         typed = plan.schema.event_type in plan.columns
         columns.check(plan.schema, plan.columns, ("event_time", "event_type") if typed else ("event_time",))
         self.plan = plan
@@ -45,7 +48,7 @@ class Source:
         self.order, _ = by_group(self.part, len(self.first), self.end)
         families = plan.schema.families
         self.partition = {name: families[name] for name in plan.partition_by}
-        self.strings = self._strings()
+        self.strings = self._strings(texts)
         self._words: dict[str, Words] = {}
 
     def column(self, name: str) -> pa.Array:
@@ -66,7 +69,7 @@ class Source:
             raise BadEventsError(f"an event starts at {when}: '{name}' is later than its time")
         return start
 
-    def _strings(self) -> Strings:
+    def _strings(self, texts: Collection[str]) -> Strings:
         plan = self.plan
         expressions = plan.expressions()
         read = {
@@ -79,8 +82,9 @@ class Source:
         asked = {one.name for node in expressions for one in s.attributes(node)}
         read |= {name for name, kind in self.partition.items() if kind == "string" and name in asked}
         calls = {one.function for node in expressions for one in _calls(node)}
+        constants = texts_of(expressions) | set(texts)
         return Strings(
-            [self.column(name) for name in sorted(read)], texts_of(expressions), ordered=_orders_strings(self),
+            [self.column(name) for name in sorted(read)], constants, ordered=_orders_strings(self),
             cases=bool(calls & {"lower", "upper"}), texts="contains" in calls,
         )  # fmt: skip
 

@@ -18,7 +18,7 @@ from cep_core.algebra.run.programs import Program
 from cep_core.algebra.run.runs import runs_of
 from cep_core.algebra.run.singles import column_of
 from cep_core.algebra.run.steps import steps_of
-from cep_core.algebra.run.tables import Table, Words, as_real, doubled, leaves
+from cep_core.algebra.run.tables import Late, Table, Words, as_real, leaves
 from cep_core.events.array_types import Bools, Int64s
 from cep_core.language import syntax as s
 
@@ -77,9 +77,9 @@ def _walked(context: Context, node: n.Fold, plan: Pairing, places: Candidates, l
             raise _fold_overflow(context, node, int(state[k.AT_PROGRAM]))
         stamps[:] = 0
         if reason == k.MORE_ROWS:
-            out, words = doubled(out), doubled(words)
+            out, words = context.doubled(out), context.doubled(words)
         else:
-            queue, queued = doubled(queue), doubled(queued)
+            queue, queued = context.doubled(queue), context.doubled(queued)
             heads, stamps = np.zeros(4 * len(queue), np.int64), np.zeros(4 * len(queue), np.int64)
     used = int(state[k.USED])
     r, t, words = out[:used, 0], out[:used, 1], words[:used]
@@ -91,14 +91,8 @@ def _output(
     node: n.Fold, left: Table, right: Table, r: Int64s, t: Int64s, computed: dict[str, Words]
 ) -> Table:  # fmt: skip
     """The events of instances: their rows in both streams, and what they computed."""
-    columns: dict[str, Words] = {}
-    for column in node.columns:
-        if column.side == NOW:
-            columns[column.name] = computed[column.source]
-            continue
-        values, null = (left if column.side == FIRST else right).columns[column.source]
-        at = r if column.side == FIRST else t
-        columns[column.name] = values[at], null[at]
+    sides = {FIRST: (left.columns, r), SECOND: (right.columns, t), NOW: (computed, None)}
+    columns = Late({one.name: (sides[one.side][0], one.source, sides[one.side][1]) for one in node.columns})
     return Table(left.part[r], left.start[r], right.end[t], columns)
 
 

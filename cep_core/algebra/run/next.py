@@ -15,7 +15,7 @@ from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.ordered import Sorted
 from cep_core.algebra.run.programs import Program
 from cep_core.algebra.run.singles import column_of
-from cep_core.algebra.run.tables import Table, as_real, by_group, doubled, leaves, sortable
+from cep_core.algebra.run.tables import Late, Table, as_real, by_group, leaves, sortable
 from cep_core.events.array_types import Bools, Int64s
 from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
@@ -51,13 +51,10 @@ def next_stream(context: Context, node: n.Next, left: Table, right: Table) -> Ta
     while (reason := run(*fixed, out, state)) != k.DONE:
         if reason == k.OVERFLOWED:
             raise context.overflow("NEXT's condition", node.condition or s.Literal(True, "boolean"))
-        out = doubled(out)
-    r, t = out[: state[k.USED], 0], out[: state[k.USED], 1]
-    columns = {}
-    for column in node.columns:
-        words, null = (left if column.side == FIRST else right).columns[column.source]
-        at = r if column.side == FIRST else t
-        columns[column.name] = words[at], null[at]
+        out = context.doubled(out)
+    r, t = (np.ascontiguousarray(out[: state[k.USED], side]) for side in range(2))
+    sides = {FIRST: (left.columns, r), SECOND: (right.columns, t)}
+    columns = Late({one.name: (sides[one.side][0], one.source, sides[one.side][1]) for one in node.columns})
     return Table(left.part[r], left.start[r], right.end[t], columns)
 
 

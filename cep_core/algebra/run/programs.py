@@ -67,12 +67,13 @@ class Program(Instructions):
         null = np.zeros(len(values), np.bool_)
         for slot, (constant, family) in self.constants.items():
             null[slot] = constant is None
-            values[slot] = _word(constant, family, strings)
+            values[slot] = word(constant, family, strings)
         code = np.array(self.code, np.int64).reshape(len(self.code), 4)
         return code, values, values.view(np.float64), null, strings.table
 
 
-def _word(value: Any, family: str, strings: Strings) -> int:
+def word(value: Any, family: str, strings: Strings) -> int:
+    """A constant as a word."""
     if value is None:
         return 0
     if family == "string":

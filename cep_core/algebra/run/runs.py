@@ -13,7 +13,7 @@ from cep_core.algebra.kernels.runs import Keys, Left, Order, Stream, follow_runs
 from cep_core.algebra.run.candidates import Candidates
 from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.ordered import Sorted
-from cep_core.algebra.run.tables import Table, Words, as_real, doubled, sortable
+from cep_core.algebra.run.tables import Table, Words, as_real, sortable
 from cep_core.events.array_types import Int64s
 from cep_core.expressions.types import Resolve
 
@@ -51,7 +51,7 @@ def runs_of(
     of_left = Left(places.left_codes, left.start, left.end)
     of_right = Stream(stream.ends, stream.groups, stream.bounds, last)
     while follow_runs(of_left, first, of_right, keys, order, longest, near, out_left, out_right, state) != k.DONE:
-        out_left, out_right = doubled(out_left), doubled(out_right)
+        out_left, out_right = context.doubled(out_left), context.doubled(out_right)
     return out_left[: state[k.USED]], out_right[: state[k.USED]]
 
 

@@ -12,7 +12,7 @@ from cep_core.algebra.compile.syntax import Dur
 from cep_core.algebra.kernels import rows as k
 from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.programs import Program
-from cep_core.algebra.run.tables import Table, Words, leaves
+from cep_core.algebra.run.tables import Late, Place, Table, Words, leaves, place_of
 from cep_core.events.array_types import Bools, Int64s
 from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
@@ -75,14 +75,18 @@ def filtered(context: Context, node: n.Filter, table: Table) -> Table:
     for parts in parted(node.condition, family):
         rows = holding(context, table, parts, family, "FILTER", rows)
     chosen = table if len(rows) == len(table) else table.take(rows)
-    return chosen.with_columns({name: chosen.columns[name] for name, _ in node.attributes})
+    return chosen.only(name for name, _ in node.attributes)
 
 
 def selected(context: Context, node: n.Select, table: Table) -> Table:
     """SELECT."""
     family = context.family(node)
-    columns = {
-        item.name: values_of(context, table, item.expression, family, f"SELECT ... AS {item.name}")
-        for item in node.items
-    }
-    return table.with_columns(columns)
+    places: dict[str, Place] = {}
+    for item in node.items:
+        read = item.expression
+        if isinstance(read, s.Attribute) and not isinstance(read, Dur) and read.name in table.columns:
+            places[item.name] = place_of(table.columns, read.name)
+        else:
+            words = values_of(context, table, read, family, f"SELECT ... AS {item.name}")
+            places[item.name] = {item.name: words}, item.name, None
+    return table.with_columns(Late(places))

@@ -2,18 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from cep_core.algebra.kernels import rows as k
-from cep_core.errors import WindowTooLargeError
 from cep_core.events.array_types import Bools, Int64s
 
 Words = tuple[Int64s, Bools]
 """Values as int64 (whole numbers, microseconds, codes of strings, booleans, the bits of doubles; 0 where NULL), and
 whether they are NULL."""
+
+
+Place: TypeAlias = "tuple[Mapping[str, Words], str, Int64s | None]"
+
+
+class Late(Mapping[str, Words]):
+    """Columns that are copied from other tables when they are first read. Of what NEXT and FOLD make, most rows are
+    filtered before most columns are read.
+
+    `places`: by name the columns of a table, the name there, and the rows of it (None: all).
+    """
+
+    def __init__(self, places: Mapping[str, Place]) -> None:
+        self._places = places
+        self._read: dict[str, Words] = {}
+
+    def __getitem__(self, name: str) -> Words:
+        if name not in self._read:
+            columns, source, rows = self._places[name]
+            words, null = columns[source]
+            self._read[name] = (words, null) if rows is None else (words[rows], null[rows])
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def place(self, name: str) -> Place:
+        """Where a column is to be taken from."""
+        return (self, name, None) if name in self._read else self._places[name]
+
+    def take(self, rows: Int64s) -> Late:
+        """Of some rows. Columns that are taken of the same rows of a table share them."""
+        chosen: dict[int, Int64s] = {}
+        for _, _, old in self._places.values():
+            if old is not None and id(old) not in chosen:
+                chosen[id(old)] = old[rows]
+        return Late(
+            {name: (columns, source, rows if old is None else chosen[id(old)])
+             for name, (columns, source, old) in self._places.items()}
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -23,18 +69,38 @@ class Table:
     part: Int64s
     start: Int64s
     end: Int64s
-    columns: dict[str, Words]
+    columns: Mapping[str, Words]
 
     def __len__(self) -> int:
         return len(self.end)
 
     def take(self, rows: Int64s | Bools) -> Table:
         """Some of its rows: numbers or a mask."""
-        columns = {name: (words[rows], null[rows]) for name, (words, null) in self.columns.items()}
-        return Table(self.part[rows], self.start[rows], self.end[rows], columns)
+        places: Int64s = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64, copy=False)
+        late = self.columns if isinstance(self.columns, Late) else _whole(self.columns, self.columns)
+        return Table(self.part[places], self.start[places], self.end[places], late.take(places))
 
-    def with_columns(self, columns: dict[str, Words]) -> Table:
+    def with_columns(self, columns: Mapping[str, Words]) -> Table:
+        """The same rows with these columns only."""
         return Table(self.part, self.start, self.end, columns)
+
+    def only(self, names: Iterable[str]) -> Table:
+        """The same rows with some of the columns."""
+        return self.with_columns(_whole(self.columns, names))
+
+    def beside(self, columns: Mapping[str, Words]) -> Table:
+        """The same rows with other columns, or more."""
+        own = {name: place_of(self.columns, name) for name in self.columns}
+        return self.with_columns(Late({**own, **{name: (columns, name, None) for name in columns}}))
+
+
+def place_of(columns: Mapping[str, Words], name: str) -> Place:
+    """Where a column of a stream is to be taken from."""
+    return columns.place(name) if isinstance(columns, Late) else (columns, name, None)
+
+
+def _whole(columns: Mapping[str, Words], names: Iterable[str]) -> Late:
+    return Late({name: place_of(columns, name) for name in names})
 
 
 def by_group(groups: Int64s, count: int, end: Int64s) -> tuple[Int64s, Int64s]:
@@ -97,11 +163,3 @@ def as_real(words: Int64s, family: str) -> Int64s:
 
 MOST_ROWS = 400_000_000
 """Rows of one operator; more are refused."""
-
-
-def doubled(array: Int64s) -> Int64s:
-    """With as many rows again. Raises WindowTooLargeError."""
-    if len(array) > MOST_ROWS:
-        message = f"an operator makes more than {MOST_ROWS:,} events of one shard"
-        raise WindowTooLargeError(message, hint="shorten within, or give NEXT or FOLD more conditions")
-    return np.concatenate((array, np.zeros_like(array)))
