@@ -15,15 +15,16 @@ from cep_core.plan import AnyPlan
 from cep_core.sharing.family import FamilyPlan
 from cep_core.sharing.interest import Interests
 from cep_core.sharing.lanes import Lane
-from cep_core.sharing.run_plans import bare
+from cep_core.sharing.run_plans import bare, template_of
 
-Way = Literal["equal", "members", "lanes", "own", "all"]
+Way = Literal["equal", "template", "members", "lanes", "own", "all"]
 
 
 @dataclass(frozen=True)
 class SharedPass:
-    """The plans of one pass, by number. `way`: they are `equal`; `members`, each given few events; `lanes`, whatever
-    their events; one plan of its `own`, given the events that its conditions leave; or one given `all` events."""
+    """The plans of one pass, by number. `way`: they are `equal`; of one `template`, that is equal but for constants;
+    `members`, each given few events; `lanes`, whatever their events; one plan of its `own`, given the events that its
+    conditions leave; or one given `all` events."""
 
     way: Way
     plans: tuple[int, ...]
@@ -55,7 +56,9 @@ def _keys(plans: Sequence[AnyPlan]) -> list[tuple[Way, Any]]:
 
 
 def _key(plan: AnyPlan, lane: Lane | None) -> tuple[Way, Any]:
-    members = KINDS[plan.kind].members
+    members, template = KINDS[plan.kind].members, template_of(plan)
+    if template is not None:
+        return "template", template[0]
     if lane is None:
         return "all", bare(plan)
     form = None if members is None else members.form(plan, lane.left)

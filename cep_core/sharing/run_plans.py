@@ -123,9 +123,9 @@ class _Shared:
             return
         first = self.plans[numbers[0]]
         templates = KINDS[first.kind].templates
-        found = [template_of(self.plans[number]) for number in numbers]
+        members = [template_of(self.plans[number]) for number in numbers]
         try:
-            constants = [one[1] for one in found if one is not None]
+            constants = [one[1] for one in members if one is not None]
             tables = templates.run(first, constants, self.columns, self.windows[numbers[0]]) if templates else []
         except Exception:  # whose it is, and which, shows when each runs by itself
             half = len(numbers) // 2

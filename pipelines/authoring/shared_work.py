@@ -50,6 +50,7 @@ class SharedWork:
         count = len(self.others) + 1
         ways = {
             "equal": "computed once for equal patterns, with {}",
+            "template": "one pass with {}: they differ in constants only",
             "members": "one pass with {}, where each wants few events: they differ in constants only",
             "lanes": "one pass with {}: they differ in constants only",
             "own": "a pass of its own, over the events that its conditions leave",

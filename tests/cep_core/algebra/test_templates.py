@@ -14,6 +14,7 @@ from cep_core import AnyPlan, PatternWarning, compile_query, run_plan, run_plans
 from cep_core.algebra.run import members
 from cep_core.errors import TrendlakeError
 from cep_core.events.schema import schema_of
+from cep_core.sharing.explain import shared_passes
 from cep_core.sharing.run_plans import template_of
 from tests.random.algebra import COLUMNS, exact, rows_of
 from tests.random.profile import CI
@@ -102,6 +103,14 @@ def test_what_a_template_is() -> None:
     assert within[0] != one[0]
     assert template("FROM A NEXT A") is None
     assert template("SELECT COUNT(*) AS c FROM FILTER{s = 'a'}(A)") is None
+
+
+def test_explain_knows_templates() -> None:
+    table = table_of([], COLUMNS)
+    texts = ("FROM FILTER{x < 1}(A)", "FROM FILTER{x < 2}(A)", "FROM A NEXT A", "FROM FILTER{x > 1}(A)")
+    queries = [{"kind": "algebra", "within": "9 seconds", "pattern": text} for text in texts]
+    passes = shared_passes([compile_query(query, schema_of(table)) for query in queries])
+    assert {one.plans: one.way for one in passes} == {(0, 1): "template", (2,): "all", (3,): "own"}
 
 
 def test_queries_that_are_too_many_together_run_apart(monkeypatch: pytest.MonkeyPatch) -> None:
