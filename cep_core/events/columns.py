@@ -36,6 +36,14 @@ class Columns:
         value: T = self._known[key]
         return value
 
+    def latest(self, what: str, key: Any, compute: Callable[[], T]) -> T:
+        """What `compute` gave for `key`, if nothing else was asked of `what` since: of what is large and asked by one
+        plan after the other one value is kept."""
+        if what not in self._known or self._known[what][0] != key:
+            self._known[what] = key, compute()
+        value: T = self._known[what][1]
+        return value
+
     def check(self, schema: EventSchema, names: Sequence[str], roles: Sequence[str]) -> None:
         """Raises BadEventsError as `check_events` does, of the whole table."""
         check_events(self._table, schema, names, roles)

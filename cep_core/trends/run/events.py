@@ -66,7 +66,13 @@ class Events:
     def _matches(self, may: UInt64s | None) -> UInt64s:
         if self.plan.never:
             return np.zeros(self.length, np.uint64)
-        matches: UInt64s = self._of_types() if may is None else may
+        if may is not None:
+            return self._asked(may)
+        key = self.plan.schema.event_type, self.plan.types, self.plan.local
+        return self.columns.latest("matches", key, lambda: self._asked(self._of_types()))
+
+    def _asked(self, matches: UInt64s) -> UInt64s:
+        """`matches` where the local conditions are true."""
         for name, condition in self.plan.local:
             bit = np.uint64(1 << self.plan.variables.index(name))
             value = true_where((matches & bit) != 0, condition, lambda attribute: self.column(attribute.name))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from cep_core.events.array_types import AnyArray, Float64s, Int32s, Int64s, Posi
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import ordered_codes
 from cep_core.events.normalise import distinct_reals
+from cep_core.expressions.columnar import evaluate
 from cep_core.expressions.pair_opcodes import EARLIER, LATER, STACK
 from cep_core.language import syntax as s
 from cep_core.trends.compile.pair_programs import Program, compile_program
@@ -23,13 +23,15 @@ from cep_core.trends.run.events import Events
 
 @dataclass(frozen=True)
 class Slice:
-    """n rows of `events`: `rows` their indices there, `partition` (int64 codes) and `time` ascending."""
+    """n rows of `events`: `rows` their indices there, `partition` (int64 codes) and `time` ascending. `taken`: columns
+    in the slice's order, as far as they were asked for."""
 
     events: Events
     rows: Int64s
     partition: Int32s
     time: Int64s
     ok: UInt64s
+    taken: dict[str, pa.Array]
 
     @property
     def length(self) -> int:
@@ -41,18 +43,16 @@ class Slice:
         bound = (self.ok & bit) != 0
         return slice(None) if bound.all() else np.flatnonzero(bound)
 
-    @cached_property
-    def _columns(self) -> dict[str, pa.Array]:
-        return {}
-
     def column(self, name: str) -> pa.Array:
         """The normalised array of a column, in the slice's order."""
-        if name not in self._columns:
-            self._columns[name] = self.events.taken(name, self.rows)
-        return self._columns[name]
+        if name not in self.taken:
+            self.taken[name] = self.events.taken(name, self.rows)
+        return self.taken[name]
 
     def value(self, node: s.Expr, positions: Positions) -> pa.Array:
         """An expression over attributes of one event, for `positions` of the slice."""
+        if isinstance(positions, slice):
+            return evaluate(node, lambda attribute: self.column(attribute.name), self.length)
         return self.events.value(node, self.rows[positions])
 
 
@@ -60,15 +60,27 @@ def make_slice(events: Events, variables: tuple[str, ...], partition: Int32s) ->
     """The rows that one of `variables` may bind, by (`partition`, time). `partition`: a code for every row of
     events."""
     bits = np.uint64(sum(1 << events.plan.variables.index(v) for v in variables))
-    bound = (events.matches & bits) != 0
-    rows, part, time, ok = np.arange(events.length), partition, events.time, events.matches & bits
+    matches, time = events.matches, events.plan.schema.event_time
+    # both arrays are part of what is kept, so that no other can have their identity
+    key = (bits, time, id(matches), id(partition))
+    _, _, arrays = events.columns.latest(
+        "slice", key, lambda: (matches, partition, _sorted_rows(matches & bits, partition, events.time))
+    )
+    return Slice(events, *arrays)
+
+
+def _sorted_rows(
+    ok: UInt64s, partition: Int32s, time: Int64s
+) -> tuple[Int64s, Int32s, Int64s, UInt64s, dict[str, pa.Array]]:
+    bound = ok != 0
+    rows: Int64s = np.arange(len(ok))
     if not bound.all():
         rows = np.flatnonzero(bound)
-        part, time, ok = part[rows], time[rows], ok[rows]
-    if not in_order(part, time):
-        order = by_partition(part, _by_time(time))
-        rows, part, time, ok = rows[order], part[order], time[order], ok[order]
-    return Slice(events, rows, np.ascontiguousarray(part), np.ascontiguousarray(time), ok)
+        partition, time, ok = partition[rows], time[rows], ok[rows]
+    if not in_order(partition, time):
+        order = by_partition(partition, _by_time(time))
+        rows, partition, time, ok = rows[order], partition[order], time[order], ok[order]
+    return rows, np.ascontiguousarray(partition), np.ascontiguousarray(time), ok, {}
 
 
 RUN = 1_000
