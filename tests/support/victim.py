@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,12 +36,15 @@ from pipelines.results import computation
 from pipelines.revision import local
 from pipelines.runs.run import Run, prepare
 from pipelines.spark.session import EXECUTOR, start_session
-from pipelines.steps.revise import revise
+from pipelines.steps.batch import Member, run_batch
+from pipelines.steps.revise import revise, revise_together
 from pipelines.steps.sequence import STEPS
 from tests.conftest import FEW_ROWS, SETTINGS
 
 REPLAY = ("replay",)
 INGEST = ("ingest",)
+BATCH, REVISE_BATCH = ("run batch",), ("revise batch",)
+"""Of an order of several patterns."""
 DELIVERY = "delivery"
 """Column of a file of deliveries: the number of the one that has the row, from 1."""
 HELD = 60.0
@@ -52,8 +55,9 @@ HELD = 60.0
 class Order:
     """What to do, and when to die: at boundary `kill_at`, its number (from 1) or its name; None: not by one's own hand.
 
-    `places`: a file that gets a line for each boundary. `held`: a file that the first kernel makes, with its process's
-    number, before it waits to be killed. `file`: the repaired rows of the step `replay`, or the deliveries of `ingest`.
+    `pattern`: a file, or several with `os.pathsep` between them. `places`: a file that gets a line for each boundary.
+    `held`: a file that the first kernel makes, with its process's number, before it waits to be killed. `file`: the
+    repaired rows of the step `replay`, or the deliveries of `ingest`.
     """
 
     pattern: str
@@ -123,6 +127,11 @@ def table_of(path: str) -> str:
     return "run record" if path.endswith("/trendlake_runs") else "results"
 
 
+def committed(table: str) -> str:
+    """A commit of files; to the quarantine it has the name that Spark's write has."""
+    return f"{'writing' if table == 'quarantine' else 'committing'} {table}"
+
+
 def watch(boundaries: Boundaries) -> None:
     """Boundaries around all that pyspark, Delta and delta-rs write, and a small revision's files and commit."""
     located = DeltaTableBuilder.location
@@ -138,7 +147,7 @@ def watch(boundaries: Boundaries) -> None:
     boundaries.around(
         local_commit, "write_file", lambda _, name, __: f"writing {'changes' if 'cdc' in name else 'rows'}"
     )  # fmt: skip
-    boundaries.around(local_commit, "commit_files", lambda *asked: f"committing {table_of(asked[3])}")
+    boundaries.around(local_commit, "commit_files", lambda *asked: committed(table_of(asked[3])))
     boundaries.around(DeltaTableBuilder, "execute", lambda builder: f"creating {table_of(builder.place)}")
     boundaries.around(DeltaMergeBuilder, "execute", lambda builder: f"merging {boundaries.merged}")
 
@@ -192,22 +201,38 @@ def main(folder: Path, master: str) -> None:
     for line in sys.stdin:
         order = order_of(line)
         boundaries.begin(order)
-        run = prepare(spark, project, profile, order.pattern, order.run_id, order.start_us, order.end_us)
+        runs = [
+            prepare(spark, project, profile, pattern, order.run_id, order.start_us, order.end_us)
+            for pattern in order.pattern.split(os.pathsep)
+        ]
         with holding(order.held):
             for step in order.steps:
-                do(step, run, order)
+                do(step, runs, order)
         print("survived", flush=True)
     die()
 
 
-def do(step: str, run: Run, order: Order) -> None:
-    if step == "replay":
+def do(step: str, runs: list[Run], order: Order) -> None:
+    run = runs[0]
+    if step in BATCH:
+        members = [Member(run.name, run) for run in runs]
+        list(run_batch(run.spark, members))
+        raise_first(member.error for member in members)
+    elif step in REVISE_BATCH:
+        raise_first(attempt.error for attempt in revise_together(runs))
+    elif step == "replay":
         replay(run.spark, run.warehouse, run.contract, read_repaired(Path(str(order.file)), run.contract), run.run_id)
     elif step == "ingest":
         file = Path(str(order.file))
         ingest(run.spark, run.warehouse, run.contract, deliveries_of(file), feed=file.stem, run_id=run.run_id)
     else:
         (revise if step == "revise" else STEPS[step])(run)
+
+
+def raise_first(errors: Iterable[Exception | None]) -> None:
+    for error in errors:
+        if error is not None:
+            raise error
 
 
 def deliveries_of(file: Path) -> Iterator[pa.Table]:
