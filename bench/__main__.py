@@ -8,6 +8,7 @@ from pathlib import Path
 from bench.airflow_batch import airflow_batch
 from bench.algebra import algebra
 from bench.automata import automata
+from bench.batches import batches
 from bench.dag_import import dag_import
 from bench.daily_history import daily_history
 from bench.engine import engine
@@ -34,7 +35,7 @@ def measured(folder: Path) -> dict[str, list[Measured]]:
         "Kind automaton": automata(),
         "Kind matches": matches(),
         "Kind algebra": algebra(),
-        "Many patterns": [*sharing(), *family()],
+        "Many patterns": [*sharing(), *family(), *batches(folder / "batches")],
         "Start of a worker": [warm_start()],
         "The whole Spark job": spark_job(folder / "lake"),
         "Revisions": revisions(folder / "lake"),
