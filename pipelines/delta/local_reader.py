@@ -115,6 +115,9 @@ class TableHere:
         low, high = self.actions[f"min.{name}"], self.actions[f"max.{name}"]
         inside = pc.and_(pc.less_equal(low, value), pc.greater_equal(high, value))
         possible = pc.fill_null(inside, True)
+        if {"num_records", f"null_count.{name}"} <= set(self.actions.column_names):  # a file of NULLs has no bounds
+            full = pc.not_equal(self.actions["num_records"], self.actions[f"null_count.{name}"])
+            possible = pc.and_(possible, pc.fill_null(full, True))
         chosen = tuple(file for file, near in zip(self.files, possible.to_pylist(), strict=True) if near)
         return replace(self, files=chosen, actions=self.actions.filter(possible), row_count=None)
 

@@ -196,6 +196,8 @@ def _all_recorded(spark: SparkSession, warehouse: Warehouse, names: Sequence[str
         table = table_here(spark, warehouse.runs)
         if NOTED not in table.schema.names:
             return {}
+        if len(names) == 1:
+            table = table.near("pattern", names[0])
         records = table.rows_with(columns, pa.array(names, pa.string()), RECORDS)
         times = records["finished_at"].cast(pa.int64()).to_pylist()
         rows = [row | {"at": at} for row, at in zip(records.drop("finished_at").to_pylist(), times, strict=True)]
