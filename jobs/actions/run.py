@@ -91,7 +91,7 @@ def _run_one(place: Place, pattern: str, since: str, until: str, run_id: str | N
     from pipelines.steps.sequence import STEPS
 
     name = workspace.check_early(place, pattern, since, until)
-    with workspace.session(place, f"trendlake run {name}") as spark:
+    with workspace.session(place, f"trendlake run {name}", judges=True) as spark:
         prepared = workspace.prepared(place, spark, pattern, since, until, run_id or manual_run_id("manual"))
         typer.echo(f"run {prepared.run_id} of {name}")
         records = [workspace.run_step(step, prepared) for step in STEPS]
@@ -115,7 +115,7 @@ def _run_several(
     seconds = dict.fromkeys(files, 0.0)
     pages: dict[str, dict[str, Path]] = {}
     if any(member.error is None for member in members):
-        with workspace.session(place, f"trendlake run of {len(names)} patterns") as spark:
+        with workspace.session(place, f"trendlake run of {len(names)} patterns", judges=True) as spark:
             for member in members:
                 if member.error is None:
                     member.run = workspace.prepared(place, spark, files[member.name], since, until, run_id)

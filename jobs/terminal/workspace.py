@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import typer
@@ -51,15 +54,25 @@ def find_place(project_dir: Path | None, profile: str | None) -> Place:
 
 
 @contextmanager
-def session(place: Place, app: str) -> Iterator[SparkSession]:
-    """A Spark session that ends with the command."""
+def session(place: Place, app: str, *, judges: bool = False) -> Iterator[SparkSession]:
+    """A Spark session that ends with the command. `judges`: Great Expectations is going to be needed."""
     from pipelines.spark.session import start_session
 
+    if judges:
+        Thread(target=_import_ahead, name="imports while Java starts", daemon=True).start()
     spark = start_session(place.project, place.profile, app)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def _import_ahead() -> None:
+    """Imports what a run needs after Spark is up. What goes wrong is raised where it is needed."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it asks when it is imported
+    with suppress(Exception):
+        for name in ("great_expectations.expectations", "pipelines.report.chart"):
+            import_module(name)
 
 
 @contextmanager

@@ -263,7 +263,12 @@ class _Writer:
         bad = bad.withColumn("source_version", sf.col(VERSION).cast("bigint")).drop(VERSION)
         with_retries(
             lambda: q.write_quarantine(
-                bad, path, run_id=self.run_id, source_version=newest, key=f"ingest {self.contract.fingerprint}"
+                bad,
+                path,
+                run_id=self.run_id,
+                source_version=newest,
+                key=f"ingest {self.contract.fingerprint}",
+                rows=sum(table.num_rows for table in tables),
             ),
             "writing the quarantine",
         )

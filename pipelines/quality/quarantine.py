@@ -18,9 +18,11 @@ from pyspark.sql.types import StructType
 
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule, unique_rules
+from pipelines.delta import local_commit
 from pipelines.delta.commits import has_transaction
+from pipelines.delta.local_reader import local_errors, table_here
 from pipelines.delta.tables import OvertakenError
-from pipelines.errors import ContractRuleError, SourceSchemaError
+from pipelines.errors import ContractRuleError, LocalUnsupportedError, SourceSchemaError
 from pipelines.quality.documents import broken_document_rule
 from pipelines.quality.uniqueness import BROKEN, annotate_duplicates, entry, repeats
 from pipelines.spark.columns import column
@@ -31,6 +33,8 @@ ADDED = ("reason", "rule", "run_id", "source_version", "quarantined_at")
 ID, RUNS, SINCE = "quarantine_id", "quarantine_runs", "quarantine_since"
 """Columns of an open row beside its own (`pipelines.ingest.replay.open_rows`): 16 hex digits of a hash of the
 contract's columns, how many runs have quarantined it, when the first did."""
+FEW = 10_000
+"""Rows that this process writes to the quarantine."""
 
 
 def check_columns(schema: StructType, contract: Contract) -> None:
@@ -167,12 +171,38 @@ def bad_rows(annotated: DataFrame, run_id: str, source_version: int) -> DataFram
     )
 
 
-def write_quarantine(bad: DataFrame, path: str, *, run_id: str, source_version: int, key: str) -> None:
+def write_quarantine(bad: DataFrame, path: str, *, run_id: str, source_version: int, key: str, rows: int) -> None:
     """Append the bad rows once: a second write under the same `key` (which names everything that decides the
-    rows) is skipped by Delta itself, whichever attempt or process makes it. Raises OvertakenError where the log does
-    not have the commit afterwards."""
+    rows) is skipped by Delta itself, whichever attempt or process makes it. `rows`: how many there are; a few are
+    written as a file by this process. Raises OvertakenError where the log does not have the commit afterwards."""
     transaction = f"quarantine {run_id} v{source_version} {key}"
+    if rows <= FEW and _written_here(bad, path, transaction):
+        return
     writer = bad.write.format("delta").mode("append").option("mergeSchema", "true")
     writer.option("txnAppId", transaction).option("txnVersion", 1).save(path)
     if not has_transaction(bad.sparkSession, path, transaction, 1):
         raise OvertakenError
+
+
+def _written_here(bad: DataFrame, path: str, transaction: str) -> bool:
+    """Whether the rows are there, by a file that this process has written, if not by an earlier attempt. Raises
+    OvertakenError."""
+    spark = bad.sparkSession
+    try:
+        with local_errors():
+            table = table_here(spark, path)
+            if table.last_transaction(transaction) >= 1:
+                return True
+            schema = table.none().schema
+            if not table.writable or not set(bad.columns) <= set(schema.names):
+                raise LocalUnsupportedError("a table that asks more of who writes it, or has other columns")
+            rows = local_commit.shaped(bad.toArrow(), schema)
+            actions = [local_commit.add_file(table.folder, rows)]
+        metrics, line = {"numFiles": 1, "numOutputRows": rows.num_rows}, (transaction, 1)
+        with local_commit.active(spark, spark) as java:
+            version = local_commit.commit_files(spark, java, table, path, actions, "Write", metrics, line)
+    except LocalUnsupportedError:
+        return False
+    if version is None or not has_transaction(spark, path, transaction, 1):
+        raise OvertakenError
+    return True

@@ -232,7 +232,7 @@ def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
                 lambda: q.write_quarantine(
                     q.bad_rows(bad, run.run_id, task.version), run.warehouse.quarantine(run.contract.name),
                     run_id=run.run_id, source_version=task.version,
-                    key=f"revise {task.after} {run.contract.fingerprint} {task.source_table}",
+                    key=f"revise {task.after} {run.contract.fingerprint} {task.source_table}", rows=broken.rows,
                 ),
                 "writing the quarantine",
             )  # fmt: skip

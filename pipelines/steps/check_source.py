@@ -120,7 +120,7 @@ def _judge(run: Run, version: int, table: str | None) -> Judgement:
         broken = Broken(judged.rules)
         if broken.rows:  # few: Spark gives the reasons, and writes
             bad = q.annotate(frame_of(run.spark, judged.bad), run.contract.rules, unique=False)
-            _quarantine(run, bad, version, table)
+            _quarantine(run, bad, version, table, broken.rows)
         checks = _checks(run, 0, broken, judged.checks)
         return Judgement(judged.rows, broken.rows, checks, broken, judged.times)
     except LocalUnsupportedError:
@@ -141,7 +141,7 @@ def _split_and_judge(run: Run, rows: DataFrame, rest: DataFrame, version: int, t
         count, quarantined, repeats = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
         broken = broken_of(annotated) if quarantined else Broken()
         if quarantined:
-            _quarantine(run, annotated, version, table)
+            _quarantine(run, annotated, version, table, quarantined)
         checks = verdicts(annotated.drop(BROKEN), rules, name, count)
     return Judgement(count, quarantined, _checks(run, repeats, broken, checks), broken)
 
@@ -179,12 +179,12 @@ def _held(frame: DataFrame) -> Iterator[DataFrame]:
         frame.unpersist()
 
 
-def _quarantine(run: Run, annotated: DataFrame, version: int, table: str | None) -> None:
+def _quarantine(run: Run, annotated: DataFrame, version: int, table: str | None, rows: int) -> None:
     key = f"{run.span[0]} {run.span[1]} {run.contract.fingerprint} {table}"
     with_retries(
         lambda: q.write_quarantine(
             q.bad_rows(annotated, run.run_id, version), run.warehouse.quarantine(run.contract.name),
-            run_id=run.run_id, source_version=version, key=key,
+            run_id=run.run_id, source_version=version, key=key, rows=rows,
         ),
         "writing the quarantine",
     )  # fmt: skip

@@ -38,22 +38,25 @@ def replaced(path: str) -> None:
         checksum.unlink(missing_ok=True)
 
 
-def test_quarantined_rows_are_written_again(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
-    """Once: a third write finds them there."""
+@pytest.mark.parametrize("rows", [3, q.FEW + 1])
+def test_quarantined_rows_are_written_again(spark: SparkSession, tmp_path: Path, rows: int, monkeypatch: Any) -> None:
+    """Once: a third write finds them there. By a file of this process, and by Spark."""
     path, losses = str(tmp_path / "quarantine"), [1]
     spark.range(1).write.format("delta").save(path)
-    real = DataFrameWriter.save
+    place, name = (local_commit, "commit_files") if rows <= q.FEW else (DataFrameWriter, "save")
+    real = getattr(place, name)
 
-    def save(writer: Any, *args: Any, **named: Any) -> None:
-        real(writer, *args, **named)
+    def save(*args: Any, **named: Any) -> Any:
+        done = real(*args, **named)
         if losses:
             replaced(path)
             losses.pop()
+        return done
 
-    monkeypatch.setattr(DataFrameWriter, "save", save)
+    monkeypatch.setattr(place, name, save)
     bad = spark.range(5, 8)
     for _ in range(2):
-        with_retries(lambda: q.write_quarantine(bad, path, run_id="r", source_version=1, key="k"), "writing")
+        with_retries(lambda: q.write_quarantine(bad, path, run_id="r", source_version=1, key="k", rows=rows), "writing")
         assert not losses
         assert sorted(row[0] for row in spark.read.format("delta").load(path).collect()) == [0, 5, 6, 7]
 
