@@ -15,7 +15,8 @@ from pipelines.report import chart
 from pipelines.report.facts import ReportFacts
 from pipelines.report.places import Places, write_whole
 from pipelines.report.read_pattern import read_pattern
-from pipelines.report.read_run import read_quarantine, read_run
+from pipelines.report.read_quarantine import read_quarantine
+from pipelines.report.read_run import read_run
 from pipelines.report.read_windows import read_results
 from pipelines.report.render import render
 from pipelines.report.view import page

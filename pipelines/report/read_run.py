@@ -1,4 +1,4 @@
-"""The run's record and its quarantined rows, from Delta."""
+"""The run's record, from Delta."""
 
 from __future__ import annotations
 
@@ -6,31 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import Window as SqlWindow
-from pyspark.sql import functions as sf
+from pyspark.sql import SparkSession
 
 from pipelines.check import checks_of
-from pipelines.delta.tables import Warehouse, exists
-from pipelines.quality.quarantine import ADDED
+from pipelines.delta.tables import Warehouse
 from pipelines.quality.quarantine_counts import SET_APART
 from pipelines.report.errors import RunNotFoundError
 from pipelines.report.facts import (
     STAGES,
     CheckFacts,
-    QuarantineFacts,
-    ReasonFacts,
     RunFacts,
-    SampleFacts,
     StageFacts,
 )
 from pipelines.runs.record import NUMBER, SCHEMA, pattern_records
-from pipelines.spark.columns import column
-
-REASONS_SHOWN = 12
-SAMPLES_SHOWN = 8
-TEXT_LIMIT = 200
-"""Characters of a quarantined value that are shown; a longer one ends in an ellipsis."""
 
 Facts = Mapping[str, Any]
 """A row of the run record, times in microseconds."""
@@ -96,58 +84,6 @@ def check_facts(stage: str, checks: str | None) -> tuple[CheckFacts, ...]:
     )
 
 
-def read_quarantine(spark: SparkSession, warehouse: Warehouse, source: str, run: RunFacts) -> QuarantineFacts:
-    """What this run set aside: how many rows, the most frequent rules and reasons, a sample row or more of each.
-
-    The rows are those of the run's id and source version, whichever pattern's run of that id wrote them.
-    """
-    path = warehouse.quarantine(source)
-    recorded = next((s.rows_quarantined for s in run.stages if s.rows_quarantined is not None), None)
-    if recorded == 0 or not exists(spark, path):
-        return QuarantineFacts(rows=recorded or 0)
-    mine = spark.read.format("delta").load(path).where(sf.col("run_id") == run.run_id)
-    if run.source_version is not None:
-        mine = mine.where(sf.col("source_version") == run.source_version)
-    everything = SqlWindow.partitionBy(sf.lit(1))
-    by_reason = mine.groupBy("rule", "reason").agg(sf.count(sf.lit(1)).alias("n"))
-    ranked = by_reason.withColumns(
-        {"all_rows": sf.sum("n").over(everything), "all_reasons": sf.count(sf.lit(1)).over(everything)}
-    )
-    top = ranked.orderBy(sf.desc("n"), "rule", "reason").limit(REASONS_SHOWN).collect()
-    if not top:
-        return QuarantineFacts(rows=recorded or 0)
-    stored = top[0]["all_rows"]
-    reasons = tuple(ReasonFacts(_str(row["rule"]), _str(row["reason"]), row["n"]) for row in top)
-    return QuarantineFacts(
-        rows=stored if recorded is None else recorded,
-        stored=stored,
-        reasons=reasons,
-        other_reasons=top[0]["all_reasons"] - len(reasons),
-        other_rows=stored - sum(reason.rows for reason in reasons),
-        samples=_samples(mine, [name for name in mine.columns if name not in ADDED]),
-    )
-
-
-def _samples(mine: DataFrame, names: list[str]) -> tuple[SampleFacts, ...]:
-    """A few rows, the rules taking turns: the first of each rule before the second of any."""
-    turn = sf.row_number().over(SqlWindow.partitionBy("rule").orderBy("reason", "quarantined_at"))
-    shown = mine.select(
-        "rule",
-        "reason",
-        turn.alias("turn"),
-        *[sf.substring(column(name).cast("string"), 1, TEXT_LIMIT + 1).alias(f"v{i}") for i, name in enumerate(names)],
-    )
-    rows = shown.where(sf.col("turn") <= SAMPLES_SHOWN).orderBy("turn", "rule").limit(SAMPLES_SHOWN).collect()
-    return tuple(
-        SampleFacts(
-            rule=_str(row["rule"]),
-            reason=_str(row["reason"]),
-            values=tuple((name, _short(row[f"v{i}"])) for i, name in enumerate(names) if row[f"v{i}"] is not None),
-        )
-        for row in rows
-    )
-
-
 def _stage(row: Facts, attempts: int) -> StageFacts:
     fields = (
         "rows_in",
@@ -175,11 +111,3 @@ def _latest(rows: Sequence[Facts], name: str) -> Any:
 
 def _time(micros: int | None) -> datetime | None:
     return None if micros is None else utc(micros)
-
-
-def _str(value: str | None) -> str:
-    return "" if value is None else str(value)
-
-
-def _short(value: str) -> str:
-    return value if len(value) <= TEXT_LIMIT else value[:TEXT_LIMIT] + "…"

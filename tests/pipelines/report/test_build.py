@@ -18,7 +18,8 @@ from pipelines.report.build import build_report, read_facts
 from pipelines.report.errors import RunNotFoundError
 from pipelines.report.facts import PatternFacts, ReportFacts, ResultFacts, RunFacts
 from pipelines.report.read_pattern import read_pattern
-from pipelines.report.read_run import read_quarantine, read_run
+from pipelines.report.read_quarantine import _read_by_spark, _read_here, read_quarantine
+from pipelines.report.read_run import read_run
 from pipelines.report.read_windows import read_results
 from pipelines.runs.record import recorded
 from pipelines.runs.stage import Record
@@ -83,9 +84,11 @@ def test_a_report_made_later_shows_what_was_published_then(story: Lake) -> None:
 
 
 def test_rows_that_broke_the_contract_are_shown_as_they_came(story: Lake) -> None:
-    """Of the run's own source version only; by rule and reason, with samples."""
+    """Of the run's own source version only; by rule and reason, with samples. Read here, and by Spark."""
     run = read_run(story.spark, story.warehouse, "test_pattern", "two")
     quarantine = read_quarantine(story.spark, story.warehouse, "flights", run)
+    path = story.warehouse.quarantine("flights")
+    assert _read_here(story.spark, path, run, 1) == quarantine == _read_by_spark(story.spark, path, run, 1)
     assert (quarantine.rows, quarantine.stored, sum(reason.rows for reason in quarantine.reasons)) == (1, 1, 1)
     assert quarantine.samples[0].rule == quarantine.reasons[0].rule
     assert ("carrier", "<b>&") in quarantine.samples[0].values

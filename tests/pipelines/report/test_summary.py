@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
+import altair as alt
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema.exceptions import ValidationError
 
 from pipelines.report.amounts import Amount
+from pipelines.report.chart import NARROW, WIDE, _spec
 from pipelines.report.facts import Measure, ResultFacts, Window
 from pipelines.report.picture import picture
 from pipelines.report.summary import MOST_POINTS, Columns, ResultRow, summarise
@@ -151,6 +157,24 @@ def test_the_run_is_marked_within_its_history() -> None:
     band = picture(of(rows, since_day=4), JANUARY + timedelta(days=4), "trends").band
     assert band == (JANUARY + timedelta(days=3.5), JANUARY + timedelta(days=4.5))
     assert picture(of(rows, since_day=0), JANUARY, "trends").band is None
+
+
+def test_pictures_are_what_the_schema_of_vega_lite_allows() -> None:
+    """In both sizes, with and without a legend. Altair has the schema."""
+    week = [row(f"G{i}", day, (i + 1) ** day) for i in range(9) for day in range(7)]
+    year = [row("UA", 30.5 * month, 5) for month in range(12)]
+    drawn = [
+        picture(of([]), None, "trends"), picture(of(week[::7]), None, "trends"), picture(of(year), None, "trends"),
+        picture(of(week, since_day=5), JANUARY + timedelta(days=5), "trends"),
+        picture(of([row("A", day, Amount(None, 3000.0 * day + 1)) for day in range(3)]), None, "trends"),
+    ]  # fmt: skip
+    assert {item.form for item in drawn} == {"nothing", "bars", "lines"}
+    for item, size, legend in product(drawn, (WIDE, NARROW), (False, True)):
+        spec = json.loads(json.dumps(_spec(item, size, legend=legend)))
+        assert spec.pop("background") is None  # which Vega takes for none, and the schema does not allow
+        alt.Chart.from_dict(spec, validate=True)
+        with pytest.raises(ValidationError):
+            alt.Chart.from_dict(spec | {"padding": {"upper": 2}}, validate=True)
 
 
 def test_a_measure_that_does_not_add_up_is_never_summed() -> None:
