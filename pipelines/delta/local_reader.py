@@ -27,6 +27,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from cep_core.errors import TrendlakeError
+from pipelines.delta.log_cache import cache_by_commit
 from pipelines.delta.parquet_scan import HARMLESS, plain_batches
 from pipelines.delta.tables import on_disk
 from pipelines.errors import LocalUnsupportedError
@@ -43,6 +44,9 @@ PLAIN_FILE = re.compile(r"[\w\-./]+", re.ASCII)
 PLAIN_WRITES = {"appendOnly", "changeDataFeed", "clustering", "domainMetadata", "inCommitTimestamp", "invariants"}
 """Features of Delta's protocol for writers that ask nothing of the files of a table whose columns are all as they are;
 that it takes no removals, and when a commit was made, Delta itself sees to."""
+FEATURES = 7
+"""The version of Delta's protocol for writers from which on a table names its features."""
+INVARIANT = "delta.invariants"
 ROWS = 250_000
 """Rows of a table, of which a question is answered here and not by Spark: few beside what a worker may hold."""
 BYTES = 64 << 20
@@ -77,6 +81,8 @@ class TableHere:
     """As the log says it; None where it does not for each file."""
     writable: bool
     """Whether who writes a commit need know no more than that its changes are told in the feed."""
+    appendable: bool
+    """Whether rows may be added by who knows nothing else; the change feed need not be on."""
     table_id: str
     """`metadata.id` of the version: that of another table, made in the place of one that was dropped, is another."""
     actions: pa.Table = field(compare=False, repr=False)
@@ -150,7 +156,7 @@ class TableHere:
         """The newest number that a commit of `application` bears (Delta's protocol, "Transaction Identifiers"), -1
         where none does. Raises LocalUnsupportedError."""
         with local_errors():
-            number = DeltaTable(self.folder, version=self.version).transaction_version(application)
+            number = _view(self.folder, self.version).transaction_version(application)
             return -1 if number is None else number
 
     def whole(self, file: str, most: int) -> pa.Table:
@@ -181,7 +187,7 @@ class TableHere:
         Delta's protocol, "Add CDC File": a commit with such files has its changes there, any other in the files that it
         adds and removes."""
         with local_errors():
-            if DeltaTable(self.folder, version=after).metadata().configuration.get(FEED_ON) != "true":
+            if _view(self.folder, after).metadata().configuration.get(FEED_ON) != "true":
                 raise LocalUnsupportedError(f"the change feed was off in version {after}")
             schema = _arrow(self.schema, names).append(pa.field(CHANGE, pa.string()))
             versions = range(after + 1, self.version + 1)
@@ -231,6 +237,15 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
     """
     folder = folder_on_disk(spark, path)
     with local_errors():
+        table = _described(folder, version)
+    if len(table.files) > FILES:
+        raise LocalUnsupportedError(f"{len(table.files)} files")
+    return table
+
+
+@cache_by_commit
+def _described(folder: Path, version: int | None) -> TableHere:
+    with local_errors():
         table = opened(folder, version)
         about, features = table.metadata(), set(table.protocol().reader_features or ())
         mapping = about.configuration.get("delta.columnMapping.mode", "none")
@@ -238,13 +253,14 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
             raise LocalUnsupportedError(f"partitioned, or with features of its own: {sorted(features)}, {mapping}")
         added = pa.table(table.get_add_actions(flatten=True))
         files, counts = tuple(added["path"].to_pylist()), added["num_records"]
-        if len(files) > FILES or not all(PLAIN_FILE.fullmatch(name) for name in files):
-            raise LocalUnsupportedError(f"{len(files)} files, or some that lie elsewhere")
+        if not all(PLAIN_FILE.fullmatch(name) for name in files):
+            raise LocalUnsupportedError("files that lie elsewhere")
         rows = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
-        schema = StructType.fromJson(json.loads(table.schema().to_json()))
-        return TableHere(
-            folder, int(table.version()), schema, files, rows, _writable(table, schema), str(about.id), added
-        )
+        text = table.schema().to_json()
+        schema = StructType.fromJson(json.loads(text))
+        appendable = _appendable(table) and all(field.nullable for field in schema) and INVARIANT not in text
+        writable = appendable and _is_fed(table)
+        return TableHere(folder, int(table.version()), schema, files, rows, writable, appendable, str(about.id), added)
 
 
 def opened(folder: Path, version: int | None = None) -> DeltaTable:
@@ -253,13 +269,27 @@ def opened(folder: Path, version: int | None = None) -> DeltaTable:
     checkpoint = folder / "_delta_log" / "_last_checkpoint"
     if checkpoint.exists() and json.loads(checkpoint.read_text()).get("numOfAddFiles", 0) > FILES:
         raise LocalUnsupportedError("many files")
+    return _view(folder, version)
+
+
+@cache_by_commit
+def _view(folder: Path, version: int | None) -> DeltaTable:
+    """Not to be changed."""
     return DeltaTable(folder, version=version)
 
 
-def _writable(table: DeltaTable, schema: StructType) -> bool:
-    protocol, fed = table.protocol(), table.metadata().configuration.get(FEED_ON) == "true"
-    features = set(protocol.writer_features or ()) if protocol.min_writer_version == 7 else {"an older protocol's"}
-    return fed and features <= PLAIN_WRITES and all(field.nullable for field in schema)
+def _is_fed(table: DeltaTable) -> bool:
+    fed = table.metadata().configuration.get(FEED_ON) == "true"
+    return fed and table.protocol().min_writer_version == FEATURES
+
+
+def _appendable(table: DeltaTable) -> bool:
+    """Delta's protocol, "Writer Version Requirements": before version 3 a writer must know `appendOnly`, which forbids
+    no append, and the invariants of columns."""
+    protocol = table.protocol()
+    if protocol.min_writer_version == FEATURES:
+        return set(protocol.writer_features or ()) <= PLAIN_WRITES
+    return bool(protocol.min_writer_version < 3)
 
 
 def commit_infos(spark: SparkSession, path: str, limit: int | None = None) -> list[tuple[int, Action]]:

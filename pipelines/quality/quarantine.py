@@ -194,7 +194,7 @@ def _written_here(bad: DataFrame, path: str, transaction: str) -> bool:
             if table.last_transaction(transaction) >= 1:
                 return True
             schema = table.none().schema
-            if not table.writable or not set(bad.columns) <= set(schema.names):
+            if not table.appendable or not set(bad.columns) <= set(schema.names):
                 raise LocalUnsupportedError("a table that asks more of who writes it, or has other columns")
             rows = local_commit.shaped(bad.toArrow(), schema)
             actions = [local_commit.add_file(table.folder, rows)]

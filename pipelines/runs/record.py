@@ -216,16 +216,21 @@ def pattern_records(
     asked = ("pattern", [pattern]) if run_ids is None else ("run_id", list(run_ids))
     named = list(dict.fromkeys((*names, "pattern")))
     try:
-        rows = _chosen(table_here(spark, warehouse.runs).near("pattern", pattern), *asked, named)
+        return _chosen(table_here(spark, warehouse.runs).near("pattern", pattern), *asked, named, pattern)
     except LocalUnsupportedError:
         rows = _by_spark(spark, warehouse, *asked, named)
     return [row for row in rows if row["pattern"] == pattern]
 
 
-def _chosen(table: TableHere, column: str, values: list[str], names: Sequence[str]) -> list[dict[str, Any]]:
-    """The records with one of `values` in `column`. Raises LocalUnsupportedError."""
+def _chosen(
+    table: TableHere, column: str, values: list[str], names: Sequence[str], pattern: str | None = None
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The records with one of `values` in `column`, of all patterns or of one, whose name is among `names` then. Raises
+    LocalUnsupportedError."""
     there = [name for name in dict.fromkeys((column, *names)) if name in table.schema.names]
     records = table.rows_with(there, pa.array(values, pa.string()), RECORDS)
+    if pattern is not None:
+        records = records.filter(pc.equal(records["pattern"], pattern))
     for name in _TIMES:
         if name in there:
             records = records.set_column(there.index(name), name, records[name].cast(pa.int64()))
