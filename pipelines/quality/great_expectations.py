@@ -18,10 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, repeated
 from pipelines.check import Check
 from pipelines.contracts.rules import Rule
@@ -81,6 +83,37 @@ def judge_truth_values(
     names = {f"rule {name}": f"rule_{number}" for number, name in enumerate(truth)}
     columns = {f"rule_{number}": arrow(values) for number, values in enumerate(truth.values())}
     return _here(pa.table({"row_there": repeated(True, rows), **columns}), rules, names, suite_name)
+
+
+def judge_truth_values_of(
+    tables: Sequence[tuple[Mapping[str, Bools], Sequence[Rule], int]], suite_name: str
+) -> list[list[Check]]:  # fmt: skip
+    """As `judge_truth_values` of each of `tables`: its truth values, rules and rows. Those that keep every rule are
+    judged by one suite, on their rows laid end to end: where none of these breaks a rule, none of a table's does."""
+    keeping = [at for at, (truth, _, _) in enumerate(tables) if all(good.all() for good in truth.values())]
+    checks: dict[int, list[Check]] = {}
+    if len(keeping) > 1:
+        united = _united([tables[at] for at in keeping])
+        if all(check.data.get("broken", 0) == 0 for check in judge_truth_values(*united[:2], suite_name, united[2])):
+            for at in keeping:
+                _, rules, rows = tables[at]
+                checks[at] = [rule_check(rule, rows, 0) for rule in rules]
+    return [
+        checks[at] if at in checks else judge_truth_values(truth, rules, suite_name, rows)
+        for at, (truth, rules, rows) in enumerate(tables)
+    ]
+
+
+def _united(
+    tables: Sequence[tuple[Mapping[str, Bools], Sequence[Rule], int]],
+) -> tuple[dict[str, Bools], list[Rule], int]:
+    """The tables as one: a rule that a table does not have, its rows keep."""
+    by_name = {rule.name: rule for _, rules, _ in tables for rule in rules}
+    names = dict.fromkeys(name for truth, _, _ in tables for name in truth)
+    whole = {
+        name: np.concatenate([truth.get(name, np.ones(rows, np.bool_)) for truth, _, rows in tables]) for name in names
+    }
+    return whole, list(by_name.values()), sum(rows for _, _, rows in tables)
 
 
 def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[Check]:

@@ -7,10 +7,13 @@ equal to those of Great Expectations.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from cep_core.events.array_types import Bools
 from cep_core.events.arrays import valid
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
@@ -26,19 +29,29 @@ from pipelines.spark.frames import frame_of
 def judge_local(spark: SparkSession, table: pa.Table, contract: Contract) -> list[Check]:
     """A check for every rule of `contract`, as `great_expectations.judge`. Spark is asked about the rules that are only
     its to judge. Raises ArrowException where keys cannot be compared."""
-    counts: dict[str, int] = {}
+    truth = truth_values(spark, table, contract, [0])
+    broken = {name: int(np.count_nonzero(~good)) for name, good in truth.items()}
+    return [rule_check(rule, table.num_rows, broken.get(rule.name, 0)) for rule in contract.rules]
+
+
+def truth_values(
+    spark: SparkSession, table: pa.Table, contract: Contract, starts: Sequence[int]
+) -> dict[str, Bools]:  # fmt: skip
+    """Which rows of `table` keep each rule, by its name; a rule that counts rows is none of them. `starts`: where the
+    rows of each table begin that lie end to end in `table`, whose keys are compared with their own table's only.
+    Raises as `judge_local`."""
+    truth: dict[str, Bools] = {}
     sparks: list[Rule] = []
     for rule in contract.rules:
-        if rule.kind == "row_count":
-            counts[rule.name] = 0
-        elif rule.kind == "unique":
-            counts[rule.name] = _repeating(rule, table)
-        elif (good := kept_rows(rule, table, contract)) is not None:
-            counts[rule.name] = int(np.count_nonzero(~good))
-        else:
-            sparks.append(rule)
-    counts |= _broken_on_spark(spark, table, sparks)
-    return [rule_check(rule, table.num_rows, counts[rule.name]) for rule in contract.rules]
+        if rule.kind == "unique":
+            truth[rule.name] = _not_repeating(rule, table, starts)
+        elif rule.kind != "row_count":
+            good = kept_rows(rule, table, contract)
+            if good is None:
+                sparks.append(rule)
+            else:
+                truth[rule.name] = good
+    return truth | _kept_by_spark(spark, table, sparks)
 
 
 def rule_check(rule: Rule, rows: int, broken: int) -> Check:
@@ -54,19 +67,23 @@ def rule_check(rule: Rule, rows: int, broken: int) -> Check:
     return Check(rule.name, rule.limit.holds(value), observed, expected_of(rule), ", ".join(rule.columns) or None, data)
 
 
-def _repeating(rule: Rule, table: pa.Table) -> int:
-    """The rows that share their key with another."""
+def _not_repeating(rule: Rule, table: pa.Table, starts: Sequence[int]) -> Bools:
+    """The rows that share their key with no other of their table."""
     codes = exact_codes(table, rule.columns)
+    if len(starts) > 1:
+        parts = np.searchsorted(np.asarray(starts), np.arange(table.num_rows), side="right")
+        codes = codes + parts * (int(codes.max(initial=0)) + 1)
+    _, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    good: Bools = counts[places] == 1
     if len(rule.columns) == 1:  # a single column's NULL is no key
-        codes = codes[valid(table.column(rule.columns[0]).combine_chunks())]
-    _, counts = np.unique(codes, return_counts=True)
-    return int(counts[counts > 1].sum())
+        good |= ~valid(table.column(rule.columns[0]).combine_chunks())
+    return good
 
 
-def _broken_on_spark(spark: SparkSession, table: pa.Table, rules: list[Rule]) -> dict[str, int]:
+def _kept_by_spark(spark: SparkSession, table: pa.Table, rules: list[Rule]) -> dict[str, Bools]:
     """Of a small table Spark's optimizer computes the answer itself, without a job: so it is collected as rows."""
     if not rules or not table.num_rows:
-        return {rule.name: 0 for rule in rules}
+        return {rule.name: np.ones(table.num_rows, np.bool_) for rule in rules}
     wanted = frame_of(spark, table).select(*[is_good(rule).alias(f"rule_{at}") for at, rule in enumerate(rules)])
     answers = wanted.collect()
-    return {rule.name: sum(not row[at] for row in answers) for at, rule in enumerate(rules)}
+    return {rule.name: np.array([bool(row[at]) for row in answers]) for at, rule in enumerate(rules)}

@@ -1,21 +1,88 @@
-"""Checks staged rows against the results contract."""
+"""Checks staged rows against the results contract: few rows in this process, those of several runs at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from cep_core.events.array_types import Bools
 from pipelines.check import Check
+from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule
-from pipelines.errors import ChecksFailedError
-from pipelines.quality.great_expectations import FEW, judge, judge_here
-from pipelines.results.staging import staged_folder
+from pipelines.delta.local_reader import local_errors
+from pipelines.errors import ChecksFailedError, LocalUnsupportedError
+from pipelines.quality.great_expectations import FEW, judge, judge_here, judge_truth_values_of
+from pipelines.quality.local_verdicts import truth_values
+from pipelines.results.staging import staged_folder, staged_here
 from pipelines.runs.run import Run
 from pipelines.spark.session import uncompiled
+
+HERE = 50_000
+"""Rows of all runs of a step that this process looks at."""
+
+
+@dataclass(frozen=True)
+class StagedRows:
+    """Staged rows in this process, and the contract that they are judged by. `owned`: (column, low, high), as of
+    `Run.owned`."""
+
+    rows: pa.Table
+    contract: Contract
+    owned: tuple[str, int, int]
+
+    @property
+    def outside(self) -> int:
+        """The rows whose time `owned` does not delimit; a row without a time is not one of them."""
+        column, low, high = self.owned
+        time = self.rows[column].cast(pa.int64())
+        return int(pc.sum(pc.or_(pc.less(time, low), pc.greater_equal(time, high))).as_py() or 0)
+
+
+def staged_rows(run: Run, number: int, contract: Contract, most: int) -> StagedRows | None:
+    """What the attempt `number` has staged; None where that is more than `most` rows, or elsewhere."""
+    try:
+        return StagedRows(staged_here(run, number, most), contract, run.owned)
+    except LocalUnsupportedError:
+        return None
+
+
+def judged_here(spark: SparkSession, staged: Mapping[int, StagedRows]) -> dict[int, list[Check]]:
+    """The check of each rule on the rows of each number. Rows of equal columns and rules are looked at together, and
+    Great Expectations judges all of them at once. None of a number whose rows only Spark can judge."""
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for number, item in staged.items():
+        key = (tuple(item.rows.schema), item.contract.rules, tuple(column.type for column in item.contract.columns))
+        alike.setdefault(key, []).append(number)
+    truth: dict[int, dict[str, Bools]] = {}
+    for numbers in alike.values():
+        try:
+            with local_errors():
+                truth |= _truth_of(spark, {number: staged[number] for number in numbers})
+        except LocalUnsupportedError:
+            continue
+    tables = [(truth[number], staged[number].contract.rules, staged[number].rows.num_rows) for number in truth]
+    checks = judge_truth_values_of(tables, "results")
+    return dict(zip(truth, checks, strict=True))
+
+
+def _truth_of(spark: SparkSession, staged: Mapping[int, StagedRows]) -> dict[int, dict[str, Bools]]:
+    """As `truth_values` of each, whose columns and rules are the same."""
+    (first, *_) = staged.values()
+    ends = np.cumsum([item.rows.num_rows for item in staged.values()]).tolist()
+    starts = [0, *ends[:-1]]
+    whole = pa.concat_tables([item.rows for item in staged.values()]).combine_chunks()
+    truth = truth_values(spark, whole, first.contract, starts)
+    return {
+        number: {name: good[start:end] for name, good in truth.items()}
+        for number, start, end in zip(staged, starts, ends, strict=True)
+    }
 
 
 def judged(

@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from pipelines.contracts.contract import Contract, load_contract
 from pipelines.contracts.rules import Limit
-from pipelines.quality.great_expectations import judge, judge_here
-from pipelines.quality.local_verdicts import judge_local
+from pipelines.quality.great_expectations import judge, judge_here, judge_truth_values_of
+from pipelines.quality.local_verdicts import judge_local, truth_values
 from pipelines.quality.quarantine import BROKEN, annotate, bad_rows, good_rows, is_good, keeping
 
 pytestmark = pytest.mark.spark
@@ -151,6 +152,22 @@ def test_verdicts_without_great_expectations(spark: SparkSession, frame: DataFra
     """A small revision's own count of broken rows gives every verdict that Great Expectations gives, word for word."""
     for rows in (frame, frame.limit(0)):
         assert judge_local(spark, rows.toArrow(), contract) == judge(rows, contract.rules, "odd")
+
+
+def test_verdicts_of_several_tables_at_once(spark: SparkSession, frame: DataFrame, contract: Contract) -> None:
+    """Each has those of its own rows: a key that another table has too is not repeated."""
+    good = keeping(frame, contract.rules).dropDuplicates(["id"])
+    parts = [part.toArrow() for part in (good, frame, frame.limit(0), good)]
+    ends = [sum(part.num_rows for part in parts[: at + 1]) for at in range(len(parts))]
+    starts = [0, *ends[:-1]]
+    truth = truth_values(spark, pa.concat_tables(parts).combine_chunks(), contract, starts)
+    tables = [
+        ({name: values[start:end] for name, values in truth.items()}, contract.rules, end - start)
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    alone = [judge(spark.createDataFrame(part), contract.rules, "odd") for part in parts]
+    assert judge_truth_values_of(tables, "odd") == alone
+    assert alone[0] != alone[1]
 
 
 def test_bounds_on_how_many(frame: DataFrame, contract: Contract) -> None:
