@@ -1,7 +1,8 @@
 """Batches on Spark, in one warm session: many patterns at the price of one, from `check_source` to `publish`; their
 revision; a batch of one; and a batch in which two fail.
 
-The patterns of `selective` want one company each (W4 of `bench.workloads`) and have tables of their own.
+The patterns of `selective` want one company each (W4 of `bench.workloads`) and have tables of their own; `family` is
+one pattern for all companies, with one table.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ FEW_EVENTS = 100_000
 PATTERNS, REVISED = 100, 1_000
 CORRECTED, CONCERNED = 10, 5
 """Rows of the correction, and the patterns that can match one of them."""
+HIGHEST = 100_000
+"""The prices of `trades` are below it."""
 ROUNDS = 3
 CROWDED: dict[str, Any] = {
     "kind": "matches", "source": "trades", "pattern": "SEQ(Stock a, Stock b)", "where": ["[company]"],
@@ -44,6 +47,12 @@ CROWDED: dict[str, Any] = {
 def selective(company: int) -> dict[str, Any]:
     """The falling prices of one company."""
     return FALLING | {"where": [f"S.company = 'C{company:04d}'", "S.price > NEXT(S).price"]}
+
+
+def family(companies: int) -> dict[str, Any]:
+    """The falling prices of each of the companies, with its name as parameter."""
+    names = [f"C{number:04d}" for number in range(companies)]
+    return FALLING | {"for_each": {"name": names}, "where": ["S.company = $name", "S.price > NEXT(S).price"]}
 
 
 def lake(spark: SparkSession, state: Path, events: int) -> Project:
@@ -78,21 +87,27 @@ def need_all(states: Sequence[str]) -> None:
 
 
 def shared_runs(spark: SparkSession, state: Path, events: int, patterns: int) -> list[Measured]:
-    """T(patterns) beside T(1); a batch of one beside its pattern alone."""
+    """T(patterns) and T(members of a family) beside T(1); a batch of one beside its pattern alone."""
     project = lake(spark, state, events)
     for number in range(ROUNDS):
         alone(run_of(spark, project, f"warm_{number}", selective(number)))
-    single, batch_of_one = [], []
+    single, batch_of_one = list[float](), list[float]()
     for number in range(ROUNDS):
         run = run_of(spark, project, f"alone_{number}", selective(number))
         single.append(timed(lambda run=run: alone(run)))  # type: ignore[misc]
         run = run_of(spark, project, f"member_{number}", selective(number))
         batch_of_one.append(timed(lambda run=run: need_all(together([run]))))  # type: ignore[misc]
+    families = list[float]()
+    for number in range(ROUNDS):
+        run = run_of(spark, project, f"family_{number}", family(COMPANIES))
+        families.append(timed(lambda run=run: alone(run)))  # type: ignore[misc]
     runs = some(spark, project, "shared", patterns)
     many, one, by_batch = timed(lambda: need_all(together(runs))), median(single), median(batch_of_one)
     note = f"{events:,} events: {many:.1f} s of {one:.1f} s; wall clock"
     return [
         Measured(f"Spark, W4, own tables: T({patterns}) / T(1)", many / one, "times", 5.0, note, at_most=True),
+        Measured(f"the same, T({COMPANIES:,}) as one family / T(1)", median(families) / one, "times", 3.0,
+                 f"{median(families):.1f} s of {one:.1f} s; wall clock", at_most=True),
         Measured("a batch of one, of the same pattern alone", by_batch / one, "times", 1.1,
                  f"{by_batch:.2f} s of {one:.2f} s; wall clock", at_most=True),
     ]  # fmt: skip
@@ -103,10 +118,10 @@ def shared_revisions(spark: SparkSession, state: Path, patterns: int) -> list[Me
     project = lake(spark, state, FEW_EVENTS)
     runs = some(spark, project, "revised", patterns)
     need_all(together(runs))
-    many, one = [], []
+    many, one = list[float](), list[float]()
     for seconds, chosen in ((many, runs), (one, runs[:1])):
         for number in range(ROUNDS + 1):
-            correct(runs[0], 1.0)
+            correct(runs[0])
             again = [replace(run, run_id=f"revision {number} of {len(chosen)}") for run in chosen]
             seconds.append(timed(lambda again=again: revised(again)))  # type: ignore[misc]
     single, all_of = median(one[1:]), median(many[1:])
@@ -122,8 +137,8 @@ def revised(runs: Sequence[Run]) -> None:
         raise SystemExit(f"{changed} patterns were changed, of {CONCERNED} concerned")
 
 
-def correct(run: Run, more: float) -> None:
-    """Higher prices for `CORRECTED` rows of `CONCERNED` companies."""
+def correct(run: Run) -> None:
+    """Mirrored prices, by which other rows fall, for `CORRECTED` rows of `CONCERNED` companies."""
     path = run.warehouse.source("trades")
     table = run.spark.read.format("delta").load(path)
     names = [f"C{number:04d}" for number in range(CONCERNED)]
@@ -134,7 +149,7 @@ def correct(run: Run, more: float) -> None:
         .limit(CORRECTED // CONCERNED).collect()
     ]  # fmt: skip
     listed = ", ".join(f"'{identity}'" for identity in ids)
-    run.spark.sql(f"UPDATE delta.`{path}` SET price = price + {more} WHERE event_id IN ({listed})")
+    run.spark.sql(f"UPDATE delta.`{path}` SET price = {HIGHEST} - price WHERE event_id IN ({listed})")
 
 
 def failing_runs(spark: SparkSession, state: Path, patterns: int) -> list[Measured]:
