@@ -25,12 +25,13 @@ SPARK_PROPERTIES = "TRENDLAKE_SPARK_PROPERTIES"
 
 
 class Limits(BaseModel):
-    """What one Python worker may hold: `shard_rows` rows at a time. What Airflow may run: `steps` Spark applications at
-    a time."""
+    """What one Python worker may hold: `shard_rows` rows at a time. How many events the driver reads and computes by
+    itself, of tables on its own disk: `driver_rows`. What Airflow may run: `steps` Spark applications at a time."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     shard_rows: int = Field(default=4_000_000, ge=1)
+    driver_rows: int = Field(default=20_000, ge=0)
     steps: int = Field(default=2, ge=1)
 
 

@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from cep_core import run_plans
 from cep_core.errors import TrendlakeError
 from pipelines.delta.parquet_scan import Files
 from pipelines.errors import OtherwiseWrittenError, ShardTooLargeError
 from pipelines.execute.channel import Channel, Member, channels_of, joint
 from pipelines.execute.distribute import choose, distribute, folder_here
 from pipelines.execute.shard_plan import Cut, likely
-from pipelines.execute.worker import Work, answers_of, rows_of
+from pipelines.execute.worker import Answers, Work, answers_of, rows_of
 from pipelines.results.staging import Staged, leave_staged, write_staged
 from pipelines.runs.run import Run
 from pipelines.spark.session import quiet
@@ -162,6 +164,13 @@ def computed(
     work = Work(run.plan, (channel,), (cut,), run.profile.limits.shard_rows, watermark)
     packed = distribute(work.reading, events, work.parts, folder)
     return packed.mapInArrow(rows_of(work), from_arrow_schema(run.plan.result_schema))
+
+
+def answers_here(runs: Mapping[int, Run], events: pa.Table, watermark: int | None) -> Answers:
+    """The rows of runs over `events`, all columns, or their errors, computed in this process."""
+    numbers, plans = list(runs), [run.plan for run in runs.values()]
+    for at, answer in run_plans(plans, events, [run.windows for run in runs.values()], watermark):
+        yield numbers[at], answer if isinstance(answer, TrendlakeError) else answer.cast(plans[at].result_schema)
 
 
 def no_rows(run: Run) -> DataFrame:

@@ -20,8 +20,9 @@ from pyspark.sql.types import StructType
 
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
-from pipelines.delta.local_reader import Action, TableHere
+from pipelines.delta.local_reader import Action, TableHere, table_here
 from pipelines.delta.tables import FED, create, exists, with_retries
+from pipelines.errors import LocalUnsupportedError
 from pipelines.results.provenance import PROVENANCE
 from pipelines.runs.run import Run
 from pipelines.spark.identifiers import quoted
@@ -137,11 +138,18 @@ def create_results(spark: SparkSession, path: str, schema: StructType, owner: st
         for key, value in FED.items():
             builder = builder.property(key, value)
         create(spark, path, builder.clusterBy(owner), "creating the results table")
-    have = {name.lower() for name in spark.read.format("delta").load(path).columns}
+    have = {name.lower() for name in _columns(spark, path)}
     if any(name.lower() not in have for name in schema.fieldNames()):
         none = spark.createDataFrame([], schema)
         writer = none.write.format("delta").mode("append").option("mergeSchema", "true")
         with_retries(lambda: writer.save(path), "adding columns to the results table")
+
+
+def _columns(spark: SparkSession, path: str) -> list[str]:
+    try:
+        return list(table_here(spark, path).schema.names)
+    except LocalUnsupportedError:
+        return spark.read.format("delta").load(path).columns
 
 
 def in_columns(columns: Sequence[str], have: Sequence[str], alias: str) -> dict[str, Column]:

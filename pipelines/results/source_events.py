@@ -12,17 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from cep_core.events.arrays import arrow
 from cep_core.plan import Reading
 from pipelines.contracts.contract import Contract
-from pipelines.delta.local_reader import ROWS, table_here
+from pipelines.delta.local_reader import ROWS, local_errors, table_here
 from pipelines.delta.parquet_scan import Files, Span, paths_by_delta, plain_files
 from pipelines.delta.tables import read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
+from pipelines.results.local_events import are_good, events_in, typed
 from pipelines.runs.run import Run
 from pipelines.spark.columns import column
 
@@ -62,6 +65,20 @@ class SourceEvents:
         elif not self.clean:
             rows = q.keeping(rows, contract.rules)
         return needed(contract, self.reading, rows)
+
+    def local(self, most: int) -> pa.Table:
+        """The good rows in this process, all columns. Raises LocalUnsupportedError, also where they are more than
+        `most`."""
+        contract, reading = self.run.contract, self.reading
+        if self.repeated or (contract.made_id and reading.schema.event_id in reading.columns):
+            raise LocalUnsupportedError("rows that repeat a key, or ids that are made of keys")
+        table = table_here(self.run.spark, self.run.warehouse.source(contract.name), self.version)
+        if contract.documents is not None:
+            table.refuse_large()
+        with local_errors():
+            rows = events_in(self.run, table, [self.span], most)
+            rows = rows if self.clean else rows.filter(arrow(are_good(self.run, rows)))
+            return typed(contract, reading.schema.event_type, rows)
 
     def files(self) -> Files | None:
         """The files with those rows, where every row is good and the workers can read them by themselves: all columns

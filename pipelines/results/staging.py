@@ -12,12 +12,13 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
@@ -79,23 +80,56 @@ def leave_staged(
 
     A run whose rows have an error has it in their place. What a worker that fails has written, or one whose work Spark
     does again, stays hidden from who reads; so does what was written for a run that has an error."""
-    attempts = {number: secrets.randbits(62) for number in runs}
-    folders = {number: on_disk(run.spark, staged_folder(run, attempts[number])) for number, run in runs.items()}
-    places = {number: folder for number, folder in folders.items() if folder is not None}
-    if len(places) < len(runs):
+    attempts = _Attempts.of(runs, source_version)
+    if attempts is None:
         return None
-    for folder in places.values():
-        folder.mkdir(parents=True)
-    writers = {number: _Writer(str(places[number]), Origin.of(run, source_version)) for number, run in runs.items()}
     with told_by_workers():
-        left = packed.mapInArrow(_leaver(writers, answers), from_arrow_schema(LEFT)).collect()
-    errors = {row.number: _error(row) for row in sorted(left, key=str) if row.file is None}
-    counts = dict.fromkeys(runs, 0)
-    for row in left:
-        if row.number not in errors:
-            (places[row.number] / row.file).rename(places[row.number] / row.file.removeprefix(HIDDEN))
-            counts[row.number] += row.rows
-    return {number: errors.get(number) or (attempts[number], counts[number]) for number in runs}
+        left = packed.mapInArrow(_leaver(attempts.writers, answers), from_arrow_schema(LEFT)).collect()
+    return attempts.staged([row.asDict() for row in left])
+
+
+def stage_answers(runs: Mapping[int, Run], answers: Answers, source_version: int) -> dict[int, Staged | Exception]:
+    """As `leave_staged`, of what this process computes. Raises LocalUnsupportedError, before it asks for an answer,
+    where the warehouse is not on this machine's disk."""
+    attempts = _Attempts.of(runs, source_version)
+    if attempts is None:
+        raise LocalUnsupportedError("a warehouse elsewhere")
+    lines = _leaver(attempts.writers, lambda _: answers)(iter(()))
+    return attempts.staged([line for batch in lines for line in batch.to_pylist()])
+
+
+@dataclass(frozen=True)
+class _Attempts:
+    """An attempt of each of the runs, by their numbers: its own number, and its folder."""
+
+    numbers: Mapping[int, int]
+    places: Mapping[int, Path]
+    writers: Mapping[int, _Writer]
+
+    @classmethod
+    def of(cls, runs: Mapping[int, Run], source_version: int) -> _Attempts | None:
+        """With their folders; None where the warehouse is not on this machine's disk."""
+        numbers = {number: secrets.randbits(62) for number in runs}
+        folders = {number: on_disk(run.spark, staged_folder(run, numbers[number])) for number, run in runs.items()}
+        places = {number: folder for number, folder in folders.items() if folder is not None}
+        if len(places) < len(runs):
+            return None
+        for folder in places.values():
+            folder.mkdir(parents=True)
+        writers = {number: _Writer(str(places[number]), Origin.of(run, source_version)) for number, run in runs.items()}
+        return cls(numbers, places, writers)
+
+    def staged(self, left: Sequence[Mapping[str, Any]]) -> dict[int, Staged | Exception]:
+        """`left`: rows of `LEFT`. Files of runs without an error get the names by which they are read."""
+        errors = {row["number"]: _error(row) for row in sorted(left, key=str) if row["file"] is None}
+        counts = dict.fromkeys(self.numbers, 0)
+        for row in left:
+            number = row["number"]
+            if number not in errors:
+                folder, name = self.places[number], row["file"]
+                (folder / name).rename(folder / name.removeprefix(HIDDEN))
+                counts[number] += row["rows"]
+        return {number: errors.get(number) or (mine, counts[number]) for number, mine in self.numbers.items()}
 
 
 @dataclass(frozen=True)
@@ -154,9 +188,11 @@ def _told_of(error: TrendlakeError) -> dict[str, str | None]:
     return {"code": error.code, "message": error.message, "hint": error.hint, "trace": trace}
 
 
-def _error(row: Row) -> Exception:
-    """The error that a worker tells of, as it would be raised here."""
-    return RuntimeError(f"a worker failed: {row.trace}") if row.trace else coded(row.code, row.message, row.hint)
+def _error(row: Mapping[str, Any]) -> Exception:
+    """The error that a row of `LEFT` tells of, as it would be raised here."""
+    if row["trace"]:
+        return RuntimeError(f"a worker failed: {row['trace']}")
+    return coded(row["code"], row["message"], row["hint"])
 
 
 def with_origin(run: Run, results: pa.Table, source_version: int) -> pa.Table:
@@ -212,7 +248,12 @@ def read_staged(run: Run, number: int, spark: SparkSession | None = None) -> Dat
 
 def read_folder(spark: SparkSession, folder: str, plan: AnyPlan) -> DataFrame:
     """The rows staged in `folder` by a run of the plan."""
-    return spark.read.schema(StructType([*from_arrow_schema(plan.result_schema).fields, *ORIGIN])).parquet(folder)
+    return spark.read.schema(staged_schema(plan)).parquet(folder)
+
+
+def staged_schema(plan: AnyPlan) -> StructType:
+    """The columns of staged rows."""
+    return StructType([*from_arrow_schema(plan.result_schema).fields, *ORIGIN])
 
 
 def staged_here(run: Run, number: int, most: int) -> pa.Table:

@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 
 from cep_core import AnyPlan, run_plan
 from cep_core.errors import TrendlakeError
-from cep_core.events.array_types import Bools
-from cep_core.events.arrays import arrow, numbers, repeated
+from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import group_codes
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
@@ -28,10 +27,9 @@ from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta.local_commit import shaped
 from pipelines.delta.local_reader import CHANGE, ROWS, TableHere, local_errors, table_here
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality import quarantine as q
-from pipelines.quality.arrow_split import split_alone
 from pipelines.quality.local_verdicts import judge_local
 from pipelines.results.coverage import slice_of
+from pipelines.results.local_events import are_good, good_events, typed
 from pipelines.results.staging import with_origin
 from pipelines.results.windows import MOST, Stretch, united
 from pipelines.revision.affected import Affected
@@ -43,7 +41,6 @@ from pipelines.revision.scope import Task
 from pipelines.revision.source_changes import NET, SourceChanges
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
-from pipelines.spark.frames import frame_of
 
 KEYS = 20_000_000
 """Rows of a source among whose keys those that came are looked for."""
@@ -126,7 +123,7 @@ def _local_revision(run: Run, task: Task, results_version: int, changes: SourceC
         raise LocalUnsupportedError("windows all over the place")
     published = _published(run, results_version, affected)
     slices = tuple((plan.windows.start(first), plan.windows.end(last)) for first, last in affected.stretches)
-    events = changes.once((*about, slices), lambda: _events(run, source, slices))
+    events = changes.once((*about, slices), lambda: good_events(run, source, slices, ROWS))
     rows = with_origin(_hull(run, affected), _computed(run, events, affected, slices), task.version)
     checks = _judged(run, rows)
     return LocalRevision(run, task, affected, rows, net, checks, _rewrite(published, run, rows))
@@ -187,23 +184,10 @@ def net_changes(feed: pa.Table, names: Sequence[str]) -> pa.Table:
 
 def _good(run: Run, net: pa.Table) -> pa.Table:
     """Those that keep the rules of single rows."""
-    good = _are_good(run, net)
+    good = are_good(run, net)
     if (~good & (numbers(net[NET].combine_chunks()) > 0)).any():
         raise LocalUnsupportedError("rows for the quarantine")
     return net.filter(arrow(good))
-
-
-def _are_good(run: Run, rows: pa.Table) -> Bools:
-    """Which rows keep the rules of single rows. No row is dropped on this process's word alone: Spark is shown those
-    that break a rule, and where it keeps one of them, the revision is Spark's. Raises LocalUnsupportedError."""
-    parted = split_alone(rows.combine_chunks(), run.contract)
-    if parted.unjudged:
-        raise LocalUnsupportedError(f"rules that Spark judges: {', '.join(parted.unjudged)}")
-    good = parted.broken < 0
-    dropped = rows.filter(arrow(~good))
-    if dropped.num_rows and not q.keeping(frame_of(run.spark, dropped), run.contract.rules).isEmpty():
-        raise LocalUnsupportedError("rows that Spark keeps")
-    return good
 
 
 def _refuse_repeated(source: TableHere, good: pa.Table, contract: Contract, rule: Rule) -> None:
@@ -247,13 +231,6 @@ def touched(plan: AnyPlan, changed: pa.Table, spans: Sequence[Stretch]) -> tuple
     return tuple(united(inside, last=True))
 
 
-def _events(run: Run, source: TableHere, slices: Sequence[Stretch]) -> pa.Table:
-    """The good events in `slices` of time, all columns. Raises LocalUnsupportedError."""
-    contract = run.contract
-    events = source.rows([item.name for item in contract.columns], contract.event_time, slices, ROWS)
-    return events.filter(arrow(_are_good(run, events)))
-
-
 def _computed(run: Run, good: pa.Table, affected: Affected, slices: Sequence[Stretch]) -> pa.Table:
     """The rows of the touched windows, whose good events lie in `slices`, of all units."""
     plan, contract = run.plan, run.contract
@@ -271,8 +248,7 @@ def _computed(run: Run, good: pa.Table, affected: Affected, slices: Sequence[Str
 def _needed(plan: AnyPlan, contract: Contract, good: pa.Table) -> pa.Table:
     """As `results.computation.needed`."""
     kind = plan.schema.event_type
-    if contract.constant_type is not None:
-        good = good.append_column(kind, repeated(contract.constant_type, good.num_rows))
+    good = typed(contract, kind, good)
     if plan.event_types is not None:
         good = good.filter(pc.is_in(good[kind], pa.array(plan.event_types)))
     return good.select(list(plan.columns))

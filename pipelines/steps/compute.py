@@ -4,20 +4,21 @@ once for all of them."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from pipelines.delta.commits import recent_commits
 from pipelines.delta.tables import exists, read_at
-from pipelines.errors import OtherwiseWrittenError
+from pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
 from pipelines.execute.channel import Member, channels_of, joint, together
 from pipelines.quality import quarantine as q
-from pipelines.results.computation import Outcomes, no_rows, stage_together
+from pipelines.results.computation import Outcomes, answers_here, no_rows, stage_together
 from pipelines.results.ledger import notes, read_ledger
 from pipelines.results.member_reuse import NONE, Settled, settled_members
 from pipelines.results.reuse import changed, reuse_check
 from pipelines.results.source_events import SourceEvents
-from pipelines.results.staging import write_staged
+from pipelines.results.staging import stage_answers, write_staged
 from pipelines.runs.consistency import limit_of
 from pipelines.runs.record import Attempt, recorded_together
 from pipelines.runs.run import Run
@@ -118,6 +119,8 @@ def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> Ou
     events = SourceEvents.of([(task.run, task.checked) for task in tasks.values()], joint(channels_of(members)))
     rows = _rows(tasks.values(), events.span)
     time = reached(first.run, first.checked)
+    with suppress(LocalUnsupportedError):
+        return _staged_here(runs, events, rows, time)
     files = events.files()
     if files is not None:
         try:
@@ -125,6 +128,17 @@ def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> Ou
         except OtherwiseWrittenError:
             pass
     return stage_together(runs, events.frame(), rows, first.version, time)
+
+
+def _staged_here(runs: Mapping[int, Run], events: SourceEvents, rows: int, time: int | None) -> Outcomes:
+    """As `stage_together`, of few events of a table on this machine's disk, which this process computes: to start a
+    job and its workers takes longer. Raises LocalUnsupportedError."""
+    limits = events.run.profile.limits
+    most = min(limits.driver_rows, limits.shard_rows)
+    if rows > most:
+        raise LocalUnsupportedError("many rows")
+    table = events.local(most)
+    return stage_answers(runs, answers_here(runs, table, time), events.version)
 
 
 def _rows(tasks: Iterable[_Task], span: tuple[int, int]) -> int:

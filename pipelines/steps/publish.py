@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from pipelines.delta.commits import Commit, recent_commits
@@ -22,12 +22,12 @@ from pipelines.delta.local_reader import ROWS, inside, local_errors, table_here
 from pipelines.delta.tables import OvertakenError, with_retries
 from pipelines.errors import LocalUnsupportedError, StaleRunError, StepOrderError
 from pipelines.quality.great_expectations import FEW
-from pipelines.results.ledger import Ledger, notes, read_ledger
+from pipelines.results.ledger import Ledger, Publications, notes, read_ledger
 from pipelines.results.publication import Owned, Publication, create_results, owned_rows
 from pipelines.results.reuse import MEMBERS, changed, narrowed, noted
 from pipelines.results.row_versions import note_of_run
 from pipelines.results.source_events import REPEATED
-from pipelines.results.staging import read_staged, staged_here
+from pipelines.results.staging import read_staged, staged_here, staged_schema
 from pipelines.results.types import refuse_other_types
 from pipelines.revision.local_rewrite import Published, Rewrite
 from pipelines.revision.row_diff import differing
@@ -60,29 +60,32 @@ def publish_together(runs: Sequence[Run]) -> list[Attempt]:
     """As `publish` of several runs. Each has a commit of its own, and an error of one stops no other. Raises whatever
     ends Spark."""
     spark, warehouse = runs[0].spark, runs[0].warehouse
+    # A session of its own: a write takes the commit's note from the session, which threads would share.
+    session = spark.newSession()
+    publications = Publications(spark, warehouse, [run.name for run in runs])
     with recorded_together(spark, warehouse, [run.record("publish") for run in runs]) as attempts:
         for run, attempt in zip(runs, attempts, strict=True):
             with attempt.going_on() as record:
-                _publish(run, record)
+                _publish(run, record, session, publications)
             attempt.raise_if_ended(spark)
     return attempts
 
 
-def _publish(run: Run, record: Record) -> None:
+def _publish(run: Run, record: Record, session: SparkSession, publications: Publications) -> None:
+    """`session`: which no other thread writes with; `publications`: of this pattern and others, when they were read."""
     checked = run.need("check_results")
     asked = run
     run, reused = narrowed(run, checked)
     basis: Basis = checked["basis"]
     record.source_version, record.basis = checked["source_version"], basis
     record.staged_version = checked["staged_version"]
-    # A session of its own: MERGE takes the commit's note from the session, which threads would share.
-    spark = run.spark.newSession()
-    staged = read_staged(run, int(checked["staged_version"]), spark)
     refuse_other_types(run)
-    with uncompiled(spark) if (checked["rows_out"] or 0) <= FEW else nullcontext():
-        create_results(spark, run.warehouse.results(run.name), staged.schema, run.owned[0])
+    few = (checked["rows_out"] or 0) <= FEW
+    with uncompiled(session) if few else nullcontext(), uncompiled(run.spark) if few else nullcontext():
+        # not with `session`, which has the note and the number of the publication before
+        create_results(run.spark, run.warehouse.results(run.name), staged_schema(run.plan), run.owned[0])
         partly = any(check.name == MEMBERS for check in reused)
-        action = partial(_commit, run, asked, basis, spark, staged, record, partly=partly)
+        action = partial(_commit, run, asked, basis, session, publications, record, partly=partly)
         commit = with_retries(action, f"publishing {run.name}")
     record.results_version = commit.version
     record.rows_in = checked["rows_out"]
@@ -91,11 +94,15 @@ def _publish(run: Run, record: Record) -> None:
 
 
 def _commit(
-    run: Run, asked: Run, basis: Basis, spark: SparkSession, staged: DataFrame, record: Record, *, partly: bool
+    run: Run, asked: Run, basis: Basis, session: SparkSession, publications: Publications, record: Record, *,
+    partly: bool,
 ) -> Commit:  # fmt: skip
     """`asked`: the run with all its windows, those too that are left alone as they are right already; `basis`: of the
     staged rows; `partly`: whether some of these were published already."""
-    ledger = read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name)
+    about = run.spark, run.warehouse, run.name, run.plan, run.contract.name
+    ledger = read_ledger(*about, publications)
+    if ledger.unrecorded:  # as far as `publications` tell
+        ledger = read_ledger(*about)
     record.checks = ledger.checks()
     _refuse_stale(run, ledger, basis)
     _refuse_changed(run, asked, ledger, basis)
@@ -115,17 +122,18 @@ def _commit(
         **note_of_run(run.plan, windows, partly=partly),
     }
     note = {"run_id": run.run_id, "stage": "publish", "number": ledger.number, **record.note}
-    rows = staged.where(owned_rows(sf.col(quoted(owner)), (owner, low, high))) if withheld else staged
-    commit = _replace(Publication(run, note, spark), rows, int(record.staged_version or 0), (owner, low, high))
+    commit = _replace(Publication(run, note, session), int(record.staged_version or 0), (owner, low, high))
     if commit is None:
         raise OvertakenError
     return commit
 
 
-def _replace(publication: Publication, rows: DataFrame, staged: int, owned: Owned) -> Commit | None:
-    """Makes `rows` the rows of the windows that `owned` delimits. None where another publication came first."""
+def _replace(publication: Publication, staged: int, owned: Owned) -> Commit | None:
+    """Makes the `staged` rows those of the windows that `owned` delimits. None where another publication came first."""
     with suppress(LocalUnsupportedError):
         return _replace_here(publication, staged, owned)
+    rows = read_staged(publication.run, staged, publication.session)
+    rows = rows.where(owned_rows(sf.col(quoted(owned[0])), owned))
     published = publication.session.read.format("delta").load(publication.path)
     if published.where(owned_rows(sf.col(quoted(owned[0])), owned)).isEmpty():
         return publication.append(rows)

@@ -23,7 +23,7 @@ from pipelines.delta.commits import read_log_anew
 from pipelines.delta.tables import Warehouse, latest_version, read_at
 from pipelines.ingest.deliver import create_source
 from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
+from pipelines.project.profile import Limits, Profile
 from pipelines.quality import quarantine as q
 from pipelines.runs.consistency import watermark_of
 from pipelines.runs.run import Run, prepare
@@ -203,6 +203,8 @@ EDITS = {
     "another lifetime": ("arcs that come and go", "2026-01-02T09:00:00Z", "2026-01-02T18:00:00Z"),
 }
 """What an analyst changes: in which pattern, what, into what."""
+PROFILE = Profile(master="local[2]", limits=Limits(driver_rows=0))
+"""Workers compute, however few the events."""
 DAY_US = 86_400_000_000
 START_US = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""
@@ -231,7 +233,7 @@ class Signals:
 
     @property
     def warehouse(self) -> Warehouse:
-        return Warehouse(Profile(master="local[2]").warehouse_of(self.project))
+        return Warehouse(PROFILE.warehouse_of(self.project))
 
     @property
     def source(self) -> str:
@@ -247,7 +249,7 @@ class Signals:
 
     def run(self, first_day: float, last_day: float, run_id: str) -> Run:
         bounds = (round(START_US + day * DAY_US) for day in (first_day, last_day))
-        return prepare(self.spark, self.project, Profile(master="local[2]"), self.pattern, run_id, *bounds)
+        return prepare(self.spark, self.project, PROFILE, self.pattern, run_id, *bounds)
 
     def edit(self, text: str) -> None:
         """The pattern's file from now on."""

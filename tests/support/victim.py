@@ -31,7 +31,7 @@ from pipelines.execute.worker import Answers, Batches, Work
 from pipelines.ingest.deliver import ingest
 from pipelines.ingest.replay import read_repaired, replay
 from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
+from pipelines.project.profile import Limits, Profile
 from pipelines.results import computation
 from pipelines.revision import local
 from pipelines.runs.run import Run, prepare
@@ -189,7 +189,7 @@ def profile_of(folder: Path, master: str) -> Profile:
         "spark.sql.warehouse.dir": str(folder / "tables"),
         "spark.local.dir": str(folder / "scratch"),
     }
-    return Profile(master=master, spark=SETTINGS | FEW_ROWS | own)
+    return Profile(master=master, spark=SETTINGS | FEW_ROWS | own, limits=Limits(driver_rows=0))
 
 
 def main(folder: Path, master: str) -> None:

@@ -29,7 +29,8 @@ ROLES = {name: name for name in ("event_id", "event_time", "event_type")}
 CHECKED = {"source_version": 0, "rows_quarantined": 0, "checks": []}
 """What check_source would have recorded of a table of one version that breaks no rule."""
 CUT = "cut"
-PROFILE = Profile(master="local[2]")
+PROFILE = Profile(master="local[2]", limits=Limits(driver_rows=0))
+"""Workers compute, however few the events."""
 
 
 def source_of(
@@ -55,7 +56,7 @@ def run_of(
     held = [plan.windows.holding(time) for time in times]
     first, last = min(windows[0] for windows in held), max(windows[-1] for windows in held)
     fullest = max(sum(j in windows for windows in held) for j in range(first, last + 1))
-    profile = PROFILE.model_copy(update={"limits": Limits(shard_rows=fullest)})
+    profile = PROFILE.model_copy(update={"limits": Limits(shard_rows=fullest, driver_rows=0)})
     start, end = plan.windows.end(first) - 1, plan.windows.end(last)
     warehouse = Warehouse(profile.warehouse_of(project))
     return Run(spark, project, profile, warehouse, pattern, contract, plan, f"run {contract.name}", start, end)

@@ -18,7 +18,7 @@ from pipelines.delta.table_versions import table_id
 from pipelines.errors import ShardTooLargeError, UpstreamFailedError
 from pipelines.execute.worker import Answers, Batches, Work
 from pipelines.project.paths import Project
-from pipelines.project.profile import Profile
+from pipelines.project.profile import Limits, Profile
 from pipelines.results import computation
 from pipelines.results.staging import HIDDEN
 from pipelines.runs.record import find
@@ -66,7 +66,7 @@ def lake(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
     own.contracts.symlink_to(project.contracts)
     for name, text in texts.items():
         (own.patterns / f"{name}.yaml").write_text(text)
-    lake = Lake(spark, own, Profile(master="local[2]"))
+    lake = Lake(spark, own, Profile(master="local[2]", limits=Limits(driver_rows=0)))
     rows = [
         flight(
             100 * day + n, f"2013-03-{day:02d}T{6 + n % 12:02d}:{n:02d}:00",
@@ -138,6 +138,23 @@ def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monke
         read = [name, "by_day"]
         assert facts(lake, name, read) == facts(alone, name, read)
     assert len(feed(lake, "by_day")) > 2
+
+
+def test_few_events_are_computed_in_this_process(
+    lake: Lake, alone: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """With the rows and records of a run on Spark, though some events break the contract; by no Spark job."""
+    names = ["pairs", "by_hours", "by_day", "busy_by_day"]
+    for name in names:
+        all_steps(runs(alone, [name])[name])
+    monkeypatch.setattr(computation, "distribute", None)
+    quick = replace(lake, profile=Profile(master="local[2]"))
+    members = [Member(name, run) for name, run in runs(quick, names).items()]
+    list(run_batch(lake.spark, members))
+    assert [member.state for member in members] == ["succeeded"] * 4
+    for name in names:
+        assert feed(quick, name) == feed(alone, name)
+        assert facts(quick, name, names) == facts(alone, name, names)
 
 
 def test_a_member_that_fails_stops_no_other(lake: Lake) -> None:
