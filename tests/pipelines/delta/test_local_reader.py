@@ -154,16 +154,17 @@ def test_many_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Mon
         write(spark, path, rows(number, 1))
     monkeypatch.setattr(local_reader, "FILES", 6)
     assert table_here(spark, path).feed(NAMES, 0, MANY).num_rows == 6
+    write(spark, path, rows(6, 1))  # what was read of the version before is remembered
     monkeypatch.setattr(local_reader, "FILES", 5)
     with pytest.raises(LocalUnsupportedError, match="many files"):
         table_here(spark, path)
     (tmp_path / "t" / "_delta_log" / "_last_checkpoint").unlink()
-    with pytest.raises(LocalUnsupportedError, match="6 files"):
+    with pytest.raises(LocalUnsupportedError, match="7 files"):
         table_here(spark, path)
-    monkeypatch.setattr(local_reader, "FILES", 6)
+    monkeypatch.setattr(local_reader, "FILES", 7)
     table = table_here(spark, path)
     monkeypatch.setattr(local_reader, "FILES", 5)
-    with pytest.raises(LocalUnsupportedError, match="changes in 6 files"):
+    with pytest.raises(LocalUnsupportedError, match="changes in 7 files"):
         table.feed(NAMES, 0, MANY)
 
 
