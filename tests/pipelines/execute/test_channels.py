@@ -29,6 +29,7 @@ from pipelines.runs.run import Run
 from pipelines.spark.frames import frame_of
 from tests.random.batches import Batch, batches, shown
 from tests.random.profile import CI
+from tests.support.case_batches import CASES, case_batches, faults, of_any_time, plans_of, table_of, windows_of
 from tests.support.worked_cases import ROLES
 
 BATCHES = int(os.environ.get("TRENDLAKE_BATCHES", "20"))
@@ -182,3 +183,23 @@ def named(batch: Batch) -> Batch:
     whole = [pc.is_valid(batch.table[name]) for name in ROLES]
     there = pc.and_(pc.and_(whole[0], whole[1]), whole[2])
     return replace(batch, table=batch.table.filter(there))
+
+
+@pytest.mark.spark
+def test_worked_cases_together_on_spark(spark: SparkSession, project: Project) -> None:
+    """Each has the rows that its case expects, whoever else reads the events of all cases."""
+    compared = 0
+    for place, cases in enumerate(case_batches()):
+        table = table_of(cases)
+        plans = plans_of(cases, table)
+        batch = Batch(plans, table, list(windows_of(cases, plans)), None)
+        runs = runs_of(spark, replace(project, state=project.state / str(place)), batch, 10_000_000)
+        outcomes = staged(runs, batch)
+        for number, (kind, case) in enumerate(cases.cases):
+            outcome = outcomes[number]
+            assert not isinstance(outcome, Exception), (case.name, outcome)
+            rows = staged_here(runs[number], *outcome)
+            rows = rows.select(plans[number].result_schema.names).cast(plans[number].result_schema)
+            assert faults(kind, case, rows, number, cases.shifts[number]) == [], case.name
+            compared += 1
+    assert compared == sum(of_any_time(case) for some in CASES.values() for case in some)
