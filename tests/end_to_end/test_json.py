@@ -20,7 +20,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.golden.documents import keys, stored, write
-from tests.support.own_source import FALLING, start
+from tests.support.own_source import FALLING, pair_of_a_batch, start
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 
@@ -149,6 +149,10 @@ def check_files(folder: Path, tmp_path: Path, events: Path) -> None:
     assert said(folder, "test", "falling")[0]["passed"] == 1
     assert said(folder, "try", "falling", "--events", events)[0]["rows"]
     assert said(folder, "explain", "falling")[0]["pattern"] == "falling"
+    pair = pair_of_a_batch(tests.parents[1])
+    assert said(folder, "explain", pair[0].stem)[0]["shared"]["others"] == [pair[1].stem]
+    for file in pair:
+        file.unlink()
     assert said(folder, "docs")[0]["pages"]
     assert said(folder, "docs", "tutorial")[0]["text"]
     wrong = folder / "conf" / "patterns" / "wrong.yaml"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from jobs.main import app
 from tests.golden.documents import keys, stored
-from tests.support.own_source import FALLING, start
+from tests.support.own_source import FALLING, pair_of_a_batch, start
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +21,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     start(folder, folder / "trades.csv", "id,at,company,price\n" + rows)
     patterns = folder / "conf" / "patterns"
     (patterns / "falling.yaml").write_text(FALLING)
+    pair_of_a_batch(patterns)
     (patterns / "tests").mkdir(exist_ok=True)
     (patterns / "tests" / "falling.yaml").write_text("- name: no events\n  events: []\n  expect: []\n")
     return folder
@@ -30,7 +31,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("command", "runs"),
     [
         ("test", [["falling"]]),
-        ("explain", [["falling"]]),
+        ("explain", [["falling"], ["first_of_two"]]),
         ("try", [["falling", "--events", "trades.csv"]]),
         ("new pattern", [["rising", "--source", "trades"]]),
         ("docs", [[], ["tutorial"]]),

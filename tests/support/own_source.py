@@ -32,3 +32,11 @@ def start(folder: Path, file: Path, rows: str) -> None:
     output_of("init", folder)
     columns = ["--event-id", "id", "--event-time", "at", "--type", "Trade"]
     output_of("new", "source", "trades", "--from", file, *columns, "--project-dir", folder)
+
+
+def pair_of_a_batch(patterns: Path) -> list[Path]:
+    """The files of two patterns as `FALLING` that run together, in the folder `patterns`."""
+    files = [patterns / f"{name}_of_two.yaml" for name in ("first", "second")]
+    for file in files:
+        file.write_text(FALLING.replace("name: falling", f"name: {file.stem}\nbatch: two"))
+    return files
