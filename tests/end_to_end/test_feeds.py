@@ -65,7 +65,7 @@ def feed(*items: str) -> str:
 @pytest.fixture
 def project(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     @contextmanager
-    def shared(_place: Place, _app: str) -> Iterator[SparkSession]:
+    def shared(_place: Place, _app: str, **_options: bool) -> Iterator[SparkSession]:
         yield spark
 
     for module in (workspace, ingest):
