@@ -42,6 +42,10 @@ CROWDED: dict[str, Any] = {
     "return": {"more": "b.price - a.price"}, "within": "1 day", "limit_per_partition": 2,
 }  # fmt: skip
 """Fails in the worker: there are more matches than it allows."""
+HOLDS = FEW_EVENTS // 2
+"""Events that a worker may hold, in the batch in which two fail."""
+LARGE = {key: value for key, value in FALLING.items() if key != "group_by"} | {"where": ["S.price > NEXT(S).price"]}
+"""Wants all events in one window, which are too many for a worker."""
 
 
 def selective(company: int) -> dict[str, Any]:
@@ -155,12 +159,11 @@ def correct(run: Run) -> None:
 def failing_runs(spark: SparkSession, state: Path, patterns: int) -> list[Measured]:
     """A batch in which one member fails in the worker and one is too large, beside the same without failures."""
     project = lake(spark, state, FEW_EVENTS)
-    need_all(together(some(spark, project, "warm", patterns)))
-    good = timed(lambda: need_all(together(some(spark, project, "good", patterns))))
-    runs = some(spark, project, "mixed", patterns)
-    limits = Limits(shard_rows=1)
-    runs[0] = run_of(spark, project, "crowded", CROWDED)
-    runs[1] = replace(runs[1], profile=runs[1].profile.model_copy(update={"limits": limits}))
+    need_all(together(of_small_workers(some(spark, project, "warm", patterns))))
+    runs = of_small_workers(some(spark, project, "good", patterns))
+    good = timed(lambda: need_all(together(runs)))
+    failing = [run_of(spark, project, "crowded", CROWDED), run_of(spark, project, "large", LARGE)]
+    runs = of_small_workers([*failing, *some(spark, project, "mixed", patterns - 2)])
     states: list[str] = []
     mixed = timed(lambda: states.extend(together(runs)))
     if states.count("succeeded") != patterns - 2 or set(states[:2]) != {"failed"}:
@@ -168,6 +171,11 @@ def failing_runs(spark: SparkSession, state: Path, patterns: int) -> list[Measur
     note = f"{patterns - 2} published; {mixed:.1f} s of {good:.1f} s; wall clock"
     what = f"a batch of {patterns} in which two fail, of one without failures"
     return [Measured(what, mixed / good, "times", 2.0, note, at_most=True)]
+
+
+def of_small_workers(runs: Sequence[Run]) -> list[Run]:
+    limits = Limits(shard_rows=HOLDS)
+    return [replace(run, profile=run.profile.model_copy(update={"limits": limits})) for run in runs]
 
 
 def batches(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from cep_core.events.array_types import Int64s
 from cep_core.events.columns import Columns
@@ -20,7 +19,7 @@ def binds_some(plan: AnyPlan) -> bool:
     return KINDS[plan.kind].bindings(plan) is not None
 
 
-def bindable(plans: Sequence[AnyPlan], events: pa.Table, *, unique_ids: bool) -> list[Int64s]:
+def bindable(plans: Sequence[AnyPlan], events: Columns, *, unique_ids: bool) -> list[Int64s]:
     """Of each plan the numbers of the `events` that it may bind, ascending, whatever other plans there are; all where
     an event that it cannot bind may matter.
 
@@ -29,8 +28,8 @@ def bindable(plans: Sequence[AnyPlan], events: pa.Table, *, unique_ids: bool) ->
     """
     unfolded = Unfolded(plans)
     bindings = [KINDS[plan.kind].bindings(plan) for plan in unfolded.plans]
-    interests = Interests(Columns(events), unfolded.plans, bindings, always=True, unique_ids=unique_ids)
-    chosen = [np.zeros(events.num_rows, bool) for _ in plans]
+    interests = Interests(events, unfolded.plans, bindings, always=True, unique_ids=unique_ids)
+    chosen = [np.zeros(events.length, bool) for _ in plans]
     for number, owner in enumerate(unfolded.owners):
         if not chosen[owner].all():
             interest = interests.of(number)

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
@@ -82,7 +82,7 @@ class Contract:
     description: str = ""
     file: str = field(default="", compare=False)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         content: tuple[object, ...] = (self.name, self.columns, self.rules, self.key, sorted(self.roles.items()))
         if self.max_future_us is not None:

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-TABLES = 256
-"""Answers that are held, of each kind."""
+TABLES = 2_048
+"""Answers that are held, of each kind: of all tables of a project of many patterns."""
 COMMIT = re.compile(r"[0-9]{20}\.json", re.ASCII)
 T = TypeVar("T")
 Stamp = tuple[int, int, int]

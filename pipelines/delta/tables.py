@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from delta.exceptions import (
     ConcurrentAppendException,
@@ -133,9 +134,28 @@ def folder_name(run_id: str) -> str:
 
 
 def on_disk(spark: SparkSession, path: str) -> Path | None:
-    """Where Spark's `path` lies in this machine's file system; None where it lies in another."""
-    if isinstance(spark, SessionOnDemand) and (certain := spark.folder_on_disk(path)) is not None:
-        return certain
+    """Where Spark's `path` lies in this machine's file system; None where it lies in another. A session's file systems
+    stay as they are: what it has said of a folder is true of all in it."""
+    if isinstance(spark, SessionOnDemand):
+        if (certain := spark.folder_on_disk(path)) is not None:
+            return certain
+        return _on_disk_by_hadoop(spark, path)
+    below = _BELOW.fullmatch(path)
+    if below is None:
+        return _on_disk_by_hadoop(spark, path)
+    folders, (folder, name) = _FOLDERS.setdefault(spark, {}), below.groups()
+    if folder not in folders:
+        folders[folder] = _on_disk_by_hadoop(spark, folder)
+    parent = folders[folder]
+    return None if parent is None else parent / name
+
+
+_FOLDERS: WeakKeyDictionary[SparkSession, dict[str, Path | None]] = WeakKeyDictionary()
+_BELOW = re.compile(r"(.*[^/:])/(\w[\w\-.]*)", re.ASCII)
+"""A folder and a name in it that Hadoop takes as they are."""
+
+
+def _on_disk_by_hadoop(spark: SparkSession, path: str) -> Path | None:
     files, folder = folder_of(spark, path)
     uri = files.makeQualified(folder).toUri()
     return Path(uri.getPath()) if uri.getScheme() == "file" else None

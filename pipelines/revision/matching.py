@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.events.arrays import arrow, repeated
+from cep_core.events.columns import Columns
 from cep_core.sharing.changes import bindable
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import unique_rules
@@ -30,7 +31,9 @@ def matching(run: Run, good: pa.Table, changes: SourceChanges, key: object) -> p
     if contract.made_id and plan.schema.event_id in plan.columns:  # a column that no row has
         return seen
     unique_ids = any(rule.columns == (plan.schema.event_id,) for rule in unique_rules(contract.rules))
-    (rows,) = bindable([plan], _events(seen, plan.schema.event_type, contract), unique_ids=unique_ids)
+    about = "columns", key, names, plan.schema.event_type
+    events = changes.once(about, lambda: Columns(_events(seen, plan.schema.event_type, contract)))
+    (rows,) = bindable([plan], events, unique_ids=unique_ids)
     return seen.take(arrow(rows))
 
 

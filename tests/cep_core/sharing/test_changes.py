@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cep_core import compile_query
+from cep_core.events.columns import Columns
 from cep_core.events.schema import schema_of
 from cep_core.sharing.changes import bindable
 from tests.random.batches import Batch, alone, batches
@@ -26,9 +27,9 @@ def test_events_that_are_not_bound_may_come_and_go(batch: Batch, chance: Any) ->
     ids = batch.table["event_id"].to_pylist()
     if None in ids or len(set(ids)) < len(ids):
         return
-    together = bindable(batch.plans, batch.table, unique_ids=True)
+    together = bindable(batch.plans, Columns(batch.table), unique_ids=True)
     for number, plan in enumerate(batch.plans):
-        (rows,) = bindable([plan], batch.table, unique_ids=True)
+        (rows,) = bindable([plan], Columns(batch.table), unique_ids=True)
         assert rows.tolist() == together[number].tolist()
         others = np.setdiff1d(np.arange(batch.table.num_rows), rows)
         gone = [row for row in others.tolist() if chance.random() < 0.5]
@@ -46,9 +47,9 @@ def test_images_of_a_correction_share_their_id() -> None:
     })  # fmt: skip
     query = {"kind": "matches", "pattern": "SEQ(A a, A b)", "within": "1 hour"}
     plans = [compile_query({**query, "where": [f"a.company = '{c}'", "[company]"]}, schema_of(events)) for c in "yzv"]
-    assert [rows.tolist() for rows in bindable(plans[:1], events, unique_ids=True)] == [[0, 1, 2, 3]]
+    assert [rows.tolist() for rows in bindable(plans[:1], Columns(events), unique_ids=True)] == [[0, 1, 2, 3]]
     selective = [
         compile_query({**query, "where": [f"a.company = '{c}'", f"b.company = '{c}'"]}, schema_of(events)) for c in "yv"
     ]
-    assert [rows.tolist() for rows in bindable(selective, events, unique_ids=True)] == [[1], []]
-    assert [rows.tolist() for rows in bindable(selective, events, unique_ids=False)] == [[0, 1, 2, 3]] * 2
+    assert [rows.tolist() for rows in bindable(selective, Columns(events), unique_ids=True)] == [[1], []]
+    assert [rows.tolist() for rows in bindable(selective, Columns(events), unique_ids=False)] == [[0, 1, 2, 3]] * 2

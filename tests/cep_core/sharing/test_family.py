@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 from cep_core import PatternErrors, compile_query, evaluate, explain, load_pattern, run_plan, run_plans
 from cep_core.errors import TooManyMatchesError
+from cep_core.events.columns import Columns
 from cep_core.events.schema import schema_of
 from cep_core.patterns.expansion import expanded
 from cep_core.patterns.model import FamilyPattern
@@ -186,7 +187,7 @@ def test_beside_other_plans() -> None:
 
 def test_events_that_some_member_may_bind() -> None:
     family = compile_query({**QUERY, "for_each": {"first": [5], "least": [3, 5]}}, schema_of(EVENTS))
-    assert [rows.tolist() for rows in bindable([family], EVENTS, unique_ids=True)] == [[2, 5]]
+    assert [rows.tolist() for rows in bindable([family], Columns(EVENTS), unique_ids=True)] == [[2, 5]]
 
 
 def test_members_are_written_out() -> None:
