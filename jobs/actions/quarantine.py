@@ -14,7 +14,7 @@ from jobs.actions.revise import next_revision, patterns_of
 from jobs.airflow.notify import notify_of_source
 from jobs.terminal.printing import console, frame
 from jobs.terminal.times import manual_run_id
-from jobs.terminal.workspace import Place, find_place, session
+from jobs.terminal.workspace import Place, find_place, reading_session, session
 from pipelines.contracts.contract import Contract, load_contract
 from pipelines.error_text import plural
 from pipelines.errors import ProjectError, SourceFileError
@@ -29,26 +29,19 @@ def show(
     profile: str | None, folder: Path | None,
 ) -> dict[str, Any] | None:  # fmt: skip
     """Shows the open rows of a source: counts by rule, then rows."""
-    from pyspark.sql import functions as sf
-
-    from pipelines.ingest.replay import newest, open_rows
-    from pipelines.runs.record import judged_version
+    from pipelines.ingest.look_at_open_rows import look
+    from pipelines.ingest.replay import newest
+    from pipelines.runs.judged_version import judged_version
 
     place, contract = _source(source, profile, folder)
     if out is not None:
         _check_form(out)
-    with session(place, f"trendlake quarantine show {source}") as spark:
+    with reading_session(place, f"trendlake quarantine show {source}") as spark:
         version = newest(spark, place.warehouse, contract)
-        still_open = open_rows(spark, place.warehouse, contract, version, run_id)
-        if rule is not None:
-            still_open = still_open.where(sf.col("rule") == rule)
-        still_open.persist()  # the count and the rows both read it
-        counts = Counter(
-            {row["rule"]: row["count"] for row in still_open.groupBy("rule").count().orderBy("rule").collect()}
-        )
-        ordered = still_open.orderBy("rule", ID)
-        rows = (ordered if as_json or out is not None else ordered.limit(limit)).toArrow()
+        every = as_json or out is not None
+        open_rows = look(spark, place.warehouse, contract, version, run_id, rule, None if every else limit)
         judged = judged_version(spark, place.warehouse, source)
+    counts, rows = open_rows.counts, open_rows.rows
     if out is not None:
         _write(rows, out)
     if as_json:

@@ -21,7 +21,6 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 from cep_core.events.windows import moment
 from pipelines.check import checks_of
 from pipelines.delta.local_reader import TableHere, append_here, local_errors, table_here
-from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, create, exists
 from pipelines.error_text import in_words
 from pipelines.errors import LocalUnsupportedError, StepOrderError
@@ -259,23 +258,6 @@ def need(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, s
             hint=f"run `trendlake {step} {pattern}` first",
         )
     return stored
-
-
-def judged_version(spark: SparkSession, warehouse: Warehouse, source: str) -> int:
-    """The newest version of a source, of the table that it is today, whose rows some step has judged by the contract;
-    -1 where none has. Records that do not tell of which table they are count."""
-    if not exists(spark, warehouse.runs):
-        return -1
-    mine = spark.read.format("delta").load(warehouse.runs).where(sf.col("source") == source)
-    if BASIS in mine.columns:
-        recorded_table = sf.get_json_object(BASIS, "$.source_table")
-        mine = mine.where(
-            recorded_table.isNull() | (recorded_table == sf.lit(table_id(spark, warehouse.source(source))))
-        )
-    judged = mine.where(sf.col("stage").isin("ingest", "check_source", "revise") & sf.col("source_version").isNotNull())
-    # a run that the contract's tolerance stopped has set its rows apart before
-    judged = judged.where((sf.col("status") == "succeeded") | sf.col("rows_quarantined").isNotNull())
-    return int(judged.agg(sf.coalesce(sf.max("source_version"), sf.lit(-1))).collect()[0][0])
 
 
 def newest_records(

@@ -10,7 +10,8 @@ from jobs.actions.quarantine import _not_judged
 from pipelines.delta.commits import read_log_anew
 from pipelines.errors import SourceMissingError, SourceSchemaError, ToleranceError
 from pipelines.results.source_events import read_events
-from pipelines.runs.record import find, judged_version
+from pipelines.runs import judged_version as judgements
+from pipelines.runs.record import find
 from pipelines.runs.run import Run
 from pipelines.steps.check_source import check_source
 from tests.support.flights import Lake, flight, renamed
@@ -147,25 +148,25 @@ def test_equal_repeats_never_count_against_the_tolerance(lake: Lake) -> None:
     assert {row["reason"] for row in lake.quarantined().collect()} == {
         "event_id_unique: another row has the same event_id and equal values"
     }
-    assert judged_version(lake.spark, lake.warehouse, "flights") == 2
+    assert judged(lake) == 2
 
 
 def test_versions_that_nobody_has_judged(lake: Lake) -> None:
     """Those of another table under the source's name count for nothing; ingestion judges what it takes."""
     lake.append(GOOD)
-    assert judged_version(lake.spark, lake.warehouse, "flights") == -1
+    assert judged(lake) == -1
     check_source(a_run(lake))
     lake.append([flight(900, "2013-03-01T12:00:00")])
-    assert judged_version(lake.spark, lake.warehouse, "flights") == 1
+    assert judged(lake) == 1
     assert _not_judged("flights", 1, 2).startswith("version 2 is not judged yet: the next run or revision")
     assert _not_judged("flights", -1, 2).startswith("versions 0 to 2 are not judged yet")
 
     shutil.rmtree(lake.warehouse.source("flights"))
     read_log_anew(lake.spark, lake.warehouse.source("flights"))
     lake.append(GOOD[:5])
-    assert judged_version(lake.spark, lake.warehouse, "flights") == -1
+    assert judged(lake) == -1
     lake.deliver([flight(901, "2013-03-01T13:00:00")])
-    assert judged_version(lake.spark, lake.warehouse, "flights") == 2
+    assert judged(lake) == 2
 
 
 def test_columns_that_the_quarantine_needs(lake: Lake) -> None:
@@ -174,3 +175,11 @@ def test_columns_that_the_quarantine_needs(lake: Lake) -> None:
     lake.spark.sql(f"ALTER TABLE delta.`{lake.warehouse.source('flights')}` ADD COLUMN (Quarantine_Runs INT)")
     with pytest.raises(SourceSchemaError, match="quarantine_runs is a name the quarantine table needs"):
         check_source(a_run(lake))
+
+
+def judged(lake: Lake) -> int:
+    """By this process, as by Spark."""
+    version = judgements.judged_version(lake.spark, lake.warehouse, "flights")
+    table = judgements.table_id(lake.spark, lake.warehouse.source("flights"))
+    assert judgements._judged_version_by_spark(lake.spark, lake.warehouse, "flights", table) == version
+    return version

@@ -39,16 +39,18 @@ def published(run: Run) -> Rows:
     return [] if rows is None else in_order(rows.select(schema.names).cast(schema).to_pylist(), run)
 
 
-def killed_at_each(lake: Signals, runs: Sequence[Run], steps: tuple[str, ...], run_id: str) -> list[str]:
-    """Kills a driver at a boundary, begins anew, kills that one further on, and so on, until one comes to its end.
-    Returns where they were killed."""
+def killed_at_each(
+    lake: Signals, runs: Sequence[Run], steps: tuple[str, ...], run_id: str, named: Sequence[str] = ()
+) -> list[str]:
+    """Kills a driver at each of the boundaries `named`, then at a boundary by its number, begins anew, kills that one
+    further on, and so on, until one comes to its end. Returns where they were killed."""
     before = {run.name: published(run) for run in runs}
     wanted = {run.name: recomputed(run, lake.version(), run.windows) for run in runs}
     files, places = os.pathsep.join(str(lake.project.root / f"{name}.yaml") for name in MEMBERS), []
-    for number in itertools.count(STEP, STEP):
+    for number, place in enumerate(itertools.chain(named, itertools.count(STEP, STEP))):
         victim, passed = Victim(lake.project.root, number), lake.project.root / f"places {steps[0]} {number}"
         try:
-            victim.order(Order(files, steps, run_id, runs[0].start_us, runs[0].end_us, str(passed), number))
+            victim.order(Order(files, steps, run_id, runs[0].start_us, runs[0].end_us, str(passed), place))
             survived = victim.survived()
         finally:
             victim.kill()
@@ -75,8 +77,10 @@ def test_a_batch_killed_at_each_boundary(spark: SparkSession, tmp_path: Path) ->
         Signals(spark, lake.project, str(lake.project.root / f"{name}.yaml")).run(FIRST_DAY, LAST_DAY, "any")
         for name in MEMBERS
     ]
-    places = killed_at_each(lake, runs, BATCH, "run")
-    assert {"staging", "results"} <= {place.split()[-1] for place in places} or STEP > 1
+    staging = [f"{when} writing staging" for when in ("before", "after")]
+    places = killed_at_each(lake, runs, BATCH, "run", staging)
+    assert places[:2] == staging
+    assert "results" in {place.split()[-1] for place in places} or STEP > 1
     for _ in range(3):
         change(rng, lake)
     killed_at_each(lake, runs, REVISE_BATCH, "revision")

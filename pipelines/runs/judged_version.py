@@ -1,0 +1,58 @@
+"""The newest version of a source whose rows some step has judged by the contract."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from pipelines.delta.local_reader import local_errors, table_here
+from pipelines.delta.table_versions import table_id
+from pipelines.delta.tables import Warehouse, exists
+from pipelines.errors import LocalUnsupportedError
+from pipelines.runs.record import BASIS, RECORDS
+
+JUDGES = ("ingest", "check_source", "revise")
+"""Stages that judge the rows of a source."""
+
+
+def judged_version(spark: SparkSession, warehouse: Warehouse, source: str) -> int:
+    """The newest version of a source, of the table that it is today, whose rows some step has judged by the contract;
+    -1 where none has. Records that do not tell of which table they are count."""
+    if not exists(spark, warehouse.runs):
+        return -1
+    table = table_id(spark, warehouse.source(source))
+    try:
+        return _judged_version_here(spark, warehouse, source, table)
+    except LocalUnsupportedError:
+        return _judged_version_by_spark(spark, warehouse, source, table)
+
+
+def _judged_version_here(spark: SparkSession, warehouse: Warehouse, source: str, table: str | None) -> int:
+    runs = table_here(spark, warehouse.runs)
+    columns = ["source", "stage", "status", "source_version", "rows_quarantined"]
+    columns += [BASIS] if BASIS in runs.schema.names else []
+    rows = runs.rows_with(columns, pa.array([source], pa.string()), RECORDS).to_pylist()
+    with local_errors():
+        versions = [
+            row["source_version"]
+            for row in rows
+            if row["stage"] in JUDGES
+            and row["source_version"] is not None
+            and (row["status"] == "succeeded" or row["rows_quarantined"] is not None)
+            and json.loads(row.get(BASIS) or "{}").get("source_table") in (None, table)
+        ]
+    return max(versions, default=-1)
+
+
+def _judged_version_by_spark(spark: SparkSession, warehouse: Warehouse, source: str, table: str | None) -> int:
+    mine = spark.read.format("delta").load(warehouse.runs).where(sf.col("source") == source)
+    if BASIS in mine.columns:
+        recorded_table = sf.get_json_object(BASIS, "$.source_table")
+        mine = mine.where(recorded_table.isNull() | (recorded_table == sf.lit(table)))
+    judged = mine.where(sf.col("stage").isin(*JUDGES) & sf.col("source_version").isNotNull())
+    # a run that the contract's tolerance stopped has set its rows apart before
+    judged = judged.where((sf.col("status") == "succeeded") | sf.col("rows_quarantined").isNotNull())
+    return int(judged.agg(sf.coalesce(sf.max("source_version"), sf.lit(-1))).collect()[0][0])

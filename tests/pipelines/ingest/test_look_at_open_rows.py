@@ -1,0 +1,119 @@
+"""Open rows of the quarantine that are read in this process are those that Spark reads, in their order."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from pipelines.errors import LocalUnsupportedError
+from pipelines.ingest.look_at_open_rows import _by_spark, _identities, look, open_rows_here
+from pipelines.ingest.replay import _identity, newest
+from pipelines.steps.check_source import check_source
+from tests.random.profile import CI
+from tests.support.flights import Lake, flight, renamed
+
+pytestmark = pytest.mark.spark
+
+DAY = ("2013-03-01", "2013-03-02")
+GOOD = [flight(number, f"2013-03-01T{number % 24:02d}:10:00") for number in range(1, 120)]
+BAD = [
+    flight(201, "2013-03-01T06:00:00", event_time=datetime(2013, 3, 1, 6, 0, 0, 120, UTC), arr_time=None),
+    flight(202, "2013-03-01T07:00:00", tailnum="D942DN", carrier="AA", arr_time=None),
+    flight(203, "2013-03-01T08:00:00", tailnum=""),
+]
+LATER = flight(204, "2013-03-01T09:00:00", tailnum="X")
+"""Broken, but no run has seen it when it is looked for."""
+
+
+def version_of(lake: Lake) -> int:
+    return newest(lake.spark, lake.warehouse, lake.contract)
+
+
+def judged(lake: Lake) -> None:
+    """Two runs have set the same rows apart."""
+    lake.append(GOOD + BAD)
+    run = lake.run(lake.pattern(), *DAY, "first")
+    check_source(run)
+    check_source(renamed(run, "second"))
+
+
+def same(lake: Lake, *, run_id: str | None = None, rule: str | None = None, limit: int | None = None) -> list[Any]:
+    asked = lake.spark, lake.warehouse, lake.contract, version_of(lake), run_id, rule, limit
+    mine, theirs = look(*asked), _by_spark(*asked)
+    assert mine.counts == theirs.counts
+    assert list(mine.counts) == list(theirs.counts)
+    assert mine.rows.to_pylist() == theirs.rows.to_pylist()
+    assert mine.rows.schema.names == theirs.rows.schema.names
+    assert mine.rows.schema.types == theirs.rows.schema.types
+    return [row["event_id"] for row in mine.rows.to_pylist()]
+
+
+def test_as_spark_reads_them(lake: Lake) -> None:
+    """Before any run, of any run or one, of a rule, the first of them; rows corrected since are open no longer."""
+    lake.append([flight(900, "2013-03-01T06:30:00")])
+    assert same(lake) == []
+    judged(lake)
+    lake.append([LATER])
+    open_rows_here(lake.spark, lake.warehouse, lake.contract, version_of(lake))
+    assert sorted(same(lake)) == ["UA-201", "UA-202", "UA-203"]
+    assert same(lake, run_id="second", rule="flight_has_landed", limit=1) == ["UA-201"]
+    assert open_rows_here(lake.spark, lake.warehouse, lake.contract, version_of(lake), "third").num_rows == 0
+    path = lake.warehouse.source("flights")
+    lake.spark.sql(f"UPDATE delta.`{path}` SET tailnum = 'N1UA' WHERE event_id = 'UA-203'")
+    lake.spark.sql(f"DELETE FROM delta.`{path}` WHERE event_id = 'UA-201'")
+    assert same(lake) == ["UA-202"]
+
+
+def test_what_only_spark_can_say(lake: Lake) -> None:
+    """Keys that are repeated, and doubles that Java writes in its own way."""
+    lake.append([*GOOD, *BAD[:1], flight(7, "2013-03-01T07:30:00")])
+    check_source(lake.run(lake.pattern(), *DAY, "first"))
+    with pytest.raises(LocalUnsupportedError, match="repeated"):
+        open_rows_here(lake.spark, lake.warehouse, lake.contract, version_of(lake))
+    assert "UA-201" in same(lake)
+
+
+def test_the_command_starts_no_java(lake: Lake) -> None:
+    judged(lake)
+    places = {"TRENDLAKE_PROJECT": str(lake.project.root), "TRENDLAKE_STATE": str(lake.project.state)}
+    command = [sys.executable, "-m", "trendlake.command", "quarantine", "show", "flights"]
+    environment = os.environ | places | {"JAVA_HOME": "/nowhere"}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "3 quarantined rows are open" in ended.stdout
+
+
+MOMENTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)).map(lambda value: value.replace(tzinfo=UTC))
+COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+    "text": (pa.string(), st.text(max_size=5)),
+    "long": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+    "short": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),
+    "truth": (pa.bool_(), st.booleans()),
+    "day": (pa.date32(), st.dates(date(1, 1, 1), date(9999, 12, 31))),
+    "double": (pa.float64(), st.integers(-9_999_999, 9_999_999).map(float)),
+    "moment": (pa.timestamp("us", "UTC"), MOMENTS | MOMENTS.map(lambda value: value.replace(microsecond=120_000))),
+}
+ROWS = st.lists(st.fixed_dictionaries({name: st.none() | values for name, (_, values) in COLUMNS.items()}), max_size=40)
+
+
+@settings(CI, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(ROWS)
+def test_identities_are_spark_s(spark: SparkSession, rows: list[dict[str, Any]]) -> None:
+    table = pa.Table.from_pylist(rows, schema=pa.schema({name: kind for name, (kind, _) in COLUMNS.items()}))
+    frame = spark.createDataFrame(table).select(_identity(list(COLUMNS)).alias("identity"))
+    assert _identities(table, list(COLUMNS)) == [row["identity"] for row in frame.collect()]
+
+
+@pytest.mark.parametrize("value", [0.5, -0.0, 1e7, float("nan"), float("inf")])
+def test_doubles_that_java_writes_in_its_own_way(value: float) -> None:
+    with pytest.raises(LocalUnsupportedError):
+        _identities(pa.table({"double": [value]}), ["double"])
