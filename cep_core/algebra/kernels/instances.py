@@ -5,8 +5,6 @@ The right stream is sorted by group and end, as for NEXT.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -31,14 +29,13 @@ from cep_core.algebra.kernels.pairs import (
     holds,
     load,
 )  # fmt: skip
+from cep_core.events.array_types import Bools, Float64s, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.kernels.vm import execute
 
-Array = Any
-
 
 @njit(cache=True, nogil=True, inline="always")
-def _hash(position: int, words: Array, at: int) -> int:
+def _hash(position: int, words: Int64s, at: int) -> int:
     h = np.uint64(position + 1) * np.uint64(0x9E3779B97F4A7C15)
     for k in range(words.shape[1]):
         h = (h ^ np.uint64(words[at, k])) * np.uint64(0xBF58476D1CE4E5B9)
@@ -47,7 +44,7 @@ def _hash(position: int, words: Array, at: int) -> int:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _reaches(keys: Array, missing: Array, p: int, need: Array, lacking: Array, row: int, strict: Array) -> bool:
+def _reaches(keys: Int64s, missing: Bools, p: int, need: Int64s, lacking: Bools, row: int, strict: Bools) -> bool:
     """Whether every key at p is what `row` needs."""
     if missing[p] or lacking[row]:
         return False
@@ -59,18 +56,18 @@ def _reaches(keys: Array, missing: Array, p: int, need: Array, lacking: Array, r
 
 @njit(cache=True, nogil=True)
 def fold_instances(
-    chosen: Array, r_group: Array, r_start: Array, r_end: Array,
-    rows: Array, ends: Array, starts: Array, bounds: Array, own_group: Array, now_group: Array,
+    chosen: Int64s, r_group: Int64s, r_start: Int64s, r_end: Int64s,
+    rows: Int64s, ends: Int64s, starts: Int64s, bounds: Int64s, own_group: Int64s, now_group: Int64s,
     within: int, low: int, high: int, points: bool, ties: bool,
-    programs: Array, code: Array, values: Array, reals: Array, null: Array, cases: Array, spans: Array,
-    f_slots: Array, f_leaves: Array, f_null: Array, b_leaves: Array, b_null: Array,
-    n_slots: Array, n_leaves: Array, n_null: Array, s_slots: Array, s_leaves: Array, s_null: Array,
-    v_slots: Array, v_words: Array, v_null: Array,
-    k_keys: Array, k_missing: Array, k_first: Array, k_first_null: Array,
-    k_now: Array, k_now_null: Array, k_strict: Array,
-    g_keys: Array, g_missing: Array, g_first: Array, g_first_null: Array,
-    g_now: Array, g_now_null: Array, g_strict: Array,
-    queue: Array, queued: Array, heads: Array, stamps: Array, out: Array, words: Array, state: Array,
+    programs: Int64s, code: Int64s, values: Int64s, reals: Float64s, null: Bools, cases: Int64s, spans: Int64s,
+    f_slots: Int64s, f_leaves: Int64s, f_null: Bools, b_leaves: Int64s, b_null: Bools,
+    n_slots: Int64s, n_leaves: Int64s, n_null: Bools, s_slots: Int64s, s_leaves: Int64s, s_null: Bools,
+    v_slots: Int64s, v_words: Int64s, v_null: Bools,
+    k_keys: Int64s, k_missing: Bools, k_first: Int64s, k_first_null: Bools,
+    k_now: Int64s, k_now_null: Bools, k_strict: Bools,
+    g_keys: Int64s, g_missing: Bools, g_first: Int64s, g_first_null: Bools,
+    g_now: Int64s, g_now_null: Bools, g_strict: Bools,
+    queue: Int64s, queued: Int64s, heads: Int64s, stamps: Int64s, out: Int64s, words: Int64s, state: Int64s,
 ) -> int:  # fmt: skip
     """Fills `out`, rows of (row of R, row of S), and `words`: the computed values and a mask of NULLs.
 

@@ -6,15 +6,12 @@ that order. Leaves are rows of words that go to slots of the machine.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
+from cep_core.events.array_types import Bools, Float64s, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.kernels.vm import execute
-
-Array = Any
 
 DONE, MORE_ROWS, MORE_QUEUE, OVERFLOWED = range(4)
 NEXT_ROW, USED, AT_PROGRAM = range(3)
@@ -28,7 +25,7 @@ WHOLE, FIRST, SECOND, SO_FAR = range(4)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def load(slots: Array, leaves: Array, leaf_null: Array, row: int, values: Array, null: Array) -> None:
+def load(slots: Int64s, leaves: Int64s, leaf_null: Bools, row: int, values: Int64s, null: Bools) -> None:
     """A row of leaves into the slots of the machine."""
     for x in range(slots.shape[0]):
         values[slots[x]] = leaves[row, x]
@@ -37,7 +34,7 @@ def load(slots: Array, leaves: Array, leaf_null: Array, row: int, values: Array,
 
 @njit(cache=True, nogil=True)
 def holds(
-    programs: Array, safe: int, code: Array, values: Array, reals: Array, null: Array, cases: Array
+    programs: Int64s, safe: int, code: Int64s, values: Int64s, reals: Float64s, null: Bools, cases: Int64s
 ) -> int:  # fmt: skip
     """Whether a condition, of the programs `safe` and `safe + 1`, is true of what is loaded."""
     for number in range(safe, safe + 2):
@@ -51,7 +48,7 @@ def holds(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def after(ends: Array, low: int, high: int, end: int) -> int:
+def after(ends: Int64s, low: int, high: int, end: int) -> int:
     """The first position of [low, high) whose end is later than `end`, which ends[low] is not."""
     step = 1
     while low + step < high and ends[low + step] <= end:
@@ -67,7 +64,7 @@ def after(ends: Array, low: int, high: int, end: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def tree_of(keys: Array, size: int) -> Array:
+def tree_of(keys: Int64s, size: int) -> Int64s:
     """A tree of maxima over `keys`, padded to `size`, a power of two: node i has the children 2 i and 2 i + 1."""
     tree = np.full(2 * size, np.int64(-(2**63)), np.int64)
     tree[size : size + keys.shape[0]] = keys
@@ -77,7 +74,7 @@ def tree_of(keys: Array, size: int) -> Array:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _reaching(tree: Array, size: int, at: int, end: int, least: int, strict: bool) -> int:
+def _reaching(tree: Int64s, size: int, at: int, end: int, least: int, strict: bool) -> int:
     """The first position of [at, end) whose key is `least` or more (`strict`: more), or `end`."""
     for _ in range(8):  # most are near
         if at >= end:
@@ -106,12 +103,12 @@ def _reaching(tree: Array, size: int, at: int, end: int, least: int, strict: boo
 
 @njit(cache=True, nogil=True)
 def next_pairs(
-    order: Array, groups: Array, r_start: Array, r_end: Array,
-    rows: Array, ends: Array, starts: Array, bounds: Array, within: int, low: int, high: int, points: bool,
-    tree: Array, least: Array, strict: bool,
-    programs: Array, code: Array, values: Array, reals: Array, null: Array, cases: Array, spans: Array,
-    f_slots: Array, f_leaves: Array, f_null: Array, s_slots: Array, s_leaves: Array, s_null: Array,
-    out: Array, state: Array,
+    order: Int64s, groups: Int64s, r_start: Int64s, r_end: Int64s,
+    rows: Int64s, ends: Int64s, starts: Int64s, bounds: Int64s, within: int, low: int, high: int, points: bool,
+    tree: Int64s, least: Int64s, strict: bool,
+    programs: Int64s, code: Int64s, values: Int64s, reals: Float64s, null: Bools, cases: Int64s, spans: Int64s,
+    f_slots: Int64s, f_leaves: Int64s, f_null: Bools, s_slots: Int64s, s_leaves: Int64s, s_null: Bools,
+    out: Int64s, state: Int64s,
 ) -> int:  # fmt: skip
     """Fills `out`, rows of (row of R, row of S). `order`: the rows of R by group and end, `groups` their groups (by
     row); `rows`, `ends`, `starts`: of S by position; `bounds`: where groups begin. `tree`: of keys of S by position,

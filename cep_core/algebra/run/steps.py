@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from cep_core.algebra.compile.pairing import Bound, compared
 from cep_core.algebra.run.tables import Table, as_real, sortable
+from cep_core.events.array_types import AnyArray, Bools, Int64s
 from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
-
-Array = Any
 
 
 @dataclass(frozen=True)
@@ -26,12 +24,12 @@ class Steps:
     """
 
     rest: list[s.Expr]
-    arrays: tuple[Array, ...]
+    arrays: tuple[AnyArray, ...]
 
 
 def steps_of(
     parts: Sequence[s.Expr], family: Resolve, left: Table, right: Table, kinds: tuple[dict[str, str], dict[str, str]],
-    rows: Array,
+    rows: Int64s,
 ) -> Steps:  # fmt: skip
     """`kinds`: the families of the attributes of both streams; `rows`: of the right stream by position."""
     taken, rest = compared(parts, family, kinds[1])
@@ -42,7 +40,7 @@ def steps_of(
     return Steps(rest, (keys[0][rows], keys[1][rows], *first, now[0][rows], now[1][rows], strict))
 
 
-def _keys(taken: Sequence[Bound], names: Sequence[str], table: Table, kinds: dict[str, str]) -> tuple[Array, Array]:
+def _keys(taken: Sequence[Bound], names: Sequence[str], table: Table, kinds: dict[str, str]) -> tuple[Int64s, Bools]:
     """Attributes of a stream as whole numbers that must be as much, and whether any is NULL."""
     keys = np.zeros((len(table), len(taken)), np.int64)
     missing = np.zeros(len(table), np.bool_)
