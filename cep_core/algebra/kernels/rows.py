@@ -62,6 +62,15 @@ def ascending(values: AnyArray) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def ascending_pairs(first: Int64s, second: Int64s) -> bool:
+    """Whether no pair of values is less than the one before."""
+    for i in range(1, first.shape[0]):
+        if first[i] < first[i - 1] or (first[i] == first[i - 1] and second[i] < second[i - 1]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
 def ascending_by_group(codes: Int64s, count: int, values: Int64s) -> bool:
     """Whether of each code 0..count-1 no value is less than the one before of that code."""
     last = np.full(count, np.int64(-(2**63)), np.int64)

@@ -10,7 +10,7 @@ from cep_core.algebra.compile.syntax import FIRST, NOW, SECOND
 from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.ordered import Sorted
 from cep_core.algebra.run.singles import column_of, holding
-from cep_core.algebra.run.tables import Table, Words, as_real, by_group
+from cep_core.algebra.run.tables import Table, Words, as_real, by_group, in_order
 from cep_core.events.array_types import Int64s
 from cep_core.events.codes import dense_ranks
 from cep_core.expressions.types import Resolve
@@ -100,7 +100,10 @@ class Candidates:
         if self.whole and place in self.context.ordered:
             return self.context.ordered[place]
         rows, bounds = by_group(self.own_codes, self.count, self.right.end)
-        result = Sorted(rows, self.right.end[rows], self.right.start[rows], self.own_codes[rows], bounds)
+        columns = self.right.end, self.right.start, self.own_codes
+        if not in_order(self.own_codes, self.right.end):
+            columns = columns[0][rows], columns[1][rows], columns[2][rows]
+        result = Sorted(rows, *columns, bounds)
         if self.whole:
             self.context.ordered[place] = result
         return result

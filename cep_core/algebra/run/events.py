@@ -45,7 +45,7 @@ class Source:
             self.part = columns.codes(plan.partition_by).astype(np.int64)
             self.first = np.zeros(int(self.part.max()) + 1, np.int64)
             self.first[self.part[::-1]] = np.arange(self.length)[::-1]
-        self.order, _ = by_group(self.part, len(self.first), self.end)
+        self.order, self.bounds = by_group(self.part, len(self.first), self.end)
         families = plan.schema.families
         self.partition = {name: families[name] for name in plan.partition_by}
         self.strings = self._strings(texts)
@@ -121,7 +121,11 @@ class Source:
             codes, names = self.columns.types(self.plan.schema.event_type)
             of_type = np.isin(codes, [code for code, name in enumerate(names) if name == node.type_name])
             rows = rows if of_type.all() else rows[of_type[rows]]
-        return whole if len(rows) == self.length and ascending(rows) else whole.take(rows)
+        if len(rows) < self.length:
+            return whole.take(rows)
+        return (
+            whole if ascending(rows) else whole.take(rows, np.repeat(np.arange(len(self.first)), np.diff(self.bounds)))
+        )
 
     def decoded(self, words: Words, family: str, kind: pa.DataType) -> pa.Array:
         """Words as a column of results."""

@@ -10,10 +10,11 @@ from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.pairing import parted
 from cep_core.algebra.compile.syntax import Dur
 from cep_core.algebra.kernels import rows as k
+from cep_core.algebra.run.comparisons import comparison_of
 from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.programs import Program
 from cep_core.algebra.run.tables import Late, Place, Table, Words, leaves, place_of
-from cep_core.events.array_types import Bools, Int64s
+from cep_core.events.array_types import Int64s
 from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
 
@@ -56,15 +57,19 @@ def column_of(context: Context, table: Table, read: s.Attribute) -> Words:
 def holding(
     context: Context, table: Table, parts: Sequence[s.Expr], family: Resolve, where: str, rows: Int64s
 ) -> Int64s:  # fmt: skip
-    """Those of `rows` of which a conjunction is true."""
+    """Those of `rows`, numbers of the table's rows, of which a conjunction is true."""
+    comparisons = {x: one for x, part in enumerate(parts) if (one := comparison_of(part, table, family)) is not None}
+    for comparison in comparisons.values():
+        true = comparison.rows(table)
+        rows = np.flatnonzero(true) if len(rows) == len(table) else rows[true[rows]]
+    parts = [part for x, part in enumerate(parts) if x not in comparisons]
     if not parts:
         return rows
     whole = parts[0]
     for part in parts[1:]:
         whole = s.Binary("and", whole, part)
     words, null = values_of(context, table, whole, family, where, rows=rows)
-    true: Bools = (words != 0) & ~null
-    chosen: Int64s = rows[true]
+    chosen: Int64s = rows[(words != 0) & ~null]
     return chosen
 
 

@@ -33,6 +33,11 @@ class Late(Mapping[str, Words]):
     def __getitem__(self, name: str) -> Words:
         if name not in self._read:
             columns, source, rows = self._places[name]
+            while rows is not None and isinstance(columns, Late):
+                below, inner, more = columns.place(source)
+                if more is None or below is columns or len(rows) > len(more) // 2:
+                    break  # others may want the whole column, too
+                columns, source, rows = below, inner, more[rows]
             words, null = columns[source]
             self._read[name] = (words, null) if rows is None else (words[rows], null[rows])
         return self._read[name]
@@ -74,11 +79,13 @@ class Table:
     def __len__(self) -> int:
         return len(self.end)
 
-    def take(self, rows: Int64s | Bools) -> Table:
-        """Some of its rows: numbers or a mask."""
+    def take(self, rows: Int64s | Bools, part: Int64s | None = None) -> Table:
+        """Some of its rows: numbers or a mask. `part`: their partitions, where these are known."""
         places: Int64s = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64, copy=False)
         late = self.columns if isinstance(self.columns, Late) else _whole(self.columns, self.columns)
-        return Table(self.part[places], self.start[places], self.end[places], late.take(places))
+        start = self.start[places]
+        end = start if self.end is self.start else self.end[places]
+        return Table(self.part[places] if part is None else part, start, end, late.take(places))
 
     def with_columns(self, columns: Mapping[str, Words]) -> Table:
         """The same rows with these columns only."""
@@ -105,12 +112,19 @@ def _whole(columns: Mapping[str, Words], names: Iterable[str]) -> Late:
 
 def by_group(groups: Int64s, count: int, end: Int64s) -> tuple[Int64s, Int64s]:
     """The rows by group (0 to count - 1) and end, those of group -1 left out; and where groups begin."""
+    if in_order(groups, end):
+        return np.arange(len(end)), np.searchsorted(groups, np.arange(count + 1)).astype(np.int64)
     ready = k.ascending(end) or k.ascending_by_group(groups, count, end)
     order = np.arange(len(end)) if ready else np.argsort(end, kind="stable")
     bounds = np.zeros(count + 1, np.int64)
     result = np.empty(int((groups >= 0).sum()), np.int64)
     k.counting_order(groups, count, order, result, bounds)
     return result, bounds
+
+
+def in_order(groups: Int64s, end: Int64s) -> bool:
+    """Whether rows, all of some group, lie by group and end."""
+    return not len(groups) or (groups[0] >= 0 and k.ascending_pairs(groups, end))
 
 
 def leaves(columns: Sequence[Words], length: int) -> Words:
