@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,9 +11,13 @@ from pyspark.sql import functions as sf
 
 from cep_core import run_plan
 from cep_core.errors import TrendlakeError
+from jobs.actions.backfill import run_backfill
 from jobs.actions.show import Shown, print_results
+from jobs.terminal.times import micros_of
 from jobs.terminal.workspace import Place
+from pipelines.delta.tables import latest_version
 from pipelines.errors import ChecksFailedError, ShardTooLargeError
+from pipelines.results.history import between, values
 from pipelines.results.staging import read_staged
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
@@ -27,6 +32,7 @@ from tests.support.kinds import GROUNDED, LATER, LEGS, PAIRS, facts_of, pattern_
 pytestmark = pytest.mark.spark
 
 DAYS = ("2013-03-01", "2013-03-03")
+DAY = 86_400_000_000
 
 
 def leg(number: int, at: str, tail: str | None, delay: float) -> dict[str, object]:
@@ -96,10 +102,21 @@ def test_events_of_the_algebra_are_published_and_taken_back(
     printed = capsys.readouterr().out
     assert "later_legs: the latest of 4 rows" in printed
     assert "UA-5" in printed
+    path = lake.warehouse.results(run.name)
+    before = latest_version(lake.spark, path)
     forget(lake, "event_id = 'UA-4'")
     record = revise(renamed(run, "r3"))
     assert changes(record) == (3, 0, 1)
     assert set(pairs_of(lake, run)) == {(1, 2), (1, 3), (1, 5), (2, 3), (2, 5), (3, 5)}
+    numbers, differences = between(lake.spark, path, run.plan, before, before + 1)
+    assert numbers == {"added": 3, "changed": 0, "retracted": 1}
+    assert [one.before["match_id"] for one in differences if one.before is not None] == ["UA-5"]
+    had = values(lake.spark, path, run.plan, {"tailnum": "N10"}, micros_of("2013-03-01T12:00", ""))
+    assert Counter(value.row is None for value in had) == {False: 4, True: 1}  # (4, 5), which goes, and three that come
+    again = pattern_file(lake, LEGS.replace("later_legs", "backfilled_legs"))
+    *chunks, total = run_backfill(Place(lake.project, lake.profile), lake.spark, again, *DAYS, DAY, True, False)
+    assert (len(chunks), total["computed"]) == (2, 2)
+    assert published(lake, lake.run(again, *DAYS, "backfilled")) == published(lake, run)
     assert changes(all_steps(renamed(run, "r4"))) == (0, 0, 0)
     limited = lake.run(pattern_file(lake, LEGS + "limit_per_partition: 3\n"), *DAYS, "r5")
     check_source(limited)
