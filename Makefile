@@ -40,8 +40,8 @@ fuzz: setup ## search for a query on which the engine and the reference disagree
 chaos: setup ## SIGKILL of drivers and executors, and random histories, revised (KILLS=200 HISTORIES=20 a pattern; other ones with PART=2, 3 ...)
 	@TRENDLAKE_KILLS=$(or $(KILLS),200) TRENDLAKE_CHAOS=$(or $(HISTORIES),20) TRENDLAKE_CHAOS_PART=$(PART) $(RUN) python -m pytest -m "chaos or more_in_chaos"
 
-bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, JSON in the state folder, docs/benchmarks.md
-	@$(RUN) $(LIKE_A_WORKER) python -m bench
+bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, JSON in the state folder, docs/benchmarks.md (SECTIONS='"Kind algebra" "Airflow"': only these)
+	@$(RUN) $(LIKE_A_WORKER) python -m bench $(SECTIONS)
 
 bench-flink: setup ## Flink CEP on the same queries, beside the engine (fetches Flink's jars, 230 MB, at the first time)
 	@$(RUN) python -m bench.flink

@@ -1,8 +1,16 @@
-"""All benchmarks, as a table, JSON and docs/benchmarks.md: `make bench`. One alone: `python -m bench.automata`."""
+"""All benchmarks, as a table, JSON and docs/benchmarks.md: `make bench`.
+
+Some sections only: `python -m bench "Kind algebra" "Airflow"`, and the page has the last numbers of the others. One
+benchmark alone, without the page: `python -m bench.automata`.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bench.airflow_batch import airflow_batch
@@ -27,27 +35,63 @@ from bench.spark_job import spark_job
 from bench.time_shards import time_shards
 from bench.warm_start import warm_start
 
+# The sections of the page in their order: each takes the folder in which its tables are made.
+SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
+    "Kind trends": lambda folder: [*engine(), memory()],
+    "Kind automaton": lambda folder: automata(),
+    "Kind matches": lambda folder: matches(),
+    "Kind algebra": lambda folder: algebra(),
+    "Many patterns in process": lambda folder: [*sharing(), *family()],
+    "Many patterns on Spark": lambda folder: batches(folder / "batches"),
+    "Start of a worker": lambda folder: [warm_start()],
+    "The whole Spark job": lambda folder: spark_job(folder / "lake"),
+    "Revisions": lambda folder: revisions(folder / "lake"),
+    "One hot key": lambda folder: time_shards(folder / "lake"),
+    "Small runs": lambda folder: small_runs(folder / "small"),
+    "A long history": lambda folder: daily_history(folder / "daily"),
+    "Airflow": lambda folder: [flights_backfill(folder / "flights"), *dag_import(), *airflow_batch(folder / "airflow")],
+    "Flink CEP": lambda folder: peers(folder / "flink") if jars(folder / "flink") else [],
+}
 
-def measured(folder: Path) -> dict[str, list[Measured]]:
-    """The rows of every benchmark, by the title of their section. Tables are made under `folder`."""
+
+def main(titles: Sequence[str], folder: Path) -> int:
+    """Measures the sections `titles`, all of them if none is named; the page is written after each. The exit code.
+
+    A section that fails is named at the end, and does not keep the others from the page.
+    """
+    if unknown := [title for title in titles if title not in SECTIONS]:
+        print(f"No section {', '.join(unknown)}. Sections: {', '.join(SECTIONS)}", file=sys.stderr)
+        return 2
+    failed = []
+    for title in titles or SECTIONS:
+        try:
+            rows = SECTIONS[title](folder)
+        except (Exception, SystemExit):
+            traceback.print_exc()
+            failed.append(title)
+            continue
+        show(rows, section_name(title))
+        PAGE.write_text(benchmarks_page(measured_sections(folder), machine()))
+        print(f"Page: {PAGE}", flush=True)
+    if failed:
+        print(f"Failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def section_name(title: str) -> str:
+    """The name of a section's JSON file: 'section_kind_trends'."""
+    return f"section_{title.lower().replace(' ', '_')}"
+
+
+def measured_sections(folder: Path) -> dict[str, list[Measured]]:
+    """The last rows of every section that was measured in this clone, by title."""
+    files = {title: folder / f"{section_name(title)}.json" for title in SECTIONS}
     return {
-        "Kind trends": [*engine(), memory()],
-        "Kind automaton": automata(),
-        "Kind matches": matches(),
-        "Kind algebra": algebra(),
-        "Many patterns": [*sharing(), *family(), *batches(folder / "batches")],
-        "Start of a worker": [warm_start()],
-        "The whole Spark job": spark_job(folder / "lake"),
-        "Revisions": revisions(folder / "lake"),
-        "One hot key": time_shards(folder / "lake"),
-        "Small runs": [*small_runs(folder / "small"), *daily_history(folder / "daily")],
-        "Airflow": [flights_backfill(folder / "flights"), *dag_import(), *airflow_batch(folder / "airflow")],
-        "Flink CEP": peers(folder / "flink") if jars(folder / "flink") else [],
+        title: [Measured(**row) for row in json.loads(file.read_text())]
+        for title, file in files.items()
+        if file.exists()
     }
 
 
 if __name__ == "__main__":
-    sections = measured(Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")).resolve() / "bench")
-    show([row for rows in sections.values() for row in rows])
-    PAGE.write_text(benchmarks_page(sections, machine()))
-    print(f"Page: {PAGE}")
+    sys.exit(main(sys.argv[1:], Path(os.environ.get("TRENDLAKE_STATE", ".trendlake")).resolve() / "bench"))
