@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -16,11 +18,15 @@ from cep_core.errors import TrendlakeError
 from cep_core.events.columns import Columns
 from cep_core.events.schema import schema_of
 from cep_core.kinds import KINDS
-from tests.random import automata, matches, strategies
+from tests.random import algebra, automata, matches, strategies
+from tests.random.xml_joins import xml_question
+from tests.reference.automaton.expression import EPOCH
 from tests.support.engines import to_table
+from tests.support.xml_documents import documents_table
 
-COLUMNS = {**automata.COLUMNS, **matches.COLUMNS}
-"""Of the events of every kind; `x` and `y` are of one type in all of them."""
+COLUMNS = {**algebra.COLUMNS, **automata.COLUMNS, **matches.COLUMNS}
+"""Of the events of every kind that reads events; columns of one name are of one type in all of them."""
+EVENT_KINDS = ("trends", "trends", "trends", "matches", "matches", "automaton", "algebra", "algebra")
 
 
 @dataclass(frozen=True)
@@ -34,17 +40,25 @@ class Batch:
 
 
 @st.composite
-def batches(draw: st.DrawFn) -> Batch:
-    """One to three queries, each alone or with others of its form, and the streams of all of them as one."""
+def batches(draw: st.DrawFn, *, documents: bool = True) -> Batch:
+    """One to three queries, each alone or with others of its form, and the streams of all of them as one.
+
+    A batch of kind xml_join has no other kinds: its source holds documents. There is none without `documents`.
+    """
+    if documents and draw(st.integers(0, 15)) == 15:
+        return draw(xml_batches())
     rows: list[dict[str, Any]] = []
     queries: list[tuple[dict[str, Any], int]] = []
     for base in range(draw(st.integers(1, 3))):
-        kind = draw(st.sampled_from(("trends", "trends", "trends", "matches", "matches", "automaton")))
+        kind = draw(st.sampled_from(EVENT_KINDS))
         if kind == "trends":
             query, more = draw(strategies.questions(most=12, depth=2))
         elif kind == "matches":
             query, more = draw(matches.matches_questions())
             query |= draw(st.sampled_from(({}, {}, {}, {"output": "compressed"})))
+        elif kind == "algebra":
+            asked_for = draw(algebra.cases(most=8))
+            query, more = asked_for.query, [timed(row) for row in asked_for.rows]
         else:
             case = draw(automata.cases(most=8))
             query, more = case.query, case.rows
@@ -53,6 +67,9 @@ def batches(draw: st.DrawFn) -> Batch:
         if draw(st.integers(0, 3)) or not variants:
             queries.append((query, base))
         for _ in range(variants):
+            if kind == "algebra":
+                queries.append(({**query, "pattern": draw(other_constants(query["pattern"]))}, base))
+                continue
             added = [draw(local(query["pattern"])) for _ in range(draw(st.sampled_from((1, 1, 2))))]
             queries.append(({**query, "where": [*added, *query.get("where", ())]}, base))
     if draw(st.integers(0, 7)) == 7 and rows:
@@ -62,6 +79,35 @@ def batches(draw: st.DrawFn) -> Batch:
     asked_of = {base: draw(asked(plan)) for plan, base in plans}
     watermark = draw(st.sampled_from((None, None, 12_000_000)))
     return Batch([plan for plan, _ in plans], table, [asked_of[base] for _, base in plans], watermark)
+
+
+@st.composite
+def xml_batches(draw: st.DrawFn) -> Batch:
+    """Two to four files of queries over the documents of all of them."""
+    files, documents = [], []
+    for base in range(draw(st.integers(2, 4))):
+        query, more = xml_question(draw(st.integers(0, 2**32 - 1)))
+        files.append(query)
+        documents += [{**one, "id": f"{one['id']}-{base}"} for one in more]
+    table = documents_table(draw(st.permutations(documents)))
+    plans = [plan for query in files if (plan := compiled(query, table)) is not None]
+    return Batch(plans, table, [draw(asked(plan)) for plan in plans], draw(st.sampled_from((None, None, 3_000_000))))
+
+
+def timed(row: dict[str, Any]) -> dict[str, Any]:
+    """An event of kind algebra with its `start`, seconds in the random events, as a time."""
+    return row if row["start"] is None else {**row, "start": EPOCH + timedelta(seconds=row["start"])}
+
+
+@st.composite
+def other_constants(draw: st.DrawFn, pattern: str) -> str:
+    """A pattern of kind algebra in which some of the constants that something is compared with are others."""
+
+    def other(match: re.Match[str]) -> str:
+        constant = draw(st.sampled_from(("0", "1", "2") if match[2][0] != "'" else ("'a'", "'b'", "''")))
+        return match[1] + constant if draw(st.booleans()) else match[0]
+
+    return re.sub(r"([=<>] )(-?\d+(?![\d.])|'\w*')(?! (?:second|SECOND))", other, pattern)
 
 
 LOCAL = (
@@ -97,7 +143,8 @@ def compiled(query: dict[str, Any], table: pa.Table) -> AnyPlan | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
         try:
-            return compile_query(query, schema_of(table))
+            roles = ("event_time", "document") if "document" in table.column_names else ("event_time", "event_type")
+            return compile_query(query, schema_of(table, roles=roles))
         except PatternErrors:
             return None
 
