@@ -11,14 +11,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cep_core.sharing.family import FamilyPlan
+from jobs.actions.backfill import run_backfill
+from jobs.terminal.workspace import Place
 from pipelines.delta.tables import latest_version, read_at
 from pipelines.results.read import Selection, group_values, read_rows
-from pipelines.runs.run import Run
+from pipelines.runs.run import Run, prepare
 from pipelines.runs.stage import Record
+from pipelines.steps.batch import Member, run_batch
 from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
-from tests.support.signals import Signals, change, signals, tidy_batch
+from tests.support.signals import DAY_US, PROFILE, Signals, change, signals, tidy_batch
 
 pytestmark = pytest.mark.spark
 
@@ -158,3 +161,40 @@ def test_what_makes_all_members_new(spark: SparkSession, tmp_path: Path) -> None
     assert other.plan.form != first.plan.form
     assert unchanged_members(other) is None
     agree(lake, other)
+
+
+EXPECT = """\
+expect:
+  - {measure: trends, between: [0.9, 1.1], of_last: 2 windows}
+  - {groups: none_vanish, of_last: 2 windows}
+"""
+
+
+def test_backfill_batch_and_expect(spark: SparkSession, tmp_path: Path) -> None:
+    """A backfill by chunks gives the rows of one run, and so does a batch with another pattern; `expect` names the
+    members as groups."""
+    lake = lake_of(spark, tmp_path, "trends")
+    write(lake, ROWS)
+    lake.edit(FAMILIES["trends"] + "for_each: {file: watched.csv}\n" + EXPECT)
+    lake.insert(tidy_batch(random.Random(7), 55))
+    days = ("2026-01-01T12:00:00Z", "2026-01-03T12:00:00Z")
+    place = Place(lake.project, PROFILE)
+    *chunks, total = run_backfill(place, spark, lake.pattern, *days, DAY_US, False, False)
+    assert (len(chunks), total["computed"]) == (2, 2)
+    run = lake.run(FIRST_DAY, LAST_DAY, "all at once")
+    agree(lake, run)
+    rows = spark.read.format("delta").load(lake.warehouse.results(run.name)).collect()
+    assert {(row["least"], row["where"]) for row in rows} == {(1, "n"), (3, "s"), (5, "n")}  # none is less than NULL
+
+    sibling = tmp_path / "project" / "sibling.yaml"
+    text = FAMILIES["matches"].replace("$least", "3").replace("$where", "'n'")
+    sibling.write_text(f"name: sibling\nsource: signals\n{text}")
+    other = prepare(spark, lake.project, PROFILE, str(sibling), "batch", run.start_us, run.end_us)
+    members = [Member("watched", lake.run(FIRST_DAY, LAST_DAY, "batch")), Member("sibling", other)]
+    list(run_batch(spark, members))
+    assert [member.state for member in members] == ["succeeded"] * 2
+    agree(lake, run)
+    assert members[0].records[-1].rows_inserted == members[0].records[-1].rows_deleted == 0
+    seen = {check.name: check.observed for check in members[0].records[2].checks if "of_last" in check.name}
+    assert set(seen) == {"trends_between_0.9_and_1.1_of_last_2", "none_vanish_of_last_2"}
+    assert "least=1, where=n" in seen["trends_between_0.9_and_1.1_of_last_2"]
