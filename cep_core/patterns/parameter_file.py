@@ -6,8 +6,6 @@ NULL. A number that begins with a zero, such as 00501, is text. `types: {zip: st
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,9 +13,7 @@ from typing import Any
 
 from cep_core.errors import (
     BadValueError,
-    FileUnreadableError,
     NotSupportedError,
-    Place,
     TextError,
     TrendlakeError,
     did_you_mean,
@@ -25,6 +21,7 @@ from cep_core.errors import (
 from cep_core.fingerprint import canonical
 from cep_core.language.tree_builder import timestamp_us
 from cep_core.patterns.parameters import MOST_ROWS, ForEachError, Parameters, Value, as_doubles
+from cep_core.yaml.csv_file import CsvFile, beside
 from cep_core.yaml.limits import unreadable_character
 from cep_core.yaml.source import Source
 
@@ -35,40 +32,6 @@ TYPES = {"bigint": "int", "double": "double", "string": "string", "boolean": "bo
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+(Z|[-+][0-9:]+)?)?")
-
-
-class _File:
-    """The cells of a CSV file: `header`, and `rows` with the line in which each ends."""
-
-    def __init__(self, path: Path, place: Place) -> None:
-        self.path = path
-        try:
-            if path.resolve().parent != path.parent.resolve():
-                raise FileUnreadableError(f"{path} is a link out of the pattern's folder", place=place)
-            raw = path.read_bytes()
-            if len(raw) > MAX_CSV:
-                raise FileUnreadableError(f"{path} is larger than {MAX_CSV:,} bytes", place=place)
-            text = raw.decode("utf-8-sig")
-        except (OSError, ValueError) as error:
-            raise FileUnreadableError(f"cannot read {path}: {error}", place=place) from None
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-        self.rows: list[tuple[int, list[str]]] = []
-        try:
-            self.header = next(reader, [])
-            for cells in reader:
-                if not cells:
-                    continue
-                if len(cells) != len(self.header):
-                    message = f"{len(cells)} values, expected {len(self.header)} as in the header"
-                    raise BadValueError(message, place=self.place(reader.line_num))
-                if len(self.rows) == MOST_ROWS:
-                    raise NotSupportedError(f"more than {MOST_ROWS:,} rows", place=self.place(reader.line_num))
-                self.rows.append((reader.line_num, cells))
-        except csv.Error as error:
-            raise BadValueError(f"not CSV: {error}", place=self.place(reader.line_num)) from None
-
-    def place(self, line: int) -> Place:
-        return Place(str(self.path), max(line, 1), 1)
 
 
 def read_file(given: Mapping[str, Any], source: Source) -> Parameters:
@@ -84,9 +47,12 @@ def read_file(given: Mapping[str, Any], source: Source) -> Parameters:
         message = f"for_each: '{extra[0]}' beside a file: the parameters are the columns of the file"
         raise ForEachError([BadValueError(message, place=source.place(("for_each", extra[0]), key=True))])
     try:
-        file = _File((Path(source.name).parent if source.text else Path()) / name, place)
+        file = CsvFile(beside(source, name), place, MOST_ROWS, MAX_CSV)
     except TrendlakeError as error:
         raise ForEachError([error]) from None
+    if len(file.rows) > MOST_ROWS:
+        place = file.place(file.lines[MOST_ROWS])
+        raise ForEachError([NotSupportedError(f"more than {MOST_ROWS:,} rows", place=place)])
     errors = list(_header(file))
     if not file.rows and not errors:
         errors.append(BadValueError(f"{file.path} has no rows, so that there is no pattern", place=place))
@@ -95,13 +61,13 @@ def read_file(given: Mapping[str, Any], source: Source) -> Parameters:
         raise ForEachError(errors)
     kinds, columns = list[str](), list[list[Value]]()
     for at, column in enumerate(file.header):
-        cells = [(line, row[at]) for line, row in file.rows]
+        cells = [(line, row[at]) for line, row in zip(file.lines, file.rows, strict=True)]
         kind = declared.get(column) or _kind([cell for _, cell in cells])
         kinds.append(kind)
         columns.append(_values(column, kind, cells, file, errors))
     rows = tuple(zip(*columns, strict=True)) if not errors else ()
     seen: dict[str, int] = {}
-    for (line, _), row in zip(file.rows if rows else (), rows, strict=True):
+    for line, row in zip(file.lines if rows else (), rows, strict=True):
         before = seen.setdefault(canonical(row), line)
         if before != line:
             errors.append(BadValueError(f"this row is in the file already, on line {before}", place=file.place(line)))
@@ -111,16 +77,16 @@ def read_file(given: Mapping[str, Any], source: Source) -> Parameters:
     return Parameters(tuple(file.header), tuple(kinds), rows, name, tuple(texts))
 
 
-def _why_text(file: _File, at: int, kind: str) -> str:
+def _why_text(file: CsvFile, at: int, kind: str) -> str:
     """The first cell of a column of text that is no number, where others are."""
-    cells = [(line, row[at]) for line, row in file.rows if row[at]]
+    cells = [(line, row[at]) for line, row in zip(file.lines, file.rows, strict=True) if row[at]]
     if kind != "string" or not any(_NUMBER.fullmatch(cell) for _, cell in cells):
         return ""
     line, cell = next(((line, cell) for line, cell in cells if not _NUMBER.fullmatch(cell)), (0, ""))
     return f"${file.header[at]} is text, as {file.path.name} has '{cell}' on line {line}" if line else ""
 
 
-def _header(file: _File) -> list[TrendlakeError]:
+def _header(file: CsvFile) -> list[TrendlakeError]:
     if not file.header:
         return [BadValueError("the file is empty; its first line names the parameters", place=file.place(1))]
     errors: list[TrendlakeError] = []
@@ -167,7 +133,7 @@ def _kind(cells: Sequence[str]) -> str:
 
 
 def _values(
-    name: str, kind: str, cells: Sequence[tuple[int, str]], file: _File, errors: list[TrendlakeError]
+    name: str, kind: str, cells: Sequence[tuple[int, str]], file: CsvFile, errors: list[TrendlakeError]
 ) -> list[Value]:
     values: list[Value] = []
     for line, cell in cells:

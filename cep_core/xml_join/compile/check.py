@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 from cep_core.documents.path_parser import NAME as XML_NAME
@@ -21,12 +22,12 @@ from cep_core.errors import (
 )
 from cep_core.events.schema import EventSchema
 from cep_core.xml_join.compile.build import Builder
-from cep_core.xml_join.compile.each import MOST_QUERIES, FillError, Table, fields_of, fill, filled, read_each
+from cep_core.xml_join.compile.each import MOST_QUERIES, FillError, Row, Table, fields_of, fill, filled, read_each
 from cep_core.xml_join.compile.model import QUERY_KEYS, XmlJoinPattern
 from cep_core.xml_join.compile.plan import XmlJoinPlan
 from cep_core.xml_join.compile.query import NAME, NAME_RULE, Key, Query, QueryReader
 
-ONE_ROW = Table((), ({},))
+ONE_ROW = Table((), ((),))
 
 
 def compile_xml_join(pattern: XmlJoinPattern, schema: EventSchema) -> XmlJoinPlan:
@@ -43,7 +44,7 @@ class _Checker:
         self.pattern, self.schema = pattern, schema
         self.source = pattern.document
         self.errors: list[TrendlakeError] = []
-        self.row = ""
+        self.row: tuple[Table, int] | None = None
         self.builder = Builder(
             (schema.event_id, schema.event_time, schema.document, dict(schema.columns).get(schema.event_id))
         )
@@ -53,10 +54,13 @@ class _Checker:
 
     def report(self, error: TrendlakeError, path: Key, offset: int = 0, width: int = 0, key: bool = False) -> None:
         """Collects a mistake at `path`. The texts of a query made by `each` are not those of the file: no offset."""
-        if self.row:
+        row = ""
+        if self.row is not None:
             offset = width = 0
+            table, number = self.row
+            row = f" ({table.place_of(number)})"
         place = self.source.place(path, key=key, offset=offset, width=width)
-        self.errors.append(type(error)(f"{error.message}{self.row}", place=place, hint=error.hint))
+        self.errors.append(type(error)(f"{error.message}{row}", place=place, hint=error.hint))
         if len(self.errors) > MAX_ERRORS:
             raise _TooManyMistakes
 
@@ -148,31 +152,33 @@ class _Checker:
         """The queries that one entry makes. Rows with the same values of the fields that its texts use make one."""
         at: Key = ("queries", name)
         of_each = self.pattern.each is not None
-        used = sorted(fields_of(body)) if of_each else []
-        compiled: dict[tuple[str | None, ...], Any] = {}
+        used, named = (self._places(text, table) if of_each else {} for text in (body, name))
+        value_of = itemgetter(*used.values()) if used else _nothing
+        compiled: dict[object, tuple[int, Query] | None] = {}
         for number, row in enumerate(table.rows):
-            values = tuple(row.get(field) for field in used)
-            self.row = f" ({table.place_of(number)})" if of_each else ""
+            self.row = (table, number) if of_each else None
             try:
-                title = fill(name, row) if of_each else name
+                title = fill(name, _given(named, row, table)) if of_each else name
+                if (values := value_of(row)) not in compiled:
+                    one = filled(body, table.values(row)) if of_each else body
+                    compiled[values] = self._compiled(reader, one, at)
             except FillError as error:
                 self.report(error.error, at, key=True)
+                self.row = None
                 return
-            if values not in compiled:
-                try:
-                    compiled[values] = self._compiled(reader, filled(body, row) if of_each else body, at)
-                except FillError as error:
-                    self.report(error.error, at, key=True)
-                    self.row = ""
-                    return
+            query = compiled[values]
             if not NAME.fullmatch(title):
                 self.report(BadValueError(f"'{title}' is no name of a query: {NAME_RULE}"), at, key=True)
             elif title in self.names:
                 hint = "put a field that tells its rows apart into the name, such as same_{what}" if of_each else None
                 self.report(BadValueError(f"two queries are called '{title}'", hint=hint), at, key=True)
-            elif compiled[values] is not None:
-                self._add(title, *compiled[values])
-        self.row = ""
+            elif query is not None:
+                self._add(title, *query)
+        self.row = None
+
+    def _places(self, text: Any, table: Table) -> dict[str, int]:
+        """The fields that a text names, of those that there are, and their places in a row."""
+        return {field: table.fields.index(field) for field in sorted(fields_of(text)) if field in table.fields}
 
     def _compiled(self, reader: QueryReader, body: Any, at: Key) -> tuple[int, Query] | None:
         """The join of a query. Most of many thousand queries are written as one before."""
@@ -188,6 +194,16 @@ class _Checker:
         self.names[name] = join
         for column, _ in query.columns:
             self.returned.setdefault(column)
+
+
+def _given(named: Mapping[str, int], row: Row, table: Table) -> Mapping[str, str]:
+    """The values of a name's fields; all of the row's, for a suggestion, where one of these is missing."""
+    given = {field: value for field, place in named.items() if (value := row[place]) is not None}
+    return given if len(given) == len(named) and given else table.values(row)
+
+
+def _nothing(_: Row) -> object:
+    return None
 
 
 def _plain(node: Any) -> Any:

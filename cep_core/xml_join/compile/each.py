@@ -3,18 +3,15 @@ text are text."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cep_core.errors import BadValueError, FileUnreadableError, Place, TrendlakeError, did_you_mean
+from cep_core.errors import BadValueError, Place, TrendlakeError, did_you_mean
+from cep_core.yaml.csv_file import CsvFile, beside
 from cep_core.yaml.source import Source
-
-Row = Mapping[str, str]
 
 MOST_QUERIES = 100_000
 """Queries of a file."""
@@ -22,10 +19,13 @@ MAX_CSV = 256 * 1024 * 1024
 """Bytes of a CSV file."""
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
+Row = tuple[str | None, ...]
+"""The value of each field; None where a row has no such field."""
+
 
 @dataclass(frozen=True)
 class Table:
-    """Rows, the fields they all have, and how to speak of row i."""
+    """The fields of all rows, the rows, and how to speak of row i."""
 
     fields: tuple[str, ...]
     rows: Sequence[Row]
@@ -34,6 +34,10 @@ class Table:
     def place_of(self, number: int) -> str:
         """`row 3`, counted from 1; of a CSV file the line that it begins in is not known: the record is."""
         return f"{self.origin} {number + 1}"
+
+    def values(self, row: Row) -> Mapping[str, str]:
+        """A row's values by field, those that it has."""
+        return {field: value for field, value in zip(self.fields, row, strict=True) if value is not None}
 
 
 class FillError(Exception):
@@ -53,7 +57,6 @@ def read_each(value: Any, source: Source) -> Table:
         raise BadValueError("each: expected a list of mappings, or the name of a CSV file", place=place)
     if not value:
         raise BadValueError("each: the list is empty, so that there is no query", place=place)
-    rows: list[Row] = []
     for i, row in enumerate(value):
         if not isinstance(row, Mapping) or not row:
             raise BadValueError("each: a row is a mapping of fields to values", place=source.place(("each", i)))
@@ -61,45 +64,22 @@ def read_each(value: Any, source: Source) -> Table:
             if isinstance(cell, bool) or not isinstance(cell, str | int):
                 message = f"each: '{name}' is neither a text nor a whole number; write it in quotes"
                 raise BadValueError(message, place=source.place(("each", i, name)))
-        rows.append({str(name): str(cell) for name, cell in row.items()})
-    shared = [name for name in rows[0] if all(name in row for row in rows)]
-    return Table(tuple(shared), rows, "row")
+    fields = dict.fromkeys(name for row in value for name in row)
+    rows = [tuple(str(row[name]) if name in row else None for name in fields) for row in value]
+    return Table(tuple(map(str, fields)), rows)
 
 
 def _from_csv(name: str, source: Source, place: Place) -> Table:
     if not name or Path(name).name != name:
         raise BadValueError("each: expected the name of a CSV file in the pattern's own folder", place=place)
-    folder = Path(source.name).parent if source.text else Path()
-    file = folder / name
-    try:
-        if file.resolve().parent != file.parent.resolve():
-            raise FileUnreadableError(f"{file} is a link out of the pattern's folder", place=place)
-        raw = file.read_bytes()
-        if len(raw) > MAX_CSV:
-            raise FileUnreadableError(f"{file} is larger than {MAX_CSV:,} bytes", place=place)
-        text = raw.decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise FileUnreadableError(f"cannot read {file}: {error}", place=place) from None
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header = next(reader, [])
-        if not header or len(set(header)) < len(header) or "" in header:
-            raise BadValueError("the header names each field once", place=Place(str(file), 1, 1))
-        rows: list[Row] = []
-        for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                message = f"{len(cells)} values, expected {len(header)} as in the header"
-                raise BadValueError(message, place=Place(str(file), reader.line_num, 1))
-            if len(rows) == MOST_QUERIES:
-                raise BadValueError(f"{file} has more than {MOST_QUERIES:,} rows", place=place)
-            rows.append(dict(zip(header, cells, strict=True)))
-    except csv.Error as error:
-        raise BadValueError(f"not CSV: {error}", place=Place(str(file), reader.line_num, 1)) from None
-    if not rows:
-        raise BadValueError(f"{file} has no rows, so that there is no query", place=place)
-    return Table(tuple(header), rows, f"{name}, record")
+    file = CsvFile(beside(source, name), place, MOST_QUERIES, MAX_CSV)
+    if not file.header or len(set(file.header)) < len(file.header) or "" in file.header:
+        raise BadValueError("the header names each field once", place=file.place(1))
+    if len(file.rows) > MOST_QUERIES:
+        raise BadValueError(f"{file.path} has more than {MOST_QUERIES:,} rows", place=place)
+    if not file.rows:
+        raise BadValueError(f"{file.path} has no rows, so that there is no query", place=place)
+    return Table(tuple(file.header), file.rows, f"{name}, record")
 
 
 def fields_of(node: Any) -> set[str]:
@@ -113,7 +93,7 @@ def fields_of(node: Any) -> set[str]:
     return set()
 
 
-def fill(text: str, row: Row) -> str:
+def fill(text: str, row: Mapping[str, str]) -> str:
     """`'{what}s {{x}}'` -> `'titles {x}'`. Raises FillError."""
     if "{" not in text and "}" not in text:
         return text
@@ -133,7 +113,7 @@ def fill(text: str, row: Row) -> str:
     return _FIELD.sub(value, text)
 
 
-def filled(node: Any, row: Row) -> Any:
+def filled(node: Any, row: Mapping[str, str]) -> Any:
     """A query with all its texts and names filled. Raises FillError."""
     if isinstance(node, str):
         return fill(node, row)

@@ -1,0 +1,60 @@
+"""A CSV file beside a pattern: UTF-8, with a header, each row as long as it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from cep_core.errors import BadValueError, FileUnreadableError, Place
+from cep_core.yaml.source import Source
+
+
+def beside(source: Source, name: str) -> Path:
+    """The file `name` in the folder of a pattern's file; in the working directory, for a pattern that has no file."""
+    return (Path(source.name).parent if source.text else Path()) / name
+
+
+class CsvFile:
+    """The cells of a file: `header` and `rows`; `lines`: the line in which each row ends. Empty lines are no rows.
+
+    Reading ends after `most` rows and one more, so that whoever asks can say that they are too many. Raises
+    FileUnreadableError at `place` (also for a link to another folder, and a file of more than `most_bytes`), and
+    BadValueError at its line for a text that is no CSV.
+    """
+
+    def __init__(self, path: Path, place: Place, most: int, most_bytes: int) -> None:
+        self.path = path
+        reader = csv.reader(io.StringIO(_text(path, place, most_bytes), newline=""), strict=True)
+        self.rows: list[tuple[str, ...]] = []
+        self.lines: list[int] = []
+        try:
+            self.header = next(reader, [])
+            for cells in reader:
+                if not cells:
+                    continue
+                if len(cells) != len(self.header):
+                    message = f"{len(cells)} values, expected {len(self.header)} as in the header"
+                    raise BadValueError(message, place=self.place(reader.line_num))
+                self.rows.append(tuple(cells))
+                self.lines.append(reader.line_num)
+                if len(self.rows) > most:
+                    return
+        except csv.Error as error:
+            raise BadValueError(f"not CSV: {error}", place=self.place(reader.line_num)) from None
+
+    def place(self, line: int) -> Place:
+        """The beginning of a line, counted from 1."""
+        return Place(str(self.path), max(line, 1), 1)
+
+
+def _text(path: Path, place: Place, most_bytes: int) -> str:
+    try:
+        if path.resolve().parent != path.parent.resolve():
+            raise FileUnreadableError(f"{path} is a link out of the pattern's folder", place=place)
+        raw = path.read_bytes()
+        if len(raw) > most_bytes:
+            raise FileUnreadableError(f"{path} is larger than {most_bytes:,} bytes", place=place)
+        return raw.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise FileUnreadableError(f"cannot read {path}: {error}", place=place) from None
