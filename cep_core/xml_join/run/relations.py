@@ -9,18 +9,17 @@ import gc
 import warnings
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cep_core.documents.document import BrokenDocumentError, Reader
-from cep_core.documents.predicates import normalised, string_value
+from cep_core.documents.predicates import normalised
 from cep_core.errors import DocumentWarning
 from cep_core.events.array_types import Int64s
 from cep_core.events.arrays import numbers
 from cep_core.xml_join.compile.plan import XmlJoinPlan
-from cep_core.xml_join.run.walk import Walker
+from cep_core.xml_join.run.shapes import Shape, Shapes
 
 NAMED = 5
 """Documents that a warning names."""
@@ -58,38 +57,18 @@ def relations(plan: XmlJoinPlan, documents: pa.Array, ids: pa.Array) -> Relation
 
 
 def _collected(plan: XmlJoinPlan, documents: pa.Array, ids: pa.Array) -> Relations:
-    walker, reader = Walker(plan.definitions), Reader()
-    asked = _asked(plan)
-    columns: tuple[list[Any], ...] = ([], [], [], [], [])
-    texts: list[str | None] = []
-    normals: list[str | None] = []
+    reader, asked = Reader(), _asked(plan)
+    shapes = Shapes(plan.definitions, [bool(forms) for forms in asked])
     broken: list[tuple[str, str]] = []
     for number, text in enumerate(documents.to_pylist()):
         try:
             root = reader.root(text)
         except BrokenDocumentError as error:
             broken.append((str(ids[number].as_py()), str(error)))
-            continue
-        rows = walker.walk(root, number)
-        if not rows:
-            continue
-        *cells, targets = zip(*rows, strict=True)
-        for column, part in zip(columns, cells, strict=True):
-            column.extend(part)
-        values: dict[Any, str] = {}
-        for definition, target in zip(cells[0], targets, strict=True):
-            forms = asked[definition]
-            if not forms:
-                texts.append(None)
-                normals.append(None)
-                continue
-            value = values.get(target)
-            if value is None:
-                value = values[target] = string_value(target)
-            texts.append(value if "text" in forms else None)
-            normals.append(normalised(value) if "normal" in forms else None)
+        else:
+            shapes.add(root, number)
     _warn(broken)
-    return _sorted(plan, columns, texts, normals)
+    return _sorted(plan, asked, shapes.all())
 
 
 def _asked(plan: XmlJoinPlan) -> list[set[str]]:
@@ -102,40 +81,85 @@ def _asked(plan: XmlJoinPlan) -> list[set[str]]:
     return asked
 
 
-def _sorted(plan: XmlJoinPlan, columns: tuple[list[Any], ...], texts: list[Any], normals: list[Any]) -> Relations:
-    definition, document, parent, node = (np.array(column, np.int64) for column in columns[:4])
-    attribute = pa.array(columns[4], pa.string()).dictionary_encode()
-    names = tuple(attribute.dictionary.to_pylist())
-    label = node * (len(names) + 1) + numbers(attribute.indices.cast(pa.int64()), -1) + 1
-    encoded = pa.array([*texts, *normals], pa.large_string()).dictionary_encode()
-    codes = numbers(encoded.indices.cast(pa.int64()), -1)
-    order = np.argsort(definition, kind="stable")
-    return _settled(plan, definition, document, parent, label, codes, order, encoded.dictionary, names)
-
-
-def _settled(
-    plan: XmlJoinPlan, definition: Int64s, document: Int64s, parent: Int64s, label: Int64s, codes: Int64s,
-    order: Int64s, texts: pa.Array, names: tuple[str, ...],
-) -> Relations:  # fmt: skip
+def _sorted(plan: XmlJoinPlan, asked: list[set[str]], shapes: list[Shape]) -> Relations:
     """Rows of a definition in the order of their parents' rows, definition after definition: parents come first."""
+    names = tuple(dict.fromkeys(row[3] for shape in shapes for row in shape.rows if row[3] is not None))
+    rows = _Rows.of(shapes, {name: place for place, name in enumerate(names, 1)})
+    order = np.argsort(rows.definition, kind="stable")
     place = np.full(len(order) + 1, -1, np.int64)
-    bounds = np.searchsorted(definition[order], np.arange(len(plan.definitions) + 1))
+    bounds = np.searchsorted(rows.definition[order], np.arange(len(plan.definitions) + 1))
     for d in range(len(plan.definitions)):
-        rows = order[bounds[d] : bounds[d + 1]]
-        rows = rows[np.argsort(place[parent[rows]], kind="stable")]
-        order[bounds[d] : bounds[d + 1]] = rows
-        place[rows] = np.arange(bounds[d], bounds[d + 1])
-    half = len(definition)
+        mine = order[bounds[d] : bounds[d + 1]]
+        mine = mine[np.argsort(place[rows.parent[mine]], kind="stable")]
+        order[bounds[d] : bounds[d + 1]] = mine
+        place[mine] = np.arange(bounds[d], bounds[d + 1])
+    definition, text = rows.definition[order], rows.text[order]
+    texts, codes = _coded([text for shape in shapes for text in shape.texts], any("normal" in one for one in asked))
+    wanted = {form: np.array([form in forms for forms in asked], np.bool_) for form in codes}
     return Relations(
         bounds,
-        definition[order],
-        document[order],
-        place[parent[order]],
-        label[order],
-        {"text": codes[:half][order], "normal": codes[half:][order]},
+        definition,
+        rows.document[order],
+        place[rows.parent[order]],
+        rows.label[order],
+        {form: np.where(wanted[form][definition], codes[form][text], -1) for form in codes},
         texts,
         names,
     )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of all documents, as in `Relations` but in any order; `parent`: a row of these; `text`: the place of the
+    node's text among those of all shapes, -1 where no query asks for it."""
+
+    definition: Int64s
+    document: Int64s
+    parent: Int64s
+    label: Int64s
+    text: Int64s
+
+    @classmethod
+    def of(cls, shapes: list[Shape], attributes: dict[str, int]) -> _Rows:
+        """The rows of each shape, as often as it has documents."""
+        parts: list[tuple[Int64s, ...]] = []
+        first_row = first_text = 0
+        for shape in shapes:
+            definition, parent, number, attribute, target = (
+                np.array(column, np.int64)
+                for column in zip(
+                    *((d, p, n, 0 if a is None else attributes[a], t) for d, p, n, a, t in shape.rows), strict=True
+                )
+            )
+            count, size = len(shape.documents), len(shape.rows)
+            rows = first_row + np.arange(count)[:, None] * size
+            read = first_text + np.arange(count)[:, None] * len(shape.targets)
+            parts.append(
+                (
+                    np.tile(definition, count),
+                    np.repeat(np.array(shape.documents, np.int64), size),
+                    np.where(parent < 0, -1, rows + parent).reshape(-1),
+                    np.tile(number * (len(attributes) + 1) + attribute, count),
+                    np.where(target < 0, -1, read + target).reshape(-1),
+                )
+            )
+            first_row, first_text = first_row + count * size, first_text + len(shape.texts)
+        if not parts:
+            parts.append(tuple(np.empty(0, np.int64) for _ in range(5)))
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _coded(texts: list[str], with_normal: bool) -> tuple[pa.Array, dict[str, Int64s]]:
+    """All different texts, and for each of `texts` its code and that of its normalised form; -1 after the last."""
+    encoded = pa.array(texts, pa.large_string()).dictionary_encode()
+    codes = np.append(numbers(encoded.indices.cast(pa.int64())), -1)
+    different = encoded.dictionary
+    if not with_normal:
+        return different, {"text": codes, "normal": np.full(len(codes), -1, np.int64)}
+    forms = pa.array(map(normalised, different.to_pylist()), pa.large_string())
+    both = pa.concat_arrays([different, forms]).dictionary_encode()
+    normal = numbers(both.indices.cast(pa.int64()))[len(different) :]
+    return both.dictionary, {"text": codes, "normal": np.append(normal, -1)[codes]}
 
 
 def _warn(broken: list[tuple[str, str]]) -> None:

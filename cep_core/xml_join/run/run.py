@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +14,16 @@ from cep_core.events.array_types import Bools, Int64s, UInt64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.columns import Columns
 from cep_core.xml_join.compile.plan import Join, XmlJoinPlan
+from cep_core.xml_join.kernels.ids import mix
 from cep_core.xml_join.kernels.merge import merge, most_per_document
-from cep_core.xml_join.run.answer_ids import as_text, digests, mixed
+from cep_core.xml_join.run.answer_ids import digests, ids_of
 from cep_core.xml_join.run.relations import Relations, relations
 from cep_core.xml_join.run.witnesses import Witnesses, witnesses
 
 ROWS_AT_ONCE = 250_000
 """Answers that are made rows of at once."""
+TABLE_ROWS = 4_000_000
+"""Rows of a part of the result: a column of text holds two GiB at most."""
 _FIRST, _END = -(2**62), 2**62
 
 
@@ -138,30 +142,38 @@ class _Answers:
         left, right = self.witnesses.document[base[:, 0]], self.witnesses.document[base[:, 1]]
         columns = {name: self._column(name, listed, base, starts) for name in self.plan.returned}
         state = self._digests(left, right, columns)
-        state = mixed(digests(named)[query], state[take])
         begin, end = np.minimum(self.times[left], self.times[right]), np.maximum(self.times[left], self.times[right])
-        columns_of_rows = [
-            as_text(state),
-            pa.array(named, pa.string()).take(arrow(query)),
-            self.ids.take(arrow(left[take])),
-            self.ids.take(arrow(right[take])),
-            arrow(begin[take]).cast(self.schema.field("start").type),
-            arrow(end[take]).cast(self.schema.field("end").type),
-            *(values.take(arrow(take)) for values, _ in columns.values()),
-        ]
-        yield pa.table(columns_of_rows, schema=self.schema)
+        names, digested = pa.array(named, pa.string()), digests(named)
+        for first in range(0, len(take), TABLE_ROWS):
+            rows, of = take[first : first + TABLE_ROWS], query[first : first + TABLE_ROWS]
+            columns_of_rows = [
+                ids_of(state, rows, digested, of),
+                names.take(arrow(of)),
+                self.ids.take(arrow(left[rows])),
+                self.ids.take(arrow(right[rows])),
+                arrow(begin[rows]).cast(self.schema.field("start").type),
+                arrow(end[rows]).cast(self.schema.field("end").type),
+                *(values.take(arrow(rows)) for values, _ in columns.values()),
+            ]
+            yield pa.table(columns_of_rows, schema=self.schema)
+
+    @cached_property
+    def id_digests(self) -> UInt64s:
+        """Of the documents' ids."""
+        return digests(str(one) for one in self.ids.to_pylist())
 
     def _digests(self, left: Int64s, right: Int64s, columns: dict[str, tuple[pa.Array, Bools]]) -> UInt64s:
         """Of documents and returned columns: a column that a query does not return changes nothing."""
-        ids = digests(str(one) for one in self.ids.to_pylist())
-        state = mixed(mixed(np.zeros_like(ids[left]), ids[left]), ids[right])
+        state = np.zeros((len(left), 2), np.uint64)
+        every = np.ones(len(left), np.bool_)
+        for documents in (left, right):
+            mix(state, self.id_digests, documents, every)
         for name in sorted(columns):
             values, has = columns[name]
             if has.any():
                 encoded = values.dictionary_encode()
                 texts = digests(f"{name}={text}" for text in encoded.dictionary.to_pylist())
-                codes = numbers(encoded.indices.cast(pa.int64()), 0)
-                state = np.where(has[:, None], mixed(state, texts[codes]), state)
+                mix(state, texts, numbers(encoded.indices.cast(pa.int64()), 0), has)
         return state
 
     def _column(

@@ -66,8 +66,7 @@ class _State:
 
 
 class Walker:
-    """Finds the nodes of definitions (parents before children) in one document after the other. Rows are numbered
-    over all documents."""
+    """Finds the nodes of definitions (parents before children) in one document after the other."""
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         self.tries: list[_TrieNode | None] = [None] * len(definitions)
@@ -80,16 +79,12 @@ class Walker:
             trie.add(definition.path.steps, number)
         self.states: dict[tuple[frozenset[int], frozenset[int]], _State] = {}
         self.starts = [None if trie is None else self._state([trie], ()) for trie in self.tries]
-        self.document = 0
-        self.rows: list[tuple[int, int, int, int, str | None, Any]] = []
-        self.base = 0
+        self.rows: list[tuple[int, int, int, str | None]] = []
 
-    def walk(self, root: Any, document: int) -> list[tuple[int, int, int, int, str | None, Any]]:
-        """The rows of one document: definition, document, parent (a row; -1: the document), number of the element,
-        attribute (None: the element itself), and the node as `predicates` takes it."""
-        self.base += len(self.rows)
+    def walk(self, root: Any) -> list[tuple[int, int, int, str | None]]:
+        """The rows of one document: definition, parent (a row; -1: the document), number of the element, attribute
+        (None: the element itself)."""
         self.rows = []
-        self.document = document
         self.number = -1
         self._element(root, [(-1, self._state([self.top], ()))])
         return self.rows
@@ -124,8 +119,8 @@ class Walker:
             self.number += sum(1 for _ in element.iter()) - 1
 
     def _node(self, element: Any, number: int, definition: int, origin: int, below: list[tuple[int, _State]]) -> None:
-        row = self.base + len(self.rows)
-        self.rows.append((definition, self.document, origin, number, None, element))
+        row = len(self.rows)
+        self.rows.append((definition, origin, number, None))
         start = self.starts[definition]
         if start is not None:
             if start.attributes and element.attrib:
@@ -141,7 +136,7 @@ class Walker:
                     for definition in definitions:
                         if (definition, node[1]) not in seen:
                             seen.add((definition, node[1]))
-                            self.rows.append((definition, self.document, origin, number, node[1], node))
+                            self.rows.append((definition, origin, number, node[1]))
 
     def _transition(self, before: _State, tag: str) -> Any:
         """The next state for elements of this name; where predicates decide, the edges they are asked for."""

@@ -29,7 +29,7 @@ def test_paths_select_what_libxml2_selects() -> None:
             continue
         text = f"//*{steps}"
         _, path = parse_path(text, KNOWN)
-        rows = Walker([Definition(-1, path)]).walk(root, 0)
+        rows = Walker([Definition(-1, path)]).walk(root)
         numbers = {element: place for place, element in enumerate(root.iter())}
         wanted = set()
         for node in root.getroottree().xpath(text, namespaces=NAMESPACES):
@@ -37,7 +37,7 @@ def test_paths_select_what_libxml2_selects() -> None:
                 wanted.add((numbers[node.getparent()], node.attrname))
             else:
                 wanted.add((numbers[node], None))
-        assert {(row[3], row[4]) for row in rows} == wanted, (number, text, etree.tostring(root))
+        assert {(row[2], row[3]) for row in rows} == wanted, (number, text, etree.tostring(root))
         assert len(rows) == len(wanted)
         selected += bool(rows)
     assert selected > 300
@@ -88,7 +88,7 @@ def test_a_text_that_is_no_path(text: str, error: type[Exception], offset: int) 
 def test_words_are_names_where_an_operand_begins() -> None:
     _, path = parse_path("$p/and[or and not or and = 'x']", KNOWN)
     root = Reader().root("<p><and><or/><not/></and><and><and>x</and></and><and><or/></and></p>")
-    assert [row[3] for row in Walker([Definition(-1, parse_path("/p/and", KNOWN)[1])]).walk(root, 0)] == [1, 4, 6]
+    assert [row[2] for row in Walker([Definition(-1, parse_path("/p/and", KNOWN)[1])]).walk(root)] == [1, 4, 6]
     _, whole = parse_path("/p/and[or and not or and = 'x']", KNOWN)
-    assert [row[3] for row in Walker([Definition(-1, whole)]).walk(root, 0)] == [1, 4]
+    assert [row[2] for row in Walker([Definition(-1, whole)]).walk(root)] == [1, 4]
     assert path.steps == whole.steps[1:]
