@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import Any
 
 from cep_core.documents.path_parser import NAME as XML_NAME
@@ -22,7 +21,7 @@ from cep_core.errors import (
 )
 from cep_core.events.schema import EventSchema
 from cep_core.xml_join.compile.build import Builder
-from cep_core.xml_join.compile.each import MOST_QUERIES, FillError, Row, Table, fields_of, fill, filled, read_each
+from cep_core.xml_join.compile.each import MOST_QUERIES, FillError, Row, Table, filled, namer, picker, read_each
 from cep_core.xml_join.compile.model import QUERY_KEYS, XmlJoinPattern
 from cep_core.xml_join.compile.plan import XmlJoinPlan
 from cep_core.xml_join.compile.query import NAME, NAME_RULE, Key, Query, QueryReader
@@ -49,7 +48,7 @@ class _Checker:
             (schema.event_id, schema.event_time, schema.document, dict(schema.columns).get(schema.event_id))
         )
         self.names: dict[str, int] = {}
-        self.joins: dict[str, tuple[int, Query]] = {}
+        self.joins: dict[str, int] = {}
         self.returned: dict[str, None] = {}
 
     def report(self, error: TrendlakeError, path: Key, offset: int = 0, width: int = 0, key: bool = False) -> None:
@@ -125,7 +124,7 @@ class _Checker:
             body = {key: _plain(given[key]) for key in alone}
             query = reader.read(body, ())
             if query is not None:
-                self._add(pattern.name, self.builder.add(query), query)
+                self.names[pattern.name] = self._join(query)
             return
         for key in alone:
             self.report(BadValueError(f"'{key}' belongs to each query under 'queries'"), (key,), key=True)
@@ -152,13 +151,13 @@ class _Checker:
         """The queries that one entry makes. Rows with the same values of the fields that its texts use make one."""
         at: Key = ("queries", name)
         of_each = self.pattern.each is not None
-        used, named = (self._places(text, table) if of_each else {} for text in (body, name))
-        value_of = itemgetter(*used.values()) if used else _nothing
-        compiled: dict[object, tuple[int, Query] | None] = {}
+        value_of = picker(body, table) if of_each else _nothing
+        title_of = namer(name, table) if of_each else lambda row: name
+        compiled: dict[object, int | None] = {}
         for number, row in enumerate(table.rows):
             self.row = (table, number) if of_each else None
             try:
-                title = fill(name, _given(named, row, table)) if of_each else name
+                title = title_of(row)
                 if (values := value_of(row)) not in compiled:
                     one = filled(body, table.values(row)) if of_each else body
                     compiled[values] = self._compiled(reader, one, at)
@@ -166,40 +165,30 @@ class _Checker:
                 self.report(error.error, at, key=True)
                 self.row = None
                 return
-            query = compiled[values]
+            join = compiled[values]
             if not NAME.fullmatch(title):
                 self.report(BadValueError(f"'{title}' is no name of a query: {NAME_RULE}"), at, key=True)
             elif title in self.names:
                 hint = "put a field that tells its rows apart into the name, such as same_{what}" if of_each else None
                 self.report(BadValueError(f"two queries are called '{title}'", hint=hint), at, key=True)
-            elif query is not None:
-                self._add(title, *query)
+            elif join is not None:
+                self.names[title] = join
         self.row = None
 
-    def _places(self, text: Any, table: Table) -> dict[str, int]:
-        """The fields that a text names, of those that there are, and their places in a row."""
-        return {field: table.fields.index(field) for field in sorted(fields_of(text)) if field in table.fields}
-
-    def _compiled(self, reader: QueryReader, body: Any, at: Key) -> tuple[int, Query] | None:
+    def _compiled(self, reader: QueryReader, body: Any, at: Key) -> int | None:
         """The join of a query. Most of many thousand queries are written as one before."""
         text = repr(body)
         if text not in self.joins:
             query = reader.read(body, at)
             if query is None:
                 return None  # its mistakes have a place of their own each time
-            self.joins[text] = self.builder.add(query), query
+            self.joins[text] = self._join(query)
         return self.joins[text]
 
-    def _add(self, name: str, join: int, query: Query) -> None:
-        self.names[name] = join
+    def _join(self, query: Query) -> int:
         for column, _ in query.columns:
             self.returned.setdefault(column)
-
-
-def _given(named: Mapping[str, int], row: Row, table: Table) -> Mapping[str, str]:
-    """The values of a name's fields; all of the row's, for a suggestion, where one of these is missing."""
-    given = {field: value for field, place in named.items() if (value := row[place]) is not None}
-    return given if len(given) == len(named) and given else table.values(row)
+        return self.builder.add(query)
 
 
 def _nothing(_: Row) -> object:

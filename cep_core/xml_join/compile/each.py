@@ -4,8 +4,9 @@ text are text."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +123,34 @@ def filled(node: Any, row: Mapping[str, str]) -> Any:
     if isinstance(node, list):
         return [filled(one, row) for one in node]
     return node
+
+
+def picker(node: Any, table: Table) -> Callable[[Row], object]:
+    """The values of the fields that the texts of a query name, of those that there are, as a function of a row."""
+    used = fields_of(node)
+    places = [place for place, field in enumerate(table.fields) if field in used]
+    return itemgetter(*places) if places else lambda row: None
+
+
+def namer(text: str, table: Table) -> Callable[[Row], str]:
+    """`fill(text, ...)` as a function of a row. A hundred thousand names are filled: as a format where that can be."""
+    pieces, places, end = list[str](), list[int](), 0
+    for match in _FIELD.finditer(text):
+        if match[1] not in table.fields:
+            return lambda row: fill(text, table.values(row))  # a brace, or a mistake
+        pieces.append(text[end : match.start()])
+        places.append(table.fields.index(match[1]))
+        end = match.end()
+    if not places:
+        return lambda row: text
+    form = "%s".join(piece.replace("%", "%%") for piece in (*pieces, text[end:]))
+    pick = itemgetter(*places)
+
+    def name(row: Row) -> str:
+        values = pick(row)
+        if None in row:
+            return fill(text, table.values(row))
+        filled_in: str = form % values
+        return filled_in
+
+    return name

@@ -45,21 +45,26 @@ def run_xml_join(plan: XmlJoinPlan, columns: Columns, windows: range | None = No
     if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
         name = plan.schema.document
         raise BadEventsError(f"column '{name}' is no text but {texts.type}: it holds one XML document each")
-    return _Answers(plan, columns, texts, low, high).table()
+    ids = columns.raw(plan.schema.event_id)
+    if pa.types.is_dictionary(ids.type):
+        ids = ids.dictionary_decode()
+    ids = ids.cast(plan.result_schema.field("left_id").type)
+    times = numbers(columns.column(plan.schema.event_time))
+    return Answers(plan, relations(plan, texts, ids), ids, times, low, high).table()
 
 
-class _Answers:
-    def __init__(self, plan: XmlJoinPlan, columns: Columns, texts: pa.Array, low: int, high: int) -> None:
+class Answers:
+    """The answers of all queries of a plan over the relations of documents; `ids` and `times` (microseconds) are those
+    of the documents. Only answers whose later document lies in [low, high)."""
+
+    def __init__(
+        self, plan: XmlJoinPlan, relations: Relations, ids: pa.Array, times: Int64s, low: int = _FIRST, high: int = _END
+    ) -> None:
         self.plan, self.low, self.high = plan, low, high
-        self.times = times = numbers(columns.column(plan.schema.event_time))
+        self.times, self.ids, self.relations = times, ids, relations
         self.schema = plan.result_schema
-        ids = columns.raw(plan.schema.event_id)
-        if pa.types.is_dictionary(ids.type):
-            ids = ids.dictionary_decode()
-        self.ids = ids.cast(self.schema.field("left_id").type)
-        self.relations: Relations = relations(plan, texts, self.ids)
-        self.witnesses: Witnesses = witnesses(plan, self.relations, times)
-        self.same_id = numbers(self.ids.dictionary_encode().indices.cast(pa.int64()))
+        self.witnesses: Witnesses = witnesses(plan, relations, times)
+        self.same_id = numbers(ids.dictionary_encode().indices.cast(pa.int64()))
         self.names: list[list[str]] = [[] for _ in plan.joins]
         for name, join in plan.queries:
             self.names[join].append(name)

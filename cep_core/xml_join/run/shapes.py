@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter, methodcaller
 from typing import Any
 
 from cep_core.documents.paths import All, AnyOf, Exists, Not, Path, Predicate
 from cep_core.documents.predicates import string_value
 from cep_core.xml_join.compile.plan import Definition
 from cep_core.xml_join.run.walk import Walker
+
+_TAG, _ATTRIBUTES = attrgetter("tag"), methodcaller("keys")
 
 MOST_ELEMENTS = 1_000
 """Elements of a document whose shape is remembered: one with more has hardly its like, and its shape is long."""
@@ -26,12 +29,13 @@ class Shape:
     """The rows of every document of a shape, and the texts that they read.
 
     `rows`: definition, parent (a row of the same document, -1: the document), number of the element, attribute (None:
-    the element itself) and the place in `targets`, -1 where no query asks for the text. `targets`: an element's number
-    and an attribute. `documents` and `texts` grow: numbers of documents, and the texts of their targets in turn.
+    the element itself) and the place in `targets`, -1 where no query asks for the text. `targets`: an element's number,
+    an attribute, and whether the element has none in it. `documents` and `texts` grow: numbers of documents, and the
+    texts of their targets in turn.
     """
 
     rows: list[tuple[int, int, int, str | None, int]]
-    targets: list[tuple[int, str | None]]
+    targets: list[tuple[int, str | None, bool]]
     documents: list[int] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
 
@@ -50,7 +54,7 @@ class Shapes:
         elements = list(root.iter())
         shape = None
         if self.alike and len(elements) <= MOST_ELEMENTS:
-            key = tuple((one.tag, len(one), *one.keys()) for one in elements)
+            key = tuple(map(_TAG, elements)), tuple(map(len, elements)), tuple(map(tuple, map(_ATTRIBUTES, elements)))
             shape = self.shapes.get(key)
             if shape is None and len(self.shapes) < MOST_SHAPES:
                 shape = self.shapes[key] = self._walked(root)
@@ -59,9 +63,12 @@ class Shapes:
             self.others.append(shape)
         if shape.rows:
             shape.documents.append(document)
-            for number, attribute in shape.targets:
-                element = elements[number]
-                shape.texts.append(string_value(element if attribute is None else (element, attribute)))
+            shape.texts.extend(
+                elements[number].text or ""
+                if attribute is None and leaf
+                else string_value(elements[number] if attribute is None else (elements[number], attribute))
+                for number, attribute, leaf in shape.targets
+            )
 
     def all(self) -> list[Shape]:
         """The shapes of all documents that have a row."""
@@ -69,11 +76,12 @@ class Shapes:
 
     def _walked(self, root: Any) -> Shape:
         targets: dict[tuple[int, str | None], int] = {}
+        elements = list(root.iter())
         rows = []
         for definition, parent, number, attribute in self.walker.walk(root):
             place = targets.setdefault((number, attribute), len(targets)) if self.asked[definition] else -1
             rows.append((definition, parent, number, attribute, place))
-        return Shape(rows, list(targets))
+        return Shape(rows, [(number, attribute, not len(elements[number])) for number, attribute in targets])
 
 
 def of_shape(path: Path) -> bool:

@@ -1,7 +1,8 @@
 """Witnesses of all sides: joins of the relations along the trees of the minors, all sides of one tree at once.
 
 A row is a side, a document, the codes of its joined values and its returned cells. Rows that agree on all of these are
-one. Before a row grows, its joined value must occur on the other side of some query: the rarest values end here.
+one. Before a row grows, its joined value must occur in another document, on the other side of some query: the rarest
+values end here.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def _alike(sides: tuple[Side, ...], relations: Relations) -> Iterator[list[int]]
 
 
 def _alive(plan: XmlJoinPlan, relations: Relations) -> dict[str, Bools]:
-    """Of each row and form whether its value occurs on the other side of some query that joins it."""
+    """Of each row and form whether its value occurs in another document, on the other side of some query that joins
+    it."""
     partners: dict[tuple[int, str], set[tuple[int, str]]] = {}
     for join in plan.joins:
         left, right = plan.sides[join.left], plan.sides[join.right]
@@ -80,17 +82,21 @@ def _alive(plan: XmlJoinPlan, relations: Relations) -> dict[str, Bools]:
             b = right.nodes[right.keys[j][0]], right.keys[j][1]
             partners.setdefault(a, set()).add(b)
             partners.setdefault(b, set()).add(a)
-    bounds, codes = relations.bounds, relations.codes
-    alive = {form: np.zeros(len(relations.document), np.bool_) for form in codes}
-    seen = np.zeros(len(relations.texts) + 1, np.bool_)
+    bounds, codes, document = relations.bounds, relations.codes, relations.document
+    alive = {form: np.zeros(len(document), np.bool_) for form in codes}
+    first = np.full(len(relations.texts) + 1, -1, np.int64)  # by value: a document that has it, and whether others do
+    several = np.zeros(len(first), np.bool_)
     for (definition, form), others in partners.items():
-        marked = [codes[f][bounds[d] : bounds[d + 1]] for d, f in others]
-        for part in marked:
-            seen[part] = True
+        marked = [(codes[f][bounds[d] : bounds[d + 1]], document[bounds[d] : bounds[d + 1]]) for d, f in others]
+        for values, of in marked:
+            first[values] = of
+        for values, of in marked:
+            several[values[first[values] != of]] = True
         rows = slice(bounds[definition], bounds[definition + 1])
-        alive[form][rows] = seen[codes[form][rows]]
-        for part in marked:
-            seen[part] = False
+        mine = codes[form][rows]
+        alive[form][rows] = several[mine] | ((first[mine] >= 0) & (first[mine] != document[rows]))
+        for values, _ in marked:
+            first[values], several[values] = -1, False
     return alive
 
 

@@ -1,0 +1,152 @@
+"""Kind xml_join over feed items (Hong 2009, 6.6.3): many queries beside one, beside each by itself, beside lxml alone
+and beside DuckDB; a part of `make bench`.
+
+`discounted`: less the time to write the same rows, which is that of as many rows of one query under many names.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from lxml import etree
+
+from bench.measured import Measured
+from cep_core import AnyPlan, compile_query, run_plan
+from cep_core.documents.document import HARDENED
+from cep_core.events.schema import EventSchema, schema_of
+from cep_core.xml_join.compile.plan import XmlJoinPlan
+from cep_core.xml_join.run.relations import relations
+from cep_core.xml_join.run.witnesses import witnesses
+from pipelines.generate.feeds import feeds
+from pipelines.generate.xml_queries import feed_pattern, feed_queries
+
+ITEMS = 20_000
+"""Feed items, of one week."""
+WEEK = 7 * 86_400
+MANY, MOST, SAMPLE = 10_000, 100_000, 100
+"""Queries; the most of a file; those that are measured each by itself."""
+
+
+def items() -> pa.Table:
+    """`ITEMS` feed items of a week, some 830 bytes each."""
+    return feeds(ITEMS, ITEMS / WEEK, 1, 0)
+
+
+def schema(documents: pa.Table) -> EventSchema:
+    return schema_of(documents, roles=("event_time", "document"))
+
+
+def plan_for(rows: Sequence[dict[str, str]], within: str, documents: pa.Table) -> AnyPlan:
+    return compile_query({**feed_pattern(within), "each": list(rows)}, schema(documents))
+
+
+def least(work: Callable[[], Any], rounds: int = 3) -> float:
+    """Least processor seconds, after one round to warm up. No result outlives its round: memory is used again."""
+    seconds = math.inf
+    for number in range(rounds + 1):
+        gc.collect()
+        start = time.process_time()
+        result = work()
+        took = time.process_time() - start
+        del result
+        seconds = min(seconds, took) if number else math.inf
+    return seconds
+
+
+def writing(documents: pa.Table, within: str, count: int) -> float:
+    """Seconds to write `count` rows: those of one query, under as many names as give so many, less that query's."""
+    row = {"number": "0"} | {f"{side}_{place}": "channel_url" for side in ("left", "right") for place in range(5)}
+    one = plan_for([row], within, documents)
+    rows = run_plan(one, documents).num_rows
+    names = max(1, round(count / rows))
+    many = plan_for([{**row, "number": str(number)} for number in range(names)], within, documents)
+    assert run_plan(many, documents).num_rows == names * rows
+    return (least(lambda: run_plan(many, documents)) - least(lambda: run_plan(one, documents))) * count / (names * rows)
+
+
+def with_system_memory(work: Callable[[], Measured]) -> Measured:
+    """Arrow's tables in the memory that this process has already: its own pool gives gigabytes back and asks anew."""
+    own = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        return work()
+    finally:
+        pa.set_memory_pool(own)
+
+
+def many_of_one(documents: pa.Table) -> Measured:
+    """10,000 queries beside one: the mean of ten, as one may have no rows and another the most of all."""
+    queries = feed_queries(MANY, 2)
+    plan = plan_for(queries, "1 hour", documents)
+    rows = run_plan(plan, documents).num_rows
+    ones, ones_rows = [], 0
+    for query in queries[:10]:
+        one = plan_for([query], "1 hour", documents)
+        ones.append(least(lambda one=one: run_plan(one, documents)))  # type: ignore[misc]
+        ones_rows += run_plan(one, documents).num_rows
+    total, written = least(lambda: run_plan(plan, documents)), writing(documents, "1 hour", rows)
+    alone = sum(ones) / len(ones) - written * ones_rows / len(ones) / rows
+    note = (
+        f"{ITEMS:,} items, within 1 hour; {total:.2f} s less {written:.2f} s for {rows:,} rows, against {alone:.3f} s; "
+        f"{len(plan.joins):,} different queries"
+    )
+    return Measured(
+        f"{MANY:,} queries against one, discounted", (total - written) / alone, "times", 5, note, at_most=True
+    )
+
+
+def each_by_itself(documents: pa.Table) -> Measured:
+    """A sample of queries, each over relations of its own; parsing is not counted, on either side."""
+    queries = feed_queries(MANY, 2)
+    whole = plan_for(queries, "1 hour", documents)
+    rows = run_plan(whole, documents).num_rows
+    parsing = least(lambda: parsed(documents))
+    together = least(lambda: run_plan(whole, documents), 1) - parsing
+    alone = 0.0
+    for query in queries[:SAMPLE]:
+        plan = plan_for([query], "1 hour", documents)
+        alone += max(least(lambda plan=plan: run_plan(plan, documents), 1) - parsing, 0.0)  # type: ignore[misc]
+    alone *= MANY / SAMPLE
+    note = f"{alone:.0f} s ({SAMPLE} measured) against {together:.2f} s with {rows:,} rows; parsing, {parsing:.2f} s, not counted"
+    return Measured(f"{MANY:,} queries together, each by itself", alone / together, "times", 100, note)
+
+
+def parsed(documents: pa.Table) -> list[Any]:
+    """All documents, as lxml reads them."""
+    parser = etree.XMLParser(**HARDENED)
+    return [etree.fromstring(text.encode(), parser) for text in documents["document"].to_pylist()]
+
+
+def beside_lxml(documents: pa.Table) -> Measured:
+    """Parsing and the witnesses of all queries, beside parsing."""
+    plan = plan_for(feed_queries(MANY, 2), "1 hour", documents)
+    assert isinstance(plan, XmlJoinPlan)
+    texts, ids = (documents[name].combine_chunks() for name in ("document", "event_id"))
+    times = documents["event_time"].cast(pa.int64()).to_numpy()
+    both = least(lambda: witnesses(plan, relations(plan, texts, ids), times), 5)
+    alone = least(lambda: parsed(documents), 5)
+    size = len(witnesses(plan, relations(plan, texts, ids), times).time)
+    note = f"{ITEMS:,} documents of 830 bytes, {both:.2f} s for {size:,} witnesses against {alone:.3f} s"
+    return Measured(
+        f"parsing and witnesses of {MANY:,} queries, of parsing", both / alone, "times", 5, note, at_most=True
+    )
+
+
+def xml_join(folder: Path) -> list[Measured]:
+    """All measures of kind xml_join. Tables of queries are written under `folder`."""
+    documents = items()
+    return [with_system_memory(lambda: many_of_one(documents)), each_by_itself(documents), beside_lxml(documents)]
+
+
+if __name__ == "__main__":
+    from bench.measured import show
+
+    show(xml_join(Path("/tmp/h/c31/xj")), "xml_join")
