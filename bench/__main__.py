@@ -34,6 +34,7 @@ from bench.small_runs import small_runs
 from bench.spark_job import spark_job
 from bench.time_shards import time_shards
 from bench.warm_start import warm_start
+from bench.xml_join import xml_join
 
 # The sections of the page in their order: each takes the folder in which its tables are made.
 SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
@@ -41,6 +42,7 @@ SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
     "Kind automaton": lambda folder: automata(),
     "Kind matches": lambda folder: matches(),
     "Kind algebra": lambda folder: algebra(),
+    "Kind xml_join": lambda folder: xml_join(folder / "xml_join"),
     "Many patterns in process": lambda folder: [*sharing(), *family()],
     "Many patterns on Spark": lambda folder: batches(folder / "batches"),
     "Start of a worker": lambda folder: [warm_start()],
