@@ -25,7 +25,7 @@ ASKED = {
     "jobs": (*BASE, *EXTRAS["spark"], *EXTRAS["airflow"]),
     "dags": (*BASE, *EXTRAS["spark"], *EXTRAS["airflow"]),
     "tests": (*BASE, *EXTRAS["spark"], *EXTRAS["airflow"], *EXTRAS["dev"]),
-    "bench": (*BASE, *EXTRAS["spark"], *EXTRAS["airflow"]),
+    "bench": (*BASE, *EXTRAS["spark"], *EXTRAS["airflow"], *EXTRAS["dev"]),
     "scripts": (*BASE, *EXTRAS["spark"]),
 }
 """What a room may import: the requirements of an installation in which it is used."""
