@@ -25,7 +25,7 @@ class Layout:
     @classmethod
     def of(cls, names: Collection[str], kind: str) -> Layout:
         """Of a table with the columns `names`, of a pattern of a kind."""
-        if kind == "algebra":
+        if kind in ("algebra", "xml_join"):
             return cls(windows=False, lifetimes=False, graphs=False, named=True)
         return cls("window_start" in names, "lifetime_end" in names, "matches_log10" in names, named=False)
 

@@ -81,7 +81,7 @@ def tell(facts: ReportFacts) -> Story:
         windows=window_rows(results, _begin(facts)),
         windows_note=shown_of("busiest", len(results.busiest), results.span_windows, results.unit, since),
         largest=largest_rows(results),
-        largest_heading="Longest matches" if counted else "Largest results, all measures",
+        largest_heading=f"Longest {what}" if counted else "Largest results, all measures",
         largest_note=shown_of(
             "longest" if counted else "largest", len(results.largest), results.rows, "result row", "of this interval"
         ),
@@ -97,7 +97,9 @@ def _begin(facts: ReportFacts) -> datetime | None:
 
 
 def noun(pattern: PatternFacts, measure: str | None) -> str:
-    """What the chart's numbers are: `trends` for COUNT(*), else the measure's own name."""
+    """What the chart's numbers are: `trends` for COUNT(*), answers of queries, else the measure's own name."""
+    if pattern.kind == "xml_join":
+        return "answers"
     expression = re.sub(r"\s", "", pattern.returns.get(measure or "", "COUNT(*)")).upper()
     return pattern.kind if expression == "COUNT(*)" and pattern.kind in ("trends", "matches") else measure or "rows"
 

@@ -58,14 +58,16 @@ class Rows:
 
 
 def group_values(plan: AnyPlan, texts: Mapping[str, str], option: str) -> dict[str, Any]:
-    """The values of key columns that `texts` means; NULL is None. Raises ProjectError: no column of the key, or a text
-    that is no value of its type."""
+    """The values of key columns, or of the column of queries, that `texts` means; NULL is None. Raises ProjectError: no
+    such column, or a text that is no value of its type."""
     return {name: _value(plan, name, text, option) for name, text in texts.items()}
 
 
 def _value(plan: AnyPlan, name: str, text: str, option: str) -> Any:
-    if name not in plan.key:
-        raise ProjectError(f"'{name}' is no column of the key", hint=did_you_mean(name, plan.key))
+    by_query = plan.result_shape.hashed_by
+    known = plan.key if by_query is None else (by_query[0], *plan.key)
+    if name not in known:
+        raise ProjectError(f"'{name}' is no column of the key", hint=did_you_mean(name, known))
     kind = plan.result_schema.field(name).type
     if text == "NULL":
         return None
