@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from jobs.airflow.home import AirflowHome
+from jobs.airflow.home import ROOT, AirflowHome
 from tests.dags.conftest import FOREIGN, PARSE, AirflowCommand, AirflowCommands, rows
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
@@ -41,6 +41,8 @@ return: {{n: COUNT(*)}}
 within: 1 day
 schedule: "30 6 * * *"
 """
+JOIN = "reposted"
+"""The example of kind xml_join: a file of queries over documents."""
 DESCRIBE = """
 import json, sys
 import airflow_local_settings
@@ -91,6 +93,8 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, 
     reader.write_text(READS)
     others = home.patterns / f"{BESIDE}.yaml"
     others.write_text(OVER_OTHERS)
+    join = home.patterns / f"{JOIN}.yaml"
+    join.write_text((ROOT / "examples" / "xml" / join.name).read_text())
     airflow(*PARSE)
     folder = home.home / "bundles" / "patterns" / "dags"
     done = subprocess.run(
@@ -103,7 +107,7 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, 
     assert done.returncode == 0, done.stderr
     description: dict[str, Any] = json.loads(done.stdout.split("DAGS", 1)[1])
     yield description
-    for path in (added, reader, others):
+    for path in (added, reader, others, join):
         path.unlink()
 
 
@@ -125,7 +129,7 @@ def printed(airflow_commands: AirflowCommands, described: dict[str, Any]) -> dic
 def names(home: AirflowHome) -> set[str]:
     """The patterns over flights."""
     assert home.patterns is not None
-    return {path.stem for path in home.patterns.glob("*.yaml")} - {READER, BESIDE}
+    return {path.stem for path in home.patterns.glob("*.yaml")} - {READER, BESIDE, JOIN}
 
 
 @pytest.fixture
@@ -138,7 +142,8 @@ def test_every_pattern_is_a_dag(home: AirflowHome, described: dict[str, Any]) ->
     """One DAG a pattern file, one for its revisions, one for each source that is read, and no import error."""
     assert described["errors"] == {}
     wanted = names(home) | {f"{name}_revise" for name in names(home)} | {"ingest_flights"}
-    assert set(described["dags"]) == wanted | {READER, f"{READER}_revise", BESIDE, f"{BESIDE}_revise"}
+    more = {READER, BESIDE, JOIN}
+    assert set(described["dags"]) == wanted | more | {f"{name}_revise" for name in more} | {"ingest_feeds"}
 
 
 def test_its_savepoints_wait_for_their_turn(described: dict[str, Any]) -> None:
@@ -173,6 +178,19 @@ def test_results_start_the_revisions_of_who_reads_them(described: dict[str, Any]
         assert described["dags"][dag]["outlets"] == ["results_delay_snowball"]
     assert described["dags"][f"{READER}_revise"]["schedule"] == ["results_delay_snowball"]
     assert "Each row of the results of the pattern `delay_snowball` is an event" in described["dags"][READER]["doc_md"]
+
+
+def test_a_file_of_queries_over_documents_is_one_dag(scheduled: dict[str, Any], described: dict[str, Any]) -> None:
+    """With the steps of every kind; its page says templates and rules of documents, and new documents revise it."""
+    join, other = described["dags"][JOIN], next(iter(scheduled.values()))
+    for told in ("edges", "operators", "retries", "policies", "params", "pools", "callbacks"):
+        assert join[told] == other[told]
+    assert join["outlets"] == [f"results_{JOIN}"]
+    assert join["tags"] == ["example", "feeds", "mmqjp", "trendlake", "xml_join"]
+    for part in ("same_title_in_channel:", "template", "| `document` | string |"):
+        assert part in join["doc_md"]
+    assert described["dags"]["ingest_feeds"]["outlets"] == ["source_feeds"]
+    assert described["dags"][f"{JOIN}_revise"]["schedule"] == ["source_feeds"]
 
 
 def test_what_is_ingested_reaches_the_command(printed: dict[str, str]) -> None:
