@@ -68,10 +68,10 @@ class Reader:
     def __init__(self) -> None:
         self.parser = _parser()
 
-    def root(self, text: str) -> Any:
-        """The root element. Raises BrokenDocumentError with the one rule that it breaks: size, else what is met first,
-        read from the start."""
-        raw = text.encode("utf-8")
+    def root(self, text: str | bytes) -> Any:
+        """The root element of a text, or of bytes that should be one in UTF-8. Raises BrokenDocumentError with the one
+        rule that it breaks: size, else what is met first, read from the start."""
+        raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         if len(raw) > MAX_BYTES:
             raise BrokenDocumentError(TOO_LARGE, f"{len(raw):,} bytes")
         if _DOCTYPE in raw:
@@ -108,14 +108,22 @@ class Reader:
 def broken_rules(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     """For each text the rule that it breaks as a document, NULL for none and for a NULL."""
     reader, rules = Reader(), list[str | None]()
-    for text in texts:
-        rules.append(None if not text.is_valid else _broken(reader, text.as_py()))
+    for raw in bytes_of(texts):
+        rules.append(None if raw is None else _broken(reader, raw))
     return pa.array(rules, pa.string())
 
 
-def _broken(reader: Reader, text: str) -> str | None:
+def bytes_of(texts: pa.Array | pa.ChunkedArray) -> list[bytes | None]:
+    """Texts as their bytes. Nothing that writes tables has to see to it that these are UTF-8, and Python's texts are
+    refused then."""
+    large = pa.types.is_large_string(texts.type)
+    raws: list[bytes | None] = texts.cast(pa.large_binary() if large else pa.binary()).to_pylist()
+    return raws
+
+
+def _broken(reader: Reader, raw: bytes) -> str | None:
     try:
-        reader.root(text)
+        reader.root(raw)
     except BrokenDocumentError as error:
         return error.rule
     return None

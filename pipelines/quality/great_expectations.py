@@ -23,6 +23,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from cep_core.documents.document import bytes_of
 from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, repeated
 from pipelines.check import Check
@@ -142,8 +143,22 @@ def _on_spark(judged: DataFrame, rules: Sequence[Rule], names: Mapping[str, str]
 def _here(table: pa.Table, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str) -> list[Check]:
     import pandas as pd
 
-    dataframe = table.to_pandas(types_mapper=pd.ArrowDtype)
+    dataframe = _readable(table).to_pandas(types_mapper=pd.ArrowDtype)
     return _judged(lambda sources: sources.add_pandas("here"), dataframe, rules, names, suite_name)
+
+
+def _readable(table: pa.Table) -> pa.Table:
+    """Bytes in texts that are not UTF-8 as U+FFFD, as Java reads them: pandas refuses them."""
+    for place, field in enumerate(table.schema):
+        if not (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)):
+            continue
+        try:
+            table.column(place).validate(full=True)
+        except pa.ArrowInvalid:
+            raws = bytes_of(table.column(place))
+            texts = [None if raw is None else raw.decode("utf-8", "replace") for raw in raws]
+            table = table.set_column(place, field, pa.array(texts, field.type))
+    return table
 
 
 def _judged(

@@ -1,6 +1,7 @@
 """Open-ended search for a disagreement: `python -m tests.random.fuzz --seconds 600 --without negation`, or
 `--kind matches`, `automaton`, `algebra` or `xml_join` for those kinds; `--kind files` searches for a file that is
-neither read nor refused with words (`tests.random.fuzz_files`).
+neither read nor refused with words (`tests.random.fuzz_files`); `--kind documents` for an XML document that is neither
+read nor quarantined (`tests.random.fuzz_documents`).
 
 Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
 the reference gives; then the tally. Exit status 1 when there was a disagreement; an exception is one too. With
@@ -22,7 +23,7 @@ from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 from ruamel.yaml import YAML
 
-from tests.random import algebra, automata, fuzz_batches, fuzz_files, matches, xml_joins
+from tests.random import algebra, automata, fuzz_batches, fuzz_documents, fuzz_files, matches, xml_joins
 from tests.random.agreement import Tally, disagreement
 from tests.random.profile import OPEN_ENDED
 from tests.random.strategies import long_questions, questions, repeated_questions
@@ -71,6 +72,12 @@ COMPARED: Mapping[str, Callable[[Any, Any], list[str]]] = {
     "automaton": automata.disagreement,
     "algebra": algebra.disagreement,
 }
+OTHERS: Mapping[str, Callable[[float, int], int]] = {
+    "xml_join": xml_joins.search,
+    "batches": fuzz_batches.search,
+    "files": fuzz_files.main,
+}
+"""Searches of their own: by seconds and a seed, the exit status."""
 
 
 def _questions(*, kind: str, long: bool = False, repeated: bool = False, **flags: Any) -> SearchStrategy[Any]:
@@ -126,23 +133,22 @@ def main() -> int:
     """Search, print, and tell by the exit status."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seconds", type=float, default=60)
-    arguments.add_argument("--kind", choices=(*COMPARED, "xml_join", "batches", "files"), default="trends")
+    arguments.add_argument("--kind", choices=(*COMPARED, "xml_join", "batches", "files", "documents"), default="trends")
     arguments.add_argument("--seed", type=int, default=None, help="default: from the clock")
     arguments.add_argument("--most", type=int, default=10, help="events of a stream at most")
     arguments.add_argument("--without", nargs="*", choices=THEMES, default=[], help="themes to leave out")
     arguments.add_argument("--chunks", type=int, default=None, help=f"stop after so many times {CHUNK} questions")
     arguments.add_argument("--long", action="store_true", help="short patterns over longer streams instead")
     arguments.add_argument("--repeated", action="store_true", help="variables at several positions instead")
+    arguments.add_argument("--documents", type=int, default=None, help="of --kind documents: stop after so many")
     asked = arguments.parse_args()
-    if asked.kind == "xml_join":
-        return xml_joins.search(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
-    if asked.kind == "batches":
-        return fuzz_batches.search(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
-    if asked.kind == "files":
-        return fuzz_files.main(asked.seconds, int(time.time()) if asked.seed is None else asked.seed)
+    first = int(time.time()) if asked.seed is None else asked.seed
+    if asked.kind == "documents":
+        return fuzz_documents.search(asked.seconds, first, asked.documents)
+    if asked.kind in OTHERS:
+        return OTHERS[asked.kind](asked.seconds, first)
     tallies: Mapping[str, Callable[[], Any]] = {"automaton": automata.AfaTally, "algebra": algebra.AlgebraTally}
     tally = tallies.get(asked.kind, Tally)()
-    first = int(time.time()) if asked.seed is None else asked.seed
     numbers = count(first) if asked.chunks is None else range(first, first + asked.chunks)
     flags = {"most": asked.most, **dict.fromkeys(asked.without, False)}
     if asked.long or asked.repeated:

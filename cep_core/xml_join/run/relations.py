@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cep_core.documents.document import BrokenDocumentError, Reader
+from cep_core.documents.document import BrokenDocumentError, Reader, bytes_of
 from cep_core.documents.predicates import normalised
 from cep_core.errors import DocumentWarning
 from cep_core.events.array_types import Int64s
@@ -60,9 +60,9 @@ def _collected(plan: XmlJoinPlan, documents: pa.Array, ids: pa.Array) -> Relatio
     reader, asked = Reader(), _asked(plan)
     shapes = Shapes(plan.definitions, [bool(forms) for forms in asked])
     broken: list[tuple[str, str]] = []
-    for number, text in enumerate(documents.to_pylist()):
+    for number, raw in enumerate(bytes_of(documents)):
         try:
-            root = reader.root(text)
+            root = reader.root(raw or b"")
         except BrokenDocumentError as error:
             broken.append((str(ids[number].as_py()), str(error)))
         else:
