@@ -18,21 +18,24 @@ class DocumentRules:
     column, so that its memory cannot become that of another."""
 
     def __init__(self) -> None:
-        self.documents = self.broken = pa.nulls(0, pa.string())
+        self.documents = pa.chunked_array([], pa.string())
+        self.broken = pa.nulls(0, pa.string())
 
-    def keeping(self, documents: pa.Array, rule: str) -> Bools:
-        """Which documents keep `rule`; a NULL does."""
-        if pa.types.is_dictionary(documents.type):
-            documents = documents.dictionary_decode()
+    def keeping(self, documents: pa.ChunkedArray, rule: str) -> Bools:
+        """Which documents keep `rule`; a NULL does. The same chunks are not parsed again."""
         if _memory(documents) != _memory(self.documents):
-            self.broken, self.documents = broken_rules(documents), documents
+            texts = documents.cast(pa.string()) if pa.types.is_dictionary(documents.type) else documents
+            self.broken, self.documents = broken_rules(texts), documents
         good: Bools = ~numbers(pc.equal(self.broken, rule), False).astype(np.bool_)
         return good
 
 
-def _memory(array: pa.Array) -> tuple[Any, ...]:
-    """Equal for arrays that are the same memory."""
-    return array.offset, len(array), *((part.address, part.size) for part in array.buffers() if part)
+def _memory(column: pa.ChunkedArray) -> tuple[Any, ...]:
+    """Equal for columns that are the same memory."""
+    return tuple(
+        (chunk.offset, len(chunk), *((part.address, part.size) for part in chunk.buffers() if part))
+        for chunk in column.chunks
+    )
 
 
 DOCUMENT_RULES = DocumentRules()
