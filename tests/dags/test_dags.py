@@ -183,8 +183,8 @@ def test_results_start_the_revisions_of_who_reads_them(described: dict[str, Any]
 def test_a_file_of_queries_over_documents_is_one_dag(scheduled: dict[str, Any], described: dict[str, Any]) -> None:
     """With the steps of every kind; its page says templates and rules of documents, and new documents revise it."""
     join, other = described["dags"][JOIN], next(iter(scheduled.values()))
-    for command_line in ("edges", "operators", "retries", "policies", "params", "pools", "callbacks"):
-        assert join[command_line] == other[command_line]
+    for part in ("edges", "operators", "retries", "policies", "params", "pools", "callbacks"):
+        assert join[part] == other[part]
     assert join["outlets"] == [f"results_{JOIN}"]
     assert join["tags"] == ["example", "feeds", "mmqjp", "trendlake", "xml_join"]
     for part in ("same_title_in_channel:", "template", "| `document` | string |"):

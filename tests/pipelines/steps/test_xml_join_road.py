@@ -166,7 +166,7 @@ def iso(at: int) -> str:
 def test_expectations_count_the_rows_of_each_query(road: Road) -> None:
     """By window and query; one that is broken and fails keeps what is published as it was."""
     checks = {check.name: check for check in road.run.records["check_results"].checks}
-    told = checks["rows_between_0.3_and_2.5_of_last_2"]
+    facts = checks["rows_between_0.3_and_2.5_of_last_2"]
     of_days = {name: days(of_query(wanted(road.first), name)) for name in QUERY["queries"]}
     broken, judged = set(), 0
     for name, counts in of_days.items():
@@ -177,9 +177,9 @@ def test_expectations_count_the_rows_of_each_query(road: Road) -> None:
                 if not 0.3 * usual <= counts[day] <= 2.5 * usual:
                     broken.add((name, day))
     assert judged > len(broken) > 0
-    assert told.success is False
-    assert f"{len(broken)} of {judged} groups in windows break it" in str(told.observed)
-    assert all(f"query={name}, end from {iso(START + day * DAY)[:10]}" in str(told.observed) for name, day in broken)
+    assert facts.success is False
+    assert f"{len(broken)} of {judged} groups in windows break it" in str(facts.observed)
+    assert all(f"query={name}, end from {iso(START + day * DAY)[:10]}" in str(facts.observed) for name, day in broken)
     version = latest_version(road.lake.spark, road.results)
     strict = {**ASKED, "expect": [{**ASKED["expect"][0], "on_break": "fail"}]}
     run = road.lake.run(str(road.lake.pattern("pairs", "items", strict)), START, START + DAYS * DAY, "strict")
