@@ -39,7 +39,7 @@ def infer(node: s.Expr, resolve: Resolve) -> str:
             if not kind:
                 message, hint = (
                     f"'${name}' has no value here",
-                    "a parameter of for_each stands in `where`, `when` and `set`",
+                    "a parameter of for_each stands in `where`, `when` and `set`, of kind algebra in `pattern`",
                 )
                 raise ExpressionError(UnknownParameterError(message, hint=hint), node.span)
             return kind

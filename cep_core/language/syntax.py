@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from decimal import Decimal
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Span: TypeAlias = tuple[int, int]
 """Start and end offset (characters) in the text the node was parsed from."""
@@ -199,6 +199,18 @@ def parameters(node: Expr) -> list[Parameter]:
     if isinstance(node, Parameter):
         return [node]
     return [parameter for child in children(node) for parameter in parameters(child)]
+
+
+def parameters_in(data: Any) -> Iterator[Parameter]:
+    """Every parameter that frozen data has: expressions, and what is made of them."""
+    if isinstance(data, Parameter):
+        yield data
+    elif isinstance(data, tuple):
+        for part in data:
+            yield from parameters_in(part)
+    elif is_dataclass(data):
+        for one in fields(data):
+            yield from parameters_in(getattr(data, one.name))
 
 
 def replaced(node: Expr, value: Callable[[Parameter], Expr]) -> Expr:

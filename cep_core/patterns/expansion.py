@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cep_core.fingerprint import canonical
@@ -32,7 +32,9 @@ def expanded(pattern: FamilyPattern) -> Iterator[dict[str, Any]]:
     for row, name in zip(parameters.rows, _names(pattern.name, parameters), strict=True):
         literals = {key: expression(node) for key, node in parameters.literals(row).items()}
         described = f"{parameters.described(row)}: {data.get('description') or pattern.name}"
-        yield {"name": name, **_filled(data, literals), "description": " ".join(described.split())} | {"name": name}
+        yield {"name": name, **_filled(pattern, data, literals), "description": " ".join(described.split())} | {
+            "name": name
+        }
 
 
 def _names(family: str, parameters: Parameters) -> list[str]:
@@ -54,9 +56,11 @@ def _hash(row: Row) -> str:
     return hashlib.sha256(canonical(row).encode()).hexdigest()[:8]
 
 
-def _filled(data: Mapping[str, Any], literals: Mapping[str, str]) -> dict[str, Any]:
+def _filled(pattern: FamilyPattern, data: Mapping[str, Any], literals: Mapping[str, str]) -> dict[str, Any]:
     """The file with literals in its conditions; other text is left as it is."""
     result = dict(data)
+    if places := pattern.parameters_in_pattern():
+        result["pattern"] = _with_literals(data["pattern"], places, literals)
     if isinstance(data.get("where"), list):
         result["where"] = [_condition(text, literals) for text in data["where"]]
     if isinstance(data.get("arcs"), list):
@@ -75,12 +79,14 @@ def _arc(arc: Mapping[str, Any], literals: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _condition(text: str, literals: Mapping[str, str]) -> str:
-    """`price > $limit` -> `price > -5`: by the places of the parameters in the parsed condition, so that the text of a
-    string is never one."""
     node = parse_condition(text)
-    if isinstance(node, s.Equivalence):
-        return text
-    for parameter in reversed(s.parameters(node)):
+    return text if isinstance(node, s.Equivalence) else _with_literals(text, s.parameters(node), literals)
+
+
+def _with_literals(text: str, places: Sequence[s.Parameter], literals: Mapping[str, str]) -> str:
+    """`price > $limit` -> `price > -5`: by the places of the parameters in the parsed text, so that a string is never
+    one."""
+    for parameter in sorted(places, key=lambda place: place.span, reverse=True):
         start, end = parameter.span
         text = text[:start] + literals[parameter.name] + text[end:]
     return text

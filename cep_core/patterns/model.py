@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema
 
 from cep_core.errors import TrendlakeError
+from cep_core.language import syntax as s
 from cep_core.language.parse import parse_duration
 from cep_core.language.tree_builder import timestamp_us
 from cep_core.patterns.expectations import ExpectationModel, mistakes
@@ -167,6 +168,10 @@ class FamilyPattern(Pattern):
     def unread_parameters(self) -> bool:
         """Whether `for_each` has mistakes, so that it is not known which parameters there are."""
         return self.document.data.get("for_each") is not None and self._parameters is None
+
+    def parameters_in_pattern(self) -> list[s.Parameter]:
+        """Where parameters stand in the text of `pattern`; none in kinds whose `pattern` has no conditions."""
+        return []
 
     def mistakes(self) -> list[TrendlakeError]:
         """Reads the rows of `for_each`, and looks for mistakes in them first."""

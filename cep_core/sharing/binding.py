@@ -40,14 +40,3 @@ def _data(node: Any) -> Bind | None:
     if not binds:
         return None
     return lambda literals: replace(node, **{name: bind(literals) for name, bind in binds.items()})
-
-
-def names_of(node: Any) -> set[str]:
-    """The parameters that frozen data has."""
-    if isinstance(node, s.Parameter):
-        return {node.name}
-    if isinstance(node, tuple):
-        return {name for part in node for name in names_of(part)}
-    if is_dataclass(node) and not isinstance(node, type):
-        return {name for field in fields(node) for name in names_of(getattr(node, field.name))}
-    return set()

@@ -14,10 +14,11 @@ from cep_core.errors import BadValueError, PatternErrors, TrendlakeError
 from cep_core.events.schema import EventSchema
 from cep_core.events.windows import Windows
 from cep_core.fingerprint import fingerprint
+from cep_core.language import syntax as s
 from cep_core.patterns.model import PROVENANCE_COLUMNS, Pattern
 from cep_core.patterns.parameters import Parameters, Row
 from cep_core.plan import AnyPlan, ResultShape
-from cep_core.sharing.binding import Bind, binder, names_of
+from cep_core.sharing.binding import Bind, binder
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a family that stays the same changes."""
@@ -147,7 +148,7 @@ def family_of(template: AnyPlan, pattern: Pattern, parameters: Parameters) -> Fa
     condition reads, or with the name of another result column."""
     errors: list[TrendlakeError] = []
     taken = {name.lower() for name in (*template.result_schema.names, *PROVENANCE_COLUMNS)}
-    used = names_of(template)
+    used = {parameter.name for parameter in s.parameters_in(template)}
     for name in parameters.names:
         place = pattern.document.place(("for_each", name if not parameters.origin else "file"), key=True)
         whose = "" if not parameters.origin else f" (a column of {parameters.origin})"

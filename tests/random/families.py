@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,22 +11,27 @@ import pyarrow as pa
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from cep_core import PatternErrors, load_pattern
+from cep_core import PatternErrors, PatternWarning, compile_query, load_pattern
 from cep_core.errors import TrendlakeError
 from cep_core.events.columns import Columns
+from cep_core.events.schema import schema_of
 from cep_core.kinds import KINDS
 from cep_core.patterns.expansion import expanded
 from cep_core.patterns.model import FamilyPattern
-from tests.random import automata, matches, strategies
-from tests.random.batches import COLUMNS, LOCAL, compiled, shown
+from tests.random import algebra, automata, matches, strategies
+from tests.random.batches import COLUMNS, LOCAL, compiled, shown, timed
 from tests.support.engines import to_table
 
 VALUES = {
     "x": st.lists(st.one_of(st.integers(-2, 3), st.none()), min_size=1, max_size=3, unique=True),
     "y": st.lists(st.one_of(st.sampled_from((-1.5, 0.0, 0.25, 2.0)), st.none()), min_size=1, max_size=3, unique=True),
     "g": st.lists(st.sampled_from(("u", "v", "it's", "$p", None)), min_size=1, max_size=3, unique=True),
+    "whole": st.lists(st.integers(-2, 3), min_size=1, max_size=3, unique=True),
+    "real": st.lists(st.sampled_from((-1.5, 0.0, 0.5, 1.5)), min_size=1, max_size=2, unique=True),
+    "word": st.lists(st.sampled_from(("a", "b", "it's", "$p")), min_size=1, max_size=2, unique=True),
 }
-"""Of parameters that are compared with a column."""
+"""Of parameters that are compared with a column; `whole`, `real` and `word` stand for any literal of kind algebra."""
+LITERAL = re.compile(r"(?<![\w.$'])(?<!INTERVAL )(\d+\.\d+|\d+|'\w*')(?![\w.']| (?:second|SECOND))")
 SPECIAL = (
     "{v}.x IN (1, $x)", "{v}.x BETWEEN $x AND 3", "{v}.x = $x", "{v}.x > -$x", "{v}.x + $x > 1",
     "coalesce({v}.x, $x) = 1",
@@ -44,17 +51,22 @@ class Family:
 @st.composite
 def families(draw: st.DrawFn) -> Family:
     """A query of a kind that has `for_each`, with one to three parameters."""
-    kind = draw(st.sampled_from(("trends", "trends", "matches", "automaton")))
+    kind = draw(st.sampled_from(("trends", "trends", "matches", "automaton", "algebra")))
     if kind == "trends":
         query, rows = draw(strategies.questions(most=12, depth=2))
     elif kind == "matches":
         query, rows = draw(matches.matches_questions())
+    elif kind == "algebra":
+        asked = draw(algebra.cases(most=8))
+        query, rows = asked.query, [timed(row) for row in asked.rows]
     else:
         case = draw(automata.cases(most=8))
         query, rows = case.query, case.rows
     query = dict(query)
     if kind == "automaton":
         _in_arcs(draw, query)
+    elif kind == "algebra":
+        query["pattern"] = _in_literals(draw, query["pattern"])
     else:
         from cep_core.language import syntax as s
         from cep_core.language.parse import parse_pattern
@@ -68,7 +80,22 @@ def families(draw: st.DrawFn) -> Family:
     names = [name for name in VALUES if f"${name}" in text.replace(f"'${name}'", "")]
     assume(names)  # an automaton may have no arc that takes an event
     query["for_each"] = {name: draw(VALUES[name]) for name in names}
-    return Family(query, to_table(draw(st.permutations(rows)), {n: k for n, k in COLUMNS.items() if n != "sequence"}))
+    table = to_table(draw(st.permutations(rows)), {n: k for n, k in COLUMNS.items() if n != "sequence"})
+    assume(kind != "algebra" or not _mistaken(query, table))
+    return Family(query, table)
+
+
+def _mistaken(query: dict[str, Any], table: pa.Table) -> bool:
+    """Whether there are mistakes of a family that are none of its members: a part of a condition that reads parameters
+    only, a parameter in what no row depends on."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PatternWarning)
+            compile_query(query, schema_of(table))
+    except PatternErrors as refused:
+        own = ("reads parameters and no event", "no condition reads")
+        return all(any(text in error.message for text in own) for error in refused.errors)
+    return False
 
 
 def _in_arcs(draw: st.DrawFn, query: dict[str, Any]) -> None:
@@ -78,6 +105,16 @@ def _in_arcs(draw: st.DrawFn, query: dict[str, Any]) -> None:
         added = draw(st.sampled_from(OF_EVENTS))
         arc["when"] = f"({arc['when']}) AND {added}" if isinstance(arc.get("when"), str) else added
     query["arcs"] = arcs
+
+
+def _in_literals(draw: st.DrawFn, pattern: str) -> str:
+    """CEL with parameters in place of some of its literals."""
+
+    def parameter(match: re.Match[str]) -> str:
+        name = "word" if match[0][0] == "'" else "real" if "." in match[0] else "whole"
+        return f"${name}" if draw(st.booleans()) else match[0]
+
+    return LITERAL.sub(parameter, pattern)
 
 
 def one_by_one(family: Family) -> Any:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.aggregates import check_no_aggregate
 from cep_core.algebra.compile.model import AlgebraPattern
 from cep_core.algebra.compile.scopes import AnyNames, Scope
-from cep_core.errors import BadEventsError, TrendlakeError, TypeMismatchError
+from cep_core.errors import BadConditionError, BadEventsError, TrendlakeError, TypeMismatchError
 from cep_core.events.schema import EventSchema
 from cep_core.expressions.columnar import constant
 from cep_core.expressions.types import ExpressionError, infer
 from cep_core.language import syntax as s
+from cep_core.patterns.parameters import Parameters, Row, UnknownHereError, typed, why_text
 
 PATH = ("pattern",)
 
@@ -69,6 +70,12 @@ class Checking:
     def expression(self, node: s.Expr, scope: Scope) -> s.Expr | None:
         """With each attribute resolved; None if there are mistakes, all of which are reported."""
         before = len(self.errors)
+        try:
+            node = typed(node, self.pattern.parameters)
+        except UnknownHereError as missing:
+            if not self.pattern.unread_parameters:
+                self.report(missing.cause, (missing.offset, missing.offset + missing.width))
+            return None
         for error in check_no_aggregate(node):
             self.report(error.cause, (error.offset, error.offset + error.width))
 
@@ -86,9 +93,10 @@ class Checking:
         """Of a resolved expression; None if its types do not fit, which is reported."""
         try:
             kind = infer(node, scope.family)
-            _check_constants(node)
+            _check_constants(node, self.pattern.parameters)
             return kind
         except ExpressionError as error:
+            error.cause.hint = error.cause.hint or why_text(node, self.pattern.parameters)
             self.report(error.cause, (error.offset, error.offset + error.width))
             return None
 
@@ -100,6 +108,10 @@ class Checking:
         kind = self.family(resolved, scope)
         if kind not in ("boolean", "null", None):
             self.report(TypeMismatchError(f"a condition is true or false, this is {described(kind)}"), node.span)
+        for part in s.conjuncts(resolved):
+            if s.parameters(part) and not s.attributes(part):
+                hint = "leave the row out of for_each instead"
+                self.report(BadConditionError("this reads parameters and no event", hint=hint), part.span)
         return resolved if kind in ("boolean", "null") else None
 
 
@@ -108,14 +120,30 @@ def described(kind: str) -> str:
     return {"int": "an integer", "null": "NULL", "other": "of an unknown type"}.get(kind, f"a {kind}")
 
 
-def _check_constants(node: s.Expr) -> None:
-    """Raises ExpressionError for a whole number, written or computed of such, that does not fit 64 bits."""
+def _check_constants(node: s.Expr, parameters: Parameters | None) -> None:
+    """Raises ExpressionError for a whole number, written or computed of such and of parameters, that does not fit 64
+    bits."""
     if isinstance(node, s.Literal) and type(node.value) is int and not -(2**63) <= node.value < 2**63:
         raise ExpressionError(TypeMismatchError("this number does not fit 64 bits"), node.span)
     for child in s.children(node):
-        _check_constants(child)
+        _check_constants(child, parameters)
     if s.children(node) and not s.attributes(node):
-        try:
-            constant(node)
-        except BadEventsError as error:
-            raise ExpressionError(TypeMismatchError(error.message), node.span) from None
+        for row, whose in _rows(node, parameters):
+            try:
+                constant(s.replaced(node, lambda parameter, row=row: row[parameter.name]))  # type: ignore[misc]
+            except BadEventsError as error:
+                raise ExpressionError(TypeMismatchError(f"{error.message}{whose}"), node.span) from None
+
+
+def _rows(node: s.Expr, parameters: Parameters | None) -> Iterator[tuple[Mapping[str, s.Expr], str]]:
+    """The values that the parameters of an expression have, each combination once, and in words whose they are."""
+    names = {parameter.name for parameter in s.parameters(node)}
+    if parameters is None or not names:
+        yield {}, ""
+        return
+    places = [place for place, name in enumerate(parameters.names) if name in names]
+    first: dict[Row, Row] = {}
+    for row in parameters.rows:
+        first.setdefault(tuple(row[place] for place in places), row)
+    for row in first.values():
+        yield parameters.literals(row), f" (where {parameters.described(row)})"

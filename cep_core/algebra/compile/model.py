@@ -6,8 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from cep_core.algebra.compile.parse import parse_cel
 from cep_core.errors import BadValueError, TrendlakeError
-from cep_core.patterns.model import PROVENANCE_COLUMNS, Identifier, Pattern
+from cep_core.language import syntax as s
+from cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier
 
 RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"start", "end"}
 """Columns every results table of kind algebra has: no attribute or partition may take their names."""
@@ -15,7 +17,7 @@ RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"start", "end"}
 Rows = Annotated[int, Field(ge=1)]
 
 
-class AlgebraPattern(Pattern):
+class AlgebraPattern(FamilyPattern):
     """One pattern of kind algebra, as an analyst wrote it."""
 
     kind: Literal["algebra"] = "algebra"
@@ -30,7 +32,10 @@ class AlgebraPattern(Pattern):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return self.partition_by
+        return (*self.parameter_names, *self.partition_by)
+
+    def parameters_in_pattern(self) -> list[s.Parameter]:
+        return list(s.parameters_in(parse_cel(self.pattern)))
 
     def mistakes(self) -> list[TrendlakeError]:
         """Partition columns that would share a name."""

@@ -152,10 +152,58 @@ def test_mistakes(change: dict[str, Any], expected: str) -> None:
     assert expected in mistakes({**QUERY, **change})
 
 
-@pytest.mark.parametrize("kind", ["algebra", "xml_join"])
-def test_kinds_without_families(kind: str) -> None:
-    message = mistakes({"kind": kind, "for_each": {"x": [1]}, "within": "1 day"})
-    assert f"[UNKNOWN_KEY] 'for_each' is a key of kind trends and matches and automaton, not of kind {kind}" in message
+def test_kind_without_families() -> None:
+    message = mistakes({"kind": "xml_join", "for_each": {"x": [1]}, "within": "1 day"})
+    assert "[UNKNOWN_KEY] 'for_each' is a key of kind trends and matches and automaton and algebra" in message
+
+
+ALGEBRA = {
+    "kind": "algebra", "within": "1 minute",
+    "pattern": "FROM FILTER{x = $first}(A) NEXT{$2.price > $1.price + $least} A",
+}  # fmt: skip
+
+
+def test_parameters_beside_decorators() -> None:
+    """`$first` and `$1.price` in one text (ADR 33)."""
+    rows = evaluate({**ALGEBRA, "for_each": {"first": [1, 2], "least": [0.5, 5]}}, EVENTS)
+    pairs = [(row["first"], row["least"], row["price_1"], row["price"]) for row in rows.to_pylist()]
+    assert sorted(pairs) == [
+        (1, 0.5, 0.0, 4.0), (1, 0.5, 1.0, 3.5), (2, 0.5, -2.0, 3.5), (2, 5.0, -2.0, 3.5),
+    ]  # fmt: skip
+
+
+def test_parameters_in_select() -> None:
+    text = "SELECT $word AS label, '$word' AS other FROM FILTER{x = 5}(A)"
+    query = {"kind": "algebra", "pattern": text, "within": "1 minute", "for_each": {"word": ["it's", "$1.x", "' OR 1"]}}
+    rows = [(row["word"], row["label"], row["other"]) for row in evaluate(query, EVENTS).to_pylist()]
+    assert sorted(rows) == [("$1.x", "$1.x", "$word"), ("' OR 1", "' OR 1", "$word"), ("it's", "it's", "$word")]
+
+
+def test_parameters_in_fold() -> None:
+    """The attribute that a FOLD counts in begins with the member's value."""
+    text = "FROM (SELECT x, $begin AS total FROM FILTER{x = 3}(A)) FOLD{,, $.total + $2.x AS total} (SELECT x FROM A)"
+    query = {"kind": "algebra", "pattern": text, "within": "1 minute", "for_each": {"begin": [0, 10]}}
+    rows = [(row["begin"], row["total"]) for row in evaluate(query, EVENTS).to_pylist()]
+    assert sorted(rows) == [(0, 1), (0, 3), (0, 8), (10, 11), (10, 13), (10, 18)]
+
+
+@pytest.mark.parametrize(("change", "expected"), [
+    ({"for_each": {"first": [1], "lest": [1]}}, "did you mean 'lest'?"),
+    ({}, "'$first' has no values: the pattern has no for_each"),
+    ({"for_each": {"first": [1], "least": [1], "extra": [1]}}, "no condition reads 'extra'"),
+    ({"for_each": {"first": [1], "least": ["a"]}}, "+ does not take a double and a string"),
+    ({"for_each": {"first": [1], "price_1": [1]}, "pattern": "FROM FILTER{x = $first}(A) NEXT{$2.x > $price_1} A"},
+     "'price_1' is a column of the results already"),
+    ({"for_each": {"first": [1]}, "pattern": "FROM FILTER{x = 1 AND $first > 0}(A)"}, "parameters and no event"),
+    ({"for_each": {"first": [1]}, "pattern": "FROM FILTER{x = $first.x}(A)"}, "there is no stream '$first'"),
+    ({"for_each": {"first": [1]}, "pattern": "SELECT x AS $first FROM A"}, "'$first' is not expected here"),
+    ({"for_each": {"first": [1]}, "pattern": "FROM $first"}, "'$first' is not expected here"),
+    ({"for_each": {"first": [1, 2**62]}, "pattern": "FROM FILTER{x = $first * 2}(A)"},
+     "overflow (where first = 4611686018427387904)"),
+    ({"for_each": {"first": []}}, "the list is empty"),
+])  # fmt: skip
+def test_mistakes_in_cel(change: dict[str, Any], expected: str) -> None:
+    assert expected in mistakes({**ALGEBRA, **change})
 
 
 def test_the_hash_is_of_the_rows_in_any_order() -> None:

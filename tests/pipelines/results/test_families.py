@@ -52,6 +52,13 @@ arcs:
   - {from: q, to: q, when: "e.price > $least", set: {n: "n + 1"}}
 within: 5 hours
 """,
+    "algebra": """\
+kind: algebra
+pattern: |
+  FROM (SELECT price, place FROM FILTER{place = $where}(A))
+  NEXT{$2.price >= $1.price AND $2.price > $least} (SELECT price FROM B)
+within: 5 hours
+""",
 }
 ROWS = "least,where\n1,n\n3,s\n5,n\n,n\n"
 EDITED = "least,where\n5,n\n1,n\n4,s\n,n\n"
