@@ -48,6 +48,14 @@ def _bits(data: pa.Buffer, first: int, count: int) -> Bools:
     return np.unpackbits(used, count=first + count, bitorder="little")[first:].view(np.bool_)
 
 
+def read_only(values: AnyArray) -> AnyArray:
+    """The same values, which may not be written: a view. Arrow's memory is read-only, and numba compiles a kernel
+    once more for arrays that may be written, in half a minute where it is large."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
 def arrow(values: AnyArray, missing: Bools | None = None) -> pa.Array:
     """An Arrow array of numbers or booleans; NULL where `missing`."""
     data = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)

@@ -16,6 +16,7 @@ from cep_core.automaton.compile.encode import Assembly
 from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.errors import BadEventsError
 from cep_core.events.array_types import AnyArray, Bools, Int64s, UInt64s
+from cep_core.events.arrays import read_only
 from cep_core.events.codes import ordered_codes
 from cep_core.events.columns import Columns, columns_of
 from cep_core.expressions.columnar import evaluate, true_rows
@@ -35,7 +36,7 @@ class Stream:
         partition = self.columns.codes(plan.partition_by).astype(np.int64)
         self.rows = self._ordered(time, partition)
         self.in_place = bool((self.rows[1:] > self.rows[:-1]).all())
-        self.time, self.partition = self.taken(time), self.taken(partition)
+        self.time, self.partition = read_only(self.taken(time)), self.taken(partition)
 
     def _ordered(self, time: Int64s, partition: Int64s) -> Int64s:
         rows = np.arange(self.length)

@@ -1,0 +1,39 @@
+"""The kernels that take longest to compile are compiled once, whatever memory the events lie in.
+
+numba compiles a function for each combination of types that it is called with, and an array that may not be written is
+of another type than one that may: Arrow's memory may not, what numpy has sorted may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from cep_core import evaluate
+from cep_core.automaton.kernels import active_runs
+from cep_core.matches.kernels import step
+from tests.support.engines import to_table
+
+ROWS = [{"id": f"e{n}", "type": "AB"[n % 2], "time": n, "n": n, "g": "u"} for n in range(6)]
+"""In order of time."""
+WITHIN = {"within": "10 seconds"}
+AUTOMATON = {
+    "kind": "automaton",
+    "start": "q0",
+    "final": ["q1"],
+    "arcs": [{"from": "q0", "to": "q1", "when": "e.n >= 0"}],
+    **WITHIN,
+}
+MATCHES = {"kind": "matches", "pattern": "SEQ(A a, B b)", "where": ["a.n < b.n"], **WITHIN}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "query"), [(active_runs.advance, AUTOMATON), (step.advance, MATCHES)], ids=["automaton", "matches"]
+)
+def test_events_in_order_and_not_in_order_use_one_compilation(kernel: Any, query: Mapping[str, Any]) -> None:
+    in_order, reversed_ = (evaluate(query, to_table(rows)) for rows in (ROWS, ROWS[::-1]))
+    assert in_order.num_rows > 0
+    assert in_order.equals(reversed_)
+    assert len(kernel.signatures) == 1
