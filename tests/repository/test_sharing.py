@@ -26,6 +26,39 @@ MARKS = {
     "tests/test_c": "spark",
     "tests/test_d": "random",
 }
+ORDER = """\
+import pytest
+from tests.support.sharing import longest_first
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    items[:] = longest_first(items)
+"""
+MIXED = {
+    "tests/cep_core/test_a": (),
+    "tests/cep_core/test_b": ("random",),
+    "tests/pipelines/test_c": ("random",),
+    "tests/pipelines/test_d": ("slow",),
+    "tests/pipelines/test_e": ("spark",),
+    "tests/pipelines/test_f": ("random", "spark"),
+    "tests/dags/test_g": ("airflow", "spark"),
+    "tests/dags/test_h": (),
+}
+
+
+def test_the_kernels_are_compiled_before_spark_starts(tmp_path: Path) -> None:
+    """While one process has Airflow, the other has the random tests of the engine; of one file all tests, in place."""
+    for name, marks in MIXED.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        lines = ["import pytest", "def test_first(): pass", *(f"@pytest.mark.{mark}" for mark in marks)]
+        (tmp_path / f"{name}.py").write_text("\n".join([*lines, "def test_second(): pass\n"]))
+    (tmp_path / "conftest.py").write_text(ORDER)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    airflow\n    spark\n    random\n    slow\n")
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    collected = re.findall(r"test_(\w)\.py::test_(first|second)$", done.stdout, re.MULTILINE)
+    assert collected == [(letter, name) for letter in "ghbefdca" for name in ("first", "second")]
 
 
 def test_files_and_airflow_stay_together(tmp_path: Path) -> None:

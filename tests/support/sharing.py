@@ -1,5 +1,7 @@
 """How tests are shared out with `-n`: a file goes to one process, as its tests share what they have made; all files
-with Airflow go to one, as they share a home. The longest are begun first.
+with Airflow go to one, as they share a home. The longest are begun first. Before those with Spark come those that
+compile the engine's kernels: while one process has Airflow, which uses few, the other compiles nearly all. Side by side
+both would compile each of them, and Spark's workers too: minutes in a new clone.
 
 The mark `xdist_group` cannot do it: pytest 9.2 no longer takes the name that pytest-xdist 3.8 gives a test, and the
 tests of a group then run anywhere, without a word.
@@ -14,8 +16,9 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 AIRFLOW = "tests/dags/"
-FIRST = ("airflow", "spark", "slow", "random")
-"""Marks, by how long the files take that have them."""
+ENGINE = "tests/cep_core/"
+FIRST = ("airflow", ENGINE, "spark", "slow", "random")
+"""Marks, by how long the files take that have them; and the random tests of the engine."""
 
 
 def share(name: str) -> str:
@@ -40,13 +43,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | Non
     return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
+def rank_of(item: pytest.Item) -> int:
+    """The place in `FIRST` that a test gives its file."""
+    if item.nodeid.startswith(ENGINE) and item.get_closest_marker("random"):
+        return FIRST.index(ENGINE)
+    return next((rank for rank, mark in enumerate(FIRST) if item.get_closest_marker(mark)), len(FIRST))
+
+
 def longest_first(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The tests, in files: those with Airflow, those with Spark, other slow ones, then the rest."""
+    """The tests, in files: those with Airflow, random ones of the engine, those with Spark, other slow ones, then the
+    rest."""
     ranks: dict[str, int] = {}
     for item in items:
-        rank = next((rank for rank, mark in enumerate(FIRST) if item.get_closest_marker(mark)), len(FIRST))
         file = share(item.nodeid)
-        ranks[file] = min(ranks.get(file, rank), rank)
+        ranks[file] = min(ranks.get(file, len(FIRST)), rank_of(item))
     return sorted(items, key=lambda item: ranks[share(item.nodeid)])
 
 
