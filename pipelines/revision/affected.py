@@ -52,6 +52,13 @@ class Affected:
     def count(self) -> int:
         return sum(last - first + 1 for first, last in self.stretches)
 
+    @property
+    def interval(self) -> tuple[int | None, int]:
+        """The half-open time range of the windows (not empty), microseconds; without a start if they hold all history:
+        that start is before the year 1."""
+        windows, affected = self.plan.windows, self.windows
+        return None if windows.endless else windows.start(affected[0]), windows.end(affected[-1])
+
     def events(self) -> Column:
         """Whether a row's time lies in the windows, or in what `MOST` leaves between them; never NULL."""
         time, windows = column(self.plan.schema.event_time), self.plan.windows

@@ -75,8 +75,7 @@ class LocalRevision:
         record.checks.append(changes_check(self.task, self.changed, self.affected))
 
     def compute(self, record: Record) -> None:
-        windows, affected = self.run.plan.windows, self.affected.windows
-        record.interval_from, record.interval_to = windows.start(affected[0]), windows.end(affected[-1])
+        record.interval_from, record.interval_to = self.affected.interval
         record.checks += self.checks
 
     def difference(self, results_version: int) -> Rewrite | None:

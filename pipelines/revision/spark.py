@@ -122,7 +122,7 @@ class SparkRevision:
     def compute(self, record: Record) -> None:
         windows, affected = self.run.plan.windows, self.affected.windows
         hull = replace(self.run, start_us=windows.end(affected[0]) - 1, end_us=windows.end(affected[-1]))
-        record.interval_from, record.interval_to = windows.start(affected[0]), hull.end_us
+        record.interval_from, record.interval_to = self.affected.interval
         source = read_at(self.run.spark, self.run.warehouse.source(self.run.contract.name), self.task.version)
         if self.unique and not self.task.due:
             self._stage_unique(hull, source, record)

@@ -29,6 +29,8 @@ from pipelines.runs.consistency import watermark_of
 from pipelines.runs.run import Run, prepare
 from tests.conftest import CHAOS, ROOT
 from tests.support.empty_tables import empty_tables
+from tests.support.signal_documents import DOCUMENT, contract_of_documents, document_text, rows_of_documents
+from tests.support.signal_patterns import HEAD
 
 CONTRACT = """\
 apiVersion: v3.1.0
@@ -59,150 +61,8 @@ schema:
       - {name: day, logicalType: date}
 slaProperties: [{property: latency, value: 6, unit: h}]
 """
-HEAD = "name: watched\nsource: signals\n"
-PATTERNS = {
-    "plain": """\
-kind: trends
-origin: 2026-01-01T00:00:00Z
-pattern: A a+
-where: ["[place]", "a.price < NEXT(a).price"]
-return: {trends: COUNT(*), most: MAX(a.price), total: SUM(a.price)}
-group_by: [place]
-within: 8 hours
-slide: 4 hours
-""",
-    # The events of the NOT need not agree on anything: each touches every group of its windows.
-    "a NOT for all": """\
-kind: trends
-origin: 2026-01-01T00:00:00Z
-pattern: SEQ(A a+, NOT C c, B b)
-where: ["[a.place, b.place]"]
-return: {trends: COUNT(*), first: MIN(a.price)}
-group_by: [place]
-within: 12 hours
-""",
-    "a NOT of its own place": """\
-kind: trends
-origin: 2026-01-01T00:00:00Z
-pattern: SEQ(NOT C c, A a+)
-where: ["[place]", "c.price > 3"]
-return: {trends: COUNT(*), mean: AVG(a.price)}
-group_by: [place]
-within: 6 hours
-""",
-    "matches": """\
-kind: matches
-pattern: SEQ(A a, B b+)
-where: ["[place]", "b.price >= a.price"]
-return: {total: SUM(b.price)}
-within: 5 hours
-""",
-    # Its last arc waits for time to come: what no event touches may change too.
-    "automaton": """\
-kind: automaton
-register: {n: {type: int, init: 0}}
-start: p
-final: [q, r]
-arcs:
-  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}}
-  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
-  - {from: q, to: r, at: window_end, when: "n > 1"}
-partition_by: [place]
-within: 5 hours
-""",
-    # What is asked changes on the second day, and one arc lives for some hours only.
-    "arcs that come and go": """\
-kind: automaton
-register: {n: {type: int, init: 0}}
-start: p
-final: [q, r]
-arcs:
-  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}, valid_to: 2026-01-02T00:00:00Z}
-  - {from: p, to: q, when: "e.event_type = 'B'", set: {n: n + 2}, valid_from: 2026-01-02T00:00:00Z}
-  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
-  - {from: q, to: r, when: "e.price > 4", valid_from: 2026-01-01T15:00:00Z, valid_to: 2026-01-02T09:00:00Z}
-partition_by: [place]
-within: 5 hours
-""",
-    # Branches: of simultaneous events each that goes on makes an instance.
-    "algebra": """\
-kind: algebra
-partition_by: [place]
-pattern: |
-  SELECT event_id_1 AS first, price, n, total
-  FROM (SELECT *, 1 AS n, price AS total FROM FILTER{event_type = 'A'}(EVENTS))
-    FOLD{$2.event_type != 'C', $2.price >= $.price, $.n + 1 AS n, $.total + $2.price AS total} EVENTS
-within: 5 hours
-""",
-    # Extrema as instants, and the next one: a row depends on the events of twice `within`.
-    "instants of doubles": """\
-kind: algebra
-partition_by: [level]
-pattern: |
-  SELECT event_id, price, rate, day FROM A UNION B PUBLISH rises
-  SELECT MAX(price) AS p, COUNT(*) AS n, SUM(rate) AS r, MIN(day) AS day
-  FROM rises NEXT{$2.price > $1.price} (SELECT event_id, price FROM EVENTS) PUBLISH tops
-  SELECT p_1 AS from_p, p AS to_p, n, r, day, DUR AS length FROM tops NEXT{$2.p != $1.p} tops
-within: 12 hours
-""",
-    # Columns of doubles, floats, decimals and dates as groups and partitions: a NaN is a NULL, -0.0 is 0.0.
-    "doubles as groups": """\
-kind: trends
-origin: 2026-01-01T00:00:00Z
-pattern: A a+
-where: ["[level]"]
-return: {trends: COUNT(*), total: SUM(a.price)}
-group_by: [level]
-within: 8 hours
-""",
-    "floats, dates and texts as groups": """\
-kind: trends
-origin: 2026-01-01T00:00:00Z
-pattern: SEQ(A a, NOT C c, B b)
-where: ["[rate, day]"]
-return: {trends: COUNT(*), least: MIN(b.price)}
-group_by: [rate, day, remark]
-within: 12 hours
-""",
-    "decimals as groups": """\
-kind: trends
-origin: 2026-01-01T00:00:00Z
-pattern: A a+
-where: ["[account]"]
-return: {trends: COUNT(*), most: MAX(a.price)}
-group_by: [account]
-within: 6 hours
-""",
-    "doubles as partitions": """\
-kind: automaton
-register: {n: {type: int, init: 0}}
-start: p
-final: [q]
-arcs:
-  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}}
-  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
-partition_by: [level, account]
-within: 5 hours
-""",
-    # The measure has a partition's name and is none.
-    "matches of doubles": """\
-kind: matches
-pattern: SEQ(A a, B b+)
-where: ["[level, rate]"]
-return: {level: SUM(b.price), total: SUM(b.price)}
-within: 5 hours
-""",
-}
 RECREATED = 0.05 if CHAOS else 0.0
 """The share of changes that drop the source and make it again: `make chaos` only."""
-ALWAYS = ("plain", "automaton", "doubles as groups")
-"""Those that `make test` tries too; `make chaos` tries all."""
-EDITS = {
-    "another condition": ("plain", "a.price < NEXT", "a.price <= NEXT"),
-    "another column": ("plain", "return: {", "return: {least: MIN(a.price), "),
-    "another lifetime": ("arcs that come and go", "2026-01-02T09:00:00Z", "2026-01-02T18:00:00Z"),
-}
-"""What an analyst changes: in which pattern, what, into what."""
 PROFILE = Profile(master="local[2]", limits=Limits(driver_rows=0))
 """Workers compute, however few the events."""
 DAY_US = 86_400_000_000
@@ -247,6 +107,11 @@ class Signals:
     def contract_columns(self) -> list[str]:
         return [item.name for item in self.contract.columns]
 
+    @property
+    def of_documents(self) -> bool:
+        """Whether the source has documents, for kind xml_join."""
+        return "document" in self.contract.roles
+
     def run(self, first_day: float, last_day: float, run_id: str) -> Run:
         bounds = (round(START_US + day * DAY_US) for day in (first_day, last_day))
         return prepare(self.spark, self.project, PROFILE, self.pattern, run_id, *bounds)
@@ -261,7 +126,8 @@ class Signals:
         path.write_text(re.sub(r"maximum: \d+", f"maximum: {most}", path.read_text()))
 
     def insert(self, rows: list[Mapping[str, Any]]) -> None:
-        frame = self.spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], SCHEMA))
+        schema = SCHEMA.append(DOCUMENT) if self.of_documents else SCHEMA
+        frame = self.spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], schema))
         frame.coalesce(1).write.format("delta").mode("append").save(self.source)
 
     def recreate(self, deliveries: list[list[dict[str, Any]]]) -> None:
@@ -281,7 +147,9 @@ class Signals:
 
 
 def signals(spark: SparkSession, folder: Path, text: str, contract: str = CONTRACT) -> Signals:
-    """A fresh warehouse in `folder`."""
+    """A fresh warehouse in `folder`; of kind xml_join, its source has documents."""
+    if "kind: xml_join" in text:
+        contract = contract_of_documents(contract)
     contracts = folder / "data_contracts"
     contracts.mkdir(parents=True)
     (folder / "conf").mkdir()
@@ -303,11 +171,13 @@ def tidy_batch(rng: random.Random, rows: int) -> list[dict[str, Any]]:
         row["event_time"] = row["event_time"] or START_US + rng.randrange(6) * DAY_US // 2
         row["event_type"] = rng.choice("AAAABBC")
         row["price"] = None if row["price"] is None else min(row["price"], 9)
+        row["document"] = document_text(random.Random(str(row)), tidy=True)
     return rows_drawn
 
 
 def batch(rng: random.Random, rows: int, since: float = 0.0, until: float = 3.0) -> list[dict[str, Any]]:
-    """Events of the days `since` to `until`; some break the contract, some ids come twice."""
+    """Events of the days `since` to `until`; some break the contract, some ids come twice. A row's document depends on
+    the rest of it, not on `rng`: sources without documents get the same rows as ever."""
     rows_drawn = []
     for _ in range(rows):
         hour = rng.randrange(int(since * 24), int(until * 24))
@@ -325,14 +195,19 @@ def batch(rng: random.Random, rows: int, since: float = 0.0, until: float = 3.0)
                 "day": rng.choice(DAYS),
             }
         )
+        rows_drawn[-1]["document"] = document_text(random.Random(str(rows_drawn[-1])))
     return rows_drawn
 
 
 def change(rng: random.Random, lake: Signals, *, tidy: bool = False) -> str:
     """One change of the source, of any sort; its words. A `tidy` one breaks nothing, but an id may come again."""
     ident = f"event_id IN ('e{rng.randrange(60)}', 'e{rng.randrange(60)}', 'e{rng.randrange(60)}')"
-    sorts = ["late", "delete", "reprice", "move", "retime", "remark", "regroup", "break", "repair"]
-    what = "recreate" if rng.random() < RECREATED else rng.choice(sorts[:-2] if tidy else sorts)
+    sorts = ["late", "delete", "reprice", "move", "retime", "remark", "regroup"]
+    if lake.of_documents:
+        sorts += ["rewrite", "rewrite", "rewrite"]
+    if not tidy:
+        sorts += ["break", "repair"]
+    what = "recreate" if rng.random() < RECREATED else rng.choice(sorts)
     if what == "recreate":  # with fewer versions, as many or more
         make = tidy_batch if tidy else batch
         lake.recreate([make(rng, rng.randrange(1, 20)) for _ in range(rng.randrange(1, lake.version() + 3))])
@@ -356,6 +231,8 @@ def change(rng: random.Random, lake: Signals, *, tidy: bool = False) -> str:
         "break": f"price = {rng.choice([-1, 10])}",
         "repair": "price = 5",
     }
+    if what == "rewrite":
+        sets[what] = f"document = '{document_text(rng, tidy=tidy)}'"
     if what == "delete":
         lake.sql(f"DELETE FROM signals WHERE {ident}")
     else:
@@ -369,6 +246,8 @@ def recomputed(run: Run, version: int, windows: range) -> list[dict[str, Any]]:
     good = q.good_rows(q.annotate(source, run.contract.rules))
     low, high = run.plan.windows.start(windows[0]), run.plan.windows.end(windows[-1])
     events = good.select(*run.plan.columns).toArrow()
+    if run.plan.kind == "xml_join":
+        return in_order(rows_of_documents(run, events, windows), run)
     times = pc.cast(events[run.plan.schema.event_time], pa.int64())
     inside = pc.and_(pc.greater_equal(times, low), pc.less(times, high))
     time = min(high, watermark_of(run, version)) if run.plan.waits else None

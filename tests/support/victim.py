@@ -27,6 +27,7 @@ from delta.tables import DeltaMergeBuilder, DeltaTableBuilder
 from pyspark.sql import DataFrameWriter
 
 from pipelines.delta import local_commit, local_reader
+from pipelines.execute import worker
 from pipelines.execute.worker import Answers, Batches, Work
 from pipelines.ingest.deliver import ingest
 from pipelines.ingest.replay import read_repaired, replay
@@ -155,8 +156,8 @@ def watch(boundaries: Boundaries) -> None:
 @contextmanager
 def holding(marker: str | None) -> Iterator[None]:
     """The first kernel of all waits, once, for whoever kills its process or its executor: it runs in one, where no
-    revision is small."""
-    real, rows = computation.answers_of, local.ROWS
+    revision is small. Where workers are processes of this machine, another function asks for its answers."""
+    real, rows = worker.answers_of, local.ROWS
 
     def held(work: Work) -> Callable[[Batches], Answers]:
         answers = real(work)
@@ -172,12 +173,13 @@ def holding(marker: str | None) -> Iterator[None]:
         return wait
 
     if marker is not None:
-        computation.answers_of = held
+        worker.answers_of = computation.answers_of = held
         local.ROWS = 0
     try:
         yield
     finally:
-        computation.answers_of, local.ROWS = real, rows
+        worker.answers_of = computation.answers_of = real
+        local.ROWS = rows
 
 
 def profile_of(folder: Path, master: str) -> Profile:

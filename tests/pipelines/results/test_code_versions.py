@@ -30,7 +30,8 @@ from pipelines.steps.revise import revise
 from tests.pipelines.revision.test_unique_rows import row
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
-from tests.support.signals import PATTERNS, Signals, signals
+from tests.support.signal_patterns import PATTERNS
+from tests.support.signals import Signals, signals
 
 pytestmark = pytest.mark.spark
 

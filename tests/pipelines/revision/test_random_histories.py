@@ -27,19 +27,8 @@ from tests.random.profile import CI
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import HISTORIES as DONE
 from tests.support.promises import REVISIONS, agree, replayed
-from tests.support.signals import (
-    ALWAYS,
-    DAY_US,
-    LEVELS,
-    PATTERNS,
-    RATES,
-    START_US,
-    Signals,
-    batch,
-    change,
-    signals,
-    tidy_batch,
-)
+from tests.support.signal_patterns import ALWAYS, PATTERNS
+from tests.support.signals import DAY_US, LEVELS, RATES, START_US, Signals, batch, change, signals, tidy_batch
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.more_in_chaos]
 

@@ -22,7 +22,8 @@ from tests.pipelines.revision.test_random_histories import HISTORIES
 from tests.random.profile import CI
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
-from tests.support.signals import DAY_US, PATTERNS, START_US, Signals, signals
+from tests.support.signal_patterns import PATTERNS
+from tests.support.signals import DAY_US, START_US, Signals, signals
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

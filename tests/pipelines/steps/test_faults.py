@@ -41,7 +41,8 @@ from pipelines.steps.publish import publish
 from pipelines.steps.revise import revise
 from tests.support.disks import full, small_disk
 from tests.support.flights import all_steps, renamed
-from tests.support.signals import CONTRACT, PATTERNS, START_US, Signals, in_order, recomputed, signals
+from tests.support.signal_patterns import PATTERNS
+from tests.support.signals import CONTRACT, START_US, Signals, in_order, recomputed, signals
 
 pytestmark = pytest.mark.spark
 

@@ -16,7 +16,8 @@ from pipelines.report.build import build_report
 from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
-from tests.support.signals import CONTRACT, PATTERNS, SCHEMA, START_US, Signals, batch, signals
+from tests.support.signal_patterns import PATTERNS
+from tests.support.signals import CONTRACT, SCHEMA, START_US, Signals, batch, signals
 
 pytestmark = pytest.mark.spark
 

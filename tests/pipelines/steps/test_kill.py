@@ -17,12 +17,13 @@ from pyspark.sql import SparkSession
 from pipelines.runs.record import find
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Stage
-from tests.conftest import PART
+from tests.conftest import CHAOS, PART
 from tests.support.drivers import REVISE, RUN, Victim
 from tests.support.flights import all_steps, renamed
 from tests.support.kills import Hunt, at_file, at_random, hunting
 from tests.support.promises import replayed
-from tests.support.signals import PATTERNS, Signals, batch, signals, tidy_batch
+from tests.support.signal_patterns import KINDS, PATTERNS
+from tests.support.signals import Signals, batch, signals, tidy_batch
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.more_in_chaos]
 
@@ -33,9 +34,9 @@ FILES, SMALL_FILES = 24, 8
 """Entries that a run adds to its tables' folders, about; and that a small revision does."""
 
 
-def begun(spark: SparkSession, folder: Path, *, tidy: bool = False) -> tuple[Signals, Run]:
+def begun(spark: SparkSession, folder: Path, pattern: str = "plain", *, tidy: bool = False) -> tuple[Signals, Run]:
     """A lake with some signals, and the run of all its days."""
-    lake = signals(spark, folder, PATTERNS["plain"])
+    lake = signals(spark, folder, PATTERNS[pattern])
     lake.insert((tidy_batch if tidy else batch)(random.Random(1), 40))
     return lake, lake.run(FIRST_DAY, LAST_DAY, "any")
 
@@ -57,17 +58,18 @@ def test_a_run_killed_around_its_commit(spark: SparkSession, tmp_path: Path) -> 
     replayed(lake, run)
 
 
-def test_a_small_revision_killed(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("pattern", KINDS if CHAOS else KINDS[:1])
+def test_a_small_revision_killed(spark: SparkSession, tmp_path: Path, pattern: str) -> None:
     """One whose files are written by itself: after its commit, or at each boundary in turn, and as some file appears,
     in the middle of Delta's commit too (`make chaos`)."""
-    lake, run = begun(spark, tmp_path / "project", tidy=True)
+    lake, run = begun(spark, tmp_path / "project", pattern, tidy=True)
     with hunting(lake, run, 2, tidy=True) as hunt:
         hunt.change(first=True)
         all_steps(renamed(run, "first"))
         hunt.change()
         if KILLS:
             hunt.each_boundary(REVISE, "small")
-            for turn in range(KILLS // 10):
+            for turn in range(KILLS // 10 if pattern == "plain" else KILLS // 40):
                 hunt.change()
                 random_kills(hunt, REVISE, f"small {turn}", 2, SMALL_FILES)
         else:
@@ -108,17 +110,18 @@ def assert_told(hunt: Hunt, stage: Stage, run_id: str) -> None:
 
 
 @pytest.mark.chaos
-def test_killed_executors(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("pattern", KINDS)
+def test_killed_executors(spark: SparkSession, tmp_path: Path, pattern: str) -> None:
     """An executor's JVM or a Python worker, killed in the middle of a kernel: Spark does their part again, and the
     rows are right, each once."""
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
+    lake = signals(spark, tmp_path / "project", PATTERNS[pattern])
     lake.insert(batch(random.Random(7), 40))
     run = lake.run(FIRST_DAY, LAST_DAY, "any")
     victim = Victim(lake.project.root, 0, master="local-cluster[2,1,1024]")
     try:
         assert victim.answer() == "ready", victim.log.read_text()
         with hunting(lake, run, "executors") as hunt:
-            for turn in range(max(2, KILLS * 2 // 5)):
+            for turn in range(max(2, KILLS * 2 // 5 if pattern == "plain" else KILLS // 10)):
                 if turn % 4 < 2:  # else the same is computed once more
                     hunt.change(first=turn == 0)
                 hunt.beneath(victim, REVISE if turn % 4 == 1 else RUN, f"turn_{turn}", ("executor", "worker")[turn % 2])

@@ -22,7 +22,8 @@ from tests.conftest import PART
 from tests.support import delta_files
 from tests.support.drivers import Victim
 from tests.support.promises import replayed
-from tests.support.signals import HEAD, PATTERNS, Signals, batch, change, in_order, recomputed, signals
+from tests.support.signal_patterns import HEAD, PATTERNS
+from tests.support.signals import Signals, batch, change, in_order, recomputed, signals
 from tests.support.victim import BATCH, REVISE_BATCH, Order
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
@@ -30,6 +31,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 STEP = 1 if int(os.environ.get("TRENDLAKE_KILLS", "0")) else 7
 FIRST_DAY, LAST_DAY = 0.5, 2.5
 MEMBERS = {"watched": "plain", "paired": "matches", "without": "a NOT of its own place"}
+JOINS = {"watched": "documents", "forever": "documents of all history"}
 COMMITS = 100
 Rows = list[dict[str, Any]]
 
@@ -46,7 +48,7 @@ def killed_at_each(
     further on, and so on, until one comes to its end. Returns where they were killed."""
     before = {run.name: published(run) for run in runs}
     wanted = {run.name: recomputed(run, lake.version(), run.windows) for run in runs}
-    files, places = os.pathsep.join(str(lake.project.root / f"{name}.yaml") for name in MEMBERS), []
+    files, places = os.pathsep.join(str(lake.project.root / f"{run.name}.yaml") for run in runs), []
     for number, place in enumerate(itertools.chain(named, itertools.count(STEP, STEP))):
         victim, passed = Victim(lake.project.root, number), lake.project.root / f"places {steps[0]} {number}"
         try:
@@ -67,15 +69,16 @@ def killed_at_each(
     return places
 
 
-def test_a_batch_killed_at_each_boundary(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("members", [MEMBERS, JOINS], ids=["events", "documents"])
+def test_a_batch_killed_at_each_boundary(spark: SparkSession, tmp_path: Path, members: dict[str, str]) -> None:
     rng = random.Random(f"batch {PART}")
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
-    for name, kind in MEMBERS.items():
+    lake = signals(spark, tmp_path / "project", PATTERNS[members["watched"]])
+    for name, kind in members.items():
         (lake.project.root / f"{name}.yaml").write_text(HEAD.replace("watched", name) + PATTERNS[kind])
     lake.insert(batch(rng, 40))
     runs = [
         Signals(spark, lake.project, str(lake.project.root / f"{name}.yaml")).run(FIRST_DAY, LAST_DAY, "any")
-        for name in MEMBERS
+        for name in members
     ]
     staging = [f"{when} writing staging" for when in ("before", "after")]
     places = killed_at_each(lake, runs, BATCH, "run", staging)

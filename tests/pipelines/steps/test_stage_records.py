@@ -25,7 +25,8 @@ from pipelines.runs.stage import Record
 from pipelines.steps.revise import revise
 from pipelines.steps.sequence import STEPS
 from tests.support.flights import all_steps, answers, renamed
-from tests.support.signals import CONTRACT, PATTERNS, START_US, Signals, signals
+from tests.support.signal_patterns import PATTERNS
+from tests.support.signals import CONTRACT, START_US, Signals, signals
 
 pytestmark = pytest.mark.spark
 

@@ -1,0 +1,187 @@
+"""Patterns over the source of `tests/support/signals.py`, for histories and kills: one or more of every kind."""
+
+from __future__ import annotations
+
+HEAD = "name: watched\nsource: signals\n"
+PATTERNS = {
+    "plain": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: ["[place]", "a.price < NEXT(a).price"]
+return: {trends: COUNT(*), most: MAX(a.price), total: SUM(a.price)}
+group_by: [place]
+within: 8 hours
+slide: 4 hours
+""",
+    # The events of the NOT need not agree on anything: each touches every group of its windows.
+    "a NOT for all": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: SEQ(A a+, NOT C c, B b)
+where: ["[a.place, b.place]"]
+return: {trends: COUNT(*), first: MIN(a.price)}
+group_by: [place]
+within: 12 hours
+""",
+    "a NOT of its own place": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: SEQ(NOT C c, A a+)
+where: ["[place]", "c.price > 3"]
+return: {trends: COUNT(*), mean: AVG(a.price)}
+group_by: [place]
+within: 6 hours
+""",
+    "matches": """\
+kind: matches
+pattern: SEQ(A a, B b+)
+where: ["[place]", "b.price >= a.price"]
+return: {total: SUM(b.price)}
+within: 5 hours
+""",
+    # Its last arc waits for time to come: what no event touches may change too.
+    "automaton": """\
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [q, r]
+arcs:
+  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}}
+  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
+  - {from: q, to: r, at: window_end, when: "n > 1"}
+partition_by: [place]
+within: 5 hours
+""",
+    # What is asked changes on the second day, and one arc lives for some hours only.
+    "arcs that come and go": """\
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [q, r]
+arcs:
+  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}, valid_to: 2026-01-02T00:00:00Z}
+  - {from: p, to: q, when: "e.event_type = 'B'", set: {n: n + 2}, valid_from: 2026-01-02T00:00:00Z}
+  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
+  - {from: q, to: r, when: "e.price > 4", valid_from: 2026-01-01T15:00:00Z, valid_to: 2026-01-02T09:00:00Z}
+partition_by: [place]
+within: 5 hours
+""",
+    # Branches: of simultaneous events each that goes on makes an instance.
+    "algebra": """\
+kind: algebra
+partition_by: [place]
+pattern: |
+  SELECT event_id_1 AS first, price, n, total
+  FROM (SELECT *, 1 AS n, price AS total FROM FILTER{event_type = 'A'}(EVENTS))
+    FOLD{$2.event_type != 'C', $2.price >= $.price, $.n + 1 AS n, $.total + $2.price AS total} EVENTS
+within: 5 hours
+""",
+    # The later document of a row may be up to 9 hours after the one that changes.
+    "documents": """\
+kind: xml_join
+queries:
+  followed:
+    left: {a: /item, k: $a/key}
+    right: {b: /item, l: $b/key}
+    operator: followed_by
+    where: [$k = $l]
+    within: 9 hours
+    return: {value: $l, node: node($a)}
+  both:
+    left: {a: "/item[note > 0]", k: $a/key, n: $a/note}
+    right: {b: /item, l: $b//key}
+    operator: join
+    where: [normalize-space($k) = normalize-space($l)]
+    within: 3 hours
+    return: {note: $n}
+""",
+    # Extrema as instants, and the next one: a row depends on the events of twice `within`.
+    "instants of doubles": """\
+kind: algebra
+partition_by: [level]
+pattern: |
+  SELECT event_id, price, rate, day FROM A UNION B PUBLISH rises
+  SELECT MAX(price) AS p, COUNT(*) AS n, SUM(rate) AS r, MIN(day) AS day
+  FROM rises NEXT{$2.price > $1.price} (SELECT event_id, price FROM EVENTS) PUBLISH tops
+  SELECT p_1 AS from_p, p AS to_p, n, r, day, DUR AS length FROM tops NEXT{$2.p != $1.p} tops
+within: 12 hours
+""",
+    # A row may be of the first document and the last.
+    "documents of all history": """\
+kind: xml_join
+left: {a: /item, k: $a/key, n: $a/note, g: $n/@lang}
+right: {b: /item, l: $b/key, m: $b/note, h: $m/@lang}
+operator: join
+where: [$k = $l, $n = $m, $g = $h]
+within: unbounded
+""",
+    # Each match depends on those before it: a run reads all history.
+    "matches without overlap": """\
+kind: matches
+pattern: SEQ(A a, B b)
+where: ["[place]"]
+output: non_overlap
+return: {total: SUM(b.price)}
+within: 5 hours
+""",
+    # Columns of doubles, floats, decimals and dates as groups and partitions: a NaN is a NULL, -0.0 is 0.0.
+    "doubles as groups": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: ["[level]"]
+return: {trends: COUNT(*), total: SUM(a.price)}
+group_by: [level]
+within: 8 hours
+""",
+    "floats, dates and texts as groups": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: SEQ(A a, NOT C c, B b)
+where: ["[rate, day]"]
+return: {trends: COUNT(*), least: MIN(b.price)}
+group_by: [rate, day, remark]
+within: 12 hours
+""",
+    "decimals as groups": """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: ["[account]"]
+return: {trends: COUNT(*), most: MAX(a.price)}
+group_by: [account]
+within: 6 hours
+""",
+    "doubles as partitions": """\
+kind: automaton
+register: {n: {type: int, init: 0}}
+start: p
+final: [q]
+arcs:
+  - {from: p, to: q, when: "e.event_type = 'A'", set: {n: n + 1}}
+  - {from: q, to: q, when: "e.price > 2", set: {n: n + 1}}
+partition_by: [level, account]
+within: 5 hours
+""",
+    # The measure has a partition's name and is none.
+    "matches of doubles": """\
+kind: matches
+pattern: SEQ(A a, B b+)
+where: ["[level, rate]"]
+return: {level: SUM(b.price), total: SUM(b.price)}
+within: 5 hours
+""",
+}
+KINDS = ("plain", "algebra", "documents")
+"""One of each sort of work in a worker: kernels by partition, operators over a partition, documents in one shard."""
+ALWAYS = ("plain", "automaton", "doubles as groups", "documents of all history")
+"""Those that `make test` tries too; `make chaos` tries all."""
+EDITS = {
+    "another condition": ("plain", "a.price < NEXT", "a.price <= NEXT"),
+    "another column": ("plain", "return: {", "return: {least: MIN(a.price), "),
+    "another step": ("algebra", "$2.price >= $.price", "$2.price > $.price"),
+    "another query": ("documents", "[$k = $l]", "[normalize-space($k) = normalize-space($l)]"),
+    "another lifetime": ("arcs that come and go", "2026-01-02T09:00:00Z", "2026-01-02T18:00:00Z"),
+}
+"""What an analyst changes: in which pattern, what, into what."""
