@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from cep_core.errors import PatternErrors, TooManyAnswersError
 from tests.reference.xml_join import TooManyError, answers
+from tests.reference.xml_join.sql import answers_by_sql
 from tests.support.xml_documents import engine
 
 NAMESPACES = {"p": "urn:p", "q": "urn:q"}
@@ -205,7 +206,8 @@ def xml_question(number: int, most: int = 5) -> Question:
 
 
 def disagreement(question: Question, tally: Any) -> list[str]:
-    """How the engine's rows differ from the enumeration."""
+    """How the engine's rows differ from the enumeration and from those of SQL. The engine takes 3 ms a question, SQL
+    1.3 ms and the enumeration 0.5 ms."""
     query, rows = question
     try:
         expected: Any = answers(query, rows)
@@ -222,7 +224,8 @@ def disagreement(question: Question, tally: Any) -> list[str]:
     tally.with_answers += bool(expected)
     if "too many" in (expected, actual):
         return [] if expected == actual else [f"{expected} expected, found {actual}"]
-    return differences(expected, actual)
+    by_sql = [f"by SQL, {line}" for line in differences(answers_by_sql(query, rows), actual)]
+    return differences(expected, actual) + by_sql
 
 
 def differences(expected: set[Any], actual: set[Any]) -> list[str]:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import warnings
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
+from threading import Thread
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pyarrow as pa
 import pytest
 
-from cep_core import PatternErrors, compile_query, evaluate
+from cep_core import PatternErrors, compile_query, evaluate, run_plan
 from cep_core.documents.document import MAX_BYTES, BrokenDocumentError, Reader
 from cep_core.errors import DocumentWarning
+from cep_core.events.schema import schema_of
+from cep_core.xml_join.compile.plan import XmlJoinPlan
+from pipelines.generate.feeds import feeds
+from pipelines.generate.xml_queries import feed_pattern, feed_queries
 from tests.cep_core.xml_join.test_worked_cases import SCHEMA
 from tests.reference.xml_join import broken_rule
 from tests.support.xml_documents import MICROS, documents_table, engine
@@ -54,7 +62,14 @@ def _body(query: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_2_equal_text_in_another_element_is_no_answer() -> None:
-    assert pairs(BASE, documents("<p><k>1</k><t>2</t></p>", "<q><m>2</m><u>1</u></q>")) == set()
+    """Another query of the same template asks for the other elements, so that their values are joined too."""
+    crossed = documents("<p><k>1</k><t>2</t></p>", "<q><m>2</m><u>1</u></q>")
+    other = {**BASE, "left": {"p": "/p", "t": "$p/t"}, "right": {"q": "/q", "u": "$q/u"}, "where": ["$t = $u"]}
+    both = {"kind": "xml_join", "queries": {"one": _body(BASE), "other": _body(other)}}
+    assert len(plan_of(both).templates) == 1
+    assert pairs(BASE, crossed) == set()
+    assert pairs(both, crossed) == set()
+    assert pairs(both, documents("<p><k>1</k><t>2</t></p>", "<q><m>1</m><u>1</u></q>")) == {("d0", "d1")}
 
 
 def test_3_values_of_two_items_are_not_of_one() -> None:
@@ -96,6 +111,11 @@ def test_6_join_gives_both_orders_and_no_document_with_itself() -> None:
     query = {**BASE, "operator": "join", "right": {"q": "/p", "m": "$q/k"}}
     rows = documents("<p><k>1</k></p>", "<p><k>1</k></p>")
     assert pairs(query, rows) == {("d0", "d1"), ("d1", "d0")}
+    table = documents_table([{**row, "time": row["time"] + 4_500_000} for row in rows])  # 5 s is a border
+    plan = plan_of(query)
+    by_run = [run_plan(plan, table, range(n, n + 1)).select(["left_id", "right_id"]).to_pylist() for n in range(3)]
+    assert [len(run) for run in by_run] == [0, 2, 0]
+    assert {tuple(row.values()) for row in by_run[1]} == {("d0", "d1"), ("d1", "d0")}
 
 
 def test_7_names_prefixes_and_order_change_nothing() -> None:
@@ -114,6 +134,22 @@ def test_7_names_prefixes_and_order_change_nothing() -> None:
     }
     assert plan_of(one).joins[0].hash == plan_of(other).joins[0].hash
     assert plan_of(one).templates == plan_of(other).templates
+    rows = documents(
+        "<n:p xmlns:n='urn:n'><k>1</k><t><a/><b> x</b></t></n:p>",
+        "<m:p xmlns:m='urn:n'><k>1</k><t><b>x</b><a/></t><t>y</t></m:p>",
+        "<q>x<m>1</m></q>",
+        "<q><m>1</m></q>",
+    )
+    right = {"q": "/q", "m": "$q/m", "u": "$q/@u"}
+    texts = ["$k = $m", "normalize-space($t) = $u"]
+    one |= {"right": right, "where": texts, "return": {"text": "$t"}}
+    other |= {"right": {"w": "/q", "n": "$w/@u", "v": "$w/m"}, "where": ["$n = normalize-space($a)", "$b = $v"],
+              "return": {"text": "$a"}}  # fmt: skip
+    assert plan_of(one).templates == plan_of(other).templates
+    assert engine(one, rows) == engine(other, rows) == set()
+    rows[2]["xml"] = "<q u='x'><m>1</m></q>"
+    assert engine(one, rows) == engine(other, rows)
+    assert {dict(row)["text"] for row in engine(one, rows)} == {" x", "x"}
 
 
 def test_10_other_queries_keep_their_hashes(tmp_path: Path) -> None:
@@ -132,6 +168,29 @@ def test_10_other_queries_keep_their_hashes(tmp_path: Path) -> None:
     assert before["same_a"] == more["same_a"]
     assert before["same_b"] != more["same_b"]
     assert set(more) == {"same_a", "same_b", "same_c"}
+
+
+def test_10_one_query_more_than_10_000() -> None:
+    """It takes nothing from the others, and brings its own rows."""
+    table = feeds(60, 1.0, 1, 0)
+    channel = dict.fromkeys(feed_queries(1, 0)[0], "channel_url")
+    others = [row for row in feed_queries(11_000, 6) if {*row.values()} - {row["number"]} != {"channel_url"}][:10_000]
+    before, alone, after = (
+        compile_query({**feed_pattern("1 hour"), "each": each}, schema_of(table, roles=("event_time", "document")))
+        for each in (
+            others,
+            [channel | {"number": "new"}],
+            [*others[:5_000], channel | {"number": "new"}, *others[5_000:]],
+        )
+    )
+    assert isinstance(before, XmlJoinPlan)
+    assert isinstance(after, XmlJoinPlan)
+    assert len(before.queries) == 10_000
+    assert {name: one for name, one in after.query_hashes.items() if name != "query_new"} == before.query_hashes
+    old_rows, own, rows = (run_plan(plan, table).sort_by("answer_id") for plan in (before, alone, after))
+    assert old_rows.num_rows > 1_000
+    assert own.num_rows > 0
+    assert rows.equals(pa.concat_tables([old_rows, own]).sort_by("answer_id"))
 
 
 def test_rows_of_each_are_not_read_through_a_link(tmp_path: Path) -> None:
@@ -199,6 +258,37 @@ def test_15_hostile_documents_are_left_out_and_named() -> None:
     assert Reader().root(f"<p>{'x' * (MAX_BYTES - 7)}</p>").tag == "p"
     assert Reader().root("<p>" * 256 + "</p>" * 256).tag == "p"
     assert Reader().root('<p xmlns="not a uri" xml:id="1 2"/>').tag == "{not a uri}p"
+
+
+def test_15_nothing_is_fetched() -> None:
+    """Whatever a document refers to: a DTD, an inclusion, a style sheet or a schema."""
+    asked: list[str] = []
+
+    class Listener(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing is printed."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Listener) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        at = f"http://127.0.0.1:{server.server_port}"
+        good = [
+            f'<?xml-stylesheet href="{at}/style.xsl" type="text/xsl"?><p><k>1</k></p>',
+            f'<p xmlns:x="http://www.w3.org/2001/XInclude"><k>1</k><x:include href="{at}/part.xml"/></p>',
+            f'<p xmlns:x="http://www.w3.org/2001/XMLSchema-instance" x:noNamespaceSchemaLocation="{at}/p.xsd">'
+            "<k>1</k></p>",
+        ]
+        bad = [f'<!DOCTYPE p SYSTEM "{at}/p.dtd"><p><k>1</k></p>',
+               f'<!DOCTYPE p [<!ENTITY e SYSTEM "{at}/e.txt">]><p><k>&e;</k></p>']  # fmt: skip
+        answered = pairs(BASE, documents(*good, *bad, "<q><m>1</m></q>"))
+        assert answered == {(f"d{n}", "d5") for n in range(3)}
+        with pytest.raises(HTTPError):
+            urlopen(f"{at}/listens")
+        server.shutdown()
+    assert asked == ["/listens"]
 
 
 def test_16_text_is_data() -> None:
