@@ -23,7 +23,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.documents.document import bytes_of
 from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, repeated
 from pipelines.check import Check
@@ -130,10 +129,11 @@ def judge_here(
     frame: DataFrame, rules: Sequence[Rule], suite_name: str, others: Sequence[Column] = ()
 ) -> tuple[list[Check], pa.Table]:
     """As `judge`, for a table that this process can hold, which is read once; and that table: a row for each row, with
-    the columns `others`."""
+    the columns `others`. A table with a text that is not UTF-8 is judged by Spark, which compares bytes."""
     judged, names = renamed(frame, rules, HERE, others)
     table = judged.toArrow()
-    return _here(table, rules, names, suite_name), table
+    checks = _here(table, rules, names, suite_name) if _all_utf_8(table) else judge(frame, rules, suite_name)
+    return checks, table
 
 
 def _on_spark(judged: DataFrame, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str) -> list[Check]:
@@ -143,22 +143,20 @@ def _on_spark(judged: DataFrame, rules: Sequence[Rule], names: Mapping[str, str]
 def _here(table: pa.Table, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str) -> list[Check]:
     import pandas as pd
 
-    dataframe = _readable(table).to_pandas(types_mapper=pd.ArrowDtype)
+    dataframe = table.to_pandas(types_mapper=pd.ArrowDtype)
     return _judged(lambda sources: sources.add_pandas("here"), dataframe, rules, names, suite_name)
 
 
-def _readable(table: pa.Table) -> pa.Table:
-    """Bytes in texts that are not UTF-8 as U+FFFD, as Java reads them: pandas refuses them."""
-    for place, field in enumerate(table.schema):
-        if not (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)):
-            continue
-        try:
-            table.column(place).validate(full=True)
-        except pa.ArrowInvalid:
-            raws = bytes_of(table.column(place))
-            texts = [None if raw is None else raw.decode("utf-8", "replace") for raw in raws]
-            table = table.set_column(place, field, pa.array(texts, field.type))
-    return table
+def _all_utf_8(table: pa.Table) -> bool:
+    """Whether every text of a table is UTF-8. pandas refuses others, and a substitute for them would be another text:
+    `unique` might find it twice, `length` counts its characters otherwise than Spark."""
+    try:
+        for column in table.columns:
+            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _judged(

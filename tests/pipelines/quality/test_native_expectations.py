@@ -7,6 +7,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -47,6 +48,8 @@ def rules() -> list[Rule]:
 
 PATTERNS = ("^a$", r"\w", r"\s$", "(?i)A", r"\p{L}", ".")
 
+LATIN_1 = [text.encode("latin-1") for text in ("é", "è", "été", "ètè", "naïve", "naive")] + [b"a", "é".encode()]
+
 
 @pytest.fixture(scope="module")
 def frame(spark: SparkSession) -> DataFrame:
@@ -60,6 +63,23 @@ def test_as_many_rows_break_a_rule(frame: DataFrame) -> None:
     for where, verdicts in verdicts_by_place.items():
         for rule, item in zip(every, verdicts, strict=True):
             assert item.data["broken"] == counts[rule.name], (where, rule)
+
+
+@pytest.mark.parametrize(("texts", "repeated"), [(LATIN_1, 0), ([*LATIN_1, LATIN_1[0]], 2)], ids=["no key", "a key"])
+def test_texts_that_are_no_utf_8_are_judged_by_their_bytes(
+    spark: SparkSession, texts: list[bytes], repeated: int
+) -> None:
+    """Two texts that read the same with U+FFFD for what is no UTF-8 are not one key, and have Spark's length."""
+    rows = pa.table({"raw": pa.array(texts, pa.binary()), "n": list(range(len(texts)))})
+    frame = spark.createDataFrame(rows).select(sf.col("raw").cast("string").alias("x"), "n").persist()
+    every = [Rule("key", "unique", ("x",)), Rule("both", "unique", ("x", "n")), Rule("there", "not_null", ("x",)),
+             Rule("set", "in_set", ("x",), values=("\ufffd", "a"))]  # fmt: skip
+    every += [Rule(f"{n} at least", "length", ("x",), low=n) for n in (2, 3, 4)]
+    lengths = [row[0] for row in frame.select(sf.length("x")).collect()]
+    broken = [repeated, 0, 0, len(texts) - 1, *(sum(length < n for length in lengths) for n in (2, 3, 4))]
+    for verdicts in (judge_here(frame, every, "bytes")[0], judge(frame, every, "bytes")):
+        assert [item.data["broken"] for item in verdicts] == broken
+    assert [rule.kind for rule in every if not native(rule, {"x": "string"}, HERE)] == []
 
 
 @pytest.mark.parametrize(("where", "kinds"), [(HERE, HERE), (ON_SPARK, ON_SPARK)], ids=["here", "on Spark"])
