@@ -24,6 +24,7 @@ from cep_core.automaton.compile import plan as automaton_plan
 from cep_core.automaton.compile.check import compile_automaton
 from cep_core.automaton.compile.model import ArcModel, AutomatonPattern, FieldModel
 from cep_core.drawing import Drawing
+from cep_core.events.array_types import Bools
 from cep_core.events.columns import Columns
 from cep_core.events.schema import EventSchema
 from cep_core.language import syntax as s
@@ -82,6 +83,24 @@ class Templates:
 
 
 @dataclass(frozen=True)
+class Pairs:
+    """How the rows of one kind that hold one of a few events are computed without most of the others.
+
+    `ids`: the result columns with the ids of a row's two events.
+    `partners`: a plan and the documents (or what else `column` names) of those events to the function that says which
+    events may be in a row with one of them, of those it is asked about (their `column`, and a mask); raises ValueError
+    where any may be. `within`: how far apart in time two events of a row are at most, microseconds. `limit`: the rows
+    of a query that may end with one event; more are an error.
+    """
+
+    ids: tuple[str, str]
+    column: Callable[[Any], str]
+    partners: Callable[[Any, pa.Array], Callable[[pa.Array, Bools], Bools]]
+    within: Callable[[Any], int]
+    limit: Callable[[Any], int]
+
+
+@dataclass(frozen=True)
 class Kind:
     """What the engine does with patterns of one kind.
 
@@ -92,6 +111,7 @@ class Kind:
     results. `explain`: a plan as text for a terminal; `draw`: a plan under a title as a picture.
     `bindings`: how a plan may bind an event, of every variable, NOTs' too; None where events that it can't bind matter.
     `members`, `templates`: how several plans are run as one; None where they are not.
+    `pairs`: how rows of changed events are computed alone, where a row is of two events; None where it is not.
     `version`: raised when the results of a plan that stays the same change (docs/adr/0012-versions-of-results.md).
     """
 
@@ -104,6 +124,7 @@ class Kind:
     bindings: Callable[[Any], tuple[Binding, ...] | None] = lambda plan: None
     members: Members | None = None
     templates: Templates | None = None
+    pairs: Pairs | None = None
     roles: tuple[str, ...] = ("event_time", "event_type")
     """Roles whose columns events have, whatever the pattern reads."""
     groups: tuple[str, ...] = ()
@@ -158,6 +179,12 @@ def _run_xml_join(plan: Any, events: Columns, windows: range | None, watermark: 
     from cep_core.xml_join.run.run import run_xml_join
 
     return run_xml_join(plan, events, windows)
+
+
+def _partners_of_xml_join(plan: Any, changed: pa.Array) -> Callable[[pa.Array, Bools], Bools]:
+    from cep_core.xml_join.run.partners import Partners
+
+    return Partners(plan, changed).among
 
 
 def _run_algebra(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
@@ -221,6 +248,13 @@ KINDS: Mapping[str, Kind] = {
         version=xml_join_plan.ENGINE_VERSION,
         roles=("event_time", "document"),
         groups=("query",),
+        pairs=Pairs(
+            ids=("left_id", "right_id"),
+            column=lambda plan: str(plan.schema.document),
+            partners=_partners_of_xml_join,
+            within=lambda plan: int(plan.within),
+            limit=lambda plan: int(plan.limit),
+        ),
         nested={"queries": QueryModel},
     ),
     "algebra": Kind(

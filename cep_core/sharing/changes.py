@@ -8,7 +8,7 @@ import numpy as np
 
 from cep_core.events.array_types import Int64s
 from cep_core.events.columns import Columns
-from cep_core.kinds import KINDS
+from cep_core.kinds import KINDS, Pairs
 from cep_core.plan import AnyPlan
 from cep_core.sharing.families import Unfolded
 from cep_core.sharing.interest import Interests
@@ -17,6 +17,11 @@ from cep_core.sharing.interest import Interests
 def binds_some(plan: AnyPlan) -> bool:
     """Whether events that the plan does not bind mean nothing to it: else `bindable` gives all of them."""
     return KINDS[plan.kind].bindings(plan) is not None
+
+
+def pairs_of(plan: AnyPlan) -> Pairs | None:
+    """How the rows of changed events are computed alone; None where rows are not of two events."""
+    return KINDS[plan.kind].pairs
 
 
 def bindable(plans: Sequence[AnyPlan], events: Columns, *, unique_ids: bool) -> list[Int64s]:

@@ -1,0 +1,169 @@
+"""Which of many texts stand in the character data of XML documents: one pass over bytes, no tree.
+
+The texts are states of an automaton (Aho and Corasick 1975) over bytes. Markup is passed over, references and CDATA
+are read as the text that they are, so that the string value of an element is an unbroken part of what the automaton
+reads. An attribute's value is read by itself. What is not understood counts as having every text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from cep_core.events.array_types import Bools, Int32s, Int64s, UInt8s, UInt64s
+
+_BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = ord("!"), ord('"'), ord("#"), ord("&"), ord("'")
+_SEMICOLON, _LESS, _GREATER, _QUESTION, _DASH, _BRACKET = ord(";"), ord("<"), ord(">"), ord("?"), ord("-"), ord("]")
+_SMALL_X, _LAST_POINT = ord("x"), 0x10FFFF
+_EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _has(data, at, end, text):  # type: ignore[no-untyped-def]
+    if at + len(text) > end:
+        return False
+    same = True
+    for i in range(len(text)):
+        same &= data[at + i] == text[i]
+    return same
+
+
+@njit(cache=True, nogil=True)
+def _after(data, at, end, text):  # type: ignore[no-untyped-def]
+    """The place after the next `text`, -1 where there is none."""
+    while at + len(text) <= end:
+        if _has(data, at, end, text):
+            return at + len(text)
+        at += 1
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _reference(data, at, end):  # type: ignore[no-untyped-def]
+    """The code point of the reference that begins at `at`, and the place after it; -1 for one that is not known."""
+    if _has(data, at, end, b"&amp;"):
+        return _AMPERSAND, at + 5
+    if _has(data, at, end, b"&lt;"):
+        return _LESS, at + 4
+    if _has(data, at, end, b"&gt;"):
+        return _GREATER, at + 4
+    if _has(data, at, end, b"&quot;"):
+        return _QUOTE, at + 6
+    if _has(data, at, end, b"&apos;"):
+        return _APOSTROPHE, at + 6
+    if not _has(data, at, end, b"&#"):
+        return -1, at
+    at += 2
+    base = 10
+    if at < end and data[at] == _SMALL_X:
+        base, at = 16, at + 1
+    point, first = 0, at
+    while at < end and data[at] != _SEMICOLON:
+        digit = -1
+        if 48 <= data[at] <= 57:
+            digit = data[at] - 48
+        elif base == 16 and 97 <= (data[at] | 32) <= 102:
+            digit = (data[at] | 32) - 87
+        point = point * base + digit
+        if digit < 0 or point > _LAST_POINT:
+            return -1, at
+        at += 1
+    if at in (end, first):
+        return -1, at
+    return point, at + 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _fed(state, byte, table, accepting, bits, row):  # type: ignore[no-untyped-def]
+    state = table[(state << 8) | byte]
+    if state >= accepting:
+        for word in range(bits.shape[1]):
+            row[word] |= bits[state - accepting, word]
+    return state
+
+
+@njit(cache=True, nogil=True)
+def _fed_point(state, point, table, accepting, bits, row):  # type: ignore[no-untyped-def]
+    """One character, as its bytes in UTF-8."""
+    if point < 0x80:
+        return _fed(state, point, table, accepting, bits, row)
+    if point < 0x800:
+        state = _fed(state, 0xC0 | (point >> 6), table, accepting, bits, row)
+    else:
+        if point < 0x10000:
+            state = _fed(state, 0xE0 | (point >> 12), table, accepting, bits, row)
+        else:
+            state = _fed(state, 0xF0 | (point >> 18), table, accepting, bits, row)
+            state = _fed(state, 0x80 | ((point >> 12) & 63), table, accepting, bits, row)
+        state = _fed(state, 0x80 | ((point >> 6) & 63), table, accepting, bits, row)
+    return _fed(state, 0x80 | (point & 63), table, accepting, bits, row)
+
+
+@njit(cache=True, nogil=True)
+def _tag(data, at, end, table, accepting, bits, row):  # type: ignore[no-untyped-def]
+    """Reads the values of the attributes of the tag that begins at `at`; the place after it, -1 if it has no end."""
+    while at < end:
+        quote = data[at]
+        at += 1
+        if quote == _GREATER:
+            return at
+        if quote in (_QUOTE, _APOSTROPHE):
+            state = 0
+            while at < end and data[at] != quote:
+                if data[at] == _AMPERSAND:
+                    point, at = _reference(data, at, end)
+                    if point < 0:
+                        return -1
+                    state = _fed_point(state, point, table, accepting, bits, row)
+                else:
+                    state = _fed(state, data[at], table, accepting, bits, row)
+                    at += 1
+            if at == end:
+                return -1
+            at += 1
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _document(data, at, end, table, accepting, bits, row):  # type: ignore[no-untyped-def]
+    """Whether the document was understood."""
+    state = 0
+    while at < end:
+        byte = data[at]
+        if byte != _LESS and byte != _AMPERSAND:
+            state = _fed(state, byte, table, accepting, bits, row)
+            at += 1
+        elif byte == _AMPERSAND:
+            point, at = _reference(data, at, end)
+            if point < 0:
+                return False
+            state = _fed_point(state, point, table, accepting, bits, row)
+        elif _has(data, at, end, b"<![CDATA["):
+            last = _after(data, at + 9, end, b"]]>")
+            for place in range(at + 9, last - 3):
+                state = _fed(state, data[place], table, accepting, bits, row)
+            at = last
+        elif _has(data, at, end, b"<!--"):
+            at = _after(data, at + 4, end, b"-->")
+        elif _has(data, at, end, b"<?"):
+            at = _after(data, at + 2, end, b"?>")
+        elif _has(data, at, end, b"<!"):
+            return False
+        else:
+            at = _tag(data, at + 1, end, table, accepting, bits, row)
+        if at < 0:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def search(
+    data: UInt8s, offsets: Int64s, wanted: Bools, table: Int32s, accepting: int, bits: UInt64s, out: UInt64s
+) -> None:
+    """Document i is `data[offsets[i] : offsets[i + 1]]`, UTF-8. `table`: the next state, by state * 256 + byte; state
+    `accepting` and those after it have a text at their end: the bits `bits[state - accepting]` (words). Writes those of
+    all texts of each `wanted` document into `out` (documents, words); all bits if the document is not understood."""
+    for i in range(len(offsets) - 1):
+        if wanted[i] and not _document(data, offsets[i], offsets[i + 1], table, accepting, bits, out[i]):
+            for word in range(out.shape[1]):
+                out[i, word] = _EVERY
