@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -35,6 +36,8 @@ from pipelines.errors import LocalUnsupportedError
 Action = dict[str, Any]
 Slices = Sequence[tuple[int, int]]
 """Half-open, microseconds."""
+Condition = Callable[[pa.RecordBatch, pa.Array], pa.Array]
+"""Rows and which of them are asked about, to those of these that it is true of."""
 CHANGE = "_change_type"
 FEED_ON = "delta.enableChangeDataFeed"
 PLAIN_PATH = re.compile(r"[^%#?\[\]]+")
@@ -93,13 +96,19 @@ class TableHere:
         if "size_bytes" not in self.actions.column_names or (pc.sum(self.actions["size_bytes"]).as_py() or 0) > BYTES:
             raise LocalUnsupportedError("many bytes")
 
-    def rows(self, names: Sequence[str], time: str, slices: Slices, most: int) -> pa.Table:
+    def rows(
+        self, names: Sequence[str], time: str, slices: Slices, most: int, only: Condition | None = None
+    ) -> pa.Table:
         """Columns `names` of the rows whose `time` lies in one of `slices`, in the order of `files` and of the rows
-        there. Raises LocalUnsupportedError where they are more than `most`."""
+        there; with `only` those of them that it is true of. Raises LocalUnsupportedError where they are more than
+        `most`."""
         asked = list(dict.fromkeys((*names, time)))
-        rows = self._scan(
-            asked, lambda batch: inside(batch, time, slices), most, lambda file: _groups_near(file, time, slices)
-        )  # fmt: skip
+
+        def near(batch: pa.RecordBatch) -> pa.Array:
+            mask = inside(batch, time, slices)
+            return mask if only is None else only(batch, mask)
+
+        rows = self._scan(asked, near, most, lambda file: _groups_near(file, time, slices))
         return rows.select(list(names))
 
     def rows_with(self, names: Sequence[str], values: pa.Array, most: int) -> pa.Table:
@@ -169,12 +178,22 @@ class TableHere:
     ) -> pa.Table:  # fmt: skip
         with local_errors():
             schema = _arrow(self.schema, names)
-            batches = (
-                batch.filter(condition(batch)) if condition else batch
-                for name in self.files
-                for batch in plain_batches(f"{self.folder}/{name}", schema, groups or all_groups, threads=True)
-            )
-            return pa.Table.from_batches(at_most(batches, most), schema)
+
+            def read(name: str) -> Iterator[pa.RecordBatch]:
+                for batch in plain_batches(f"{self.folder}/{name}", schema, groups or all_groups, threads=True):
+                    yield batch.filter(condition(batch)) if condition else batch
+
+            if condition is None or len(self.files) < 2:
+                batches = (batch for name in self.files for batch in read(name))
+                return pa.Table.from_batches(at_most(batches, most), schema)
+            with ThreadPoolExecutor(pa.cpu_count()) as pool:  # Arrow reads a file of one large column on one core
+                parts = [pool.submit(lambda name=name: list(read(name))) for name in self.files]  # type: ignore[misc]
+                try:
+                    batches = (batch for part in parts for batch in part.result())
+                    return pa.Table.from_batches(at_most(batches, most), schema)
+                finally:
+                    for part in parts:
+                        part.cancel()
 
     def feed(self, names: Sequence[str], after: int, most: int) -> pa.Table:
         """Columns `names` and `CHANGE` of what the versions `after` + 1 to this one have changed. Raises

@@ -9,7 +9,7 @@ import pyarrow as pa
 from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, repeated
 from pipelines.contracts.contract import Contract
-from pipelines.delta.local_reader import TableHere
+from pipelines.delta.local_reader import Condition, TableHere
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
 from pipelines.quality.arrow_split import split_alone
@@ -17,17 +17,21 @@ from pipelines.runs.run import Run
 from pipelines.spark.frames import frame_of
 
 
-def good_events(run: Run, source: TableHere, slices: Sequence[tuple[int, int]], most: int) -> pa.Table:
+def good_events(
+    run: Run, source: TableHere, slices: Sequence[tuple[int, int]], most: int, only: Condition | None = None
+) -> pa.Table:
     """The good ones of `events_in`. Raises LocalUnsupportedError."""
-    events = events_in(run, source, slices, most)
+    events = events_in(run, source, slices, most, only)
     return events.filter(arrow(are_good(run, events)))
 
 
-def events_in(run: Run, source: TableHere, slices: Sequence[tuple[int, int]], most: int) -> pa.Table:
-    """The rows in `slices` of time, the contract's columns. Raises LocalUnsupportedError, also where they are more than
-    `most`."""
+def events_in(
+    run: Run, source: TableHere, slices: Sequence[tuple[int, int]], most: int, only: Condition | None = None
+) -> pa.Table:
+    """The rows in `slices` of time, the contract's columns; with `only` those that it is true of. Raises
+    LocalUnsupportedError, also where they are more than `most`."""
     contract = run.contract
-    return source.rows([item.name for item in contract.columns], contract.event_time, slices, most)
+    return source.rows([item.name for item in contract.columns], contract.event_time, slices, most, only)
 
 
 def are_good(run: Run, rows: pa.Table) -> Bools:

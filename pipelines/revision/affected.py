@@ -129,7 +129,7 @@ def touched_by(
 def note_of_revision(plan: AnyPlan, affected: Affected, *, local: bool) -> dict[str, Any]:
     """What a revision notes, which computed what `found` names. Where it computed some groups of a window, or there are
     too many stretches to name, it notes that a part was computed: too little is claimed then, never too much."""
-    whole = local or not shown_unit(plan)
+    whole = not local and not shown_unit(plan)
     computed = affected.stretches if whole else affected.whole
     in_part: Sequence[Stretch] = () if whole else affected.touched
     if len(computed) > MOST:

@@ -33,6 +33,7 @@ from pipelines.results.local_events import are_good, good_events, typed
 from pipelines.results.staging import with_origin
 from pipelines.results.windows import MOST, Stretch, united
 from pipelines.revision.affected import Affected
+from pipelines.revision.local_pairs import ChangedPairs, changed_pairs
 from pipelines.revision.local_rewrite import Published, Rewrite
 from pipelines.revision.matching import matching, summed
 from pipelines.revision.revision import changes_check
@@ -56,8 +57,9 @@ class NotLocal:
 @dataclass(frozen=True)
 class LocalRevision:
     """A `Revision`: the windows that changed rows touch, and all `rows` that these should have (`plan.result_schema`
-    and the origin). `changed`: rows of the source that came or went. `checks`: those of the results contract on `rows`.
-    `rewrite`: the difference from the version of the results that was the newest; None if no window is touched."""
+    and the origin); with `pairs` those of its events only. `changed`: rows of the source that came or went. `checks`:
+    those of the results contract on `rows`. `rewrite`: the difference from the version of the results that was the
+    newest; None if no window is touched."""
 
     run: Run
     task: Task
@@ -66,6 +68,7 @@ class LocalRevision:
     changed: int
     checks: tuple[Check, ...] = ()
     rewrite: Rewrite | None = None
+    pairs: ChangedPairs | None = None
 
     local = True
     unique = True
@@ -83,7 +86,9 @@ class LocalRevision:
             return self.rewrite
         try:
             with local_errors():
-                published = _published(self.run, results_version, self.affected)
+                published = _published(self.run, results_version, self.affected, self.pairs)
+                if self.pairs is not None and not self.pairs.allows(published.near, self.rows.num_rows):
+                    return None
                 return _rewrite(published, self.run, self.rows)
         except LocalUnsupportedError:
             return None
@@ -120,12 +125,28 @@ def _local_revision(run: Run, task: Task, results_version: int, changes: SourceC
         return LocalRevision(run, task, affected, plan.result_schema.empty_table(), net)
     if len(affected.stretches) > MOST:
         raise LocalUnsupportedError("windows all over the place")
-    published = _published(run, results_version, affected)
     slices = tuple((plan.windows.start(first), plan.windows.end(last)) for first, last in affected.stretches)
+    pairs = changed_pairs(run, seen)
+    if pairs is not None:
+        published = _published(run, results_version, affected, pairs)
+        computed = _computed(run, pairs.events(source, slices, ROWS), affected, slices)
+        computed = computed.filter(pairs.chosen(computed))
+        if pairs.allows(published.near, computed.num_rows):
+            affected = Affected(plan, touched=affected.stretches)
+            return _revision(run, task, affected, net, computed, published, pairs)
+    published = _published(run, results_version, affected)
     events = changes.once((*about, slices), lambda: good_events(run, source, slices, ROWS))
-    rows = with_origin(_hull(run, affected), _computed(run, events, affected, slices), task.version)
+    return _revision(run, task, affected, net, _computed(run, events, affected, slices), published)
+
+
+def _revision(
+    run: Run, task: Task, affected: Affected, changed: int, computed: pa.Table, published: Published,
+    pairs: ChangedPairs | None = None,
+) -> LocalRevision:  # fmt: skip
+    """Raises LocalUnsupportedError where the rows may not be published."""
+    rows = with_origin(_hull(run, affected), computed, task.version)
     checks = _judged(run, rows)
-    return LocalRevision(run, task, affected, rows, net, checks, _rewrite(published, run, rows))
+    return LocalRevision(run, task, affected, rows, changed, checks, _rewrite(published, run, rows), pairs)
 
 
 def _changed(run: Run, task: Task) -> tuple[TableHere, int, pa.Table]:
@@ -155,11 +176,11 @@ def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _published(run: Run, version: int, affected: Affected) -> Published:
+def _published(run: Run, version: int, affected: Affected, pairs: ChangedPairs | None = None) -> Published:
     """Raises LocalUnsupportedError where the rows are too many to be held: then a kernel would have much to do, too."""
     table = table_here(run.spark, run.warehouse.results(run.name), version)
     slices = [slice_of(run.plan, *stretch) for stretch in affected.stretches]
-    return Published.of(table, run.plan.owned(range(1))[0], slices, ROWS)
+    return Published.of(table, run.plan.owned(range(1))[0], slices, ROWS, None if pairs is None else pairs.chosen)
 
 
 def _rewrite(published: Published, run: Run, rows: pa.Table) -> Rewrite:

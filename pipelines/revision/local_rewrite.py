@@ -6,7 +6,7 @@ For MERGE Spark plans, compiles and runs two jobs, which takes ten times as long
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core import AnyPlan
-from cep_core.events.arrays import arrow
+from cep_core.events.array_types import Bools
+from cep_core.events.arrays import arrow, numbers
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit
 from pipelines.delta.local_reader import Action, Slices, TableHere, inside, local_errors
@@ -31,23 +32,38 @@ ROWS = 2_000_000
 """Rows of the files that are written anew: what a worker may hold."""
 
 
+Chosen = Callable[[pa.Table], pa.Array]
+"""Result rows to those that a revision decides about."""
+
+
 @dataclass(frozen=True)
 class Published:
-    """The rows of `table` whose `time` lies in `slices`: those in each of its files."""
+    """The rows of `table` whose `time` lies in `slices` and that are `chosen` (None: all): those in each of its files.
+    `near`: how many there are in the slices, chosen or not."""
 
     table: TableHere
     time: str
     slices: Slices
     parts: tuple[pa.Table, ...]
+    near: int
+    chosen: Chosen | None = None
 
     @classmethod
-    def of(cls, table: TableHere, time: str, slices: Slices, most: int) -> Published:
-        """Raises LocalUnsupportedError where the rows are more than `most`."""
+    def of(cls, table: TableHere, time: str, slices: Slices, most: int, chosen: Chosen | None = None) -> Published:
+        """Raises LocalUnsupportedError where the rows in `slices` are more than `most`."""
         parts: list[pa.Table] = []
         for file in table.files:
             left = most - sum(part.num_rows for part in parts)
             parts.append(replace(table, files=(file,)).rows(table.schema.names, time, slices, left))
-        return cls(table, time, slices, tuple(parts))
+        near = sum(part.num_rows for part in parts)
+        if chosen is not None:
+            parts = [part.filter(chosen(part)) for part in parts]
+        return cls(table, time, slices, tuple(parts), near, chosen)
+
+    def among(self, rows: pa.Table) -> Bools:
+        """Which of the table's `rows` are these."""
+        mask = inside(rows, self.time, self.slices)
+        return numbers((mask if self.chosen is None else pc.and_(mask, self.chosen(rows))).combine_chunks())
 
     @property
     def rows(self) -> pa.Table:
@@ -96,7 +112,7 @@ class Rewrite:
         for file, gone in zip(table.files, np.split(self.differences.gone, ends)[:-1], strict=True):
             if gone.any():
                 whole = table.whole(file, ROWS - sum(part.num_rows for part in parts))
-                mine = inside(whole, there.time, there.slices).to_numpy()
+                mine = there.among(whole)
                 stays = ~mine
                 stays[mine] = ~gone
                 parts.append(whole.filter(arrow(stays)))

@@ -1,0 +1,159 @@
+"""Revisions that compute the rows of changed documents only: the difference is that of all windows computed anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
+
+from cep_core.xml_join.run import partners
+from pipelines.results.provenance import PROVENANCE
+from pipelines.revision import local
+from pipelines.revision.local import LocalRevision, NotLocal, local_revision
+from pipelines.revision.scope import task_of
+from pipelines.runs.run import Run
+from pipelines.steps.revise import Shared, revise
+from tests.random.xml_joins import NAMESPACES, elements, queries
+from tests.support.document_lake import DocumentLake
+from tests.support.flights import all_steps, renamed
+from tests.support.xml_documents import engine
+
+pytestmark = pytest.mark.spark
+
+SECOND = 1_000_000
+START = 20_000 * 86_400 * SECOND
+WITHIN = ("1 second", "2 seconds", "90 seconds", "unbounded")
+
+
+def documents_of(r: Random, alike: list[str], ids: list[str]) -> dict[str, dict[str, Any]]:
+    """Some that say the same, and some with equal times."""
+    return {
+        ident: {
+            "id": ident,
+            "time": START + r.randrange(6) * SECOND + r.choice((0, 0, 1)),
+            "xml": r.choice(alike) if r.random() < 0.8 else elements(r),
+        }
+        for ident in ids
+    }
+
+
+def both(run: Run, monkeypatch: pytest.MonkeyPatch) -> tuple[LocalRevision | NotLocal, LocalRevision | NotLocal]:
+    """A revision of the rows of changed documents, where they are enough, and one of all rows of the windows."""
+    shared = Shared([run])
+    ledger = shared.ledger(run)
+    task = task_of(run, ledger, shared.source(run, ledger))
+    quick = local_revision(run, task, int(ledger.version or 0))
+    with monkeypatch.context() as patched:
+        patched.setattr(local, "changed_pairs", lambda run, seen: None)
+        whole = local_revision(run, task, int(ledger.version or 0))
+    return quick, whole
+
+
+def operations(revision: LocalRevision) -> list[Any]:
+    """What it would publish: rows with what is done to them and the time that they had."""
+    if revision.rewrite is None:
+        return []
+    rows = revision.rewrite.differences.operations("end")
+    return sorted(repr(sorted(row.items())) for row in rows.drop_columns([*PROVENANCE]).to_pylist())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_differences_are_those_of_all_windows(
+    spark: SparkSession, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Documents that come, change, move and go, one or several at once; random queries."""
+    r = Random(f"changed {seed}")
+    lake = DocumentLake.of(spark, tmp_path / "project")
+    alike = [elements(r) for _ in range(2)]
+    alike += ["<a><b>1 &amp;<i> x</i></b></a>", "<a><b>1 <![CDATA[&]]><!-- 1 --> x</b></a>"]
+    same = {
+        "left": {"a": "//*"},
+        "right": {"b": "//*"},
+        "where": ["normalize-space($a) = $b"],
+        "operator": "followed_by",
+    }
+    file: dict[str, Any] = {"kind": "xml_join", "namespaces": NAMESPACES}
+    file["queries"] = {f"q{number}": queries(r) for number in range(3)} | {"same": same | {"return": {}}}
+    longest = r.choice(WITHIN)
+    for query in file["queries"].values():
+        query["within"] = longest
+    documents = documents_of(r, alike, [f"d{number}" for number in range(14)])
+    lake.deliver("items", documents.values(), "first")
+    run = lake.run(str(lake.pattern("pairs", "items", file)), START - 86_400 * SECOND, START + 86_400 * SECOND, "first")
+    all_steps(run)
+    narrow = 0
+    for number in range(4):
+        changed = documents_of(r, alike, r.sample([f"d{n}" for n in range(16)], r.choice((1, 1, 2))))
+        gone = r.sample(sorted(documents), 1) if r.random() < 0.3 else []
+        documents = {ident: one for ident, one in (documents | changed).items() if ident not in gone}
+        lake.deliver("items", changed.values(), f"later {number}")
+        if gone:
+            lake.delete("items", gone)
+        again = renamed(run, f"revision {number}")
+        quick, whole = both(again, monkeypatch)
+        assert isinstance(quick, LocalRevision), quick
+        assert isinstance(whole, LocalRevision), whole
+        assert operations(quick) == operations(whole)
+        assert [check.success for check in quick.checks] == [check.success for check in whole.checks]
+        assert quick.affected.stretches == whole.affected.stretches
+        narrow += quick.pairs is not None
+        record = revise(again)
+        assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (
+            tuple(quick.rewrite.counts.values()) if quick.rewrite else (0, 0, 0)
+        )
+        if quick.pairs is not None:
+            assert record.note["computed"] == []
+        rows = lake.rows(run)
+        assert len(rows) == len(engine(file, list(documents.values())))
+    assert narrow
+
+
+def test_answers_that_were_published_count_for_the_limit(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A late document gives an unchanged one its third answer, of two that are allowed."""
+    query = {
+        "kind": "xml_join", "left": {"a": "/a", "k": "$a/k"}, "right": {"b": "/b", "l": "$b/l"}, "where": ["$k = $l"],
+        "operator": "followed_by", "within": "1 hour", "limit_per_document": 2, "return": {},
+    }  # fmt: skip
+    lake = DocumentLake.of(spark, tmp_path / "project")
+    left = [{"id": f"a{n}", "time": START + n * SECOND, "xml": "<a><k>1</k></a>"} for n in range(3)]
+    right = {"id": "b", "time": START + 5 * SECOND, "xml": "<b><l>1</l></b>"}
+    lake.deliver("items", [left[0], left[1], right], "first")
+    run = lake.run(str(lake.pattern("limited", "items", query)), START - SECOND, START + 7_200 * SECOND, "first")
+    all_steps(run)
+    assert len(lake.rows(run)) == 2
+    lake.deliver("items", [left[2]], "later")
+    quick, _ = both(renamed(run, "looked at"), monkeypatch)
+    assert isinstance(quick, NotLocal)
+    with pytest.raises(PythonException, match="TOO_MANY_ANSWERS"):
+        revise(renamed(run, "revision"))
+
+
+def test_many_changed_documents_are_computed_with_their_windows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partners, "MOST_CHANGED", 1)
+    query = {
+        "kind": "xml_join", "left": {"a": "/a", "k": "$a/k"}, "right": {"b": "/a", "l": "$b/k"}, "where": ["$k = $l"],
+        "operator": "join", "within": "1 hour", "return": {"k": "$k"},
+    }  # fmt: skip
+    lake = DocumentLake.of(spark, tmp_path / "project")
+    first = [{"id": f"a{n}", "time": START + n * SECOND, "xml": "<a><k>1</k></a>"} for n in range(3)]
+    lake.deliver("items", first, "first")
+    run = lake.run(str(lake.pattern("many", "items", query)), START - SECOND, START + 7_200 * SECOND, "first")
+    all_steps(run)
+    for number, count in enumerate((2, 1)):
+        changed = [one | {"xml": f"<a><k>{number + 2}</k></a>"} for one in first[:count]]
+        lake.deliver("items", changed, f"later {number}")
+        again = renamed(run, f"revision {number}")
+        quick, whole = both(again, monkeypatch)
+        assert isinstance(quick, LocalRevision), quick
+        assert isinstance(whole, LocalRevision), whole
+        assert (quick.pairs is None) == (count == 2)
+        assert operations(quick) == operations(whole) != []
+        revise(again)
