@@ -11,6 +11,7 @@ from cep_core.algebra.compile.checking import Known, described
 from cep_core.algebra.compile.model import RESERVED_COLUMNS, AlgebraPattern
 from cep_core.algebra.compile.parse import parse_cel
 from cep_core.algebra.compile.plan import AlgebraPlan
+from cep_core.algebra.compile.pruning import pruned
 from cep_core.errors import (
     BadPatternError,
     PatternErrors,
@@ -113,7 +114,7 @@ def _compact(nodes: list[n.Node], last: int, event_id: str) -> tuple[tuple[n.Nod
     """The operators that the last one needs, pruned, equal ones once; and the new places of old ones."""
     remaining = sorted(_reached(nodes, last))
     renumbered = {old: new for new, old in enumerate(remaining)}
-    small = n.pruned([n.at(nodes[old], renumbered) for old in remaining], event_id)
+    small = pruned([n.at(nodes[old], renumbered) for old in remaining], event_id)
     merged: dict[n.Node, int] = {}
     places: dict[int, int] = {}
     for place, node in enumerate(small):

@@ -110,9 +110,9 @@ def next_pairs(
     f_slots: Int64s, f_leaves: Int64s, f_null: Bools, s_slots: Int64s, s_leaves: Int64s, s_null: Bools,
     out: Int64s, state: Int64s,
 ) -> int:  # fmt: skip
-    """Fills `out`, rows of (row of R, row of S). `order`: the rows of R by group and end, `groups` their groups (by
-    row); `rows`, `ends`, `starts`: of S by position; `bounds`: where groups begin. `tree`: of keys of S by position,
-    which must reach `least` (by row of R); empty without. `low`, `high`: of the whole's duration, inclusive."""
+    """Fills `out`: in each column a row of R and a row of S. `order`: the rows of R by group and end, `groups` their
+    groups (by row); `rows`, `ends`, `starts`: of S by position; `bounds`: where groups begin. `tree`: of keys of S by
+    position, which must reach `least` (by row of R); empty without. `low`, `high`: of the duration, inclusive."""
     code, values, reals, null, cases = borrowed((code, values, reals, null, cases))
     order, groups, r_start, r_end = borrowed((order, groups, r_start, r_end))
     rows, ends, starts, bounds = borrowed((rows, ends, starts, bounds))
@@ -166,10 +166,10 @@ def next_pairs(
                     return OVERFLOWED
             if verdict == YES:
                 met, moment = True, t
-                if used == out.shape[0]:
+                if used == out.shape[1]:
                     state[NEXT_ROW], state[USED] = place, before
                     return MORE_ROWS
-                out[used, 0], out[used, 1] = r, rows[p]
+                out[0, used], out[1, used] = r, rows[p]
                 used += 1
             p += 1
     state[USED] = used

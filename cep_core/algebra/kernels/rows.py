@@ -62,6 +62,26 @@ def ascending(values: AnyArray) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def all_different(words: Int64s) -> bool:
+    """Whether no two are equal: of words that ascend, or lie close together. False of others."""
+    n = words.shape[0]
+    low, high, ascend = np.int64(2**63 - 1), np.int64(-(2**63)), True
+    for i in range(n):
+        low, high = min(low, words[i]), max(high, words[i])
+        ascend = ascend and (i == 0 or words[i] > words[i - 1])
+    if ascend:
+        return True
+    if np.uint64(high) - np.uint64(low) >= np.uint64(4 * n):
+        return False
+    seen = np.zeros(high - low + 1, np.bool_)
+    for word in words:
+        if seen[word - low]:
+            return False
+        seen[word - low] = True
+    return True
+
+
+@njit(cache=True, nogil=True)
 def ascending_pairs(first: Int64s, second: Int64s) -> bool:
     """Whether no pair of values is less than the one before."""
     for i in range(1, first.shape[0]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from cep_core.algebra.compile import nodes as n
@@ -43,15 +45,8 @@ class Candidates:
         moves = any(key.left.variable == NOW for key in plan.keys)
         parts = [left.part, right.part, right.part] if moves else [left.part, right.part]
         if columns:
-            codes, count = _codes(np.concatenate(parts))
-            null = np.zeros(len(codes), np.bool_)
-            for several in columns:
-                of_key = several[: len(parts)]
-                ranks, size = _codes(np.concatenate([words for words, _ in of_key]))
-                codes, count = _codes(codes * max(1, size) + ranks)
-                null |= np.concatenate([missing for _, missing in of_key])
-            codes[null] = -1
-            parts = np.split(codes, np.cumsum([len(one) for one in parts])[:-1])
+            keys = [several[: len(parts)] for several in columns]
+            parts, count = _shared_codes(parts, keys)
         else:
             count = max(1, len(context.source.first))
         self.count = count
@@ -116,6 +111,37 @@ def _only(codes: Int64s, rows: Int64s) -> Int64s:
     result = np.full(len(codes), -1, np.int64)
     result[rows] = codes[rows]
     return result
+
+
+def _shared_codes(parts: Sequence[Int64s], keys: Sequence[Sequence[Words]]) -> tuple[list[Int64s], int]:
+    """Of several lists of rows a code each, equal for rows of one partition (`parts`) and equal values of all `keys`
+    (each with the words of every list), -1 for rows with a NULL among these; and how many codes there are. Lists that
+    are one, as where a stream meets itself, are coded once."""
+    if all(part is parts[0] for part in parts) and all(_same(words, of_key[0]) for of_key in keys for words in of_key):
+        codes, count = _codes_of(parts[0], [of_key[0] for of_key in keys])
+        return [codes] * len(parts), count
+    joined = [
+        (np.concatenate([words for words, _ in of_key]), np.concatenate([null for _, null in of_key]))
+        for of_key in keys
+    ]
+    codes, count = _codes_of(np.concatenate(parts), joined)
+    return np.split(codes, np.cumsum([len(one) for one in parts])[:-1]), count
+
+
+def _same(a: Words, b: Words) -> bool:
+    """Whether two columns are the same arrays."""
+    return a[0] is b[0] and a[1] is b[1]
+
+
+def _codes_of(part: Int64s, keys: Sequence[Words]) -> tuple[Int64s, int]:
+    codes, count = _codes(part)
+    null = np.zeros(len(codes), np.bool_)
+    for words, missing in keys:
+        ranks, size = _codes(words)
+        codes, count = (ranks, size) if count == 1 else _codes(codes * max(1, size) + ranks)
+        null |= missing
+    codes[null] = -1
+    return codes, count
 
 
 def _codes(values: Int64s) -> tuple[Int64s, int]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.plan import AlgebraPlan
+from cep_core.algebra.compile.pruning import sets
 from cep_core.algebra.run.events import Source
 from cep_core.algebra.run.ordered import Sorted
-from cep_core.algebra.run.tables import MOST_ROWS
+from cep_core.algebra.run.tables import MOST_ROWS, Table, distinct
 from cep_core.errors import BadEventsError, WindowTooLargeError
 from cep_core.events.array_types import Int64s
 from cep_core.expressions.types import Resolve
@@ -37,12 +39,20 @@ class Context:
         """The families of its attributes."""
         return n.families_of(self.plan.nodes, node, {**self.source.partition, **self.constants})
 
-    def doubled(self, array: Int64s) -> Int64s:
+    @cached_property
+    def _sets(self) -> list[bool]:
+        return sets(self.plan.nodes, self.plan.schema.event_id)
+
+    def distinct(self, place: int, table: Table) -> Table:
+        """Each event once of the stream of the operator at `place`."""
+        return table if self._sets[place] and self.source.different_ids else distinct(table)
+
+    def doubled(self, array: Int64s, axis: int = 0) -> Int64s:
         """With as many rows again. Raises WindowTooLargeError."""
-        if len(array) > self.most:
+        if array.shape[axis] > self.most:
             message = f"an operator makes more than {self.most:,} events of one shard"
             raise WindowTooLargeError(message, hint="shorten within, or give NEXT or FOLD more conditions")
-        return np.concatenate((array, np.zeros_like(array)))
+        return np.concatenate((array, np.zeros_like(array)), axis)
 
     def overflow(self, where: str, node: s.Expr) -> BadEventsError:
         """A whole number left 64 bits in `node`."""

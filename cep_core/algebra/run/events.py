@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.plan import AlgebraPlan
-from cep_core.algebra.kernels.rows import ascending
+from cep_core.algebra.kernels.rows import all_different, ascending
 from cep_core.algebra.run.programs import texts_of
 from cep_core.algebra.run.strings import Strings
 from cep_core.algebra.run.tables import Table, Words, by_group
@@ -106,6 +107,12 @@ class Source:
             else:
                 self._words[name] = numbers(column, 0).astype(np.int64), null
         return self._words[name]
+
+    @cached_property
+    def different_ids(self) -> bool:
+        """Whether no two events share an id, and each has one; False where that takes more than a pass to know."""
+        words, null = self.words(self.plan.schema.event_id, self.plan.schema.families[self.plan.schema.event_id])
+        return not null.any() and bool(all_different(words))
 
     def of_part(self, name: str) -> Words:
         """A column of the partition, a row a partition."""

@@ -32,8 +32,11 @@ def next_stream(context: Context, node: n.Next, left: Table, right: Table) -> Ta
     family = context.family(node)
     plan = pairing(node, family, right.columns)
     places = Candidates(context, plan, family, left, right)
-    order, _ = by_group(places.left_codes, places.count, left.end)
     stream = places.sorted()
+    if places.left_codes is places.own_codes and left.end is right.end:
+        order = stream.rows
+    else:
+        order, _ = by_group(places.left_codes, places.count, left.end)
     tree, least, strict = _tree(context, plan.bound, family, left, right, stream)
     program = Program(family)
     programs = np.array([program.all_of(plan.safe), program.all_of(plan.risky)], np.int64)
@@ -41,7 +44,7 @@ def next_stream(context: Context, node: n.Next, left: Table, right: Table) -> Ta
     firsts = leaves_of(context, left, program.attributes_of(FIRST))
     seconds = leaves_of(context, right, program.attributes_of(SECOND))
     tables = program.tables(context.source.strings)
-    out, state = np.zeros((max(1024, len(order)), 2), np.int64), np.zeros(3, np.int64)
+    out, state = np.zeros((2, max(1024, len(order))), np.int64), np.zeros(3, np.int64)
     fixed = (
         order, places.left_codes, left.start, left.end, stream.rows, stream.ends, stream.starts, stream.bounds,
         context.plan.within, plan.low, plan.high, stream.points, tree, least, strict, programs, *tables, spans,
@@ -51,8 +54,8 @@ def next_stream(context: Context, node: n.Next, left: Table, right: Table) -> Ta
     while (reason := run(*fixed, out, state)) != k.DONE:
         if reason == k.OVERFLOWED:
             raise context.overflow("NEXT's condition", node.condition or s.Literal(True, "boolean"))
-        out = context.doubled(out)
-    r, t = (np.ascontiguousarray(out[: state[k.USED], side]) for side in range(2))
+        out = context.doubled(out, axis=1)
+    r, t = out[:, : state[k.USED]]
     sides = {FIRST: (left.columns, r), SECOND: (right.columns, t)}
     columns = Late({one.name: (sides[one.side][0], one.source, sides[one.side][1]) for one in node.columns})
     return Table(left.part[r], left.start[r], right.end[t], columns)

@@ -23,11 +23,11 @@ def read_for(plan: AlgebraPlan, columns: Columns, windows: range | None) -> Colu
 
 def owned(plan: AlgebraPlan, table: Table, windows: range | None) -> Table:
     """The rows of the last stream that are shorter than `within`, and of `windows`."""
-    table = table.take(np.flatnonzero(table.end - table.start < plan.within))
-    if windows is None:
-        return table
-    _, low, high = plan.owned(windows)
-    return table.take(np.flatnonzero((table.end >= low) & (table.end < high)))
+    wanted = table.end - table.start < plan.within
+    if windows is not None:
+        _, low, high = plan.owned(windows)
+        wanted &= (table.end >= low) & (table.end < high)
+    return table if wanted.all() else table.take(wanted)
 
 
 def limited(plan: AlgebraPlan, source: Source, table: Table) -> None:

@@ -10,7 +10,7 @@ from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.events import Source
 from cep_core.algebra.run.results import limited, owned, read_for, result_of
 from cep_core.algebra.run.streams import stream_of
-from cep_core.algebra.run.tables import Table, distinct
+from cep_core.algebra.run.tables import Table
 from cep_core.events.columns import Columns
 
 
@@ -20,7 +20,8 @@ def run_algebra(plan: AlgebraPlan, columns: Columns, windows: range | None = Non
     if windows is not None and not len(windows):
         return plan.result_schema.empty_table()
     source = Source(plan, read_for(plan, columns, windows))
-    table = distinct(owned(plan, _rows(Context(plan, source)), windows))
+    context = Context(plan, source)
+    table = context.distinct(len(plan.nodes) - 1, owned(plan, _rows(context), windows))
     limited(plan, source, table)
     return result_of(plan, source, table)
 

@@ -11,7 +11,7 @@ from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.fold import fold_stream
 from cep_core.algebra.run.next import next_stream
 from cep_core.algebra.run.singles import filtered, selected
-from cep_core.algebra.run.tables import Table, Words, as_real, distinct
+from cep_core.algebra.run.tables import Table, Words, as_real
 from cep_core.algebra.run.totals import aggregated
 
 
@@ -23,10 +23,11 @@ def stream_of(context: Context, node: n.Node, streams: Mapping[int, Table]) -> T
         case n.Filter():
             return filtered(context, node, streams[node.source])
         case n.Select():
-            return distinct(selected(context, node, streams[node.source]))
+            return context.distinct(context.place, selected(context, node, streams[node.source]))
         case n.Aggregate():
             table = streams[node.source]
-            return aggregated(context, node, distinct(table) if n.counts_events(node) else table)
+            counted = context.distinct(node.source, table) if n.counts_events(node) else table
+            return aggregated(context, node, counted)
         case n.Union():
             return _union(context, node, streams[node.left], streams[node.right])
         case n.Next():
