@@ -51,7 +51,7 @@ class Family:
 @st.composite
 def families(draw: st.DrawFn) -> Family:
     """A query of a kind that has `for_each`, with one to three parameters."""
-    kind = draw(st.sampled_from(("trends", "trends", "matches", "automaton", "algebra")))
+    kind = draw(st.sampled_from(("trends", "trends", "matches", "automaton", "algebra", "algebra")))
     if kind == "trends":
         query, rows = draw(strategies.questions(most=12, depth=2))
     elif kind == "matches":

@@ -1,7 +1,8 @@
 """Open-ended search for a disagreement: `python -m tests.random.fuzz --seconds 600 --without negation`, or
-`--kind matches`, `automaton`, `algebra` or `xml_join` for those kinds; `--kind files` searches for a file that is
-neither read nor refused with words (`tests.random.fuzz_files`); `--kind documents` for an XML document that is neither
-read nor quarantined (`tests.random.fuzz_documents`).
+`--kind matches`, `automaton`, `algebra` or `xml_join` for those kinds; `--kind batches` and `families` for plans that
+give other rows together than alone; `--kind files` for a file that is neither read nor refused with words
+(`tests.random.fuzz_files`); `--kind documents` for an XML document that is neither read nor quarantined
+(`tests.random.fuzz_documents`).
 
 Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
 the reference gives; then the tally. Exit status 1 when there was a disagreement; an exception is one too. With
@@ -75,6 +76,7 @@ COMPARED: Mapping[str, Callable[[Any, Any], list[str]]] = {
 OTHERS: Mapping[str, Callable[[float, int], int]] = {
     "xml_join": xml_joins.search,
     "batches": fuzz_batches.search,
+    "families": fuzz_batches.search_families,
     "files": fuzz_files.main,
 }
 """Searches of their own: by seconds and a seed, the exit status."""
@@ -133,7 +135,7 @@ def main() -> int:
     """Search, print, and tell by the exit status."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seconds", type=float, default=60)
-    arguments.add_argument("--kind", choices=(*COMPARED, "xml_join", "batches", "files", "documents"), default="trends")
+    arguments.add_argument("--kind", choices=(*COMPARED, *OTHERS, "documents"), default="trends")
     arguments.add_argument("--seed", type=int, default=None, help="default: from the clock")
     arguments.add_argument("--most", type=int, default=10, help="events of a stream at most")
     arguments.add_argument("--without", nargs="*", choices=THEMES, default=[], help="themes to leave out")

@@ -1,17 +1,23 @@
-"""An open-ended search for a batch of plans that gives together what a plan of it does not give alone."""
+"""An open-ended search for a batch of plans, or a family, that gives together what a plan of it does not give alone."""
 
 from __future__ import annotations
 
 import random
 import time
-from typing import Any
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from cep_core.sharing import batches as batches_of_forms
+from cep_core.sharing import families as families_module
 from cep_core.sharing import interest, lanes
 from tests.random.batches import Batch, alone, batches, together
+from tests.random.families import Family, as_family, families, one_by_one
+
+Compare: TypeAlias = Callable[[Any, random.Random, Counter[str]], None]
 
 CHUNK = 50
 """Batches that are drawn from one seed."""
@@ -20,37 +26,65 @@ ORDERS = 5
 
 
 def search(seconds: float, first: int) -> int:
-    """Batches from the seed `first` on, until the time is over or one differs; the exit status. Small tables are
-    indexed and batched as large ones are."""
+    """Batches from the seed `first` on, until the time is over or one differs; the exit status."""
+    return _search(seconds, first, "batches", batches(), _compare_batch)
+
+
+def search_families(seconds: float, first: int) -> int:
+    """Families, as `search`."""
+    families_module.JOINED = 2
+    return _search(seconds, first, "families", families(), _compare_family)
+
+
+def _search(seconds: float, first: int, what: str, drawn: st.SearchStrategy[Any], compare: Compare) -> int:
+    """Small tables are indexed and batched as large ones are."""
     interest.FEW = interest.FEW_SORTED = 1
     interest.MOST = 9.0
     batches_of_forms.FULL, lanes.LEAST = 40, 2
-    until, number, compared = time.monotonic() + seconds, first, [0, 0]
+    until, number, compared = time.monotonic() + seconds, first, Counter[str]()
 
     while time.monotonic() < until:
         number += 1
         try:
-            _chunk(number, compared, until)
+            _chunk(number, drawn, compare, compared, until)
         except AssertionError as error:
             print(f"# seed {number}\n{error}")
             return 1
-    print(f"# {compared[0]:,} batches, {compared[1]:,} plans, from seed {first + 1} to {number}: together as alone")
+    counts = ", ".join(f"{name}: {count:,}" for name, count in sorted(compared.items()))
+    print(f"# {what} from seed {first + 1} to {number}, together as alone; {counts}")
     return 0
 
 
-def _chunk(number: int, compared: list[int], until: float) -> None:
+def _chunk(
+    number: int, drawn: st.SearchStrategy[Any], compare: Compare, compared: Counter[str], until: float
+) -> None:  # fmt: skip
     @seed(number)
     @settings(max_examples=CHUNK, phases=[Phase.generate], database=None, deadline=None,
               suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(batches(), st.integers(0, 2**32 - 1))
-    def compare(batch: Batch, order: int) -> None:
-        if time.monotonic() < until and batch.plans:
-            compared[0] += 1
-            compared[1] += len(batch.plans)
-            differing = _differing(batch, random.Random(order))
-            assert differing is None, differing
+    @given(drawn, st.integers(0, 2**32 - 1))
+    def run(one: Any, order: int) -> None:
+        if time.monotonic() < until:
+            compare(one, random.Random(order), compared)
 
-    compare()
+    run()
+
+
+def _compare_batch(batch: Batch, order: random.Random, compared: Counter[str]) -> None:
+    if batch.plans:
+        compared["batches"] += 1
+        compared["plans"] += len(batch.plans)
+        differing = _differing(batch, order)
+        assert differing is None, differing
+
+
+def _compare_family(family: Family, order: random.Random, compared: Counter[str]) -> None:
+    expected = one_by_one(family)
+    if expected is not None:
+        kind = family.query.get("kind", "trends")
+        compared[kind] += 1
+        compared[f"{kind} with rows"] += not isinstance(expected, str) and len(expected) > 1
+        answer = as_family(family)
+        assert answer == expected, (family.query, family.table.to_pylist(), answer, expected)
 
 
 def _differing(batch: Batch, order: random.Random) -> Any:
