@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -12,7 +13,7 @@ from pyspark.sql import functions as sf
 
 from pipelines.contracts.contract import Contract, load_contract
 from pipelines.contracts.rules import Limit
-from pipelines.quality.great_expectations import judge, judge_here, judge_truth_values_of
+from pipelines.quality.great_expectations import judge, judge_here, judge_truth_values, judge_truth_values_of
 from pipelines.quality.local_verdicts import judge_local, truth_values
 from pipelines.quality.quarantine import BROKEN, annotate, bad_rows, good_rows, is_good, keeping
 
@@ -168,6 +169,25 @@ def test_verdicts_of_several_tables_at_once(spark: SparkSession, frame: DataFram
     alone = [judge(spark.createDataFrame(part), contract.rules, "odd") for part in parts]
     assert judge_truth_values_of(tables, "odd") == alone
     assert alone[0] != alone[1]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 9])
+@pytest.mark.parametrize("broken", [0, 1, 2, 13])
+def test_rules_that_no_row_breaks_are_judged_together(contract: Contract, rows: int, broken: int) -> None:
+    """Each rule has the verdict that it has alone: of none, one, two or all rules that some row breaks."""
+    rng = np.random.default_rng([rows, broken])
+    of_rows = [rule.name for rule in contract.rules if rule.kind != "row_count"]
+    truth = {name: np.ones(rows, np.bool_) for name in of_rows}
+    for name in rng.permutation(of_rows)[:broken]:
+        truth[name] = rng.random(rows) < 0.5
+    alone = [
+        judge_truth_values({rule.name: truth[rule.name]} if rule.name in truth else {}, [rule], "odd", rows)[0]
+        for rule in contract.rules
+    ]
+    assert judge_truth_values(truth, contract.rules, "odd", rows) == alone
+    counts = [int(np.count_nonzero(~truth[rule.name])) if rule.name in truth else None for rule in contract.rules]
+    assert [check.data.get("broken") for check in alone] == counts
+    assert sum(count or 0 for count in counts) > 0 or rows * broken < 9
 
 
 def test_bounds_on_how_many(frame: DataFrame, contract: Contract) -> None:
