@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
-from pyspark.sql import functions as sf
+from pyspark.sql import Row
 
 from pipelines.delta.tables import latest_version, read_at
 from pipelines.runs.run import Run
@@ -30,10 +30,13 @@ def replayed(lake: Signals, run: Run) -> None:
     newest = latest_version(lake.spark, path)
     feed = lake.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0).load(path)
     names = [name for name in feed.columns if not name.startswith("_c")]
+    changes: dict[int, list[Row]] = defaultdict(list)
+    for row in feed.collect():  # one job, where a job for each version would take as long each
+        changes[row["_commit_version"]].append(row)
+    assert set(changes) <= set(range(newest + 1))
     table: dict[Any, Any] = {}
-    for version in range(newest + 1):
-        steps = feed.where(sf.col("_commit_version") == version).collect()
-        for row in sorted(steps, key=lambda row: row["_change_type"] not in ("delete", "update_preimage")):
+    for version in sorted(changes):
+        for row in sorted(changes[version], key=lambda row: row["_change_type"] not in ("delete", "update_preimage")):
             key = tuple(str(row[name]) for name in run.plan.key)
             if row["_change_type"] in ("delete", "update_preimage"):
                 assert table.pop(key) == [row[name] for name in names]
