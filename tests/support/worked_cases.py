@@ -36,7 +36,7 @@ PROFILE = Profile(master="local[2]", limits=Limits(driver_rows=0))
 
 
 def source_of(
-    spark: SparkSession, project: Project, case: Case, commits: Sequence[list[dict[str, Any]]] = (),
+    project: Project, case: Case, commits: Sequence[list[dict[str, Any]]] = (),
     table_of: Callable[[Sequence[Mapping[str, Any]]], pa.Table] = to_table,
 ) -> Contract:  # fmt: skip
     """The case's events as a Delta table, of one version or of as many as there are `commits`; its contract."""

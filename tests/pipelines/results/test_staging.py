@@ -74,7 +74,7 @@ def varied() -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
 
 
 def case_run(spark: SparkSession, project: Project, name: str, query: dict[str, Any], events: Any) -> Run:
-    contract = source_of(spark, project, Case(name, query, events, [], generated=False))
+    contract = source_of(project, Case(name, query, events, [], generated=False))
     times = to_table(events)["event_time"].cast(pa.int64()).to_pylist()
     return replace(run_of(spark, project, contract, query, times), profile=PROFILE)
 

@@ -35,7 +35,7 @@ def test_case(spark: SparkSession, lake: Project, case: Case) -> None:
     """The rows are the expected ones, each once, however the events are cut by time."""
     rows = [dict(row) for row in case.rows]
     whole = cases.Case(case.name, case.query, rows, [], generated=False)
-    contract = source_of(spark, lake, whole, table_of=table_of)
+    contract = source_of(lake, whole, table_of=table_of)
     times = table_of(rows)["event_time"].cast(pa.int64()).to_pylist()
     expected = sorted(str(sorted(row.items())) for row in case.expect)
     for cut, found_rows in answers(run_of(spark, lake, contract, case.query, times), len(times)).items():

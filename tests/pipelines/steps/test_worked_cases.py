@@ -37,7 +37,7 @@ def sliding(case: Case) -> Mapping[str, Any]:
 @pytest.mark.parametrize("case", [*load("matches.yaml"), *load("automaton.yaml")], ids=lambda case: case.name)
 def test_case_of_another_kind(spark: SparkSession, lake: Project, case: Case) -> None:
     """The rows are the expected ones, each once, however the events are cut by time."""
-    contract = source_of(spark, lake, case)
+    contract = source_of(lake, case)
     times = to_table(case.events)["event_time"].cast(pa.int64()).to_pylist()
     columns = list(case.expect[0])
     expected = sorted(str([row[name] for name in columns]) for row in case.expect)
@@ -49,7 +49,7 @@ def test_case_of_another_kind(spark: SparkSession, lake: Project, case: Case) ->
 def test_case(spark: SparkSession, lake: Project, case: Case) -> None:
     """The rows are the expected ones; and where windows overlap and an event goes to several time shards, the rows are
     those of the reference, or of the kernels over everything at once where trends are too many to enumerate."""
-    contract = source_of(spark, lake, case)
+    contract = source_of(lake, case)
     times = to_table(case.events)["event_time"].cast(pa.int64()).to_pylist()
     for cut, rows in answers(run_of(spark, lake, contract, case.query, times), len(times)).items():
         assert unexpected(case, rows) == [], cut
@@ -71,7 +71,7 @@ def test_order_and_commits_do_not_matter(spark: SparkSession, lake: Project, nam
         rows = chance.sample(case.events, len(case.events))
         parts = sorted(chance.sample(range(1, len(rows)), chance.randint(1, 2)))
         split = replace(case, name=f"{name} {number}")
-        contract = source_of(spark, lake, split, [rows[a:b] for a, b in pairwise([0, *parts, len(rows)])])
+        contract = source_of(lake, split, [rows[a:b] for a, b in pairwise([0, *parts, len(rows)])])
         run = run_of(spark, lake, contract, case.query, times)
         for cut, actual in answers(run, len(times), version=len(parts)).items():
             assert sorted(str([row[column] for column in columns]) for row in actual) == expected, (number, cut)
