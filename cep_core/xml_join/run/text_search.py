@@ -15,7 +15,7 @@ MOST_BYTES = 48
 """Bytes of a text that are looked for: its first ones."""
 MOST_STATES = 1 << 14
 """States of an automaton: 16 MiB."""
-_SPACES = b" \t\r\n"
+_SPACES, _MARKUP = b" \t\r\n", b"<&"
 _WORD = 64
 
 
@@ -46,6 +46,7 @@ class TextSearch:
         place = np.empty(len(order), np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
         self.words = words
+        self.starts = _starts(table, marks)
         self.accepting = sum(mark == 0 for mark in marks)
         self.table = place[table[order]].reshape(-1)
         full = (1 << _WORD) - 1
@@ -62,8 +63,20 @@ class TextSearch:
             return out
         ends: Int64s = np.frombuffer(offsets, kind)[documents.offset :][: len(documents) + 1].astype(np.int64)
         raw: UInt8s = np.frombuffer(data if data is not None else b"", np.uint8)
-        search(raw, ends, wanted, self.table, self.accepting, self.bits, out)
+        raw.flags.writeable = False  # some of Arrow's buffers are, some not: the kernel is compiled for one kind
+        search(raw, ends, wanted, self.table, self.accepting, self.starts, self.bits, out)
         return out
+
+
+def _starts(table: Int32s, marks: list[int]) -> Bools:
+    """By byte * 256 + the byte after it whether a text or markup may begin there: elsewhere state 0 stays."""
+    starts: Bools = np.zeros((256, 256), np.bool_)
+    for byte in np.flatnonzero(table[0]).tolist():
+        first = int(table[0, byte])
+        starts[byte] = (table[first] != table[0]) | (marks[first] != 0)
+        starts[byte, list(_MARKUP)] = True
+    starts[list(_MARKUP)] = True
+    return starts.reshape(-1)
 
 
 def _transitions(children: list[dict[int, int]], marks: list[int], bytes_of_state: list[int]) -> Int32s:
