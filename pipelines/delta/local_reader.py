@@ -29,7 +29,7 @@ from pyspark.sql.types import StructType
 
 from cep_core.errors import TrendlakeError
 from pipelines.delta.log_cache import cache_by_commit
-from pipelines.delta.parquet_scan import HARMLESS, plain_batches
+from pipelines.delta.parquet_scan import BATCH_ROWS, HARMLESS, plain_batches
 from pipelines.delta.tables import on_disk
 from pipelines.errors import LocalUnsupportedError
 
@@ -53,7 +53,12 @@ INVARIANT = "delta.invariants"
 ROWS = 250_000
 """Rows of a table, of which a question is answered here and not by Spark: few beside what a worker may hold."""
 BYTES = 64 << 20
-"""Bytes of files of a table of documents that are read here."""
+"""Bytes of files of a table of documents that are read here, whole."""
+SEARCHED_BYTES, FEED_BYTES = 512 << 20, 64 << 20
+"""Bytes, not compressed, of documents that are looked through for a few of them; of files that tell the changes of
+a table of documents."""
+SEARCHED_ROWS = 1 << 13
+"""Rows that are read at once where few of them stay: the same memory is used again and again."""
 FILES = 2_000
 """Files that are opened one after the other; Delta's own statistics would pass over most of more."""
 
@@ -96,6 +101,26 @@ class TableHere:
         if "size_bytes" not in self.actions.column_names or (pc.sum(self.actions["size_bytes"]).as_py() or 0) > BYTES:
             raise LocalUnsupportedError("many bytes")
 
+    def refuse_large_search(self, time: str, slices: Slices) -> None:
+        """Raises LocalUnsupportedError where the row groups that may have rows in `slices` are too large to be looked
+        through."""
+        with local_errors():
+            size = 0
+            for name in self.files:
+                with ParquetFile(self.folder / name) as file:
+                    groups = _groups_near(file, time, slices)
+                    size += sum(file.metadata.row_group(group).total_byte_size for group in groups)
+                if size > SEARCHED_BYTES:
+                    raise LocalUnsupportedError("many bytes")
+
+    def refuse_large_feed(self, after: int) -> None:
+        """Raises LocalUnsupportedError where the files that tell what the versions `after` + 1 to this one have changed
+        are too large to be read here."""
+        with local_errors():
+            paths = (path for version in range(after + 1, self.version + 1) for path, _ in self._changed(version))
+            if sum(Path(path).stat().st_size for path in paths) > FEED_BYTES:
+                raise LocalUnsupportedError("many bytes")
+
     def rows(
         self, names: Sequence[str], time: str, slices: Slices, most: int, only: Condition | None = None
     ) -> pa.Table:
@@ -108,7 +133,8 @@ class TableHere:
             mask = inside(batch, time, slices)
             return mask if only is None else only(batch, mask)
 
-        rows = self._scan(asked, near, most, lambda file: _groups_near(file, time, slices))
+        at_once = BATCH_ROWS if only is None else SEARCHED_ROWS
+        rows = self._scan(asked, near, most, lambda file: _groups_near(file, time, slices), at_once)
         return rows.select(list(names))
 
     def rows_with(self, names: Sequence[str], values: pa.Array, most: int) -> pa.Table:
@@ -174,13 +200,14 @@ class TableHere:
 
     def _scan(
         self, names: Sequence[str], condition: Callable[[pa.RecordBatch], pa.Array] | None, most: int,
-        groups: Callable[[Any], Sequence[int]] | None = None,
+        groups: Callable[[Any], Sequence[int]] | None = None, at_once: int = BATCH_ROWS,
     ) -> pa.Table:  # fmt: skip
         with local_errors():
             schema = _arrow(self.schema, names)
 
             def read(name: str) -> Iterator[pa.RecordBatch]:
-                for batch in plain_batches(f"{self.folder}/{name}", schema, groups or all_groups, threads=True):
+                path, wanted = f"{self.folder}/{name}", groups or all_groups
+                for batch in plain_batches(path, schema, wanted, threads=True, rows=at_once):
                     yield batch.filter(condition(batch)) if condition else batch
 
             if condition is None or len(self.files) < 2:

@@ -162,11 +162,11 @@ def _batches(part: Part, schema: pa.Schema, encoded: Sequence[str], constant: tu
 
 def plain_batches(
     path: str, schema: pa.Schema, wanted: Callable[[Any], Sequence[int]], encoded: Sequence[str] = (),
-    constant: tuple[str, str] | None = None, *, threads: bool = False,
+    constant: tuple[str, str] | None = None, *, threads: bool = False, rows: int = BATCH_ROWS,
 ) -> Batches:  # fmt: skip
     """The rows of the row groups that are `wanted` of a file (its `ParquetFile` says which there are), columns of
-    `schema`; with `threads` read by all cores. Raises OtherwiseWrittenError where to read them takes Spark, and as
-    pyarrow does."""
+    `schema`, `rows` at a time; with `threads` read by all cores. Raises OtherwiseWrittenError where to read them takes
+    Spark, and as pyarrow does."""
     from pyarrow.parquet import ParquetFile  # 50 ms of a worker's start, for those that read only
 
     with ParquetFile(
@@ -181,7 +181,7 @@ def plain_batches(
         for name in there:
             _refuse_other_type(path, fields[name], schema.field(name).type, stored.get(name, ""))
         groups = list(wanted(file))
-        for batch in file.iter_batches(BATCH_ROWS, groups, there, use_threads=threads) if groups else ():
+        for batch in file.iter_batches(rows, groups, there, use_threads=threads) if groups else ():
             yield _as(batch, schema, constant)
 
 

@@ -134,6 +134,8 @@ def _local_revision(run: Run, task: Task, results_version: int, changes: SourceC
         if pairs.allows(published.near, computed.num_rows):
             affected = Affected(plan, touched=affected.stretches)
             return _revision(run, task, affected, net, computed, published, pairs)
+    if contract.documents is not None:
+        source.refuse_large()
     published = _published(run, results_version, affected)
     events = changes.once((*about, slices), lambda: good_events(run, source, slices, ROWS))
     return _revision(run, task, affected, net, _computed(run, events, affected, slices), published)
@@ -155,7 +157,7 @@ def _changed(run: Run, task: Task) -> tuple[TableHere, int, pa.Table]:
     contract = run.contract
     source = table_here(run.spark, run.warehouse.source(contract.name), task.version)
     if contract.documents is not None:
-        source.refuse_large()
+        source.refuse_large_feed(task.after)
     names = [item.name for item in contract.columns]
     net = net_changes(source.feed(names, task.after, ROWS), names)
     good = _good(run, net)

@@ -53,7 +53,11 @@ class ChangedPairs:
             for start, end in slices
             if low < end and high > start
         )
-        return good_events(self.run, source, near, most, self._condition()) if near else source.none()
+        if not near:
+            return source.none()
+        if self.run.contract.documents is not None:
+            source.refuse_large_search(self.run.contract.event_time, near)
+        return good_events(self.run, source, near, most, self._condition())
 
     def allows(self, near: int, rows: int) -> bool:
         """Whether no query can have more rows that end with one event than are allowed, where `near` rows are published

@@ -11,6 +11,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from cep_core.xml_join.run import partners
+from pipelines.delta import local_reader
 from pipelines.results.provenance import PROVENANCE
 from pipelines.revision import local
 from pipelines.revision.local import LocalRevision, NotLocal, local_revision
@@ -132,6 +133,29 @@ def test_answers_that_were_published_count_for_the_limit(
     assert isinstance(quick, NotLocal)
     with pytest.raises(PythonException, match="TOO_MANY_ANSWERS"):
         revise(renamed(run, "revision"))
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_local"), [("BYTES", (True, False)), ("SEARCHED_BYTES", (False, True)), ("FEED_BYTES", (False, False))]
+)
+def test_large_tables_are_searched_but_not_read_whole(
+    spark: SparkSession, tmp_path: Path, limit: str, is_local: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = {
+        "kind": "xml_join", "left": {"a": "/a", "k": "$a/k"}, "right": {"b": "/a", "l": "$b/k"}, "where": ["$k = $l"],
+        "operator": "join", "within": "1 hour", "return": {"k": "$k"},
+    }  # fmt: skip
+    lake = DocumentLake.of(spark, tmp_path / "project")
+    first = [{"id": f"a{n}", "time": START + n * SECOND, "xml": "<a><k>1</k></a>"} for n in range(3)]
+    lake.deliver("items", first, "first")
+    run = lake.run(str(lake.pattern("large", "items", query)), START - SECOND, START + 7_200 * SECOND, "first")
+    all_steps(run)
+    lake.deliver("items", [first[0] | {"xml": "<a><k>2</k></a>"}], "later")
+    monkeypatch.setattr(local_reader, limit, 1)
+    revisions = both(renamed(run, "revision"), monkeypatch)
+    assert tuple(isinstance(revision, LocalRevision) for revision in revisions) == is_local
+    revise(renamed(run, "revision"))
+    assert len(lake.rows(run)) == 2
 
 
 def test_many_changed_documents_are_computed_with_their_windows(
