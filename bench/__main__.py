@@ -36,6 +36,7 @@ from bench.time_shards import time_shards
 from bench.warm_start import warm_start
 from bench.xml_history import xml_history
 from bench.xml_join import xml_join
+from bench.xml_spark import on_spark
 
 # The sections of the page in their order: each takes the folder in which its tables are made.
 SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
@@ -52,6 +53,7 @@ SECTIONS: Mapping[str, Callable[[Path], list[Measured]]] = {
     "One hot key": lambda folder: time_shards(folder / "lake"),
     "Small runs": lambda folder: small_runs(folder / "small"),
     "A long history": lambda folder: daily_history(folder / "daily"),
+    "Many queries over documents on Spark": lambda folder: on_spark(folder / "xml_spark"),
     "A history of documents": lambda folder: xml_history(folder / "xml_history"),
     "Airflow": lambda folder: [flights_backfill(folder / "flights"), *dag_import(), *airflow_batch(folder / "airflow")],
     "Flink CEP": lambda folder: peers(folder / "flink") if jars(folder / "flink") else [],
