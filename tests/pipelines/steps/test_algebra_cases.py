@@ -66,7 +66,7 @@ def test_revised(spark: SparkSession, lake: Project, case: Case) -> None:
     gives the rows of the first run."""
     table = table_of(case.rows)
     whole = cases.Case(f"{case.name}-revised", case.query, [], [], generated=False)
-    contract = source_of(spark, lake, whole, [case.rows[:0]], table_of=lambda rows: table.slice(0, 0))
+    contract = source_of(lake, whole, [case.rows[:0]], table_of=lambda rows: table.slice(0, 0))
     query = {**case.query, "name": case.name.replace("-", "_")}
     run = run_of(spark, lake, contract, query, table["event_time"].cast(pa.int64()).to_pylist())
     path = run.warehouse.source(contract.name)
