@@ -80,7 +80,9 @@ ONE = [
     ("FROM FILTER{volume > 9223372036854775808}(Trade)", "[TYPE_MISMATCH] this number does not fit 64 bits", "9223"),
     ("FROM FILTER{price > 1 Trade", "[SYNTAX] 'Trade' is not expected here", "Trade"),
     ("FROM FILTER{price > ${least}}(Trade)", "[SYNTAX] '{' is not expected here", "{"),
-    ("FROM FILTER{price > $least}(Trade)", "[SYNTAX] '}' is not expected here", "}"),
+    ("FROM FILTER{price > $least}(Trade)", "[UNKNOWN_PARAMETER] '$least' has no values", "$least"),
+    ("FROM FILTER{price > $least.price}(Trade)", "[SYNTAX] there is no stream '$least'", "$least"),
+    ("FROM FILTER{price > $2}(Trade)", "[SYNTAX] '}' is not expected here", "}"),
     ("FROM Trade NEXT{$3.price > 1} Trade", "[SYNTAX] there is no stream '$3'", "$3"),
 ]  # fmt: skip
 
