@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
 
 from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.aggregates import check_no_aggregate
@@ -11,10 +13,10 @@ from cep_core.algebra.compile.model import AlgebraPattern
 from cep_core.algebra.compile.scopes import AnyNames, Scope
 from cep_core.errors import BadConditionError, BadEventsError, TrendlakeError, TypeMismatchError
 from cep_core.events.schema import EventSchema
-from cep_core.expressions.columnar import constant
+from cep_core.expressions.columnar import constant, evaluate
 from cep_core.expressions.types import ExpressionError, infer
 from cep_core.language import syntax as s
-from cep_core.patterns.parameters import Parameters, Row, UnknownHereError, typed, why_text
+from cep_core.patterns.parameters import Parameters, UnknownHereError, typed, why_text
 
 PATH = ("pattern",)
 
@@ -128,22 +130,30 @@ def _check_constants(node: s.Expr, parameters: Parameters | None) -> None:
     for child in s.children(node):
         _check_constants(child, parameters)
     if s.children(node) and not s.attributes(node):
-        for row, whose in _rows(node, parameters):
-            try:
-                constant(s.replaced(node, lambda parameter, row=row: row[parameter.name]))  # type: ignore[misc]
-            except BadEventsError as error:
-                raise ExpressionError(TypeMismatchError(f"{error.message}{whose}"), node.span) from None
+        try:
+            _compute(node, parameters)
+        except BadEventsError as error:
+            whose = _whose(node, parameters)
+            raise ExpressionError(TypeMismatchError(f"{error.message}{whose}"), node.span) from None
 
 
-def _rows(node: s.Expr, parameters: Parameters | None) -> Iterator[tuple[Mapping[str, s.Expr], str]]:
-    """The values that the parameters of an expression have, each combination once, and in words whose they are."""
-    names = {parameter.name for parameter in s.parameters(node)}
-    if parameters is None or not names:
-        yield {}, ""
+def _compute(node: s.Expr, parameters: Parameters | None) -> None:
+    """Computes an expression without attributes, of all rows of parameters at once. Raises BadEventsError."""
+    if parameters is None or not s.parameters(node):
+        constant(node)
         return
-    places = [place for place, name in enumerate(parameters.names) if name in names]
-    first: dict[Row, Row] = {}
+    columns = dict(zip(parameters.names, zip(*parameters.rows, strict=True), strict=True))
+    of_rows = s.replaced(node, lambda parameter: s.Attribute("", parameter.name))
+    evaluate(of_rows, lambda read: pa.array(columns[read.name]), len(parameters.rows))
+
+
+def _whose(node: s.Expr, parameters: Parameters | None) -> str:
+    """In words the first row of parameters of which an expression cannot be computed."""
+    if parameters is None or not s.parameters(node):
+        return ""
     for row in parameters.rows:
-        first.setdefault(tuple(row[place] for place in places), row)
-    for row in first.values():
-        yield parameters.literals(row), f" (where {parameters.described(row)})"
+        try:
+            _compute(node, replace(parameters, rows=(row,)))
+        except BadEventsError:
+            return f" (where {parameters.described(row)})"
+    return ""

@@ -81,8 +81,8 @@ def sets(nodes: Sequence[Node], event_id: str) -> list[bool]:
         match node:
             case Base():
                 result.append(own.keyed)
-            case Filter(source=source):
-                result.append(result[source])
+            case Filter(source=source, attributes=attributes):
+                result.append(result[source] and own.names <= {name for name, _ in attributes})
             case Select(source=source):
                 result.append(result[source] and own.keyed)
             case Next(left=left, right=right):

@@ -99,10 +99,10 @@ class _Needs:
     def _mark(self, document: int, definition: int, form: str) -> int:
         """That of the values of a definition's nodes; 0 if one of them is empty, which any document may have."""
         key = document, definition, form
-        known = self._of_value.get(key)
-        if known is None:
+        mark = self._of_value.get(key)
+        if mark is None:
             codes = np.unique(self.given.codes[form][self._rows(document, definition)])
             values = frozenset(normalised(text) for text in self.given.texts.take(pa.array(codes)).to_pylist())
-            known = 0 if "" in values else self.marks.setdefault(values, 1 << len(self.marks))
-            self._of_value[key] = known
-        return known
+            mark = 0 if "" in values else self.marks.setdefault(values, 1 << len(self.marks))
+            self._of_value[key] = mark
+        return mark

@@ -28,6 +28,10 @@ pytestmark = pytest.mark.spark
 SECOND = 1_000_000
 START = 20_000 * 86_400 * SECOND
 WITHIN = ("1 second", "2 seconds", "90 seconds", "unbounded")
+ALIKE = {
+    "kind": "xml_join", "left": {"a": "/a", "k": "$a/k"}, "right": {"b": "/a", "l": "$b/k"}, "where": ["$k = $l"],
+    "operator": "join", "within": "1 hour", "return": {"k": "$k"},
+}  # fmt: skip
 
 
 def documents_of(r: Random, alike: list[str], ids: list[str]) -> dict[str, dict[str, Any]]:
@@ -141,14 +145,10 @@ def test_answers_that_were_published_count_for_the_limit(
 def test_large_tables_are_searched_but_not_read_whole(
     spark: SparkSession, tmp_path: Path, limit: str, is_local: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query = {
-        "kind": "xml_join", "left": {"a": "/a", "k": "$a/k"}, "right": {"b": "/a", "l": "$b/k"}, "where": ["$k = $l"],
-        "operator": "join", "within": "1 hour", "return": {"k": "$k"},
-    }  # fmt: skip
     lake = DocumentLake.of(spark, tmp_path / "project")
     first = [{"id": f"a{n}", "time": START + n * SECOND, "xml": "<a><k>1</k></a>"} for n in range(3)]
     lake.deliver("items", first, "first")
-    run = lake.run(str(lake.pattern("large", "items", query)), START - SECOND, START + 7_200 * SECOND, "first")
+    run = lake.run(str(lake.pattern("large", "items", ALIKE)), START - SECOND, START + 7_200 * SECOND, "first")
     all_steps(run)
     lake.deliver("items", [first[0] | {"xml": "<a><k>2</k></a>"}], "later")
     monkeypatch.setattr(local_reader, limit, 1)
@@ -162,14 +162,10 @@ def test_many_changed_documents_are_computed_with_their_windows(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partners, "MOST_CHANGED", 1)
-    query = {
-        "kind": "xml_join", "left": {"a": "/a", "k": "$a/k"}, "right": {"b": "/a", "l": "$b/k"}, "where": ["$k = $l"],
-        "operator": "join", "within": "1 hour", "return": {"k": "$k"},
-    }  # fmt: skip
     lake = DocumentLake.of(spark, tmp_path / "project")
     first = [{"id": f"a{n}", "time": START + n * SECOND, "xml": "<a><k>1</k></a>"} for n in range(3)]
     lake.deliver("items", first, "first")
-    run = lake.run(str(lake.pattern("many", "items", query)), START - SECOND, START + 7_200 * SECOND, "first")
+    run = lake.run(str(lake.pattern("many", "items", ALIKE)), START - SECOND, START + 7_200 * SECOND, "first")
     all_steps(run)
     for number, count in enumerate((2, 1)):
         changed = [one | {"xml": f"<a><k>{number + 2}</k></a>"} for one in first[:count]]
