@@ -14,7 +14,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta.local_reader import commit_infos, transaction_in_log
+from pipelines.delta.local_log import commit_infos, transaction_in_log
 from pipelines.errors import LocalUnsupportedError
 from pipelines.spark.jvm import DELTA_LOG, java_class
 

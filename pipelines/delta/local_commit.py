@@ -22,11 +22,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from pipelines.delta.local_reader import Action, TableHere, local_errors
+from pipelines.delta.local_log import Action, local_errors
+from pipelines.delta.local_reader import TableHere
 from pipelines.spark.jvm import DELTA_LOG, java_class
 
 TEXT = 32
 """Characters; statistics tell no longer ones, as Delta's."""
+GROUP_BYTES, ROWS_A_GROUP = 8 << 20, 1 << 20
+"""Bytes, not compressed, and rows of a row group of a file that may hold documents: who looks for those near a time
+reads whole groups."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -55,7 +59,8 @@ def write_file(folder: Path, name: str, rows: pa.Table) -> Action:
     """Writes a Parquet file below the table's `folder`; what the log says of any."""
     from pyarrow.parquet import write_table
 
-    write_table(rows, folder / name, store_schema=False)
+    rows_a_group = max(GROUP_BYTES * rows.num_rows // max(rows.nbytes, 1), 1)
+    write_table(rows, folder / name, row_group_size=min(rows_a_group, ROWS_A_GROUP), store_schema=False)
     return {"path": name, "partitionValues": {}, "size": (folder / name).stat().st_size}
 
 

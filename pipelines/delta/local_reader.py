@@ -1,8 +1,8 @@
-"""Delta tables on this machine's disk, read in this process: history, rows, change feed.
+"""Delta tables on this machine's disk, read in this process: rows, change feed.
 
 Spark plans a job for each of these questions, which takes longer than to answer it of a small table. delta-rs says
-which files a version consists of, and appends; the files are read as the workers read them
-(`pipelines.delta.parquet_scan`), and a commit as the protocol has it. Only what has but one reading is read so; for all
+which files a version consists of; the files are read as the workers read them (`pipelines.delta.parquet_scan`), and a
+commit as the protocol has it. Only what has but one reading is read so; for all
 else `LocalUnsupportedError` says why, and the caller asks Spark: there is nothing that only this module reads.
 """
 
@@ -12,36 +12,30 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
-from deltalake.exceptions import DeltaError
-from pyarrow.parquet import ParquetFile
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from cep_core.errors import TrendlakeError
+from pipelines.delta import local_log, row_groups
+from pipelines.delta.local_log import Action, commit_actions, folder_on_disk, local_errors, opened, view
 from pipelines.delta.log_cache import cache_by_commit
 from pipelines.delta.parquet_scan import BATCH_ROWS, HARMLESS, plain_batches
-from pipelines.delta.tables import on_disk
 from pipelines.errors import LocalUnsupportedError
 
-Action = dict[str, Any]
 Slices = Sequence[tuple[int, int]]
 """Half-open, microseconds."""
 Condition = Callable[[pa.RecordBatch, pa.Array], pa.Array]
 """Rows and which of them are asked about, to those of these that it is true of."""
 CHANGE = "_change_type"
 FEED_ON = "delta.enableChangeDataFeed"
-PLAIN_PATH = re.compile(r"[^%#?\[\]]+")
-"""Of other paths some of delta-rs's answers are wrong."""
 PLAIN_FILE = re.compile(r"[\w\-./]+", re.ASCII)
 """A file in the table's folder, under the name that the log gives it."""
 PLAIN_WRITES = {"appendOnly", "changeDataFeed", "clustering", "domainMetadata", "inCommitTimestamp", "invariants"}
@@ -59,22 +53,6 @@ SEARCHED_BYTES, FEED_BYTES = 512 << 20, 64 << 20
 a table of documents."""
 SEARCHED_ROWS = 1 << 13
 """Rows that are read at once where few of them stay: the same memory is used again and again."""
-FILES = 2_000
-"""Files that are opened one after the other; Delta's own statistics would pass over most of more."""
-
-
-_UNSUPPORTED = (
-    DeltaError, pa.ArrowException, TrendlakeError, ArithmeticError, LookupError, OSError, ValueError, TypeError,
-)  # fmt: skip
-
-
-@contextmanager
-def local_errors() -> Iterator[None]:
-    """Turns what delta-rs, Arrow, arithmetic and the reader of files raise into LocalUnsupportedError."""
-    try:
-        yield
-    except _UNSUPPORTED as error:
-        raise LocalUnsupportedError(f"{type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -107,9 +85,9 @@ class TableHere:
         with local_errors():
             size = 0
             for name in self.files:
-                with ParquetFile(self.folder / name) as file:
-                    groups = _groups_near(file, time, slices)
-                    size += sum(file.metadata.row_group(group).total_byte_size for group in groups)
+                path = self.folder / name
+                groups = row_groups.times(path, time)
+                size += sum(groups[at].size for at in row_groups.near(time, slices)(path))
                 if size > SEARCHED_BYTES:
                     raise LocalUnsupportedError("many bytes")
 
@@ -134,19 +112,29 @@ class TableHere:
             return mask if only is None else only(batch, mask)
 
         at_once = BATCH_ROWS if only is None else SEARCHED_ROWS
-        rows = self._scan(asked, near, most, lambda file: _groups_near(file, time, slices), at_once)
+        rows = self._scan(asked, near, most, row_groups.near(time, slices), at_once)
         return rows.select(list(names))
 
     def rows_with(self, names: Sequence[str], values: pa.Array, most: int) -> pa.Table:
         """Columns `names` of the rows whose first of them has one of `values`; NULL has itself. Raises as `rows`."""
-        return self._scan(
-            names, lambda batch: pc.is_in(batch.column(names[0]), values), most,
-            lambda file: _groups_within(file, names[0], values),
-        )  # fmt: skip
+        condition = partial(_has_one_of, names[0], values)
+        return self._scan(names, condition, most, row_groups.within(names[0], values))
 
     def every(self, names: Sequence[str], most: int) -> pa.Table:
         """Columns `names` of all rows, in the order of `files` and of the rows there. Raises as `rows`."""
         return self._scan(names, None, most)
+
+    def extent(self, time: str) -> tuple[int, int | None, int | None]:
+        """Of all rows: how many they are, and the first and the last `time`, microseconds; None where no row has one.
+        Only row groups that do not say it are read. Raises LocalUnsupportedError."""
+        if self.row_count is None:
+            raise LocalUnsupportedError("files whose rows are not counted")
+        with local_errors():
+            groups = [group for name in self.files for group in row_groups.times(self.folder / name, time)]
+            ends = [end for group in groups for end in (group.low, group.high) if end is not None]
+            others = self._scan([time], None, ROWS, row_groups.unbounded(time)).column(0).cast(pa.int64())
+            bounds = pc.min_max(pa.chunked_array([*others.chunks, pa.array(ends, pa.int64())])).as_py()
+            return self.row_count, bounds["min"], bounds["max"]
 
     def near(self, name: str, value: str) -> TableHere:
         """The same, with those files only that may hold rows whose text column `name` is `value`. The log's bounds may
@@ -171,8 +159,8 @@ class TableHere:
         """The same, with those files only that may hold rows whose `time` lies in one of `slices`, by the statistics of
         each file. Raises LocalUnsupportedError."""
         with local_errors():
-            near = [name for name in self.files if _groups_near(ParquetFile(self.folder / name), time, slices)]
-            return self.part(near)
+            choose = row_groups.near(time, slices)
+            return self.part([name for name in self.files if choose(self.folder / name)])
 
     def all_have(self, name: str) -> bool:
         """Whether the log says that no row has NULL in the column `name`."""
@@ -191,7 +179,7 @@ class TableHere:
         """The newest number that a commit of `application` bears (Delta's protocol, "Transaction Identifiers"), -1
         where none does. Raises LocalUnsupportedError."""
         with local_errors():
-            number = _view(self.folder, self.version).transaction_version(application)
+            number = view(self.folder, self.version).transaction_version(application)
             return -1 if number is None else number
 
     def whole(self, file: str, most: int) -> pa.Table:
@@ -200,21 +188,24 @@ class TableHere:
 
     def _scan(
         self, names: Sequence[str], condition: Callable[[pa.RecordBatch], pa.Array] | None, most: int,
-        groups: Callable[[Any], Sequence[int]] | None = None, at_once: int = BATCH_ROWS,
+        choose: row_groups.Chooser | None = None, at_once: int = BATCH_ROWS,
     ) -> pa.Table:  # fmt: skip
         with local_errors():
             schema = _arrow(self.schema, names)
+            chosen = {name: choose(self.folder / name) for name in self.files} if choose else {}
+            files = [name for name in self.files if chosen.get(name, True)]
 
             def read(name: str) -> Iterator[pa.RecordBatch]:
-                path, wanted = f"{self.folder}/{name}", groups or all_groups
+                path = f"{self.folder}/{name}"
+                wanted = (lambda _: chosen[name]) if choose else all_groups
                 for batch in plain_batches(path, schema, wanted, threads=True, rows=at_once):
                     yield batch.filter(condition(batch)) if condition else batch
 
-            if condition is None or len(self.files) < 2:
-                batches = (batch for name in self.files for batch in read(name))
+            if condition is None or len(files) < 2:
+                batches = (batch for name in files for batch in read(name))
                 return pa.Table.from_batches(at_most(batches, most), schema)
             with ThreadPoolExecutor(pa.cpu_count()) as pool:  # Arrow reads a file of one large column on one core
-                parts = [pool.submit(lambda name=name: list(read(name))) for name in self.files]  # type: ignore[misc]
+                parts = [pool.submit(lambda name=name: list(read(name))) for name in files]  # type: ignore[misc]
                 try:
                     batches = (batch for part in parts for batch in part.result())
                     return pa.Table.from_batches(at_most(batches, most), schema)
@@ -233,12 +224,12 @@ class TableHere:
         Delta's protocol, "Add CDC File": a commit with such files has its changes there, any other in the files that it
         adds and removes."""
         with local_errors():
-            if _view(self.folder, after).metadata().configuration.get(FEED_ON) != "true":
+            if view(self.folder, after).metadata().configuration.get(FEED_ON) != "true":
                 raise LocalUnsupportedError(f"the change feed was off in version {after}")
             schema = _arrow(self.schema, names).append(pa.field(CHANGE, pa.string()))
             versions = range(after + 1, self.version + 1)
             parts = {version: list(self._changed(version)) for version in versions}
-            if (files := sum(map(len, parts.values()))) > FILES:
+            if (files := sum(map(len, parts.values()))) > local_log.FILES:
                 raise LocalUnsupportedError(f"changes in {files} files")
             changes = [(after, schema.empty_table())]
             for version in versions:
@@ -275,6 +266,10 @@ def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> pa.Arr
     return pc.fill_null(reduce(pc.or_, conditions), False)
 
 
+def _has_one_of(name: str, values: pa.Array, rows: pa.RecordBatch) -> pa.Array:
+    return pc.is_in(rows.column(name), values)
+
+
 def table_here(spark: SparkSession, path: str, version: int | None = None) -> TableHere:
     """The table at `path` at a version, the newest where none is named.
 
@@ -284,7 +279,7 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
     folder = folder_on_disk(spark, path)
     with local_errors():
         table = _described(folder, version)
-    if len(table.files) > FILES:
+    if len(table.files) > local_log.FILES:
         raise LocalUnsupportedError(f"{len(table.files)} files")
     return table
 
@@ -309,21 +304,6 @@ def _described(folder: Path, version: int | None) -> TableHere:
         return TableHere(folder, int(table.version()), schema, files, rows, writable, appendable, str(about.id), added)
 
 
-def opened(folder: Path, version: int | None = None) -> DeltaTable:
-    """delta-rs's view of the table at a version. Raises LocalUnsupportedError where it has many files: to say which
-    they are would take long."""
-    checkpoint = folder / "_delta_log" / "_last_checkpoint"
-    if checkpoint.exists() and json.loads(checkpoint.read_text()).get("numOfAddFiles", 0) > FILES:
-        raise LocalUnsupportedError("many files")
-    return _view(folder, version)
-
-
-@cache_by_commit
-def _view(folder: Path, version: int | None) -> DeltaTable:
-    """Not to be changed."""
-    return DeltaTable(folder, version=version)
-
-
 def _is_fed(table: DeltaTable) -> bool:
     fed = table.metadata().configuration.get(FEED_ON) == "true"
     return fed and table.protocol().min_writer_version == FEATURES
@@ -336,52 +316,6 @@ def _appendable(table: DeltaTable) -> bool:
     if protocol.min_writer_version == FEATURES:
         return set(protocol.writer_features or ()) <= PLAIN_WRITES
     return bool(protocol.min_writer_version < 3)
-
-
-def commit_infos(spark: SparkSession, path: str, limit: int | None = None) -> list[tuple[int, Action]]:
-    """What the newest commits (all that the log has, where there is no `limit`) say of themselves, with their versions,
-    the newest first. Raises LocalUnsupportedError."""
-    folder = folder_on_disk(spark, path)
-    with local_errors():
-        versions = sorted((int(file.stem) for file in (folder / "_delta_log").glob("[0-9]*.json")), reverse=True)
-        if not versions:
-            raise LocalUnsupportedError(f"no commit in the log of {path}")
-        infos = ((version, commit_actions(folder, version)) for version in versions[:limit])
-        return [(v, next((item["commitInfo"] for item in actions if "commitInfo" in item), {})) for v, actions in infos]
-
-
-def transaction_in_log(spark: SparkSession, path: str, application: str, number: int, limit: int) -> bool:
-    """Whether one of the `limit` newest commits is of the transaction `application`, with at least this number. Raises
-    LocalUnsupportedError."""
-    folder = folder_on_disk(spark, path)
-    with local_errors():
-        versions = sorted((int(file.stem) for file in (folder / "_delta_log").glob("[0-9]*.json")), reverse=True)
-        transactions = (item["txn"] for v in versions[:limit] for item in commit_actions(folder, v) if "txn" in item)
-        return any(item["appId"] == application and item["version"] >= number for item in transactions)
-
-
-def commit_actions(folder: Path, version: int) -> list[Action]:
-    return [json.loads(line) for line in (folder / "_delta_log" / f"{version:020d}.json").read_text().splitlines()]
-
-
-def append_here(spark: SparkSession, path: str, rows: pa.Table) -> None:
-    """Append `rows` to the table at `path` in a commit of their own, columns that it lacks too. Raises
-    LocalUnsupportedError: unless that is because there is no such table, the commit may have been made."""
-    folder = folder_on_disk(spark, path)
-    with local_errors():
-        # Old logs are left to Delta, which knows what a checkpoint of its own holds.
-        hooks = PostCommitHookProperties(cleanup_expired_logs=False)
-        write_deltalake(
-            DeltaTable(folder), rows, mode="append", schema_mode="merge", post_commithook_properties=hooks
-        )  # fmt: skip
-
-
-def folder_on_disk(spark: SparkSession, path: str) -> Path:
-    """The folder of the table at `path`, on this machine's disk. Raises LocalUnsupportedError."""
-    folder = on_disk(spark, path)
-    if folder is None or not PLAIN_PATH.fullmatch(str(folder)) or not (folder / "_delta_log").is_dir():
-        raise LocalUnsupportedError(f"no table on disk at {path}")
-    return folder
 
 
 def _arrow(schema: StructType, names: Sequence[str]) -> pa.Schema:
@@ -399,41 +333,6 @@ def _arrow(schema: StructType, names: Sequence[str]) -> pa.Schema:
 def all_groups(file: Any) -> Sequence[int]:
     """Every row group of a Parquet file."""
     return range(file.num_row_groups)
-
-
-def _groups_near(file: Any, time: str, slices: Iterable[tuple[int, int]]) -> Sequence[int]:
-    """The row groups of a Parquet file that may have rows in the slices, by the file's own statistics: those in the log
-    are cut off at milliseconds, and wrong of moments that nanoseconds cannot count."""
-    names = [file.schema.column(i).path for i in range(len(file.schema))]
-    if time not in names:
-        return all_groups(file)
-    at = names.index(time)
-    kind = json.loads(file.schema.column(at).logical_type.to_json())
-    if file.schema.column(at).physical_type != "INT64" or kind.get("timeUnit") != "microseconds":
-        return all_groups(file)
-    groups = []
-    for group in range(file.num_row_groups):
-        statistics = file.metadata.row_group(group).column(at).statistics
-        ends = (statistics.min_raw, statistics.max_raw) if statistics is not None and statistics.has_min_max else None
-        if ends is None or any(ends[0] < high and ends[1] >= low for low, high in slices):
-            groups.append(group)
-    return groups
-
-
-def _groups_within(file: Any, name: str, values: pa.Array) -> Sequence[int]:
-    """The row groups that may have one of `values`, texts or whole numbers, by the file's own statistics."""
-    kind = values.type
-    names = [file.schema.column(i).path for i in range(len(file.schema))]
-    if name not in names or values.null_count or not (pa.types.is_string(kind) or pa.types.is_integer(kind)):
-        return all_groups(file)
-    at, ends = names.index(name), pc.min_max(values).as_py()
-    groups = []
-    for group in range(file.num_row_groups if len(values) else 0):
-        statistics = file.metadata.row_group(group).column(at).statistics
-        sure = statistics is not None and statistics.has_min_max and type(statistics.min) is type(ends["min"])
-        if not sure or (statistics.min <= ends["max"] and statistics.max >= ends["min"]):
-            groups.append(group)
-    return groups
 
 
 def at_most(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:

@@ -11,28 +11,32 @@ from pathlib import Path
 from typing import TypeVar
 
 TABLES = 2_048
-"""Answers that are held, of each kind: of all tables of a project of many patterns."""
+"""Tables whose answers are held: all of a project of many patterns."""
 COMMIT = re.compile(r"[0-9]{20}\.json", re.ASCII)
 T = TypeVar("T")
 Stamp = tuple[int, int, int]
-"""What tells a commit's file from another one in its place: number on disk, size in bytes, nanoseconds of its time."""
+"""What tells a file from another one in its place: number on disk, size in bytes, nanoseconds of its time."""
 
 
-def cache_by_commit(read: Callable[[Path, int | None], T]) -> Callable[[Path, int | None], T]:
-    """`read` of a table's folder and version (None: the newest), whose answers are held. It may not depend on anything
-    but the log up to that version. What it raises is raised each time."""
+def cache_by_commit(read: Callable[[Path, int | None], T], versions: int = 8) -> Callable[[Path, int | None], T]:
+    """`read` of a table's folder and version (None: the newest), whose answers are held, of so many `versions` of a
+    table. It may not depend on anything but the log up to that version. What it raises is raised each time."""
 
     @lru_cache(maxsize=TABLES)
-    def remembered(folder: Path, version: int, stamp: Stamp) -> T:
-        return read(folder, version)
+    def of_table(folder: Path) -> Callable[[int, Stamp], T]:
+        @lru_cache(maxsize=versions)
+        def remembered(version: int, _: Stamp) -> T:
+            return read(folder, version)
+
+        return remembered
 
     def answer(folder: Path, version: int | None = None) -> T:
         log = folder / "_delta_log"
         wanted = _newest(log) if version is None else version
-        stamp = None if wanted is None else _stamp(log / f"{wanted:020d}.json")
-        if wanted is None or stamp is None:
+        entry = None if wanted is None else stamp(log / f"{wanted:020d}.json")
+        if wanted is None or entry is None:
             return read(folder, version)
-        return remembered(folder, wanted, stamp)
+        return of_table(folder)(wanted, entry)
 
     return answer
 
@@ -42,7 +46,7 @@ def _newest(log: Path) -> int | None:
     return int(max(names)[:20]) if names else None
 
 
-def _stamp(file: Path) -> Stamp | None:
+def stamp(file: Path) -> Stamp | None:
     """None where there is no such file."""
     try:
         about = file.stat()

@@ -172,7 +172,8 @@ def plain_batches(
     with ParquetFile(
         path, memory_map=True, read_dictionary=list(encoded), coerce_int96_timestamp_unit="us"
     ) as file:  # fmt: skip
-        _refuse_old_calendar(path, file.schema_arrow.metadata or {})
+        if from_old_calendar(file.schema_arrow.metadata or {}):
+            raise OtherwiseWrittenError(f"{path}: its dates may be those of the old calendar")
         fields = {field.name: field for field in file.schema_arrow}
         stored = {file.schema.column(i).path: file.schema.column(i).physical_type for i in range(len(file.schema))}
         there = [name for name in schema.names if name in fields]
@@ -185,12 +186,11 @@ def plain_batches(
             yield _as(batch, schema, constant)
 
 
-def _refuse_old_calendar(path: str, metadata: dict[bytes, bytes]) -> None:
-    """Files in which days before 1582 may be those of the Julian calendar: Spark counts them anew."""
+def from_old_calendar(metadata: dict[bytes, bytes]) -> bool:
+    """Whether days before 1582 may be those of the Julian calendar in a file: Spark counts them anew."""
     writer = metadata.get(b"org.apache.spark.version", b"4").split(b".")
     old = writer[0].isdigit() and (int(writer[0]), int(writer[1]) if len(writer) > 1 else 9) < (3, 1)
-    if old or {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"} & metadata.keys():
-        raise OtherwiseWrittenError(f"{path}: its dates may be those of the old calendar")
+    return old or bool({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"} & metadata.keys())
 
 
 def _refuse_other_type(path: str, field: pa.Field, wanted: pa.DataType, stored: str) -> None:

@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from pipelines.delta.local_reader import commit_actions, folder_on_disk, local_errors, opened, table_here
+from pipelines.delta.local_log import commit_actions, folder_on_disk, local_errors, opened
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import exists, latest_version, on_disk, read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.spark.jvm import DELTA_LOG, java_class
@@ -45,6 +46,14 @@ def newest(spark: SparkSession, path: str) -> TableVersion | None:
             return None
         version = latest_version(spark, path)
         return TableVersion(version, read_at(spark, path, version).schema, table_id(spark, path, version))
+
+
+def schema_of(spark: SparkSession, path: str) -> StructType:
+    """The columns of the newest version of the table at `path`, which is there."""
+    try:
+        return table_here(spark, path).schema
+    except LocalUnsupportedError:
+        return spark.read.format("delta").load(path).schema
 
 
 def table_id(spark: SparkSession, path: str, version: int | None = None) -> str | None:

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from pipelines.contracts.contract import Contract
 from pipelines.delta.commits import Commit, find_commit
+from pipelines.delta.local_commit import GROUP_BYTES
 from pipelines.delta.tables import OvertakenError
 
 LINE = "source writes"
 """The application id of the transactions that write to a source's table."""
 
 
-def writing_session(spark: SparkSession, token: str, version: int | None) -> SparkSession:
+def writing_session(spark: SparkSession, token: str, version: int | None, contract: Contract) -> SparkSession:
     """A session whose one write carries `token`, and commits only where no other writer of the source has since
     `version`, which was read; where that is None, whoever came between."""
     session = spark.newSession()
     session.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
+    if contract.documents is not None:
+        session.conf.set("parquet.block.size", str(GROUP_BYTES))
     if version is not None:
         session.conf.set("spark.databricks.delta.write.txnAppId", LINE)
         session.conf.set("spark.databricks.delta.write.txnVersion", str(version + 1))

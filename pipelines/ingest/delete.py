@@ -131,7 +131,7 @@ def delete_rows(
         if not selected.rows:
             return selected
         token = commit_token(run_id, "delete")
-        session = writing_session(spark, token, selected.version)
+        session = writing_session(spark, token, selected.version, contract)
         target = DeltaTable.forPath(session, path)
         if selection.keys is None:
             target.delete(selection.condition)

@@ -26,8 +26,9 @@ from cep_core.events.arrays import arrow, repeated
 from pipelines.contracts.contract import Contract
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
-from pipelines.delta.local_reader import ROWS, local_errors, table_here
-from pipelines.delta.table_versions import table_id
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import ROWS, table_here
+from pipelines.delta.table_versions import schema_of, table_id
 from pipelines.delta.tables import FED, OvertakenError, Warehouse, create, exists, latest_version, with_retries
 from pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaError
 from pipelines.ingest.commits import LINE, own_commit, writing_session
@@ -105,7 +106,7 @@ def ingest(
     record = Record(run_id, None, "ingest", source=contract.name)
     with recorded(spark, warehouse, record):
         create_source(spark, path, contract)
-        schema = spark.read.format("delta").load(path).schema
+        schema = schema_of(spark, path)
         check_columns(schema, contract)
         refuse_other_ids(spark, path, latest_version(spark, path), contract)
         writer = _Writer(spark, path, tuple(schema.names), contract, feed, run_id, delivered(spark, path))
@@ -196,7 +197,7 @@ class _Writer:
         comparison = compare(single, table, key, sequence, self._good)
         if comparison.corrections.num_rows and not self.contract.replaces:
             raise self._refused(comparison, key)
-        session = writing_session(self.spark, token, version)
+        session = writing_session(self.spark, token, version, self.contract)
         if comparison.corrections.num_rows:
             _merge(session, self.path, comparison, table, key, self.contract)
         elif not self._append_local(session, comparison.new, version):
@@ -234,7 +235,7 @@ class _Writer:
 
     def _append_unkeyed(self, rows: pa.Table, token: str, number: int) -> Commit:
         """One commit; the feed's transaction keeps it single, whatever the history has lost."""
-        session = writing_session(self.spark, token, None)
+        session = writing_session(self.spark, token, None, self.contract)
         frame = typed(frame_of(session, rows), self.contract)
         _append(session, self.path, frame, txnAppId=f"ingest {self.feed}", txnVersion=number)
         return find_commit(self.spark, self.path, token)
@@ -324,11 +325,7 @@ def _all(conditions: list[Column]) -> Column:
 def _note_extent(spark: SparkSession, path: str, contract: Contract, record: Record) -> None:
     try:
         table = table_here(spark, path, record.source_version)
-        if table.row_count is None or table.row_count > ROWS:
-            raise LocalUnsupportedError("a large table")
-        times = table.every([contract.event_time], ROWS).column(0).cast(pa.int64())
-        ends: dict[str, int | None] = pc.min_max(times).as_py()
-        record.rows_out, record.interval_from, record.interval_to = len(times), ends["min"], ends["max"]
+        record.rows_out, record.interval_from, record.interval_to = table.extent(contract.event_time)
     except LocalUnsupportedError:
         _note_extent_by_spark(spark, path, contract, record)
 

@@ -13,11 +13,13 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from cep_core.events.arrays import arrow
+from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import read_at
 from pipelines.errors import LocalUnsupportedError
@@ -40,8 +42,16 @@ def rows_sharing(
     wanted = rows.select(list(key))
     known = _matching(spark, path, version, wanted, list(key))
     if not known.num_rows:
-        return _read(spark, path, version, wanted.slice(0, 0), list(names))
+        return _no_rows(spark, path, version, list(names))
     return _matching(spark, path, version, known, list(names))
+
+
+def _no_rows(spark: SparkSession, path: str, version: int, names: list[str]) -> pa.Table:
+    try:
+        with local_errors():
+            return table_here(spark, path, version).none().select(names)
+    except LocalUnsupportedError:
+        return to_arrow_schema(_columns(read_at(spark, path, version), names), timezone="UTC").empty_table()
 
 
 def _matching(spark: SparkSession, path: str, version: int, keys: pa.Table, names: list[str]) -> pa.Table:
@@ -64,9 +74,7 @@ def _matching(spark: SparkSession, path: str, version: int, keys: pa.Table, name
 def _read(spark: SparkSession, path: str, version: int, keys: pa.Table, names: list[str]) -> pa.Table:
     """As `_matching`, by Spark."""
     source = read_at(spark, path, version)
-    schema = to_arrow_schema(source.select(*map(column, names)).schema, timezone="UTC")
-    if not keys.num_rows:
-        return schema.empty_table()
+    schema = to_arrow_schema(_columns(source, names), timezone="UTC")
     key = keys.column_names
     ends = pc.min_max(keys.column(key[0])).as_py() if pa.types.is_string(keys.schema.types[0]) else {}
     if ends.get("min") is not None and not keys.column(0).null_count:
@@ -76,3 +84,7 @@ def _read(spark: SparkSession, path: str, version: int, keys: pa.Table, names: l
     wanted = sf.broadcast(wanted) if keys.num_rows <= BROADCAST else wanted
     same = reduce(lambda a, b: a & b, [column(name).eqNullSafe(sf.col(f"{KEY}{i}")) for i, name in enumerate(key)])
     return source.join(wanted, same, "left_semi").select(*map(column, names)).toArrow().cast(schema)
+
+
+def _columns(source: DataFrame, names: list[str]) -> StructType:
+    return source.select(*map(column, names)).schema

@@ -24,7 +24,8 @@ from cep_core.events.arrays import arrow
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rule_text import reason_of
 from pipelines.contracts.rules import Rule
-from pipelines.delta.local_reader import ROWS, local_errors, table_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import ROWS, table_here
 from pipelines.delta.tables import Warehouse, exists
 from pipelines.errors import LocalUnsupportedError
 from pipelines.ingest.replay import open_rows

@@ -147,7 +147,7 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     gone = frame_of(spark, _table(broken, names, [before for before, _ in repairs]))
     _refuse_broken(contract, fresh, _without(source, gone, names))
     token = commit_token(record.run_id, "replay")
-    _swap(writing_session(spark, token, version), path, names, pairs, given.schema)
+    _swap(writing_session(spark, token, version, contract), path, names, pairs, given.schema)
     commit = find_commit(spark, path, token)
     record.rows_updated = written + (commit.metric("numTargetRowsUpdated") if commit.in_history else 0)
     if not commit.in_history or commit.metric("numTargetRowsUpdated") != len(pairs):

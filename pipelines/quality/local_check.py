@@ -19,7 +19,8 @@ from cep_core.events.arrays import arrow, numbers, valid
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule
-from pipelines.delta.local_reader import ROWS, TableHere, inside, local_errors
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import ROWS, TableHere, inside
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.great_expectations import judge_truth_values
 from pipelines.quality.key_index import hashes_of, occurrences

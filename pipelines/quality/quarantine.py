@@ -20,7 +20,8 @@ from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta import local_commit
 from pipelines.delta.commits import has_transaction
-from pipelines.delta.local_reader import local_errors, table_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import OvertakenError
 from pipelines.errors import ContractRuleError, LocalUnsupportedError, SourceSchemaError
 from pipelines.quality.documents import broken_document_rule

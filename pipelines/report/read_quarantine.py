@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
-from pipelines.delta.local_reader import local_errors, table_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import Warehouse, exists
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.quarantine import ADDED

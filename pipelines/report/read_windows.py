@@ -16,7 +16,8 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from cep_core.sharing.family import row_hash
-from pipelines.delta.local_reader import TableHere, local_errors, table_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import PatternFacts, ResultFacts, RunFacts, Window

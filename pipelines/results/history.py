@@ -18,7 +18,8 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.delta.commits import Commit, known_commits
-from pipelines.delta.local_reader import TableHere, local_errors, table_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import exists, read_at
 from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
 from pipelines.results.coverage import windows_of

@@ -20,7 +20,8 @@ from pyspark.sql.types import StructType
 
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
-from pipelines.delta.local_reader import Action, TableHere, table_here
+from pipelines.delta.local_log import Action
+from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import FED, create, exists, with_retries
 from pipelines.errors import LocalUnsupportedError
 from pipelines.results.provenance import PROVENANCE

@@ -22,7 +22,8 @@ from pyspark.sql.pandas.types import from_arrow_type
 from cep_core import AnyPlan
 from cep_core.errors import did_you_mean
 from cep_core.sharing.family import FamilyPlan
-from pipelines.delta.local_reader import TableHere, local_errors, table_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import exists, latest_version, read_at
 from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
 from pipelines.results.columns import rank_of, time_of

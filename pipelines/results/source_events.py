@@ -20,7 +20,8 @@ from pyspark.sql.types import StructType
 from cep_core.events.arrays import arrow
 from cep_core.plan import Reading
 from pipelines.contracts.contract import Contract
-from pipelines.delta.local_reader import ROWS, local_errors, table_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import ROWS, table_here
 from pipelines.delta.parquet_scan import Files, Span, paths_by_delta, plain_files
 from pipelines.delta.tables import read_at
 from pipelines.errors import LocalUnsupportedError

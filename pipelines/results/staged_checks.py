@@ -16,7 +16,7 @@ from cep_core.events.array_types import Bools
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule
-from pipelines.delta.local_reader import local_errors
+from pipelines.delta.local_log import local_errors
 from pipelines.errors import ChecksFailedError, LocalUnsupportedError
 from pipelines.quality.great_expectations import FEW, judge, judge_here, judge_truth_values_of
 from pipelines.quality.local_verdicts import truth_values

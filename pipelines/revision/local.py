@@ -25,7 +25,8 @@ from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
 from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta.local_commit import shaped
-from pipelines.delta.local_reader import CHANGE, ROWS, TableHere, local_errors, table_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import CHANGE, ROWS, TableHere, table_here
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.local_verdicts import judge_local
 from pipelines.results.coverage import slice_of

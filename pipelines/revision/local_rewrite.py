@@ -20,7 +20,8 @@ from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, numbers
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit
-from pipelines.delta.local_reader import Action, Slices, TableHere, inside, local_errors
+from pipelines.delta.local_log import Action, local_errors
+from pipelines.delta.local_reader import Slices, TableHere, inside
 from pipelines.errors import LocalUnsupportedError
 from pipelines.results.publication import Publication
 from pipelines.revision.difference import WAS, Difference
@@ -38,7 +39,8 @@ Chosen = Callable[[pa.Table], pa.Array]
 
 @dataclass(frozen=True)
 class Published:
-    """The rows of `table` whose `time` lies in `slices` and that are `chosen` (None: all): those in each of its files.
+    """The rows of a table whose `time` lies in `slices` and that are `chosen` (None: all): those in each file of
+    `table`, which is the part of it that may have some.
     `near`: how many there are in the slices, chosen or not."""
 
     table: TableHere
@@ -51,6 +53,7 @@ class Published:
     @classmethod
     def of(cls, table: TableHere, time: str, slices: Slices, most: int, chosen: Chosen | None = None) -> Published:
         """Raises LocalUnsupportedError where the rows in `slices` are more than `most`."""
+        table = table.near_time(time, slices)
         parts: list[pa.Table] = []
         for file in table.files:
             left = most - sum(part.num_rows for part in parts)

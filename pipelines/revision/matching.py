@@ -10,7 +10,7 @@ from cep_core.events.columns import Columns
 from cep_core.sharing.changes import bindable
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import unique_rules
-from pipelines.delta.local_reader import local_errors
+from pipelines.delta.local_log import local_errors
 from pipelines.revision.source_changes import NET, SourceChanges
 from pipelines.runs.run import Run
 

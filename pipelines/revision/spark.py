@@ -15,7 +15,8 @@ from cep_core.sharing.changes import binds_some
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
-from pipelines.delta.local_reader import ROWS, local_errors
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import ROWS
 from pipelines.delta.tables import read_at, with_retries
 from pipelines.error_text import plural
 from pipelines.errors import LocalUnsupportedError, StepOrderError, ToleranceError

@@ -8,7 +8,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta.local_reader import local_errors, table_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, exists
 from pipelines.errors import LocalUnsupportedError

@@ -20,7 +20,9 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 
 from cep_core.events.windows import moment
 from pipelines.check import checks_of
-from pipelines.delta.local_reader import TableHere, append_here, local_errors, table_here
+from pipelines.delta.local_append import append_here, compact_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import Warehouse, create, exists
 from pipelines.error_text import in_words
 from pipelines.errors import LocalUnsupportedError, StepOrderError
@@ -37,6 +39,10 @@ NUMBER, BASIS = "record_number", "basis"
 before 0.2 lack them."""
 RECORDS = 100_000
 """Records that are read in this process."""
+
+COMMITS_A_FILE = 64
+"""Commits of the table, after so many of which their files are put together: each brings a file of a row or a few, and
+who asks for the records of a pattern reads all that have some."""
 
 _TEXT = ("run_id", "pattern", "stage", "status")
 _TIME = TimestampType()
@@ -71,7 +77,8 @@ def append(spark: SparkSession, warehouse: Warehouse, rows: Sequence[pa.Table]) 
     """Writes rows in one commit; appends of several runs never conflict."""
     together = pa.concat_tables(rows)
     try:
-        append_here(spark, warehouse.runs, together)
+        if append_here(spark, warehouse.runs, together) % COMMITS_A_FILE == 0:
+            compact_here(spark, warehouse.runs)
     except LocalUnsupportedError:
         with uncompiled(spark):
             create_runs(spark, warehouse)

@@ -11,7 +11,8 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.contracts.contract import Contract
-from pipelines.delta.local_reader import ROWS, local_errors, table_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import ROWS, table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, exists, latest_version
 from pipelines.errors import LocalUnsupportedError

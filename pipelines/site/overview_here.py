@@ -12,7 +12,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
-from pipelines.delta.local_reader import TableHere, local_errors, table_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import Measure, PatternFacts
 from pipelines.report.layout import Layout

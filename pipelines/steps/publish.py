@@ -18,7 +18,8 @@ from pyspark.sql import functions as sf
 
 from pipelines.delta.commits import Commit, recent_commits
 from pipelines.delta.local_commit import shaped
-from pipelines.delta.local_reader import ROWS, inside, local_errors, table_here
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import ROWS, inside, table_here
 from pipelines.delta.tables import OvertakenError, with_retries
 from pipelines.errors import LocalUnsupportedError, StaleRunError, StepOrderError
 from pipelines.quality.great_expectations import FEW
@@ -38,10 +39,6 @@ from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.spark.identifiers import quoted
 from pipelines.spark.session import uncompiled
-
-FILES = 200
-"""Files of a results table that are opened one after the other, to see which rows they have: of more MERGE knows it by
-the log's statistics."""
 
 
 def publish(run: Run) -> Record:
@@ -146,8 +143,6 @@ def _replace_here(publication: Publication, staged: int, owned: Owned) -> Commit
     rows = staged_here(run, staged, ROWS)
     with local_errors():
         table = table_here(run.spark, publication.path)
-        if len(table.files) > FILES:
-            raise LocalUnsupportedError("many files: Delta's statistics pass over most")
         there = Published.of(table, time, slices, ROWS)
         old = there.rows
         mine = shaped(rows.filter(inside(rows, time, slices)), old.schema)

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from delta.tables import DeltaMergeBuilder, DeltaTableBuilder
 from pyspark.sql import DataFrameWriter
 
-from pipelines.delta import local_commit, local_reader
+from pipelines.delta import local_append, local_commit
 from pipelines.execute import worker
 from pipelines.execute.worker import Answers, Batches, Work
 from pipelines.ingest.deliver import ingest
@@ -144,7 +144,7 @@ def watch(boundaries: Boundaries) -> None:
     DeltaTableBuilder.location = location  # type: ignore[method-assign]
     boundaries.around(DataFrameWriter, "save", lambda writer, path: f"writing {table_of(path)}")
     boundaries.around(computation, "leave_staged", lambda *_: "writing staging")
-    boundaries.around(local_reader, "write_deltalake", lambda *_, **__: "writing run record")
+    boundaries.around(local_append, "write_deltalake", lambda *_, **__: "writing run record")
     boundaries.around(
         local_commit, "write_file", lambda _, name, __: f"writing {'changes' if 'cdc' in name else 'rows'}"
     )  # fmt: skip

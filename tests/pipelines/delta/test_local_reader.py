@@ -16,8 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from pipelines.delta import local_reader
-from pipelines.delta.local_reader import CHANGE, append_here, commit_infos, table_here
+from pipelines.delta import local_log
+from pipelines.delta.local_append import append_here, compact_here
+from pipelines.delta.local_log import commit_infos
+from pipelines.delta.local_reader import CHANGE, table_here
 from pipelines.delta.table_versions import TableVersion, newest, table_id
 from pipelines.delta.tables import FED, latest_version, read_at
 from pipelines.errors import LocalUnsupportedError
@@ -152,18 +154,18 @@ def test_many_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Mon
     path = new_table(spark, tmp_path / "t", checkpointInterval="6")
     for number in range(6):
         write(spark, path, rows(number, 1))
-    monkeypatch.setattr(local_reader, "FILES", 6)
+    monkeypatch.setattr(local_log, "FILES", 6)
     assert table_here(spark, path).feed(NAMES, 0, MANY).num_rows == 6
     write(spark, path, rows(6, 1))  # what was read of the version before is remembered
-    monkeypatch.setattr(local_reader, "FILES", 5)
+    monkeypatch.setattr(local_log, "FILES", 5)
     with pytest.raises(LocalUnsupportedError, match="many files"):
         table_here(spark, path)
     (tmp_path / "t" / "_delta_log" / "_last_checkpoint").unlink()
     with pytest.raises(LocalUnsupportedError, match="7 files"):
         table_here(spark, path)
-    monkeypatch.setattr(local_reader, "FILES", 7)
+    monkeypatch.setattr(local_log, "FILES", 7)
     table = table_here(spark, path)
-    monkeypatch.setattr(local_reader, "FILES", 5)
+    monkeypatch.setattr(local_log, "FILES", 5)
     with pytest.raises(LocalUnsupportedError, match="changes in 7 files"):
         table.feed(NAMES, 0, MANY)
 
@@ -244,6 +246,41 @@ def test_appending_beside_spark(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(row["more"] or 0 for row in frame.collect()) == [0] * 8 + [5]
     with pytest.raises(LocalUnsupportedError):
         append_here(spark, str(tmp_path / "none"), more)
+
+
+def test_files_put_together(spark: SparkSession, tmp_path: Path) -> None:
+    """Beside writers that come meanwhile: the same rows, of all versions; a column that some files lack is NULL."""
+    path = new_table(spark, tmp_path / "t", enableInCommitTimestamps="false")
+    for number in range(5):
+        append_here(spark, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
+    append_here(spark, path, pa.Table.from_pylist(rows(5, 1), SCHEMA).append_column("more", pa.array([5])))
+    before = bag(spark.read.format("delta").load(path))
+    compact_here(spark, path)
+    assert bag(spark.read.format("delta").load(path)) == before
+    assert len(table_here(spark, path).files) == 1
+    assert len(table_here(spark, path, 6).files) == 6
+    assert bag(read_at(spark, path, 6)) == before
+    assert append_here(spark, path, pa.Table.from_pylist(rows(6, 1), SCHEMA)) == latest_version(spark, path) == 8
+    compact_here(spark, str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_extent(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    """To the microsecond, whether files say it or are read; rows without a time count too."""
+    path = new_table(spark, tmp_path / "t")
+    assert table_here(spark, path).extent("at") == (0, None, None)
+    write(spark, path, rows(0, 2, None))
+    assert table_here(spark, path).extent("at") == (2, None, None)
+    moments = [moment for moment in MOMENTS if way != "INT96" or 1900 <= moment.year < 2600]
+    spark.conf.set("spark.sql.parquet.outputTimestampType", way)
+    try:
+        for number, moment in enumerate(moments):
+            write(spark, path, [*rows(10 * number, 2, moment), *rows(10 * number + 5, 1, None)])
+            frame = spark.read.format("delta").load(path)
+            ends = frame.agg(sf.count(sf.lit(1)), *(sf.unix_micros(end("at")) for end in (sf.min, sf.max))).collect()
+            assert table_here(spark, path).extent("at") == tuple(ends[0])
+    finally:
+        spark.conf.unset("spark.sql.parquet.outputTimestampType")
 
 
 def test_the_last_transaction(spark: SparkSession, tmp_path: Path) -> None:

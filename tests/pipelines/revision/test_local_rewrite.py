@@ -21,7 +21,8 @@ from pyspark.sql import functions as sf
 
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit
-from pipelines.delta.local_reader import CHANGE, TableHere, commit_actions, table_here
+from pipelines.delta.local_log import commit_actions
+from pipelines.delta.local_reader import CHANGE, TableHere, table_here
 from pipelines.delta.tables import CONFLICTS, FED, latest_version, read_at
 from pipelines.results.publication import DELETE, INSERT, UPDATE, Publication
 from pipelines.revision import local_rewrite

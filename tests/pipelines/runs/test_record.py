@@ -1,0 +1,42 @@
+"""Run records: however many there are, few files hold them, and none is lost."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.delta.local_reader import table_here
+from pipelines.delta.tables import Warehouse
+from pipelines.runs import record as runs
+from pipelines.runs.record import newest_records, pattern_records, recorded
+from pipelines.runs.stage import Record
+
+pytestmark = pytest.mark.spark
+
+RECORDS, COMMITS = 30, 4
+
+
+def test_records_of_a_long_history(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two writers at once too, who put files together while the other writes."""
+    monkeypatch.setattr(runs, "COMMITS_A_FILE", COMMITS)
+    warehouse = Warehouse(str(tmp_path))
+
+    def write(pattern: str) -> None:
+        for number in range(RECORDS):
+            with recorded(spark, warehouse, Record(f"r{number}", pattern, "compute", rows_out=number)):
+                pass
+
+    write("first")
+    assert len(table_here(spark, warehouse.runs).files) <= COMMITS
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, ("second", "third")))
+    for pattern in ("first", "second", "third"):
+        rows = pattern_records(spark, warehouse, pattern, ("run_id", "rows_out"))
+        expected = [(f"r{number}", number) for number in range(RECORDS)]
+        assert sorted((row["run_id"], row["rows_out"]) for row in rows) == sorted(expected)
+    newest = newest_records(spark, warehouse, None, 3 * RECORDS + 1) or []
+    assert len(newest) == spark.read.format("delta").load(warehouse.runs).count() == 3 * RECORDS
+    assert len(table_here(spark, warehouse.runs).files) < RECORDS
