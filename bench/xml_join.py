@@ -29,7 +29,16 @@ from cep_core.xml_join.run.relations import relations
 from cep_core.xml_join.run.run import Answers
 from cep_core.xml_join.run.witnesses import witnesses
 from pipelines.generate.feeds import feeds
-from pipelines.generate.xml_queries import feed_pattern, feed_queries
+from pipelines.generate.xml_queries import (
+    DocumentSchema,
+    alike_documents,
+    feed_pattern,
+    feed_queries,
+    join_pattern,
+    join_queries,
+    three_levels,
+    two_levels,
+)
 
 ITEMS = 20_000
 """Feed items, of one week."""
@@ -195,6 +204,26 @@ def beside_duckdb(documents: pa.Table) -> Measured:
     )
 
 
+def workload(name: str, levels: DocumentSchema, count: int, most: int) -> Measured:
+    """Queries over two documents that are alike (Hong 2009, 6.6.1), beside each by itself: a sample, measured with the
+    parsing of the documents, as there are two."""
+    documents, queries = alike_documents(levels, 2), join_queries(levels, count, most, 0.8, 1)
+
+    def plan_of(rows: Sequence[dict[str, str]]) -> AnyPlan:
+        return compile_query({**join_pattern(levels, most, "1 hour"), "each": list(rows)}, schema(documents))
+
+    whole, ones = plan_of(queries), [plan_of([query]) for query in queries[:SAMPLE]]
+    assert isinstance(whole, XmlJoinPlan)
+    together = least(lambda: run_plan(whole, documents))
+    alone = least(lambda: [run_plan(one, documents) for one in ones]) * count / SAMPLE
+    rows = run_plan(whole, documents).num_rows
+    note = (
+        f"{alone:.2f} s ({SAMPLE} measured) against {1_000 * together:.1f} ms with {rows:,} rows; {len(whole.joins):,} "
+        f"different queries of {len(whole.templates)} templates"
+    )
+    return Measured(f"{name}, {count:,} queries together, each by itself", alone / together, "times", 100, note)
+
+
 def wall(work: Callable[[], pa.Table], rounds: int = 3) -> tuple[float, int]:
     """Least seconds by the clock after one round to warm up, and how many rows."""
     seconds, rows = math.inf, 0
@@ -215,6 +244,8 @@ def xml_join(folder: Path) -> list[Measured]:
         with_system_memory(lambda: most_of_many(folder, documents)),
         beside_lxml(documents),
         with_system_memory(lambda: beside_duckdb(documents)),
+        workload("two levels, 6 leaves", two_levels(6), 1_000, 6),
+        workload("three levels, 4 of 4 leaves", three_levels(4, 4), MANY, 4),
     ]
 
 
