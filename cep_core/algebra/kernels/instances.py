@@ -1,6 +1,7 @@
 """FOLD: for each instance, its candidates of the least end and what becomes of it.
 
-The right stream is sorted by group and end, as for NEXT.
+The right stream is sorted by group and end, as for NEXT. Kernels of kind algebra take their arrays one by one: in named
+tuples, as other kinds' take them, the loop over candidates took 13 to 67 % longer (measured).
 """
 
 from __future__ import annotations

@@ -280,7 +280,7 @@ def test_the_extent(spark: SparkSession, tmp_path: Path, way: str) -> None:
             ends = frame.agg(sf.count(sf.lit(1)), *(sf.unix_micros(end("at")) for end in (sf.min, sf.max))).collect()
             assert table_here(spark, path).extent("at") == tuple(ends[0])
     finally:
-        spark.conf.unset("spark.sql.parquet.outputTimestampType")
+        spark.conf.set("spark.sql.parquet.outputTimestampType", WAYS[0])
 
 
 def test_the_last_transaction(spark: SparkSession, tmp_path: Path) -> None:
