@@ -27,6 +27,9 @@ from pipelines.quality.key_index import hashes_of, occurrences
 from pipelines.quality.local_rules import kept_rows
 from pipelines.quality.local_uniqueness import exact_codes
 
+DOCUMENTS = 10_000
+"""Rows of a table of documents, which are all judged: of more only those of the windows."""
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -50,7 +53,7 @@ def judge_small(table: TableHere, contract: Contract, span: tuple[int, int], ind
     rules, columns = contract.rules, [item.name for item in contract.columns]
     if not all(rule.quarantines for rule in rules if rule.kind == "unique"):
         raise LocalUnsupportedError("keys that may be repeated")
-    large = table.row_count is None or table.row_count > ROWS
+    large = table.row_count is None or table.row_count > (ROWS if contract.documents is None else DOCUMENTS)
     if large and not table.all_have(contract.event_time):
         raise LocalUnsupportedError("rows without a time, whose files are not known")
     with local_errors():

@@ -1,0 +1,36 @@
+"""Documents lie in small row groups, whoever writes the file: a revision reads those near a changed document only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyarrow.parquet import ParquetFile
+from pyspark.sql import SparkSession
+
+from pipelines.delta import local_commit
+from pipelines.delta.local_reader import table_here
+from pipelines.ingest import commits
+from tests.support.document_lake import DocumentLake
+
+pytestmark = pytest.mark.spark
+
+SECOND = 1_000_000
+GROUP_BYTES = 40_000
+
+
+def test_few_documents_a_row_group(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (commits, local_commit):
+        monkeypatch.setattr(module, "GROUP_BYTES", GROUP_BYTES)
+    lake = DocumentLake.of(spark, tmp_path / "project")
+    texts = [f"<a><k>{'x' * 500}{number}</k></a>" for number in range(600)]
+    documents = [{"id": f"d{n:03}", "time": n * SECOND, "xml": text} for n, text in enumerate(texts)]
+    lake.deliver("items", documents, "first")
+    lake.deliver("items", [documents[7] | {"xml": "<a/>"}], "a correction, by MERGE")
+    path = lake.warehouse.source("items")
+    for version in (1, 2):
+        table = table_here(spark, path, version)
+        groups = sum(ParquetFile(table.folder / file).num_row_groups for file in table.files)
+        assert groups >= len(texts) * 500 // GROUP_BYTES, version
+        day = table.rows(["event_id"], "event_time", [(10 * SECOND, 12 * SECOND)], 10)
+        assert sorted(day["event_id"].to_pylist()) == ["d010", "d011"]
