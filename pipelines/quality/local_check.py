@@ -28,7 +28,7 @@ from pipelines.quality.local_rules import kept_rows
 from pipelines.quality.local_uniqueness import exact_codes
 
 DOCUMENTS = 10_000
-"""Rows of a table of documents, which are all judged: of more only those of the windows."""
+"""In a table of up to so many documents all are judged; in a larger one only those of the run's windows."""
 
 
 @dataclass(frozen=True)
