@@ -1,0 +1,41 @@
+"""Of a table of many documents only those of the windows are judged, and as all are in a table of few."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.delta.local_reader import table_here
+from pipelines.errors import LocalUnsupportedError
+from pipelines.quality import local_check
+from pipelines.quality.local_check import Judged, judge_small
+from tests.support.document_lake import DocumentLake
+
+pytestmark = pytest.mark.spark
+
+SECOND = 1_000_000
+SPAN = (2 * SECOND, 6 * SECOND)
+
+
+def test_the_windows_judged_alone(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = DocumentLake.of(spark, tmp_path / "project")
+    texts = ["<a>", "<a/>", "<a/>", "<a>", "<a><b/></a>", "<a/>", "<a>", "<a/>"]
+    lake.append("items", [{"id": f"d{n}", "time": n * SECOND, "xml": text} for n, text in enumerate(texts)])
+    contract, path = lake.contract("items"), lake.warehouse.source("items")
+
+    def judged(documents: int) -> Judged:
+        monkeypatch.setattr(local_check, "DOCUMENTS", documents)
+        return judge_small(table_here(spark, path), contract, SPAN, tmp_path / f"indexes {documents}")
+
+    few, many = judged(len(texts)), judged(len(texts) - 1)
+    assert (few.rows, few.checks, few.rules) == (many.rows, many.checks, many.rules)
+    assert few.bad.to_pylist() == many.bad.to_pylist()
+    assert few.bad["event_id"].to_pylist() == ["d3"]
+    assert few.times is not None
+    assert many.times is None
+    lake.append("items", [{"id": "d3", "time": 60 * SECOND, "xml": "<a/>"}, {"id": "d4", "time": 0, "xml": "<a/>"}])
+    for documents in (len(texts) + 2, 0):  # an id of the windows that is there once more, outside of them
+        with pytest.raises(LocalUnsupportedError, match="repeated"):
+            judged(documents)
