@@ -8,13 +8,16 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta.local_log import commit_infos, transaction_in_log
+from pipelines.delta.local_log import commit_info, folder_on_disk, local_errors, logged_versions, transaction_in_log
+from pipelines.delta.log_cache import cache_by_commit
 from pipelines.errors import LocalUnsupportedError
 from pipelines.spark.jvm import DELTA_LOG, java_class
 
@@ -65,17 +68,21 @@ def recent_commits(spark: SparkSession, path: str, limit: int | None = HISTORY) 
     Delta takes for tables without in-commit timestamps, both are those of the original in a copy of the table.
     """
     try:
-        infos = commit_infos(spark, path, limit)
+        folder = folder_on_disk(spark, path)
+        with local_errors():
+            return [_commit(folder, version) for version in logged_versions(folder)[:limit]]
     except LocalUnsupportedError:
         return _commits_by_spark(spark, path, limit)
-    return [
-        Commit(
-            version, info.get("operation", ""), info.get("operationMetrics") or {}, _note(info.get("userMetadata")),
-            info.get("operationParameters") or {},
-            at=_moment(info.get("inCommitTimestamp", info.get("timestamp"))),
-        )
-        for version, info in infos
-    ]  # fmt: skip
+
+
+@partial(cache_by_commit, versions=10_000)
+def _commit(folder: Path, version: int | None) -> Commit:
+    assert version is not None
+    info = commit_info(folder, version)
+    return Commit(
+        version, info.get("operation", ""), info.get("operationMetrics") or {}, _note(info.get("userMetadata")),
+        info.get("operationParameters") or {}, at=_moment(info.get("inCommitTimestamp", info.get("timestamp"))),
+    )  # fmt: skip
 
 
 def known_commits(spark: SparkSession, path: str) -> list[Commit]:

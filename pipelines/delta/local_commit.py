@@ -34,17 +34,17 @@ reads whole groups."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def add_file(folder: Path, rows: pa.Table) -> Action:
-    """The file that `rows` become, as an action."""
+def add_file(folder: Path, rows: pa.Table, *, data_change: bool = True) -> Action:
+    """The file that `rows` become, as an action; not a `data_change` where the table has these rows already."""
     name = f"part-00000-{uuid.uuid4()}-c000.snappy.parquet"
-    about = {"modificationTime": _now(), "dataChange": True, "stats": json.dumps(statistics(rows))}
+    about = {"modificationTime": _now(), "dataChange": data_change, "stats": json.dumps(statistics(rows))}
     return {"add": write_file(folder, name, rows) | about}
 
 
-def remove_file(folder: Path, name: str) -> Action:
-    """The file `name` that is no longer the table's, as an action."""
+def remove_file(folder: Path, name: str, *, data_change: bool = True) -> Action:
+    """The file `name` that is no longer the table's, as an action; not a `data_change` where its rows stay."""
     size = (folder / name).stat().st_size
-    about = {"path": name, "deletionTimestamp": _now(), "dataChange": True, "extendedFileMetadata": True}
+    about = {"path": name, "deletionTimestamp": _now(), "dataChange": data_change, "extendedFileMetadata": True}
     return {"remove": about | {"partitionValues": {}, "size": size}}
 
 
@@ -117,7 +117,7 @@ def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def commit_files(
     spark: SparkSession, session: Any, table: TableHere, path: str, actions: Sequence[Action],
-    operation: Literal["Merge", "Write"], metrics: Mapping[str, int], line: tuple[str, int],
+    operation: Literal["Merge", "Optimize", "Write"], metrics: Mapping[str, int], line: tuple[str, int],
 ) -> int | None:  # fmt: skip
     """Commits `actions` to the table at `path`, as it is in `table`; the new version. None where another commit came
     first. `session`: Java's, with the commit's note; `line`: application and number of the transaction, which no commit
@@ -140,6 +140,9 @@ def commit_files(
         operation_class = java(f"org.apache.spark.sql.delta.DeltaOperations${operation}")
         if operation == "Merge":
             about = operation_class(none, none, none, none, no_rules, no_rules, no_rules)
+        elif operation == "Optimize":
+            by_itself, full = True, False
+            about = operation_class(no_rules, no_rules, by_itself, none, full)
         else:
             mode = java("org.apache.spark.sql.SaveMode").Append
             about = operation_class(mode, none, none, none, none, none, none, none, none)

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,25 +66,15 @@ def view(folder: Path, version: int | None) -> DeltaTable:
     return DeltaTable(folder, version=version)
 
 
-def commit_infos(spark: SparkSession, path: str, limit: int | None = None) -> list[tuple[int, Action]]:
-    """What the newest commits (all that the log has, where there is no `limit`) say of themselves, with their versions,
-    the newest first. Not to be changed. Raises LocalUnsupportedError."""
-    folder = folder_on_disk(spark, path)
-    with local_errors():
-        return [(version, _commit_info(folder, version)) for version in _logged_versions(folder)[:limit]]
+def commit_info(folder: Path, version: int) -> Action:
+    """What a commit says of itself."""
+    return next((action["commitInfo"] for action in commit_actions(folder, version) if "commitInfo" in action), {})
 
 
-@partial(cache_by_commit, versions=10_000)
-def _commit_info(folder: Path, version: int | None) -> Action:
-    """Not to be changed."""
-    actions = commit_actions(folder, version or 0)
-    return next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
-
-
-def _logged_versions(folder: Path) -> list[int]:
-    """The newest first. Raises LocalUnsupportedError where there is none."""
+def logged_versions(folder: Path) -> list[int]:
+    """The versions whose commits the log has, the newest first. Raises LocalUnsupportedError where there is none."""
     names = os.listdir(folder / "_delta_log")
-    versions = sorted((int(name[:20]) for name in names if COMMIT.fullmatch(name)), reverse=True)
+    versions = sorted((int(name[:20]) for name in names if len(name) == 25 and COMMIT.fullmatch(name)), reverse=True)
     if not versions:
         raise LocalUnsupportedError(f"no commit in the log of {folder}")
     return versions
@@ -96,7 +85,7 @@ def transaction_in_log(spark: SparkSession, path: str, application: str, number:
     LocalUnsupportedError."""
     folder = folder_on_disk(spark, path)
     with local_errors():
-        versions = _logged_versions(folder)
+        versions = logged_versions(folder)
         transactions = (item["txn"] for v in versions[:limit] for item in commit_actions(folder, v) if "txn" in item)
         return any(item["appId"] == application and item["version"] >= number for item in transactions)
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 TABLES = 2_048
 """Tables whose answers are held: all of a project of many patterns."""
 COMMIT = re.compile(r"[0-9]{20}\.json", re.ASCII)
+"""A file of the log that is a version (Delta's protocol, "Delta Log Entries")."""
 T = TypeVar("T")
 Stamp = tuple[int, int, int]
 """What tells a file from another one in its place: number on disk, size in bytes, nanoseconds of its time."""
@@ -31,9 +32,9 @@ def cache_by_commit(read: Callable[[Path, int | None], T], versions: int = 8) ->
         return remembered
 
     def answer(folder: Path, version: int | None = None) -> T:
-        log = folder / "_delta_log"
-        wanted = _newest(log) if version is None else version
-        entry = None if wanted is None else stamp(log / f"{wanted:020d}.json")
+        log = f"{folder}/_delta_log"  # a Path takes longer to put together than the file to be looked at
+        wanted = newest_commit(log) if version is None else version
+        entry = None if wanted is None else stamp(f"{log}/{wanted:020d}.json")
         if wanted is None or entry is None:
             return read(folder, version)
         return of_table(folder)(wanted, entry)
@@ -41,15 +42,16 @@ def cache_by_commit(read: Callable[[Path, int | None], T], versions: int = 8) ->
     return answer
 
 
-def _newest(log: Path) -> int | None:
-    names = [entry.name for entry in os.scandir(log) if COMMIT.fullmatch(entry.name)]
-    return int(max(names)[:20]) if names else None
+def newest_commit(log: str) -> int | None:
+    """The newest version of the table whose log is in the folder `log`; None where it has none."""
+    names = sorted(os.listdir(log), reverse=True)
+    return next((int(name[:20]) for name in names if COMMIT.fullmatch(name)), None)
 
 
-def stamp(file: Path) -> Stamp | None:
+def stamp(file: Path | str) -> Stamp | None:
     """None where there is no such file."""
     try:
-        about = file.stat()
+        about = os.stat(file)
     except FileNotFoundError:
         return None
     return about.st_ino, about.st_size, about.st_mtime_ns

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 import re
 import time
@@ -27,6 +26,7 @@ from delta.tables import DeltaTable, DeltaTableBuilder
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from pipelines.delta.log_cache import newest_commit
 from pipelines.errors import BusyTableError, NotOursError, SourceMissingError
 from pipelines.project.lineage_settings import Lineage
 from pipelines.project.paths import PUBLISHED, Project, upstream
@@ -52,8 +52,6 @@ CONFLICTS = (
 )
 """Another writer came first. In Python, DeltaConcurrentModificationException is not the others' base."""
 ATTEMPTS = 12
-COMMIT = re.compile(r"\d{20}\.json")
-"""A file of the log that is a version (Delta's protocol, "Delta Log Entries")."""
 KEPT = {
     "delta.logRetentionDuration": "interval 365 days",
     "delta.deletedFileRetentionDuration": "interval 365 days",
@@ -164,7 +162,7 @@ def _on_disk_by_hadoop(spark: SparkSession, path: str) -> Path | None:
 def exists(spark: SparkSession, path: str) -> bool:
     """Whether a Delta table lies at `path`. To Delta a folder of a table is that table too, in some of its answers, and
     a part of it in others."""
-    if _versions_on_disk(spark, path):
+    if _newest_on_disk(spark, path) is not None:
         return True
     place = on_disk(spark, path)
     if place is not None and not (place / "_delta_log").is_dir():
@@ -173,23 +171,21 @@ def exists(spark: SparkSession, path: str) -> bool:
     return bool(files.exists(folder.suffix("/_delta_log"))) and bool(DeltaTable.isDeltaTable(spark, path))
 
 
-def _versions_on_disk(spark: SparkSession, path: str) -> list[int]:
-    """The versions whose commits lie in the log of a table on this machine's disk, which is what Delta goes by; none
-    where there is no such table."""
+def _newest_on_disk(spark: SparkSession, path: str) -> int | None:
+    """The newest version whose commit lies in the log of a table on this machine's disk, which is what Delta goes by;
+    None where there is no such table."""
     folder = on_disk(spark, path)
-    if folder is None:
-        return []
     try:
-        return [int(name[:20]) for name in os.listdir(folder / "_delta_log") if COMMIT.fullmatch(name)]
+        return None if folder is None else newest_commit(f"{folder}/_delta_log")
     except OSError:
-        return []
+        return None
 
 
 def latest_version(spark: SparkSession, path: str) -> int:
     """The newest committed version of the table at `path`."""
-    versions = _versions_on_disk(spark, path)
-    if versions:
-        return max(versions)
+    version = _newest_on_disk(spark, path)
+    if version is not None:
+        return version
     return int(DeltaTable.forPath(spark, path).history(1).select("version").collect()[0][0])
 
 

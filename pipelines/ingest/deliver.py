@@ -34,6 +34,7 @@ from pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaE
 from pipelines.ingest.commits import LINE, own_commit, writing_session
 from pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
 from pipelines.ingest.existing_rows import rows_sharing
+from pipelines.ingest.small_files import put_together
 from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed, typed_table
 from pipelines.quality import quarantine as q
@@ -175,6 +176,7 @@ class _Writer:
         taken, fresh, version = with_retries(attempt, f"ingesting into {self.contract.name}")
         if version is None:
             return taken
+        put_together(self.spark, self.path, self.contract, self.run_id)
         broken = first_broken(self.spark, fresh, self.contract)
         bad = broken >= 0
         if bad.any():

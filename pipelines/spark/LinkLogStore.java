@@ -2,13 +2,18 @@ package trendlake;
 
 import io.delta.storage.HDFSLogStore;
 import java.io.File;
+import java.io.FileNotFoundException;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
+import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
@@ -44,6 +49,28 @@ public class LinkLogStore extends HDFSLogStore {
         } finally {
             scratch.delete();
         }
+    }
+
+    /** As Hadoop's, which looks at every file of the folder first: with a log's length a commit would take longer. */
+    public Iterator listFrom(Path path, Configuration configuration) throws IOException {
+        Path log = path.getParent();
+        String[] names = new File(log.toUri().getPath()).list();
+        if (names == null) {
+            return super.listFrom(path, configuration); // which says what is wrong
+        }
+        Arrays.sort(names);
+        FileSystem files = path.getFileSystem(configuration);
+        List listed = new ArrayList();
+        for (int i = 0; i < names.length; i++) {
+            if (names[i].compareTo(path.getName()) >= 0) {
+                try {
+                    listed.add(files.getFileStatus(new Path(log, names[i])));
+                } catch (FileNotFoundException error) {
+                    continue; // removed meanwhile
+                }
+            }
+        }
+        return listed.iterator();
     }
 
     private static void link(File entry, File scratch) throws IOException {

@@ -11,10 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 from pipelines.delta.commits import known_commits
+from pipelines.ingest import small_files
 from pipelines.ingest.delete import delete_rows, rows_where
 from pipelines.ingest.replay import newest, open_rows, replay
+from pipelines.ingest.small_files import put_together
 from pipelines.project.paths import find_project
 from pipelines.project.profile import Profile
 from pipelines.spark.session import start_session
@@ -28,12 +31,15 @@ DAY = ("2013-03-01", "2013-03-02")
 
 
 def commit_notes(lake: Lake) -> dict[str, dict[str, str]]:
-    """Of each stage that commits: deliveries, a run, a revision, a deletion and a replay over an empty lake."""
+    """Of each stage that commits: deliveries, a run, a revision, a deletion, a replay, small files put together,
+    over an empty lake."""
     broken = flight(500, "2013-03-01T12:00:00", tailnum="D942DN")
     lake.deliver([*snowball(1, 12), *snowball(1, 12, "EV"), broken])
     run = lake.run(lake.pattern(), *DAY, "first")
     all_steps(run)
     lake.deliver([flight(999, "2013-03-01T20:00:00", tailnum="N1UA", dep_delay=50.0)], feed="late")
+    with patch.object(small_files, "MANY", 2):
+        put_together(lake.spark, lake.warehouse.source("flights"), lake.contract, "compaction")
     revise(lake.run(lake.pattern(), *DAY, "revision"))
     delete_rows(lake.spark, lake.warehouse, lake.contract, rows_where("flight = 999", lake.contract), "deletion")
     check_source(replace(run, run_id="second"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -12,13 +13,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from delta.tables import DeltaTable
+from deltalake import DeltaTable as LocalTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pipelines.delta import local_log
+from pipelines.delta.commits import recent_commits
 from pipelines.delta.local_append import append_here, compact_here
-from pipelines.delta.local_log import commit_infos
+from pipelines.delta.local_log import commit_info, folder_on_disk, logged_versions
 from pipelines.delta.local_reader import CHANGE, table_here
 from pipelines.delta.table_versions import TableVersion, newest, table_id
 from pipelines.delta.tables import FED, latest_version, read_at
@@ -101,6 +104,7 @@ def test_the_feed_and_the_rows(spark: SparkSession, tmp_path: Path, way: str) ->
         path = new_table(spark, tmp_path / "a table")
         for step in history(spark, path):
             step()
+            same_as_read_anew(spark, path)
     finally:
         spark.conf.set("spark.sql.parquet.outputTimestampType", WAYS[0])
     last = latest_version(spark, path)
@@ -116,12 +120,42 @@ def test_the_feed_and_the_rows(spark: SparkSession, tmp_path: Path, way: str) ->
             mine = pa.array([after < version <= upto for version in versions])
             assert bag(table.feed(NAMES, after, MANY)) == bag(feed.filter(mine).select([*NAMES, CHANGE]))
     theirs = DeltaTable.forPath(spark, path).history().select("version", "operation", "operationMetrics").collect()
-    infos = [(n, info["operation"], info.get("operationMetrics", {})) for n, info in commit_infos(spark, path)]
-    assert infos == [tuple(row) for row in theirs]
-    assert len(commit_infos(spark, path, 3)) == 3
+    folder = folder_on_disk(spark, path)
+    infos = [(version, commit_info(folder, version)) for version in logged_versions(folder)]
+    assert [(n, info["operation"], info.get("operationMetrics", {})) for n, info in infos] == [tuple(r) for r in theirs]
+    assert [commit.version for commit in recent_commits(spark, path, 3)] == [last, last - 1, last - 2]
     assert newest(spark, path) == TableVersion(last, read_at(spark, path, last).schema, table_id(spark, path))
     with pytest.raises(LocalUnsupportedError, match="more than 5 rows"):
         table_here(spark, path).feed(NAMES, 0, 5)
+
+
+def same_as_read_anew(spark: SparkSession, path: str) -> None:
+    """What is held of a log is what it says to whoever reads it for the first time."""
+    held, anew = table_here(spark, path), LocalTable(folder_on_disk(spark, path))
+    assert (held.version, held.table_id) == (anew.version(), str(anew.metadata().id))
+    assert held.schema == StructType.fromJson(json.loads(anew.schema().to_json()))
+    assert bag(held.actions) == bag(pa.table(anew.get_add_actions(flatten=True)))
+    assert held.last_transaction("a") == (anew.transaction_version("a") or -1)
+
+
+def test_what_is_held_of_a_log(spark: SparkSession, tmp_path: Path) -> None:
+    """Across checkpoints, a column more, transactions, a restored version, another table in the same place."""
+    path, more = str(tmp_path / "t"), spark.createDataFrame(pa.Table.from_pylist(rows(1, 1), SCHEMA))
+    more = more.withColumn("more", sf.lit(1))
+    for _ in range(2):
+        new_table(spark, Path(path), checkpointInterval="3")
+        for step in (
+            lambda: write(spark, path, rows(0, 2), "append", txnAppId="a", txnVersion="7"),
+            lambda: more.write.format("delta").mode("append").option("mergeSchema", "true").save(path),
+            lambda: DeltaTable.forPath(spark, path).optimize().executeCompaction(),
+            lambda: write(spark, path, rows(5, 2), "append", txnAppId="a", txnVersion="9"),
+            lambda: DeltaTable.forPath(spark, path).restoreToVersion(1),
+            lambda: write(spark, path, rows(8, 2)),
+        ):
+            step()
+            same_as_read_anew(spark, path)
+            assert table_here(spark, path, 1).schema.names == NAMES
+        shutil.rmtree(path)
 
 
 @pytest.mark.parametrize("way", WAYS)

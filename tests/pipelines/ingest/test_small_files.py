@@ -1,0 +1,153 @@
+"""The small files of small deliveries are put together: every answer stays what it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.delta import local_commit
+from pipelines.delta.commits import known_commits
+from pipelines.delta.local_reader import table_here
+from pipelines.delta.tables import latest_version, read_at
+from pipelines.ingest import small_files
+from pipelines.ingest.deliver import ingest
+from pipelines.ingest.small_files import put_together
+from pipelines.steps.revise import revise
+from tests.support.document_lake import DocumentLake
+from tests.support.flights import Lake, all_steps, answers, flight, renamed, snowball, table
+
+pytestmark = pytest.mark.spark
+
+MANY = 4
+SECOND = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_files, "MANY", MANY)
+
+
+def at_hour(number: int) -> dict[str, Any]:
+    """One of flights that come out of the order of their times."""
+    return flight(number, f"2013-03-01T{7 * number % 24:02d}:00:00")
+
+
+def ids(rows: pa.Table) -> list[str]:
+    return sorted(rows["event_id"].to_pylist())
+
+
+def test_rows_and_their_history_stay(lake: Lake) -> None:
+    """To Spark and to this process: the newest version and each before it, the change feed, each delivery once."""
+    numbers = range(11)
+    for number in numbers:
+        assert lake.deliver([at_hour(number)], feed=f"f{number}").rows_out == number + 1
+    spark, path = lake.spark, lake.warehouse.source("flights")
+    commits = known_commits(spark, path)
+    moved = [commit for commit in commits if commit.operation == "OPTIMIZE"]
+    assert len(moved) == 3
+    assert {commit.note["stage"] for commit in moved} == {"compact"}
+    assert {(commit.metric("numRemovedFiles"), commit.metric("numAddedFiles")) for commit in moved} == {(MANY, 1)}
+    assert len(table_here(spark, path).files) == 2
+    written = 0
+    for commit in commits[::-1]:
+        written += commit.operation == "WRITE"
+        expected = sorted(at_hour(number)["event_id"] for number in range(written))
+        assert ids(read_at(spark, path, commit.version).toArrow()) == expected
+        at = table_here(spark, path, commit.version)
+        assert ids(at.every(["event_id"], 100)) == expected
+        assert at.row_count == written
+    reader = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
+    feed = reader.load(path).toArrow()
+    assert ids(feed) == expected
+    assert pc.unique(feed["_change_type"]).to_pylist() == ["insert"]
+    assert ids(table_here(spark, path).feed(["event_id"], 0, 100)) == expected
+    assert lake.deliver([at_hour(3)], feed="f3").rows_inserted == 0
+
+
+def test_the_file_is_in_the_order_of_time(lake: Lake) -> None:
+    for number in range(MANY):
+        lake.deliver([at_hour(number)], feed=f"f{number}")
+    table_of_one = table_here(lake.spark, lake.warehouse.source("flights"))
+    assert len(table_of_one.files) == 1
+    times = table_of_one.every(["event_time"], 100)["event_time"].to_pylist()
+    assert times == sorted(times)
+
+
+def test_large_files_stay(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By rows, and by bytes that are not compressed."""
+    lake.deliver([at_hour(number) for number in range(3)], feed="large")
+    monkeypatch.setattr(small_files, "SMALL_ROWS", 2)
+    for number in range(3, 3 + MANY):
+        lake.deliver([at_hour(number)], feed=f"f{number}")
+    table_now = table_here(lake.spark, lake.warehouse.source("flights"))
+    assert sorted(table_now.actions["num_records"].to_pylist()) == [3, MANY]
+    monkeypatch.setattr(small_files, "SMALL_BYTES", 10)
+    assert small_files.small_files(table_now, "event_time") == []
+
+
+def test_many_deliveries_of_one_ingestion(lake: Lake) -> None:
+    """Not only at its end; broken rows go to the quarantine all the same."""
+    deliveries = [table([at_hour(number) | ({"origin": "XXX"} if number == 2 else {})]) for number in range(1, 10)]
+    lake.deliver([], feed="none")
+    record = ingest(lake.spark, lake.warehouse, lake.contract, deliveries, feed="f", run_id="r")
+    assert (record.rows_inserted, record.rows_out, record.rows_quarantined) == (9, 9, 1)
+    path = lake.warehouse.source("flights")
+    assert len(table_here(lake.spark, path).files) < MANY
+    assert record.source_version == latest_version(lake.spark, path)
+
+
+def test_another_writer_comes_first(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The delivery is taken, and the files are put together after the next one."""
+    real, path, others = local_commit.commit_files, lake.warehouse.source("flights"), [at_hour(100)]
+
+    def commit_files(*asked: Any) -> int | None:
+        if asked[5] == "Optimize" and others:
+            lake.append([others.pop()])
+        return real(*asked)
+
+    for number in range(MANY - 1):
+        lake.deliver([at_hour(number)], feed=f"f{number}")
+    monkeypatch.setattr(local_commit, "commit_files", commit_files)
+    assert lake.deliver([at_hour(MANY)], feed="overtaken").rows_inserted == 1
+    assert len(table_here(lake.spark, path).files) == MANY + 1
+    assert not others
+    assert lake.deliver([at_hour(MANY + 1)], feed="next").rows_out == MANY + 2
+    assert len(table_here(lake.spark, path).files) == 3
+
+
+def test_results_stay(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No revision has anything to do, of a table whose files alone have changed."""
+    for row in snowball(1, MANY - 1):
+        lake.deliver([row], feed=str(row["event_id"]))
+    run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "first")
+    all_steps(run)
+    before = answers(lake.results(run), run)
+    spark, path = lake.spark, lake.warehouse.source("flights")
+    lake.deliver([], feed="empty")
+    version = latest_version(spark, path)
+    monkeypatch.setattr(small_files, "MANY", MANY - 1)
+    put_together(spark, path, lake.contract, "by hand")
+    assert latest_version(spark, path) == version + 1
+    record = revise(renamed(run, "revision"))
+    assert record.rows_inserted == record.rows_updated == record.rows_deleted == 0
+    assert latest_version(spark, lake.warehouse.results(run.name)) == record.results_version
+    all_steps(renamed(run, "again"))
+    assert answers(lake.results(run), run) == before
+    assert before
+
+
+def test_documents_are_corrected_in_what_was_put_together(spark: SparkSession, tmp_path: Path) -> None:
+    lake = DocumentLake.of(spark, tmp_path / "project")
+    documents = [{"id": f"d{n}", "time": (7 * n % 10) * SECOND, "xml": f"<a><k>{n}</k></a>"} for n in range(6)]
+    for document in documents:
+        lake.deliver("items", [document], document["id"])
+    lake.deliver("items", [documents[1] | {"xml": "<a/>"}], "correction")
+    rows = read_at(spark, path := lake.warehouse.source("items"), latest_version(spark, path)).toArrow()
+    texts = dict(zip(rows["event_id"].to_pylist(), rows["document"].to_pylist(), strict=True))
+    assert texts == {one["id"]: one["xml"] for one in documents} | {"d1": "<a/>"}
+    assert "OPTIMIZE" in {commit.operation for commit in known_commits(spark, path)}
