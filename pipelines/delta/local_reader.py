@@ -195,17 +195,18 @@ class TableHere:
             chosen = {name: choose(self.folder / name) for name in self.files} if choose else {}
             files = [name for name in self.files if chosen.get(name, True)]
 
-            def read(name: str) -> Iterator[pa.RecordBatch]:
+            def read(name: str, groups: Sequence[int] | None) -> Iterator[pa.RecordBatch]:
                 path = f"{self.folder}/{name}"
-                wanted = (lambda _: chosen[name]) if choose else all_groups
+                wanted = all_groups if groups is None else (lambda _: groups)
                 for batch in plain_batches(path, schema, wanted, threads=True, rows=at_once):
                     yield batch.filter(condition(batch)) if condition else batch
 
-            if condition is None or len(files) < 2:
-                batches = (batch for name in files for batch in read(name))
+            shares = [(name, share) for name in files for share in _shares(chosen.get(name))]
+            if condition is None or len(shares) < 2:
+                batches = (batch for name in files for batch in read(name, chosen.get(name)))
                 return pa.Table.from_batches(at_most(batches, most), schema)
             with ThreadPoolExecutor(pa.cpu_count()) as pool:  # Arrow reads a file of one large column on one core
-                parts = [pool.submit(lambda name=name: list(read(name))) for name in files]  # type: ignore[misc]
+                parts = [pool.submit(lambda share=share: list(read(*share))) for share in shares]  # type: ignore[misc]
                 try:
                     batches = (batch for part in parts for batch in part.result())
                     return pa.Table.from_batches(at_most(batches, most), schema)
@@ -328,6 +329,14 @@ def _arrow(schema: StructType, names: Sequence[str]) -> pa.Schema:
         if pa.types.is_nested(kind) and not (pa.types.is_list(kind) and pa.types.is_string(kind.value_type)):
             raise LocalUnsupportedError(f"a column of {kind}")
     return arrow_schema
+
+
+def _shares(groups: Sequence[int] | None) -> list[Sequence[int] | None]:
+    """Row groups, one after the other, in as many parts as there are cores to read them."""
+    if groups is None or len(groups) < 2:
+        return [groups]
+    parts = min(pa.cpu_count(), len(groups))
+    return [groups[len(groups) * at // parts : len(groups) * (at + 1) // parts] for at in range(parts)]
 
 
 def all_groups(file: Any) -> Sequence[int]:

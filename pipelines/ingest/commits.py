@@ -15,6 +15,8 @@ from pipelines.delta.commits import Commit, find_commit
 from pipelines.delta.local_commit import GROUP_BYTES
 from pipelines.delta.tables import OvertakenError
 
+COMPRESSED = 8
+"""How many times as long documents are about as what becomes of them: Parquet's writer in Java counts that."""
 LINE = "source writes"
 """The application id of the transactions that write to a source's table."""
 
@@ -25,7 +27,7 @@ def writing_session(spark: SparkSession, token: str, version: int | None, contra
     session = spark.newSession()
     session.conf.set("spark.databricks.delta.commitInfo.userMetadata", token)
     if contract.documents is not None:
-        session.conf.set("parquet.block.size", str(GROUP_BYTES))
+        session.conf.set("parquet.block.size", str(GROUP_BYTES // COMPRESSED))
     if version is not None:
         session.conf.set("spark.databricks.delta.write.txnAppId", LINE)
         session.conf.set("spark.databricks.delta.write.txnVersion", str(version + 1))

@@ -33,7 +33,7 @@ from pipelines.delta.tables import FED, OvertakenError, Warehouse, create, exist
 from pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaError
 from pipelines.ingest.commits import LINE, own_commit, writing_session
 from pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
-from pipelines.ingest.existing_rows import rows_sharing
+from pipelines.ingest.existing_rows import BROADCAST, rows_sharing
 from pipelines.ingest.small_files import put_together
 from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed, typed_table
@@ -295,7 +295,10 @@ def _merge(
     session: SparkSession, path: str, comparison: Compared, table: pa.Table, key: tuple[str, ...], contract: Contract
 ) -> None:
     """New rows and corrections in one commit. `table`: the rows of the keys that are there, which say where in time the
-    rows lie that are looked for."""
+    rows lie that are looked for.
+
+    Corrections alone are sent to every file that has one of the keys, whose other rows stay in their order; beside new
+    rows Delta shuffles them by the key, and a query for some hours finds them in every file."""
     parts = [(comparison.new, False), (comparison.corrections, True)]
     rows = pa.concat_tables([part.append_column(REPLACES, repeated(flag, part.num_rows)) for part, flag in parts])
     merged = frame_of(session, rows)
@@ -306,14 +309,12 @@ def _merge(
     if table.num_rows and not moments.null_count:
         ends = [sf.timestamp_micros(sf.lit(end)) for end in pc.min_max(moments).as_py().values()]
         on.append(_side("t", contract.event_time).between(*ends))
-    target = DeltaTable.forPath(session, path)
-    (
-        target.alias("t")
-        .merge(merged.alias("s"), _all(on))
-        .whenMatchedUpdate(condition=~_all(same), set=values)
-        .whenNotMatchedInsert(values=values)
-        .execute()
-    )
+    rows_of_source = sf.broadcast(merged) if rows.num_rows <= BROADCAST and not comparison.new.num_rows else merged
+    merge = DeltaTable.forPath(session, path).alias("t").merge(rows_of_source.alias("s"), _all(on))
+    merge = merge.whenMatchedUpdate(condition=~_all(same), set=values)
+    if comparison.new.num_rows:
+        merge = merge.whenNotMatchedInsert(values=values)
+    merge.execute()
 
 
 def _side(side: str, name: str) -> Column:
