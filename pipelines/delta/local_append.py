@@ -3,7 +3,10 @@ planned for one row."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -42,9 +45,27 @@ def _held(folder: Path, _: Stamp | None) -> DeltaTable:
 
 def compact_here(spark: SparkSession, path: str) -> None:
     """Makes one file of the small ones of the table at `path`: the rows stay what they are, and so do older versions.
-    Where that cannot be done in this process, or another writer comes first, they stay."""
+    Where that cannot be done in this process, or another one is at it, they stay."""
     with suppress(LocalUnsupportedError):
         folder = folder_on_disk(spark, path)
-        with local_errors():
-            hooks = PostCommitHookProperties(cleanup_expired_logs=False)
-            DeltaTable(folder).optimize.compact(post_commithook_properties=hooks)
+        with local_errors(), compacting_alone(folder, wait=False) as alone:
+            if alone:
+                hooks = PostCommitHookProperties(cleanup_expired_logs=False)
+                DeltaTable(folder).optimize.compact(post_commithook_properties=hooks)
+
+
+@contextmanager
+def compacting_alone(folder: Path, *, wait: bool) -> Iterator[bool]:
+    """Whether nobody else on this machine puts the files of the table in `folder` together until this is done; with
+    `wait` once that is so. delta-rs commits a compaction after another one of the same files, and every row of theirs
+    is there twice: it takes files that were removed without a change of data for a matter of layout."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.delta.tables import KEPT, Warehouse, exists, folder_of, with_retries
+from pipelines.delta.local_append import compacting_alone
+from pipelines.delta.tables import KEPT, Warehouse, exists, folder_of, on_disk, with_retries
 from pipelines.spark.identifiers import quoted
 
 KEEP = (
@@ -61,10 +63,12 @@ def maintain(spark: SparkSession, tables: dict[str, str]) -> Iterator[Kept]:
         properties = table.detail().select("properties").collect()[0][0]
         if any(properties.get(key) != value for key, value in KEPT.items()):
             with_retries(lambda path=path: _keep(spark, path), f"keeping {name}")  # type: ignore[misc]
-        metrics = with_retries(
-            lambda table=table: table.optimize().executeCompaction().select("metrics").collect()[0][0],  # type: ignore[misc]
-            f"optimizing {name}",
-        )
+        folder = on_disk(spark, path)
+        with nullcontext() if folder is None else compacting_alone(folder, wait=True):
+            metrics = with_retries(
+                lambda table=table: table.optimize().executeCompaction().select("metrics").collect()[0][0],  # type: ignore[misc]
+                f"optimizing {name}",
+            )
         table.vacuum()
         size = table.detail().select("numFiles", "sizeInBytes").collect()[0]
         removed, added = metrics["numFilesRemoved"], metrics["numFilesAdded"]

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pipelines.delta import local_log
 from pipelines.delta.commits import recent_commits
-from pipelines.delta.local_append import append_here, compact_here
+from pipelines.delta.local_append import append_here, compact_here, compacting_alone
 from pipelines.delta.local_log import commit_info, folder_on_disk, logged_versions
 from pipelines.delta.local_reader import CHANGE, table_here
 from pipelines.delta.table_versions import TableVersion, newest, table_id
@@ -39,6 +40,7 @@ SCHEMA = pa.schema(
     }
 )  # fmt: skip
 NAMES = SCHEMA.names
+WRITES = 30
 MOMENTS = [datetime(year, 6, 1, 12, 0, 0, 700, UTC) for year in (1500, 1900, 2024, 2261, 2600, 3000, 9999)]
 WAYS = ("TIMESTAMP_MICROS", "INT96", "TIMESTAMP_MILLIS")
 
@@ -296,6 +298,34 @@ def test_files_put_together(spark: SparkSession, tmp_path: Path) -> None:
     assert bag(read_at(spark, path, 6)) == before
     assert append_here(spark, path, pa.Table.from_pylist(rows(6, 1), SCHEMA)) == latest_version(spark, path) == 8
     compact_here(spark, str(tmp_path / "none"))
+
+
+def test_two_put_files_together_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Of the same files: delta-rs alone would have the rows of both, twice as many each time."""
+    path = new_table(spark, tmp_path / "t", enableInCommitTimestamps="false")
+
+    def write(first: int) -> None:
+        for number in range(first, first + WRITES):
+            append_here(spark, path, pa.Table.from_pylist(rows(number, 1), SCHEMA))
+            if number % 2:
+                compact_here(spark, path)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, range(0, 3 * WRITES, WRITES)))
+    table = table_here(spark, path)
+    assert table.row_count == 3 * WRITES
+    assert sorted(table.every(["id"], MANY)["id"].to_pylist()) == sorted(f"e{n}" for n in range(3 * WRITES))
+    assert len(table.files) < WRITES
+
+
+def test_who_waits_to_put_files_together(tmp_path: Path) -> None:
+    """One at a time; the others either pass or wait."""
+    with compacting_alone(tmp_path, wait=False) as first:
+        assert first
+        with compacting_alone(tmp_path, wait=False) as second:
+            assert not second
+    with compacting_alone(tmp_path, wait=True) as third:
+        assert third
 
 
 @pytest.mark.parametrize("way", WAYS)
