@@ -56,14 +56,16 @@ def compact_here(spark: SparkSession, path: str) -> None:
 
 @contextmanager
 def compacting_alone(folder: Path, *, wait: bool) -> Iterator[bool]:
-    """Whether nobody else on this machine puts the files of the table in `folder` together until this is done; with
-    `wait` once that is so. delta-rs commits a compaction after another one of the same files, and every row of theirs
-    is there twice: it takes files that were removed without a change of data for a matter of layout."""
+    """Whether nobody else on this machine compacts the table in `folder` until this is done; with `wait`, after whoever
+    does. False on a file system without locks, where nobody can know.
+
+    delta-rs commits a compaction although another one has replaced the same files, and then the table has each of their
+    rows twice: its check for conflicts passes over files that were removed without a change of data."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
+        except OSError:
             yield False
         else:
             yield True

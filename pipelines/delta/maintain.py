@@ -64,6 +64,7 @@ def maintain(spark: SparkSession, tables: dict[str, str]) -> Iterator[Kept]:
         if any(properties.get(key) != value for key, value in KEPT.items()):
             with_retries(lambda path=path: _keep(spark, path), f"keeping {name}")  # type: ignore[misc]
         folder = on_disk(spark, path)
+        # Where there is no lock, delta-rs compacts nothing, and Delta's own commits see each other.
         with nullcontext() if folder is None else compacting_alone(folder, wait=True):
             metrics = with_retries(
                 lambda table=table: table.optimize().executeCompaction().select("metrics").collect()[0][0],  # type: ignore[misc]

@@ -27,13 +27,13 @@ from pipelines.contracts.contract import Contract
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS, table_here
+from pipelines.delta.local_reader import BYTES, ROWS, table_here
 from pipelines.delta.table_versions import schema_of, table_id
 from pipelines.delta.tables import FED, OvertakenError, Warehouse, create, exists, latest_version, with_retries
 from pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaError
 from pipelines.ingest.commits import LINE, own_commit, writing_session
 from pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
-from pipelines.ingest.existing_rows import BROADCAST, rows_sharing
+from pipelines.ingest.existing_rows import rows_sharing
 from pipelines.ingest.small_files import put_together
 from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed, typed_table
@@ -297,8 +297,8 @@ def _merge(
     """New rows and corrections in one commit. `table`: the rows of the keys that are there, which say where in time the
     rows lie that are looked for.
 
-    Corrections alone are sent to every file that has one of the keys, whose other rows stay in their order; beside new
-    rows Delta shuffles them by the key, and a query for some hours finds them in every file."""
+    Corrections alone, up to `BYTES`, are sent to every file that has one of the keys, and its other rows stay in their
+    order. Otherwise Delta shuffles the files' rows by the key, and a query for some hours has to read all files."""
     parts = [(comparison.new, False), (comparison.corrections, True)]
     rows = pa.concat_tables([part.append_column(REPLACES, repeated(flag, part.num_rows)) for part, flag in parts])
     merged = frame_of(session, rows)
@@ -309,7 +309,7 @@ def _merge(
     if table.num_rows and not moments.null_count:
         ends = [sf.timestamp_micros(sf.lit(end)) for end in pc.min_max(moments).as_py().values()]
         on.append(_side("t", contract.event_time).between(*ends))
-    rows_of_source = sf.broadcast(merged) if rows.num_rows <= BROADCAST and not comparison.new.num_rows else merged
+    rows_of_source = sf.broadcast(merged) if rows.nbytes <= BYTES and not comparison.new.num_rows else merged
     merge = DeltaTable.forPath(session, path).alias("t").merge(rows_of_source.alias("s"), _all(on))
     merge = merge.whenMatchedUpdate(condition=~_all(same), set=values)
     if comparison.new.num_rows:

@@ -1,5 +1,5 @@
-"""The small files that small deliveries leave in a source's table, put together while it is written to: with each file
-more, a delivery, a query and Delta's own commit take longer.
+"""Compaction of the small files that small deliveries leave in a source's table: each additional file makes a delivery,
+a query and Delta's own commit slower.
 
 Spark's OPTIMIZE of a clustered table rewrites all of it, which takes seconds, and delta-rs writes no table whose
 commits bear times of their own. So the rows are read and written in this process, and the commit is Delta's.
@@ -28,8 +28,8 @@ SMALL_ROWS, SMALL_BYTES = ROWS // MANY, BYTES // MANY
 
 def put_together(spark: SparkSession, path: str, contract: Contract, run_id: str) -> None:
     """One file, in the order of event time, in place of `MANY` small ones of the table at `path`: the rows stay what
-    they are, and so do older versions. Where it is not to be done in this process, or another writer comes first, the
-    files stay."""
+    they are, and so do older versions. The files stay if this process may not write the table, or if another writer
+    commits first."""
     with suppress(LocalUnsupportedError, *CONFLICTS):
         version = latest_version(spark, path)
         table = table_here(spark, path, version)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from pipelines.delta import local_commit
 from pipelines.delta.commits import known_commits
-from pipelines.delta.local_reader import table_here
+from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import latest_version, read_at
 from pipelines.ingest import small_files
 from pipelines.ingest.deliver import ingest
@@ -118,6 +120,48 @@ def test_another_writer_comes_first(lake: Lake, monkeypatch: pytest.MonkeyPatch)
     assert not others
     assert lake.deliver([at_hour(MANY + 1)], feed="next").rows_out == MANY + 2
     assert len(table_here(lake.spark, path).files) == 3
+
+
+def another_compaction(lake: Lake, path: str) -> None:
+    put_together(lake.spark, path, lake.contract, "another")
+
+
+def an_optimize(lake: Lake, path: str) -> None:
+    DeltaTable.forPath(lake.spark, path).optimize().executeCompaction()
+
+
+def a_deletion(lake: Lake, path: str) -> None:
+    DeltaTable.forPath(lake.spark, path).delete(f"event_id = '{at_hour(1)['event_id']}'")
+
+
+def an_append(lake: Lake, path: str) -> None:
+    lake.append([at_hour(50)])
+
+
+@pytest.mark.parametrize("other", [another_compaction, an_optimize, a_deletion, an_append])
+def test_another_writer_commits_meanwhile(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, other: Callable[[Lake, str], None]
+) -> None:
+    """After the compaction's transaction has begun: every row is there as the other writer has left it, and once."""
+    real, path, others = TableHere.last_transaction, lake.warehouse.source("flights"), [other]
+    for number in range(MANY - 1):
+        lake.deliver([at_hour(number)], feed=f"f{number}")
+    lake.append([at_hour(MANY - 1)])
+
+    def last_transaction(table: TableHere, application: str) -> int:
+        if others:
+            others.pop()(lake, path)
+        return real(table, application)
+
+    monkeypatch.setattr(TableHere, "last_transaction", last_transaction)
+    before = {at_hour(number)["event_id"] for number in range(MANY)}
+    put_together(lake.spark, path, lake.contract, "compaction")
+    assert not others
+    if other is a_deletion:
+        before -= {at_hour(1)["event_id"]}
+    if other is an_append:
+        before |= {at_hour(50)["event_id"]}
+    assert ids(read_at(lake.spark, path, latest_version(lake.spark, path)).toArrow()) == sorted(before)
 
 
 def test_results_stay(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
