@@ -15,15 +15,16 @@ from pipelines.contracts.contract import Contract
 from pipelines.delta import local_commit, row_groups
 from pipelines.delta.commits import commit_token
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import BYTES, ROWS, TableHere, table_here
+from pipelines.delta.local_reader import ROWS, TableHere, table_here
 from pipelines.delta.tables import CONFLICTS, latest_version
 from pipelines.errors import LocalUnsupportedError
 from pipelines.ingest.commits import LINE, writing_session
 
 MANY = 64
 """So many small files become one: few enough to be read in the time of a delivery."""
-SMALL_ROWS, SMALL_BYTES = ROWS // MANY, BYTES // MANY
-"""Rows and bytes, not compressed, of a file that is small: many of them together fit into this process."""
+SMALL_ROWS, SMALL_BYTES = ROWS // MANY, local_commit.GROUP_BYTES // MANY
+"""Rows and bytes, not compressed, of a file that is small: many of them together are one row group. A query for one day
+would have to read much more if larger files were put together."""
 
 
 def put_together(spark: SparkSession, path: str, contract: Contract, run_id: str) -> None:
