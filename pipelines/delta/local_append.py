@@ -7,40 +7,25 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 
 import pyarrow as pa
 from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 from pyspark.sql import SparkSession
 
-from pipelines.delta.local_log import folder_on_disk, local_errors
-from pipelines.delta.log_cache import Stamp, stamp
+from pipelines.delta.local_log import folder_on_disk, local_errors, newest_view
 from pipelines.errors import LocalUnsupportedError
-
-_WRITING = Lock()
-"""A held table is one writer's at a time."""
 
 
 def append_here(spark: SparkSession, path: str, rows: pa.Table) -> int:
     """Append `rows` to the table at `path` in a commit of their own, columns that it lacks too; its version. Raises
     LocalUnsupportedError: unless that is because there is no such table, the commit may have been made."""
     folder = folder_on_disk(spark, path)
-    with local_errors(), _WRITING:
-        table = _held(folder, stamp(folder / "_delta_log" / f"{0:020d}.json"))
-        table.update_incremental()
+    with local_errors(), newest_view(folder) as table:
         # Old logs are left to Delta, which knows what a checkpoint of its own holds.
         hooks = PostCommitHookProperties(cleanup_expired_logs=False)
         write_deltalake(table, rows, mode="append", schema_mode="merge", post_commithook_properties=hooks)
         return int(table.version())
-
-
-@lru_cache(maxsize=8)
-def _held(folder: Path, _: Stamp | None) -> DeltaTable:
-    """A table that this process appends to, as it last was: to read the log anew takes longer with each commit. It is
-    another one where the log's first commit is."""
-    return DeltaTable(folder)
 
 
 def compact_here(spark: SparkSession, path: str) -> None:

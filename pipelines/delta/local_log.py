@@ -10,7 +10,10 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +22,7 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from cep_core.errors import TrendlakeError
-from pipelines.delta.log_cache import COMMIT, cache_by_commit
+from pipelines.delta.log_cache import COMMIT, TABLES, Stamp, cache_by_commit, newest_commit, stamp
 from pipelines.delta.tables import on_disk
 from pipelines.errors import LocalUnsupportedError
 
@@ -51,18 +54,61 @@ def folder_on_disk(spark: SparkSession, path: str) -> Path:
     return folder
 
 
-def opened(folder: Path, version: int | None = None) -> DeltaTable:
-    """delta-rs's view of the table at a version. Raises LocalUnsupportedError where it has many files: to say which
-    they are would take long."""
+@dataclass
+class _View:
+    """`commit`: the version that `table` has come to, and what told its file; None where `table` is of no use."""
+
+    lock: Lock = field(default_factory=Lock)
+    table: DeltaTable | None = None
+    commit: tuple[int, Stamp] | None = None
+
+
+@contextmanager
+def opened(folder: Path, version: int | None = None) -> Iterator[DeltaTable]:
+    """delta-rs's view of the table at a version, the newest one where it is None: for this thread alone meanwhile, and
+    not to be changed. Raises LocalUnsupportedError where it has many files: to say which they are would take long."""
     checkpoint = folder / "_delta_log" / "_last_checkpoint"
     if checkpoint.exists() and json.loads(checkpoint.read_text()).get("numOfAddFiles", 0) > FILES:
         raise LocalUnsupportedError("many files")
-    return view(folder, version)
+    if version is None or version == newest_commit(f"{folder}/_delta_log"):
+        with newest_view(folder) as table:
+            if version is None or table.version() == version:
+                yield table
+                return
+    yield _older_view(folder, version)
+
+
+@contextmanager
+def newest_view(folder: Path) -> Iterator[DeltaTable]:
+    """delta-rs's view of the newest version of the table, for this thread alone meanwhile; it may be left at a version
+    that is newer still. It is held, and of the log only what is new is read: to read all takes longer with each commit.
+    Where the commit that it has come to is another file by now, it is another table, and read anew."""
+    view, log = _newest_view(folder), f"{folder}/_delta_log"
+    with view.lock:
+        before, view.commit = view.commit, None
+        if view.table is None or before is None or before != _commit(log, before[0]):
+            before = _commit(log, newest_commit(log))
+            view.table = DeltaTable(folder)
+        elif before[0] != newest_commit(log):
+            view.table.update_incremental()
+        yield view.table
+        after = _commit(log, view.table.version())
+        if before is not None and before == _commit(log, before[0]):  # or else `after` may be another table's
+            view.commit = after
+
+
+def _commit(log: str, version: int | None) -> tuple[int, Stamp] | None:
+    entry = None if version is None else stamp(f"{log}/{version:020d}.json")
+    return None if version is None or entry is None else (version, entry)
+
+
+@lru_cache(maxsize=TABLES)
+def _newest_view(_: Path) -> _View:
+    return _View()
 
 
 @cache_by_commit
-def view(folder: Path, version: int | None) -> DeltaTable:
-    """Not to be changed."""
+def _older_view(folder: Path, version: int | None) -> DeltaTable:
     return DeltaTable(folder, version=version)
 
 

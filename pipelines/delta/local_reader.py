@@ -25,7 +25,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pipelines.delta import local_log, row_groups
-from pipelines.delta.local_log import Action, commit_actions, folder_on_disk, local_errors, opened, view
+from pipelines.delta.local_log import Action, commit_actions, folder_on_disk, local_errors, opened
 from pipelines.delta.log_cache import cache_by_commit
 from pipelines.delta.parquet_scan import BATCH_ROWS, HARMLESS, plain_batches
 from pipelines.errors import LocalUnsupportedError
@@ -178,8 +178,8 @@ class TableHere:
     def last_transaction(self, application: str) -> int:
         """The newest number that a commit of `application` bears (Delta's protocol, "Transaction Identifiers"), -1
         where none does. Raises LocalUnsupportedError."""
-        with local_errors():
-            number = view(self.folder, self.version).transaction_version(application)
+        with local_errors(), opened(self.folder, self.version) as table:
+            number = table.transaction_version(application)
             return -1 if number is None else number
 
     def whole(self, file: str, most: int) -> pa.Table:
@@ -225,7 +225,9 @@ class TableHere:
         Delta's protocol, "Add CDC File": a commit with such files has its changes there, any other in the files that it
         adds and removes."""
         with local_errors():
-            if view(self.folder, after).metadata().configuration.get(FEED_ON) != "true":
+            with opened(self.folder, after) as table:
+                fed = table.metadata().configuration.get(FEED_ON)
+            if fed != "true":
                 raise LocalUnsupportedError(f"the change feed was off in version {after}")
             schema = _arrow(self.schema, names).append(pa.field(CHANGE, pa.string()))
             versions = range(after + 1, self.version + 1)
@@ -287,8 +289,7 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
 
 @cache_by_commit
 def _described(folder: Path, version: int | None) -> TableHere:
-    with local_errors():
-        table = opened(folder, version)
+    with local_errors(), opened(folder, version) as table:
         about, features = table.metadata(), set(table.protocol().reader_features or ())
         mapping = about.configuration.get("delta.columnMapping.mode", "none")
         if about.partition_columns or features - HARMLESS or mapping != "none":

@@ -62,8 +62,8 @@ def table_id(spark: SparkSession, path: str, version: int | None = None) -> str 
     table, or no such version of it."""
     try:
         folder = folder_on_disk(spark, path)
-        with local_errors():
-            return str(opened(folder, version).metadata().id)
+        with local_errors(), opened(folder, version) as table:
+            return str(table.metadata().id)
     except LocalUnsupportedError:
         return _table_id_by_spark(spark, path, version)
 
@@ -89,8 +89,8 @@ def creation_time(spark: SparkSession, path: str) -> datetime | None:
     told, or there is no table."""
     try:
         folder = folder_on_disk(spark, path)
-        with local_errors():
-            milliseconds: int | None = opened(folder).metadata().created_time
+        with local_errors(), opened(folder) as table:
+            milliseconds: int | None = table.metadata().created_time
     except LocalUnsupportedError:
         if not exists(spark, path):
             return None

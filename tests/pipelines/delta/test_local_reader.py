@@ -144,22 +144,31 @@ def same_as_read_anew(spark: SparkSession, path: str) -> None:
 
 def test_what_is_held_of_a_log(spark: SparkSession, tmp_path: Path) -> None:
     """Across checkpoints, a column more, transactions, a restored version, another table in the same place."""
-    path, more = str(tmp_path / "t"), spark.createDataFrame(pa.Table.from_pylist(rows(1, 1), SCHEMA))
-    more = more.withColumn("more", sf.lit(1))
-    for _ in range(2):
-        new_table(spark, Path(path), checkpointInterval="3")
-        for step in (
-            lambda: write(spark, path, rows(0, 2), "append", txnAppId="a", txnVersion="7"),
-            lambda: more.write.format("delta").mode("append").option("mergeSchema", "true").save(path),
-            lambda: DeltaTable.forPath(spark, path).optimize().executeCompaction(),
-            lambda: write(spark, path, rows(5, 2), "append", txnAppId="a", txnVersion="9"),
-            lambda: DeltaTable.forPath(spark, path).restoreToVersion(1),
-            lambda: write(spark, path, rows(8, 2)),
-        ):
-            step()
-            same_as_read_anew(spark, path)
-            assert table_here(spark, path, 1).schema.names == NAMES
-        shutil.rmtree(path)
+    path, other = str(tmp_path / "t"), str(tmp_path / "u")
+    grown_in_all_ways(spark, path)
+    grown_in_all_ways(spark, other)
+    shutil.rmtree(path)
+    shutil.copytree(other, path)  # of as many versions
+    same_as_read_anew(spark, path)
+    shutil.rmtree(path)
+    grown_in_all_ways(spark, path)
+
+
+def grown_in_all_ways(spark: SparkSession, path: str) -> None:
+    """A new table at `path`, looked at after each of its commits."""
+    new_table(spark, Path(path), checkpointInterval="3")
+    more = spark.createDataFrame(pa.Table.from_pylist(rows(1, 1), SCHEMA)).withColumn("more", sf.lit(1))
+    for step in (
+        lambda: write(spark, path, rows(0, 2), "append", txnAppId="a", txnVersion="7"),
+        lambda: more.write.format("delta").mode("append").option("mergeSchema", "true").save(path),
+        lambda: DeltaTable.forPath(spark, path).optimize().executeCompaction(),
+        lambda: write(spark, path, rows(5, 2), "append", txnAppId="a", txnVersion="9"),
+        lambda: DeltaTable.forPath(spark, path).restoreToVersion(1),
+        lambda: write(spark, path, rows(8, 2)),
+    ):
+        step()
+        same_as_read_anew(spark, path)
+        assert table_here(spark, path, 1).schema.names == NAMES
 
 
 @pytest.mark.parametrize("way", WAYS)
