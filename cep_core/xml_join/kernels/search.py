@@ -15,6 +15,7 @@ from cep_core.events.array_types import Bools, Int32s, Int64s, UInt8s, UInt64s
 _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = ord("!"), ord('"'), ord("#"), ord("&"), ord("'")
 _SEMICOLON, _LESS, _GREATER, _QUESTION, _DASH, _BRACKET = ord(";"), ord("<"), ord(">"), ord("?"), ord("-"), ord("]")
 _SMALL_X, _LAST_POINT = ord("x"), 0x10FFFF
+_STRIDE = 8
 _EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -124,14 +125,31 @@ def _tag(data, at, end, table, accepting, bits, row):  # type: ignore[no-untyped
     return -1
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _next_start(data, at, end, starts):  # type: ignore[no-untyped-def]
+    """The first place from `at` on where a text or markup may begin, or the last byte. No step waits for the one
+    before: five times as fast as the automaton."""
+    while at + _STRIDE < end:
+        any_starts, byte = False, data[at]
+        for i in range(1, _STRIDE + 1):
+            after = data[at + i]
+            any_starts |= starts[(byte << 8) | after]
+            byte = after
+        if any_starts:
+            break
+        at += _STRIDE
+    while at + 1 < end and not starts[(data[at] << 8) | data[at + 1]]:
+        at += 1
+    return at
+
+
 @njit(cache=True, nogil=True)
 def _document(data, at, end, table, accepting, starts, bits, row):  # type: ignore[no-untyped-def]
     """Whether the document was understood."""
     state = 0
     while at < end:
-        if state == 0:  # no step waits for the one before: three times as fast as the automaton
-            while at + 1 < end and not starts[(data[at] << 8) | data[at + 1]]:
-                at += 1
+        if state == 0:
+            at = _next_start(data, at, end, starts)
         byte = data[at]
         if byte != _LESS and byte != _AMPERSAND:
             state = _fed(state, byte, table, accepting, bits, row)
@@ -141,6 +159,14 @@ def _document(data, at, end, table, accepting, starts, bits, row):  # type: igno
             if point < 0:
                 return False
             state = _fed_point(state, point, table, accepting, bits, row)
+        elif at + 1 == end or (data[at + 1] != _BANG and data[at + 1] != _QUESTION):
+            at += 1
+            while at < end and data[at] != _GREATER and data[at] != _QUOTE and data[at] != _APOSTROPHE:
+                at += 1
+            if at < end and data[at] == _GREATER:  # most tags have no attribute
+                at += 1
+            else:
+                at = _tag(data, at, end, table, accepting, bits, row)
         elif _has(data, at, end, b"<![CDATA["):
             last = _after(data, at + 9, end, b"]]>")
             for place in range(at + 9, last - 3):
@@ -150,10 +176,8 @@ def _document(data, at, end, table, accepting, starts, bits, row):  # type: igno
             at = _after(data, at + 4, end, b"-->")
         elif _has(data, at, end, b"<?"):
             at = _after(data, at + 2, end, b"?>")
-        elif _has(data, at, end, b"<!"):
-            return False
         else:
-            at = _tag(data, at + 1, end, table, accepting, bits, row)
+            return False
         if at < 0:
             return False
     return True

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.documents.predicates import normalised
-from cep_core.events.array_types import Bools, Int64s
+from cep_core.events.array_types import Bools, Int64s, UInt64s
 from cep_core.xml_join.compile.plan import Value, XmlJoinPlan
 from cep_core.xml_join.run.relations import Relations, relations
 from cep_core.xml_join.run.text_search import TextSearch
@@ -19,6 +19,9 @@ MOST_CHANGED = 64
 """Changed documents; of more nearly every document is a partner."""
 MOST_MARKS, MOST_NEEDS = 256, 2_000
 """Sets of values of all changed documents; sets of these that make an answer."""
+SAMPLE = 256
+"""Documents that say which values are rare: of a batch the first ones."""
+_WORD = 64
 
 
 class Partners:
@@ -34,27 +37,68 @@ class Partners:
         if 0 in needs.wanted or len(needs.marks) > MOST_MARKS or len(needs.wanted) > MOST_NEEDS:
             raise ValueError("values that any document may have")
         self.wanted = sorted(need for need in needs.wanted if not _implied(need, needs.wanted))
-        self.words = max(1, -(-len(needs.marks) // 64))
-        texts: dict[str, int] = {}
+        self.words = max(1, -(-len(needs.marks) // _WORD))
+        self.texts: dict[str, int] = {}
         for values, mark in needs.marks.items():
             for value in values:
-                texts[value] = texts.get(value, 0) | mark
-        self.search = TextSearch(texts, self.words)
+                self.texts[value] = self.texts.get(value, 0) | mark
+        self.search = TextSearch(self.texts, self.words)
+        self.bits = _bits(self.wanted, self.words)
+        self._searches: dict[int, TextSearch] = {}
 
     def among(self, documents: pa.Array, asked: Bools) -> Bools:
-        """Of each of `documents` (texts) that is `asked` about whether it may be a partner; False for the others."""
+        """Of each of `documents` (texts) that is `asked` about whether it may be a partner; False for the others.
+
+        The values that a few of them show to be rare are looked for first, as many as every answer needs one of, and
+        all values in the documents that have a rare one: a common value costs a step of the automaton for each byte.
+        """
         may: Bools = np.zeros(len(documents), np.bool_)
         if not self.wanted:
             return may
-        marks = self.search.marks(documents, asked)
+        places = np.flatnonzero(asked)
+        few = _mask(places[:SAMPLE], len(documents))
+        marks = self.search.marks(documents, few)
+        if len(places) > SAMPLE:
+            rare = self._rare(marks[few])
+            rest = asked & ~few & self._searched_for(rare).marks(documents, asked & ~few).any(axis=1)
+            marks |= self.search.marks(documents, rest)
         some = np.flatnonzero(marks.any(axis=1))
         different, which = np.unique(marks[some], axis=0, return_inverse=True)
         enough = np.zeros(len(different), np.bool_)
-        for need in self.wanted:
-            bits = np.array([(need >> (64 * word)) & (2**64 - 1) for word in range(self.words)], np.uint64)
-            enough |= ((different & bits) == bits).all(axis=1)
+        for need in self.bits:
+            enough |= ((different & need) == need).all(axis=1)
         may[some] = enough[which.reshape(-1)]
         return may
+
+    def _rare(self, seen: UInt64s) -> int:
+        """Marks of which each need has one, such as few documents have, by the marks of some documents."""
+        shifts = np.arange(_WORD, dtype=np.uint64)
+        times = ((seen[:, :, None] >> shifts) & np.uint64(1)).sum(axis=0, dtype=np.int64).reshape(-1).tolist()
+        chosen = 0
+        for need in self.wanted:
+            if not need & chosen:
+                chosen |= 1 << min((n for n in range(need.bit_length()) if need >> n & 1), key=lambda n: times[n])
+        return chosen
+
+    def _searched_for(self, marks: int) -> TextSearch:
+        search = self._searches.get(marks)
+        if search is None:
+            texts = {text: mark & marks for text, mark in self.texts.items() if mark & marks}
+            search = self._searches[marks] = TextSearch(texts, self.words)
+        return search
+
+
+def _bits(needs: list[int], words: int) -> UInt64s:
+    """(needs, words): 64 marks a word, the first ones first."""
+    full = (1 << _WORD) - 1
+    rows = [[need >> (_WORD * word) & full for word in range(words)] for need in needs]
+    return np.array(rows, np.uint64).reshape(-1, words)
+
+
+def _mask(places: Int64s, length: int) -> Bools:
+    mask: Bools = np.zeros(length, np.bool_)
+    mask[places] = True
+    return mask
 
 
 def _implied(need: int, needs: set[int]) -> bool:
