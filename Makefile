@@ -41,7 +41,7 @@ chaos: setup ## SIGKILL of drivers and executors, and random histories, revised 
 	@TRENDLAKE_KILLS=$(or $(KILLS),200) TRENDLAKE_CHAOS=$(or $(HISTORIES),20) TRENDLAKE_CHAOS_PART=$(PART) $(RUN) python -m pytest -m "chaos or more_in_chaos"
 
 bench: setup ## the speed of the engine, of a worker and of the whole Spark job: a table, JSON in the state folder, docs/benchmarks.md (SECTIONS='"Kind algebra" "Airflow"': only these)
-	@$(RUN) $(LIKE_A_WORKER) python -m bench $(SECTIONS)
+	@$(RUN) $(LIKE_A_WORKER) env -u PYTHONDONTWRITEBYTECODE python -m bench $(SECTIONS)
 
 bench-flink: setup ## Flink CEP on the same queries, beside the engine (fetches Flink's jars, 230 MB, at the first time)
 	@$(RUN) python -m bench.flink

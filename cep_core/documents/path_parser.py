@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import cast
 
 from cep_core.documents.paths import (
@@ -55,18 +56,23 @@ NAME = (
     r"\u2C00-\u2FEF\u3001-\uD7FF\uF900-\uFDCF\uFDF0-\uFFFD\U00010000-\U000EFFFF]*"
 )
 """A name without a colon, as XML 1.0 (fifth edition) and its namespaces have it."""
-_TOKEN = re.compile(
-    rf"""[ \t\r\n]*(?:
+_ARITHMETIC = ("+", "-", "*", "div", "mod")
+_NODE_TESTS = ("text", "node", "comment", "processing-instruction")
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    """Of a path. Not compiled before it is wanted: that takes 10 ms of every start."""
+    return re.compile(
+        rf"""[ \t\r\n]*(?:
     (?P<text>"[^"]*"|'[^']*')
   | (?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
   | (?P<variable>\${NAME})
   | (?P<name>(?:{NAME}|\*):(?!:)(?:{NAME}|\*)|{NAME}|\*)
   | (?P<mark>//|::|\.\.|!=|<=|>=|[/@\[\]().,=<>|+\-:])
   | (?P<end>$))""",
-    re.VERBOSE,
-)
-_ARITHMETIC = ("+", "-", "*", "div", "mod")
-_NODE_TESTS = ("text", "node", "comment", "processing-instruction")
+        re.VERBOSE,
+    )
 
 
 class PathError(Exception):
@@ -104,7 +110,7 @@ def tokens(text: str) -> list[Token]:
     listed: list[Token] = []
     at = 0
     while True:
-        match = _TOKEN.match(text, at)
+        match = _token().match(text, at)
         if match is None:
             at += len(text[at:]) - len(text[at:].lstrip(" \t\r\n"))
             quote = text[at] in "'\""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from xml.sax.saxutils import escape
+from html import escape
 
 from cep_core.drawing.boxes import FONT_SIZE, GAP, GLYPH, LINE_HEIGHT, LOOP, NAME_SIZE, broken, height, loops
 from cep_core.drawing.graph import Drawing, Edge, Graph, Line, Node
@@ -172,4 +172,4 @@ def _n(value: float) -> str:
 
 def _safe(text: str) -> str:
     """As XML text: marked up signs escaped, signs XML cannot hold replaced."""
-    return escape("".join(c if c >= " " or c in "\t\n" else "\ufffd" for c in text))
+    return escape("".join(c if c >= " " or c in "\t\n" else "\ufffd" for c in text), quote=False)
