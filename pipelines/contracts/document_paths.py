@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cep_core.documents.path_parser import Namespaces, PathError, parse_path
+from cep_core.documents.path_parser import parse_path
+from cep_core.documents.path_tokens import Namespaces, PathError
 from cep_core.documents.paths import Path
 from cep_core.errors import BadPatternError, BadValueError, NotSupportedError, TrendlakeError, did_you_mean
 from cep_core.yaml.source import Source

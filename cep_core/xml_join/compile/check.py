@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from cep_core.documents.path_parser import NAME as XML_NAME
-from cep_core.documents.path_parser import XML_NAMESPACE, Namespaces
+from cep_core.documents.path_tokens import NAME as XML_NAME
+from cep_core.documents.path_tokens import XML_NAMESPACE, Namespaces
 from cep_core.errors import (
     MAX_ERRORS,
     BadValueError,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from cep_core.documents.path_parser import Namespaces, PathError, Token, parse_path, tokens
+from cep_core.documents.path_parser import parse_path
+from cep_core.documents.path_tokens import Namespaces, PathError, Token, tokens
 from cep_core.documents.paths import Path
 from cep_core.errors import (
     BadConditionError,

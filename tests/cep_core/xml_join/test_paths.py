@@ -8,7 +8,8 @@ import pytest
 from lxml import etree
 
 from cep_core.documents.document import Reader
-from cep_core.documents.path_parser import Namespaces, PathError, parse_path
+from cep_core.documents.path_parser import parse_path
+from cep_core.documents.path_tokens import Namespaces, PathError
 from cep_core.errors import BadPatternError, NotSupportedError, PatternSyntaxError, UnknownPrefixError
 from cep_core.xml_join.compile.plan import Definition
 from cep_core.xml_join.run.walk import Walker
