@@ -88,10 +88,10 @@ def _check_interval(since: str, until: str) -> tuple[int, int]:
 
 
 def _run_one(place: Place, pattern: str, since: str, until: str, run_id: str | None) -> dict[str, Any]:
-    from pipelines.steps.sequence import STEPS
-
     name = workspace.check_early(place, pattern, since, until)
     with workspace.session(place, f"trendlake run {name}", judges=True) as spark:
+        from pipelines.steps.sequence import STEPS  # imported while Java started
+
         prepared = workspace.prepared(place, spark, pattern, since, until, run_id or manual_run_id("manual"))
         typer.echo(f"run {prepared.run_id} of {name}")
         records = [workspace.run_step(step, prepared) for step in STEPS]

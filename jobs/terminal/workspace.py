@@ -53,6 +53,12 @@ def find_place(project_dir: Path | None, profile: str | None) -> Place:
     return Place(project, load_profile(project, profile))
 
 
+AHEAD = (
+    "pipelines.steps.sequence", "great_expectations.expectations", "pipelines.report.chart", "pipelines.site.build",
+)  # fmt: skip
+"""Modules of a run, in the order in which it needs them."""
+
+
 @contextmanager
 def session(place: Place, app: str, *, judges: bool = False) -> Iterator[SparkSession]:
     """A Spark session that ends with the command. `judges`: Great Expectations is going to be needed."""
@@ -71,7 +77,7 @@ def _import_ahead() -> None:
     """Imports what a run needs after Spark is up. What goes wrong is raised where it is needed."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it asks when it is imported
     with suppress(Exception):
-        for name in ("great_expectations.expectations", "pipelines.report.chart"):
+        for name in AHEAD:
             import_module(name)
 
 
