@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -32,9 +33,9 @@ def cache_by_commit(read: Callable[[Path, int | None], T], versions: int = 8) ->
         return remembered
 
     def answer(folder: Path, version: int | None = None) -> T:
-        log = f"{folder}/_delta_log"  # a Path takes longer to put together than the file to be looked at
+        log = f"{folder}/_delta_log"
         wanted = newest_commit(log) if version is None else version
-        entry = None if wanted is None else stamp(f"{log}/{wanted:020d}.json")
+        entry = None if wanted is None else stamp(_commit(log, wanted))
         if wanted is None or entry is None:
             return read(folder, version)
         return of_table(folder)(wanted, entry)
@@ -43,9 +44,42 @@ def cache_by_commit(read: Callable[[Path, int | None], T], versions: int = 8) ->
 
 
 def newest_commit(log: str) -> int | None:
-    """The newest version of the table whose log is in the folder `log`; None where it has none."""
-    names = sorted(os.listdir(log), reverse=True)
-    return next((int(name[:20]) for name in names if COMMIT.fullmatch(name)), None)
+    """The newest version of the table whose log is in the folder `log`; None where it has none.
+
+    Versions follow one another without a gap (Delta's protocol, "Delta Log Entries"): while the commit that was the
+    newest is still that file, only the ones after it are looked for, and not among all names of the folder."""
+    seen = _seen(log)
+    if seen.commit is not None and stamp(_commit(log, seen.commit[0])) == seen.commit[1]:
+        newest = seen.commit[0]
+        while os.path.exists(_commit(log, newest + 1)):
+            newest += 1
+        if newest == seen.commit[0]:
+            return newest
+    else:
+        names = sorted(os.listdir(log), reverse=True)
+        listed = next((int(name[:20]) for name in names if COMMIT.fullmatch(name)), None)
+        if listed is None:
+            return None
+        newest = listed
+    about = stamp(_commit(log, newest))
+    seen.commit = None if about is None else (newest, about)
+    return newest
+
+
+@dataclass
+class _Seen:
+    """The newest commit of a log when it was last looked at, and what told its file."""
+
+    commit: tuple[int, Stamp] | None = None
+
+
+@lru_cache(maxsize=TABLES)
+def _seen(_: str) -> _Seen:
+    return _Seen()
+
+
+def _commit(log: str, version: int) -> str:
+    return f"{log}/{version:020d}.json"  # a Path takes longer to put together than the file to be looked at
 
 
 def stamp(file: Path | str) -> Stamp | None:
