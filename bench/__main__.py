@@ -77,7 +77,7 @@ def main(titles: Sequence[str], folder: Path) -> int:
             failed.append(title)
             continue
         show(rows, section_name(title))
-        PAGE.write_text(benchmarks_page(measured_sections(folder), machine()))
+        PAGE.write_text(benchmarks_page(measured_sections(folder), machine(), PAGE.read_text()))
         print(f"Page: {PAGE}", flush=True)
     if failed:
         print(f"Failed: {', '.join(failed)}", file=sys.stderr)
@@ -90,12 +90,11 @@ def section_name(title: str) -> str:
 
 
 def measured_sections(folder: Path) -> dict[str, list[Measured]]:
-    """The last rows of every section that was measured in this clone, by title."""
+    """The last rows of every section that was measured in this clone, by title; no rows for the others."""
     files = {title: folder / f"{section_name(title)}.json" for title in SECTIONS}
     return {
-        title: [Measured(**row) for row in json.loads(file.read_text())]
+        title: [Measured(**row) for row in json.loads(file.read_text())] if file.exists() else []
         for title, file in files.items()
-        if file.exists()
     }
 
 

@@ -40,8 +40,10 @@ def _processor() -> str:
     return named.group(1) if named else platform.machine()
 
 
-def benchmarks_page(sections: Mapping[str, Sequence[Measured]], measured_on: str) -> str:
-    """The page as Markdown: one table for each section that has rows, in their order."""
+def benchmarks_page(sections: Mapping[str, Sequence[Measured]], measured_on: str, page: str = "") -> str:
+    """The page as Markdown: one table for each section that has rows, in their order; a section without rows stays as
+    it is on `page`, the page until now."""
+    earlier = {part.split("\n", 1)[0]: part.rstrip() for part in page.split("\n## ")[1:]}
     parts = [HEAD, f"{measured_on}\n"]
     for title, rows in sections.items():
         if rows:
@@ -50,6 +52,8 @@ def benchmarks_page(sections: Mapping[str, Sequence[Measured]], measured_on: str
                 "\n".join(["| measure | value | unit | bar | note |", "|---|---|---|---|---|", *map(_line, rows)])
             )
             parts.append("")
+        elif title in earlier:
+            parts += [f"## {earlier[title]}", ""]
     return "\n".join(parts)
 
 

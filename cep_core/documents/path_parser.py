@@ -55,7 +55,7 @@ def parse_path(text: str, namespaces: Namespaces) -> tuple[str | None, Path]:
 class _Parser:
     def __init__(self, text: str, namespaces: Namespaces) -> None:
         self.tokens = tokens(text)
-        self.known = namespaces.known
+        self.namespaces = namespaces.by_prefix
         self.at = 0
         self.depth = 0
 
@@ -157,10 +157,10 @@ class _Parser:
             raise self.refuse(NotSupportedError, message, token, "write the names out, or * for every name")
         if prefix == "*":
             return Name(None, local)
-        if colon and prefix not in self.known:
-            hint = did_you_mean(prefix, [one for one in self.known if one])
+        if colon and prefix not in self.namespaces:
+            hint = did_you_mean(prefix, [one for one in self.namespaces if one])
             raise self.refuse(UnknownPrefixError, f"'namespaces' has no prefix '{prefix}'", token, hint)
-        return Name(self.known[prefix] if colon else "" if attribute else self.known.get("", ""), local)
+        return Name(self.namespaces[prefix] if colon else "" if attribute else self.namespaces.get("", ""), local)
 
     def predicates(self) -> tuple[Predicate, ...]:
         tests: list[Predicate] = []

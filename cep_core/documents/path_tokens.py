@@ -60,7 +60,7 @@ class Namespaces:
     prefixes: tuple[tuple[str, str], ...] = ()
 
     @property
-    def known(self) -> Mapping[str, str]:
+    def by_prefix(self) -> Mapping[str, str]:
         return {"xml": XML_NAMESPACE, **dict(self.prefixes)}
 
 

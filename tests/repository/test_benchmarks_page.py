@@ -25,6 +25,14 @@ def test_sections_have_tables() -> None:
     assert page.endswith("|\n")
 
 
+def test_sections_that_are_not_measured_stay_on_the_page() -> None:
+    page = benchmarks_page({"Kind trends": [RATE, PLAIN], "Revisions": [TIME], "Airflow": [RATE]}, "On two cores.")
+    rows = {"Kind trends": [], "Revisions": [RATE], "Airflow": []}
+    assert benchmarks_page(rows, "On two cores.", page) == benchmarks_page(
+        {"Kind trends": [RATE, PLAIN], "Revisions": [RATE], "Airflow": [RATE]}, "On two cores."
+    )
+
+
 def test_the_machine_is_described_without_a_date() -> None:
     text = machine()
     assert f"{os.cpu_count()} cores" in text
