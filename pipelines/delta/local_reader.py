@@ -9,7 +9,6 @@ else `LocalUnsupportedError` says why, and the caller asks Spark: there is nothi
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -19,15 +18,21 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pipelines.delta import local_log, row_groups
+from pipelines.delta.local_form import (
+    PLAIN_FILE,
+    arrow_schema,
+    has_feed,
+    refuse_other_forms,
+    takes_appends,
+    takes_changes,
+)
 from pipelines.delta.local_log import Action, commit_actions, folder_on_disk, local_errors, opened
 from pipelines.delta.log_cache import cache_by_commit
-from pipelines.delta.parquet_scan import BATCH_ROWS, HARMLESS, plain_batches
+from pipelines.delta.parquet_scan import BATCH_ROWS, plain_batches
 from pipelines.errors import LocalUnsupportedError
 
 Slices = Sequence[tuple[int, int]]
@@ -35,15 +40,6 @@ Slices = Sequence[tuple[int, int]]
 Condition = Callable[[pa.RecordBatch, pa.Array], pa.Array]
 """Rows and which of them are asked about, to those of these that it is true of."""
 CHANGE = "_change_type"
-FEED_ON = "delta.enableChangeDataFeed"
-PLAIN_FILE = re.compile(r"[\w\-./]+", re.ASCII)
-"""A file in the table's folder, under the name that the log gives it."""
-PLAIN_WRITES = {"appendOnly", "changeDataFeed", "clustering", "domainMetadata", "inCommitTimestamp", "invariants"}
-"""Features of Delta's protocol for writers that ask nothing of the files of a table whose columns are all as they are;
-that it takes no removals, and when a commit was made, Delta itself sees to."""
-FEATURES = 7
-"""The version of Delta's protocol for writers from which on a table names its features."""
-INVARIANT = "delta.invariants"
 ROWS = 250_000
 """Rows of a table, of which a question is answered here and not by Spark: few beside what a worker may hold."""
 BYTES = 64 << 20
@@ -173,7 +169,7 @@ class TableHere:
     def none(self) -> pa.Table:
         """No rows, of all columns."""
         with local_errors():
-            return _arrow(self.schema, self.schema.names).empty_table()
+            return arrow_schema(self.schema, self.schema.names).empty_table()
 
     def last_transaction(self, application: str) -> int:
         """The newest number that a commit of `application` bears (Delta's protocol, "Transaction Identifiers"), -1
@@ -191,7 +187,7 @@ class TableHere:
         choose: row_groups.Chooser | None = None, at_once: int = BATCH_ROWS,
     ) -> pa.Table:  # fmt: skip
         with local_errors():
-            schema = _arrow(self.schema, names)
+            schema = arrow_schema(self.schema, names)
             chosen = {name: choose(self.folder / name) for name in self.files} if choose else {}
             files = [name for name in self.files if chosen.get(name, True)]
 
@@ -226,10 +222,10 @@ class TableHere:
         adds and removes."""
         with local_errors():
             with opened(self.folder, after) as table:
-                fed = table.metadata().configuration.get(FEED_ON)
-            if fed != "true":
+                fed = has_feed(table)
+            if not fed:
                 raise LocalUnsupportedError(f"the change feed was off in version {after}")
-            schema = _arrow(self.schema, names).append(pa.field(CHANGE, pa.string()))
+            schema = arrow_schema(self.schema, names).append(pa.field(CHANGE, pa.string()))
             versions = range(after + 1, self.version + 1)
             parts = {version: list(self._changed(version)) for version in versions}
             if (files := sum(map(len, parts.values()))) > local_log.FILES:
@@ -290,46 +286,16 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
 @cache_by_commit
 def _described(folder: Path, version: int | None) -> TableHere:
     with local_errors(), opened(folder, version) as table:
-        about, features = table.metadata(), set(table.protocol().reader_features or ())
-        mapping = about.configuration.get("delta.columnMapping.mode", "none")
-        if about.partition_columns or features - HARMLESS or mapping != "none":
-            raise LocalUnsupportedError(f"partitioned, or with features of its own: {sorted(features)}, {mapping}")
+        refuse_other_forms(table)
         added = pa.table(table.get_add_actions(flatten=True))
         files, counts = tuple(added["path"].to_pylist()), added["num_records"]
         if not all(PLAIN_FILE.fullmatch(name) for name in files):
             raise LocalUnsupportedError("files that lie elsewhere")
         rows = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
-        text = table.schema().to_json()
-        schema = StructType.fromJson(json.loads(text))
-        appendable = _appendable(table) and all(field.nullable for field in schema) and INVARIANT not in text
-        writable = appendable and _is_fed(table)
-        return TableHere(folder, int(table.version()), schema, files, rows, writable, appendable, str(about.id), added)
-
-
-def _is_fed(table: DeltaTable) -> bool:
-    fed = table.metadata().configuration.get(FEED_ON) == "true"
-    return fed and table.protocol().min_writer_version == FEATURES
-
-
-def _appendable(table: DeltaTable) -> bool:
-    """Delta's protocol, "Writer Version Requirements": before version 3 a writer must know `appendOnly`, which forbids
-    no append, and the invariants of columns."""
-    protocol = table.protocol()
-    if protocol.min_writer_version == FEATURES:
-        return set(protocol.writer_features or ()) <= PLAIN_WRITES
-    return bool(protocol.min_writer_version < 3)
-
-
-def _arrow(schema: StructType, names: Sequence[str]) -> pa.Schema:
-    """Arrow's types of the columns. Raises LocalUnsupportedError if only Spark can read one, such as a padded text."""
-    fields = [schema[name] for name in names]
-    if any(field.metadata.keys() - {"comment"} for field in fields):
-        raise LocalUnsupportedError("a column with more to it than its type")
-    arrow_schema = pa.schema(list(to_arrow_schema(StructType(fields), timezone="UTC")))
-    for kind in arrow_schema.types:
-        if pa.types.is_nested(kind) and not (pa.types.is_list(kind) and pa.types.is_string(kind.value_type)):
-            raise LocalUnsupportedError(f"a column of {kind}")
-    return arrow_schema
+        schema = StructType.fromJson(json.loads(table.schema().to_json()))
+        appendable, table_id = takes_appends(table), str(table.metadata().id)
+        writable = appendable and takes_changes(table)
+        return TableHere(folder, int(table.version()), schema, files, rows, writable, appendable, table_id, added)
 
 
 def _shares(groups: Sequence[int] | None) -> list[Sequence[int] | None]:
