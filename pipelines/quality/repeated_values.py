@@ -20,7 +20,8 @@ FOUND = pa.schema({"twice": pa.bool_()})
 PARTS_PER_CORE = 3
 BLOCK = 1 << 20
 SMALL = 8 << 20
-"""Bytes, as Spark reckons them before it looks, below which all numbers come to this process."""
+"""Bytes, as Spark reckons them from the files' size before it looks, below which all numbers come to this process, 8
+bytes each. Files are compressed, so they may be several times as many bytes here."""
 
 
 def any_twice(frame: DataFrame) -> bool:
