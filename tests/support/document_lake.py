@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from pipelines.contracts.contract import Contract, load_contract
@@ -18,6 +19,7 @@ from pipelines.project.paths import Project
 from pipelines.project.profile import Profile
 from pipelines.runs.run import Run, prepare
 from tests.conftest import ROOT
+from tests.support import plain_writer
 from tests.support.empty_tables import empty_tables
 from tests.support.xml_documents import documents_table
 
@@ -90,8 +92,16 @@ class DocumentLake:
     def append(self, name: str, documents: Iterable[Mapping[str, Any]]) -> None:
         """As other programs write them: nothing is judged."""
         self.contract(name)
-        frame = self.spark.createDataFrame(documents_table(list(documents)))
-        frame.coalesce(1).write.format("delta").mode("append").save(self.warehouse.source(name))
+        plain_writer.append(self.spark, self.warehouse.source(name), documents_table(list(documents)))
+
+    def replace(self, name: str, documents: Iterable[Mapping[str, Any]]) -> None:
+        """The same, but a known id replaces the document, in one commit."""
+        self.contract(name)
+        path, rows = self.warehouse.source(name), documents_table(list(documents)).to_pylist()
+        new = {row["event_id"]: row for row in rows}
+        there = set(DeltaTable(path).to_pyarrow_table(columns=["event_id"])["event_id"].to_pylist())
+        more = [row for row in rows if row["event_id"] not in there]
+        plain_writer.change(self.spark, path, lambda row: new.get(row["event_id"], row), more)
 
     def deliver(self, name: str, documents: Iterable[Mapping[str, Any]], feed: str) -> None:
         """By ingestion: a known id replaces the document."""
@@ -99,8 +109,10 @@ class DocumentLake:
         ingest(self.spark, self.warehouse, self.contract(name), [table], feed=feed, run_id=f"ingest {feed}")
 
     def delete(self, name: str, ids: Iterable[str]) -> None:
-        listed = ", ".join(f"'{one}'" for one in ids)
-        self.spark.sql(f"DELETE FROM delta.`{self.warehouse.source(name)}` WHERE event_id IN ({listed})")
+        gone = set(ids)
+        plain_writer.change(
+            self.spark, self.warehouse.source(name), lambda row: None if row["event_id"] in gone else row
+        )
 
     def pattern(self, name: str, source: str, query: Mapping[str, Any]) -> Path:
         """The file of a pattern."""
@@ -113,6 +125,8 @@ class DocumentLake:
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
         """The published rows with their `plan_hash`."""
-        frame = self.spark.read.format("delta").load(self.warehouse.results(run.name))
-        rows: list[dict[str, Any]] = frame.select(*run.plan.result_schema.names, "plan_hash").toArrow().to_pylist()
+        table = DeltaTable(self.warehouse.results(run.name))
+        rows: list[dict[str, Any]] = table.to_pyarrow_table(
+            columns=[*run.plan.result_schema.names, "plan_hash"]
+        ).to_pylist()
         return rows

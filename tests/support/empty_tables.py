@@ -24,12 +24,12 @@ def empty_tables(spark: SparkSession, warehouse: Warehouse, contract: Contract) 
     columns = "-".join(f"{item.name} {item.type} {item.description}" for item in contract.columns)
     name = f"{contract.name}_{hash((contract.event_time, columns)):x}"
     source = warehouse.source(contract.name)
-    _copied(spark, source, name, lambda: create_source(spark, source, contract))
-    _copied(spark, warehouse.runs, "runs", lambda: create_runs(spark, warehouse))
+    copied(spark, source, name, lambda: create_source(spark, source, contract))
+    copied(spark, warehouse.runs, "runs", lambda: create_runs(spark, warehouse))
 
 
-def _copied(spark: SparkSession, place: str, name: str, make: Callable[[], None]) -> None:
-    """`place`: a path on this machine's disk."""
+def copied(spark: SparkSession, place: str, name: str, make: Callable[[], None]) -> None:
+    """A table at `place`, a path on this machine's disk: a copy of the first of this `name`, which `make` makes."""
     tables = Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"))
     template = tables.parent / "empty_tables" / name
     if Path(place).exists() or place in _USED or not place.startswith("/"):

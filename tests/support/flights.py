@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from pipelines.project.profile import Limits, Profile
 from pipelines.runs.run import Run, prepare
 from pipelines.runs.stage import Record
 from pipelines.steps.sequence import STEPS
+from tests.support import plain_writer
 from tests.support.empty_tables import empty_tables
 
 PATTERN = """\
@@ -89,8 +90,11 @@ class Lake:
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Rows as other programs may leave them, or an older version of `ingest`: keys may be repeated."""
         empty_tables(self.spark, self.warehouse, self.contract)
-        frame = self.spark.createDataFrame(table(rows))
-        frame.coalesce(1).write.format("delta").mode("append").save(self.warehouse.source("flights"))
+        plain_writer.append(self.spark, self.warehouse.source("flights"), table(rows))
+
+    def change(self, new: Callable[[plain_writer.Row], plain_writer.Row | None]) -> None:
+        """The source changed by another program: each row is what `new` makes of it, or goes."""
+        plain_writer.change(self.spark, self.warehouse.source("flights"), new)
 
     def pattern(self, within: str = "1 day", slide: str = "1 day", group_by: str = "carrier") -> str:
         """A pattern file of the test's own; its path."""

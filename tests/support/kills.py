@@ -31,7 +31,9 @@ from tests.conftest import PART
 from tests.support import delta_files
 from tests.support.drivers import PATIENCE, REVISE, RUN, Victim, executor_of
 from tests.support.flights import renamed
-from tests.support.signals import Signals, change, in_order, recomputed
+from tests.support.recomputation import in_order, recomputed
+from tests.support.signal_changes import change
+from tests.support.signals import Signals
 from tests.support.victim import Order
 
 TALLY: Counter[str] = Counter()

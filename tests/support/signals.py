@@ -7,29 +7,26 @@ import random
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from cep_core import run_plan
 from pipelines.contracts.contract import Contract, load_contract
 from pipelines.delta.commits import read_log_anew
-from pipelines.delta.tables import Warehouse, latest_version, read_at
+from pipelines.delta.tables import Warehouse, latest_version
 from pipelines.ingest.deliver import create_source
 from pipelines.project.paths import Project
 from pipelines.project.profile import Limits, Profile
-from pipelines.quality import quarantine as q
-from pipelines.runs.consistency import watermark_of
 from pipelines.runs.run import Run, prepare
-from tests.conftest import CHAOS, ROOT
+from tests.conftest import ROOT
+from tests.support import plain_writer
 from tests.support.empty_tables import empty_tables
-from tests.support.signal_documents import DOCUMENT, contract_of_documents, document_text, rows_of_documents
+from tests.support.signal_documents import DOCUMENT, contract_of_documents, document_text
 from tests.support.signal_patterns import HEAD
 
 CONTRACT = """\
@@ -61,10 +58,10 @@ schema:
       - {name: day, logicalType: date}
 slaProperties: [{property: latency, value: 6, unit: h}]
 """
-RECREATED = 0.05 if CHAOS else 0.0
-"""The share of changes that drop the source and make it again: `make chaos` only."""
 PROFILE = Profile(master="local[2]", limits=Limits(driver_rows=0))
 """Workers compute, however few the events."""
+IN_DRIVER = Profile(master="local[2]")
+"""The driver computes the windows of a run: for tests of what comes after it."""
 DAY_US = 86_400_000_000
 START_US = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""
@@ -90,6 +87,7 @@ class Signals:
     spark: SparkSession
     project: Project
     pattern: str
+    profile: Profile = PROFILE
 
     @property
     def warehouse(self) -> Warehouse:
@@ -114,7 +112,7 @@ class Signals:
 
     def run(self, first_day: float, last_day: float, run_id: str) -> Run:
         bounds = (round(START_US + day * DAY_US) for day in (first_day, last_day))
-        return prepare(self.spark, self.project, PROFILE, self.pattern, run_id, *bounds)
+        return prepare(self.spark, self.project, self.profile, self.pattern, run_id, *bounds)
 
     def edit(self, text: str) -> None:
         """The pattern's file from now on."""
@@ -126,9 +124,37 @@ class Signals:
         path.write_text(re.sub(r"maximum: \d+", f"maximum: {most}", path.read_text()))
 
     def insert(self, rows: list[Mapping[str, Any]]) -> None:
-        schema = SCHEMA.append(DOCUMENT) if self.of_documents else SCHEMA
-        frame = self.spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], schema))
+        """Rows as another program than Spark adds them, in one commit."""
+        plain_writer.append(self.spark, self.source, self._table(rows))
+
+    def insert_by_spark(self, rows: list[Mapping[str, Any]]) -> None:
+        """The same by Spark, for tables of any form."""
+        frame = self.spark.createDataFrame(self._table(rows))
         frame.coalesce(1).write.format("delta").mode("append").save(self.source)
+
+    def _table(self, rows: list[Mapping[str, Any]]) -> pa.Table:
+        schema = SCHEMA.append(DOCUMENT) if self.of_documents else SCHEMA
+        return pa.Table.from_pylist([dict(row) for row in rows], schema)
+
+    def delete(self, **equal: Any) -> None:
+        """The rows with these values go, as `plain_writer.change` writes it."""
+        plain_writer.change(self.spark, self.source, lambda row: None if row.items() >= equal.items() else row)
+
+    def update(self, where: Mapping[str, Any], **values: Any) -> None:
+        """New values of the rows that have the values `where`: each is the value itself, or what makes it of the row's
+        own."""
+
+        def new(row: dict[str, Any]) -> dict[str, Any]:
+            if not row.items() >= where.items():
+                return row
+            return row | {name: value(row[name]) if callable(value) else value for name, value in values.items()}
+
+        plain_writer.change(self.spark, self.source, new)
+
+    def copied(self, folder: Path) -> Signals:
+        """The same project in another folder."""
+        shutil.copytree(self.project.root, folder, copy_function=shutil.copyfile)
+        return replace(self, project=Project(folder, folder / "state"), pattern=str(folder / Path(self.pattern).name))
 
     def recreate(self, deliveries: list[list[dict[str, Any]]]) -> None:
         """Drop the table of the source and make it again, with a version for each delivery."""
@@ -139,14 +165,16 @@ class Signals:
             self.insert(rows)
 
     def sql(self, statement: str) -> None:
-        """A statement on the source, written as `signals`."""
+        """A statement of Spark on the source, written as `signals`."""
         self.spark.sql(statement.replace("signals", f"delta.`{self.source}`", 1))
 
     def version(self) -> int:
         return latest_version(self.spark, self.source)
 
 
-def signals(spark: SparkSession, folder: Path, text: str, contract: str = CONTRACT) -> Signals:
+def signals(
+    spark: SparkSession, folder: Path, text: str, contract: str = CONTRACT, profile: Profile = PROFILE
+) -> Signals:
     """A fresh warehouse in `folder`; of kind xml_join, its source has documents."""
     if "kind: xml_join" in text:
         contract = contract_of_documents(contract)
@@ -158,7 +186,7 @@ def signals(spark: SparkSession, folder: Path, text: str, contract: str = CONTRA
         (contracts / file.name).write_text(file.read_text())
     path = folder / "watched.yaml"
     path.write_text(HEAD + text)
-    lake = Signals(spark, Project(folder, folder / "state"), str(path))
+    lake = Signals(spark, Project(folder, folder / "state"), str(path), profile)
     empty_tables(spark, lake.warehouse, lake.contract)
     return lake
 
@@ -197,62 +225,3 @@ def batch(rng: random.Random, rows: int, since: float = 0.0, until: float = 3.0)
         )
         rows_drawn[-1]["document"] = document_text(random.Random(str(rows_drawn[-1])))
     return rows_drawn
-
-
-def change(rng: random.Random, lake: Signals, *, tidy: bool = False) -> str:
-    """One change of the source, of any sort; its words. A `tidy` one breaks nothing, but an id may come again."""
-    ident = f"event_id IN ('e{rng.randrange(60)}', 'e{rng.randrange(60)}', 'e{rng.randrange(60)}')"
-    sorts = ["late", "delete", "reprice", "move", "retime", "remark", "regroup"]
-    if lake.of_documents:
-        sorts += ["rewrite", "rewrite", "rewrite"]
-    if not tidy:
-        sorts += ["break", "repair"]
-    what = "recreate" if rng.random() < RECREATED else rng.choice(sorts)
-    if what == "recreate":  # with fewer versions, as many or more
-        make = tidy_batch if tidy else batch
-        lake.recreate([make(rng, rng.randrange(1, 20)) for _ in range(rng.randrange(1, lake.version() + 3))])
-        return what
-    if what == "late":
-        lake.insert((tidy_batch if tidy else batch)(rng, rng.randrange(1, 3 if tidy else 6)))
-        return what
-    sets = {
-        "reprice": f"price = {rng.randrange(9)}",
-        "move": f"place = '{rng.choice('ns')}'",
-        "retime": f"event_time = event_time + INTERVAL {rng.choice([-8, -1, 1, 8])} HOURS",
-        "remark": "remark = concat(remark, 'y')",
-        "regroup": rng.choice(
-            [
-                f"level = double('{rng.choice(['NaN', '-0.0', '0.0', '1.5'])}')",
-                f"rate = float('{rng.choice(['NaN', '-0.0', '0.0'])}')",
-                f"account = {rng.choice([2**53, 2**53 + 1])}",
-                rng.choice(["day = NULL", "day = DATE '1500-01-01'"]),
-            ]
-        ),
-        "break": f"price = {rng.choice([-1, 10])}",
-        "repair": "price = 5",
-    }
-    if what == "rewrite":
-        sets[what] = f"document = '{document_text(rng, tidy=tidy)}'"
-    if what == "delete":
-        lake.sql(f"DELETE FROM signals WHERE {ident}")
-    else:
-        lake.sql(f"UPDATE signals SET {sets[what]} WHERE {'price > 9' if what == 'repair' else ident}")
-    return what
-
-
-def recomputed(run: Run, version: int, windows: range) -> list[dict[str, Any]]:
-    """What the windows' rows are at a version of the source: the whole table split at once, one call of the kernels."""
-    source = read_at(run.spark, run.warehouse.source(run.contract.name), version)
-    good = q.good_rows(q.annotate(source, run.contract.rules))
-    low, high = run.plan.windows.start(windows[0]), run.plan.windows.end(windows[-1])
-    events = good.select(*run.plan.columns).toArrow()
-    if run.plan.kind == "xml_join":
-        return in_order(rows_of_documents(run, events, windows), run)
-    times = pc.cast(events[run.plan.schema.event_time], pa.int64())
-    inside = pc.and_(pc.greater_equal(times, low), pc.less(times, high))
-    time = min(high, watermark_of(run, version)) if run.plan.waits else None
-    return in_order(run_plan(run.plan, events.filter(inside), windows, time).to_pylist(), run)
-
-
-def in_order(rows: list[dict[str, Any]], run: Run) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: [str(row[name]) for name in run.plan.key])

@@ -26,8 +26,9 @@ from pipelines.steps.revise import revise
 from tests.support import delta_files
 from tests.support.flights import all_steps, renamed
 from tests.support.kills import RECORD, Hunt, Killer, at_random
+from tests.support.recomputation import recomputed
 from tests.support.signal_patterns import PATTERNS
-from tests.support.signals import DAY_US, START_US, recomputed, signals
+from tests.support.signals import DAY_US, START_US, signals
 from tests.support.victim import REPLAY
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]

@@ -21,7 +21,8 @@ from pipelines.steps.batch import Member, run_batch
 from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
-from tests.support.signals import DAY_US, PROFILE, Signals, change, signals, tidy_batch
+from tests.support.signal_changes import change
+from tests.support.signals import DAY_US, PROFILE, Signals, signals, tidy_batch
 
 pytestmark = pytest.mark.spark
 

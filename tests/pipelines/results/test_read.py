@@ -25,8 +25,9 @@ from pipelines.runs.run import Run
 from pipelines.steps.revise import revise
 from tests.conftest import CHAOS
 from tests.support.flights import all_steps, renamed
+from tests.support.signal_changes import change
 from tests.support.signal_patterns import PATTERNS
-from tests.support.signals import DAY_US, START_US, Signals, change, signals, tidy_batch
+from tests.support.signals import DAY_US, START_US, Signals, signals, tidy_batch
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
 

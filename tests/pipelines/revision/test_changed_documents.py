@@ -95,7 +95,7 @@ def test_differences_are_those_of_all_windows(
         changed = documents_of(r, alike, r.sample([f"d{n}" for n in range(16)], r.choice((1, 1, 2))))
         gone = r.sample(sorted(documents), 1) if r.random() < 0.3 else []
         documents = {ident: one for ident, one in (documents | changed).items() if ident not in gone}
-        lake.deliver("items", changed.values(), f"later {number}")
+        lake.replace("items", changed.values())
         if gone:
             lake.delete("items", gone)
         again = renamed(run, f"revision {number}")

@@ -27,8 +27,10 @@ from tests.random.profile import CI
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import HISTORIES as DONE
 from tests.support.promises import agree, replayed
+from tests.support.recomputation import in_order, recomputed
+from tests.support.signal_changes import change
 from tests.support.signal_patterns import EDITS, PATTERNS
-from tests.support.signals import Signals, batch, change, in_order, recomputed, signals, tidy_batch
+from tests.support.signals import Signals, batch, signals, tidy_batch
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from delta.tables import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from pipelines.delta import local_commit
@@ -29,6 +31,8 @@ from pipelines.revision import local_rewrite
 from pipelines.revision.local_rewrite import Published, Rewrite
 from pipelines.revision.row_diff import Differing, differing
 from tests.random.profile import CI
+from tests.support import plain_writer
+from tests.support.empty_tables import copied
 
 SCHEMA = pa.schema(
     {
@@ -37,6 +41,7 @@ SCHEMA = pa.schema(
         "words": pa.list_(pa.string()), "a.name-odd": pa.string(),
     }
 )  # fmt: skip
+VERSION = "__version"
 NOON = datetime(2026, 1, 1, 12, 0, 0, 999, UTC)
 EVER = [(-(2**62), 2**62)]
 HOUR = timedelta(hours=1)
@@ -65,13 +70,20 @@ class Lake:
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark, self.path, self.number = spark, str(folder / "results"), 0
-        builder = DeltaTable.create(spark).location(self.path)
-        builder = builder.addColumns(spark.createDataFrame(SCHEMA.empty_table()).schema).clusterBy("at")
+        copied(spark, self.path, "rows_of_many_sorts", self._create)
+
+    def _create(self) -> None:
+        builder = DeltaTable.create(self.spark).location(self.path)
+        builder = builder.addColumns(self.spark.createDataFrame(SCHEMA.empty_table()).schema).clusterBy("at")
         for key, value in FED.items():
             builder = builder.property(key, value)
         builder.execute()
 
     def write(self, rows: Rows) -> None:
+        plain_writer.append(self.spark, self.path, table_of(rows))
+
+    def write_by_spark(self, rows: Rows) -> None:
+        """With Spark's statistics and times."""
         frame = self.spark.createDataFrame(table_of(rows)).coalesce(1)
         frame.write.format("delta").mode("append").save(self.path)
 
@@ -94,14 +106,24 @@ class Lake:
         assert commit is not None
         return planned.differences, commit
 
-    def rows(self, version: int | None = None) -> Counter[str]:
-        return bag(
-            read_at(self.spark, self.path, latest_version(self.spark, self.path) if version is None else version)
-        )
+    def rows(self) -> Counter[str]:
+        """As Spark reads them."""
+        return bag(read_at(self.spark, self.path, latest_version(self.spark, self.path)))
 
-    def feed(self, version: int) -> Counter[str]:
-        reader = self.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", version)
-        return bag(reader.option("endingVersion", version).load(self.path).select(*names(), CHANGE))
+    def versions(self, versions: Iterable[int]) -> dict[int, Counter[str]]:
+        """The rows of each version, by one job of Spark."""
+        frames = [read_at(self.spark, self.path, version).withColumn(VERSION, sf.lit(version)) for version in versions]
+        return by_version(reduce(DataFrame.unionByName, frames).toArrow(), versions)
+
+    def feeds(self, versions: Iterable[int]) -> dict[int, Counter[str]]:
+        """What Spark's change feed says of each version."""
+        reader = self.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
+        changes = reader.load(self.path).select(*names(), CHANGE, sf.col("_commit_version").alias(VERSION))
+        return by_version(changes.toArrow(), versions)
+
+
+def by_version(rows: pa.Table, versions: Iterable[int]) -> dict[int, Counter[str]]:
+    return {version: bag(rows.filter(pc.equal(rows[VERSION], version)).drop_columns([VERSION])) for version in versions}
 
 
 def names() -> list[Any]:
@@ -130,19 +152,20 @@ def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, most: int, monkey
     """To an empty table and from it, in one file and in several, the one way and the other."""
     monkeypatch.setattr(local_rewrite, "ROWS", most)
     lake, rows = Lake(spark, tmp_path), []
-    before = lake.rows()
+    states, feeds = {0: bag(table_of([]))}, {}
     for step in STEPS:
         rows = step(rows)
         differences, commit = lake.bring(rows)
-        assert lake.rows() == bag(table_of(rows))
-        assert lake.rows(commit.version - 1) == before
-        assert lake.feed(commit.version) == bag(differences.feed())
+        states[commit.version], feeds[commit.version] = bag(table_of(rows)), bag(differences.feed())
         assert commit.changed == tuple(differences.counts[kind] for kind in (INSERT, UPDATE, DELETE))
         actions = commit_actions(Path(lake.path), commit.version)
         assert any("cdc" in action for action in actions) or not (
             differences.counts[UPDATE] or differences.counts[DELETE]
         )
-        before = lake.rows()
+    assert list(states) == list(range(len(STEPS) + 1))
+    assert lake.rows() == states[len(STEPS)]
+    assert lake.versions(states) == states
+    assert lake.feeds(feeds) == feeds
     last = DeltaTable.forPath(spark, lake.path).history(1).collect()[0]
     assert (last["version"], last["operation"], last["operationMetrics"]["numTargetRowsInserted"]) == (7, "MERGE", "2")
     assert json.loads(last["userMetadata"])["number"] == 7
@@ -154,7 +177,7 @@ def test_files_that_no_window_touches_stay(spark: SparkSession, tmp_path: Path, 
     monkeypatch.setattr(local_rewrite, "frame_of", None)  # no MERGE
     lake = Lake(spark, tmp_path)
     for first in (0, 10, 20):
-        lake.write([row(n) for n in range(first, first + 10)])
+        lake.write_by_spark([row(n) for n in range(first, first + 10)])
     start = round(NOON.timestamp()) * 1_000_000
     slices = [(start, start + 3 * 3_600_000_000), (start + 12 * 3_600_000_000, start + 14 * 3_600_000_000)]
     unchanged = [row(n) for n in range(30) if n not in (0, 1, 2, 12, 13)]
@@ -163,21 +186,21 @@ def test_files_that_no_window_touches_stay(spark: SparkSession, tmp_path: Path, 
     lake.bring(changed, slices)
     assert lake.rows() == bag(table_of([*unchanged, *changed]))
     assert len(files & set(table_here(spark, lake.path).files)) == 1
-    table = spark.read.format("delta").load(lake.path)
-    for item in [*unchanged, *changed]:
-        asked = [
-            ("id", item["id"]),
-            ("whole", item["whole"]),
-            ("count", item["count"]),
-            ("a.name-odd", item["a.name-odd"]),
-        ]
-        matching = table.where(sf.col("at") == sf.lit(item["at"]))
-        for name, value in asked:
-            matching = matching.where(sf.col(f"`{name.replace('`', '``')}`").eqNullSafe(sf.lit(value)))
-        assert matching.count() == 1, item
+    written = [item for item in [*unchanged, *changed] if item["at"] < NOON + 20 * HOUR]  # the last file is as it was
+    asked = [one_row(spark.read.format("delta").load(lake.path), item) for item in written]
+    numbered = [frame.select(sf.lit(number)) for number, frame in enumerate(asked)]
+    assert sorted(row[0] for row in reduce(DataFrame.union, numbered).collect()) == list(range(len(asked)))
     DeltaTable.forPath(spark, lake.path).optimize().executeCompaction()
     assert len(table_here(spark, lake.path).files) == 1
     assert lake.rows() == bag(table_of([*unchanged, *changed]))
+
+
+def one_row(table: DataFrame, item: dict[str, Any]) -> DataFrame:
+    """What is in the table of a row, asked for by columns that statistics tell of."""
+    matching = table.where(sf.col("at") == sf.lit(item["at"]))
+    for name in ("id", "whole", "count", "a.name-odd"):
+        matching = matching.where(sf.col(f"`{name}`").eqNullSafe(sf.lit(item[name])))
+    return matching
 
 
 @pytest.mark.spark
@@ -193,7 +216,7 @@ def test_another_writer_comes_first(spark: SparkSession, tmp_path: Path, monkeyp
     assert lake.rows() == bag(table_of(both))
 
     writers: list[Callable[[], object]] = [
-        lambda: lake.write([row(10)]),
+        lambda: lake.write_by_spark([row(10)]),
         lambda: DeltaTable.forPath(spark, lake.path).optimize().executeCompaction(),
         lambda: lake.bring([*wanted, row(11)]),
     ]
@@ -250,7 +273,7 @@ def test_the_session_of_the_thread_is_as_before(spark: SparkSession, tmp_path: P
     """What is written next carries no note of this commit, and no number."""
     lake = Lake(spark, tmp_path)
     lake.bring([row(1)])
-    lake.write([row(2)])
+    lake.write_by_spark([row(2)])
     last = DeltaTable.forPath(spark, lake.path).history(1).collect()[0]
     assert (last["version"], last["userMetadata"]) == (2, None)
 

@@ -7,6 +7,7 @@ recomputation at that version, and their change feed, replayed from nothing, giv
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,30 +28,51 @@ from tests.random.profile import CI
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import HISTORIES as DONE
 from tests.support.promises import REVISIONS, agree, replayed
+from tests.support.signal_changes import change
 from tests.support.signal_patterns import ALWAYS, PATTERNS
-from tests.support.signals import DAY_US, LEVELS, RATES, START_US, Signals, batch, change, signals, tidy_batch
+from tests.support.signals import (
+    DAY_US,
+    IN_DRIVER,
+    LEVELS,
+    PROFILE,
+    RATES,
+    START_US,
+    Signals,
+    batch,
+    signals,
+    tidy_batch,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.more_in_chaos]
 
 HISTORIES = DRAWS
+COMPUTED_BY = (PROFILE, IN_DRIVER) if CHAOS else (IN_DRIVER,)
+"""Who computes what is revised later: how its rows lie in files is the same."""
 FIRST_DAY, LAST_DAY = 0.5, 2.5
 """The first half day and the last are not asked for: what happens there is not published."""
 
 
+@pytest.fixture(scope="module")
+def hour_by_hour(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Signals:
+    """Three events on the second day, published."""
+    folder = tmp_path_factory.mktemp("hours") / "project"
+    lake = signals(spark, folder, PATTERNS["arcs that come and go"], profile=IN_DRIVER)
+    row = {"event_type": "B", "place": "n", "price": 1, "remark": ""}
+    hours = (0, 1, 2)
+    lake.insert([row | {"event_id": f"e{n}", "event_time": START_US + DAY_US + n * DAY_US // 24} for n in hours])
+    all_steps(lake.run(FIRST_DAY, LAST_DAY, "first"))
+    return lake
+
+
 @pytest.mark.parametrize("most", [0, local.ROWS])
-def test_a_row_that_moves_in_time(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
+def test_a_row_that_moves_in_time(hour_by_hour: Signals, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """Its key stays: it is told apart by its events, not by when they were."""
     monkeypatch.setattr(local, "ROWS", most)
     monkeypatch.setattr(local_rewrite, "frame_of", None)  # what is computed here is committed without MERGE
-    lake = signals(spark, tmp_path / "project", PATTERNS["arcs that come and go"])
-    row = {"event_id": "e1", "event_time": START_US + DAY_US, "event_type": "B", "place": "n", "price": 1, "remark": ""}
-    hours = (0, 1, 2)
-    events = [row | {"event_id": f"e{n}", "event_time": START_US + DAY_US + n * DAY_US // 24} for n in hours]
-    lake.insert(events)
+    lake = hour_by_hour.copied(tmp_path / "project")
     run = lake.run(FIRST_DAY, LAST_DAY, "first")
-    all_steps(run)
-    for step, interval in enumerate(("30 MINUTES", "7 HOURS")):
-        lake.sql(f"UPDATE signals SET event_time = event_time + INTERVAL {interval}")
+    for step, interval in enumerate((timedelta(minutes=30), timedelta(hours=7))):
+        lake.update({}, event_time=lambda time, later=interval: time + later)
         record = revise(renamed(run, f"moved {step}"))
         assert (record.staged_version is None) == (most > 0)
         assert record.rows_inserted == record.rows_deleted == 0 < (record.rows_updated or 0)
@@ -102,7 +124,8 @@ def test_a_revision_is_a_recomputation(spark: SparkSession, pattern: str, seed: 
     computed here is committed by MERGE at times."""
     rng = random.Random(f"{pattern} {seed}{PART}")
     with TemporaryDirectory() as folder:
-        lake = signals(spark, Path(folder) / "project", PATTERNS[pattern])
+        profile = random.Random(f"who computes {seed}{PART}").choice(COMPUTED_BY)
+        lake = signals(spark, Path(folder) / "project", PATTERNS[pattern], profile=profile)
         tidy, most_allowed = rng.random() < 0.6, 9
         lake.insert(tidy_batch(rng, 40) if tidy else batch(rng, 40))
         run = lake.run(FIRST_DAY, LAST_DAY, "first")

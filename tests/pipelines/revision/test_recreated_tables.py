@@ -6,18 +6,18 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from delta.tables import DeltaTable
+from deltalake import DeltaTable as DeltaRsTable
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
 from pipelines.delta.commits import read_log_anew
 from pipelines.delta.tables import latest_version
-from pipelines.ingest.deliver import create_source
-from pipelines.project.paths import Project
 from pipelines.results.coverage import spans
 from pipelines.results.ledger import read_ledger
 from pipelines.runs.run import Run
@@ -28,8 +28,10 @@ from pipelines.steps.backfill import Chunk, backfill
 from pipelines.steps.revise import revise
 from tests.conftest import CHAOS
 from tests.pipelines.steps.test_stage_records import PLAIN, events
+from tests.support import plain_writer
 from tests.support.flights import all_steps, renamed
-from tests.support.signals import START_US, Signals, in_order, recomputed, signals
+from tests.support.recomputation import in_order, recomputed
+from tests.support.signals import IN_DRIVER, START_US, Signals, signals
 
 pytestmark = pytest.mark.spark
 
@@ -45,20 +47,13 @@ BAD: dict[str, Any] = {
 NO_TIME = BAD | {"event_id": "no time", "event_time": None}
 
 
-def filled(spark: SparkSession, folder: Path, *hours: range) -> Signals:
-    lake = signals(spark, folder, PLAIN)
-    for part in hours:
-        lake.insert(events(part))
+@pytest.fixture(scope="module")
+def original(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Signals:
+    """Its windows show version 1 of the source; each test has a copy of it."""
+    lake = signals(spark, tmp_path_factory.mktemp("original") / "p", PLAIN, profile=IN_DRIVER)
+    lake.insert(events(range(0, 60, 4)))
+    all_steps(lake.run(0, DAYS, "r"))
     return lake
-
-
-def made_anew(lake: Signals, *rows: list[dict[str, Any]]) -> None:
-    """The source dropped, made again, and filled by as many commits."""
-    shutil.rmtree(lake.source)
-    read_log_anew(lake.spark, lake.source)
-    create_source(lake.spark, lake.source, lake.contract)
-    for part in rows:
-        lake.insert(part)
 
 
 def right(lake: Signals, run: Run) -> None:
@@ -69,8 +64,8 @@ def right(lake: Signals, run: Run) -> None:
 
 
 def published(lake: Signals, run: Run) -> list[dict[str, Any]]:
-    table = lake.spark.read.format("delta").load(lake.warehouse.results(run.name))
-    return in_order(table.select(*run.plan.result_schema.names).toArrow().to_pylist(), run)
+    table = DeltaRsTable(lake.warehouse.results(run.name))
+    return in_order(table.to_pyarrow_table(columns=run.plan.result_schema.names).to_pylist(), run)
 
 
 def revision(record: Record) -> str:
@@ -87,14 +82,15 @@ def freshness(lake: Signals, run: Run) -> str:
 def test_source_made_anew(spark: SparkSession, tmp_path: Path, commits: int) -> None:
     """Other events under the same versions: `run`, `backfill` and `revise` all see that it is another table. Its bad
     rows are in the quarantine, though a run of the same id has quarantined rows of the same version before."""
-    lake = filled(spark, tmp_path / "p", range(0, 30, 3))
+    lake = signals(spark, tmp_path / "p", PLAIN, profile=IN_DRIVER)
+    lake.insert(events(range(0, 30, 3)))
     lake.insert([BAD])
     run = lake.run(0, DAYS, "r")
     all_steps(run)
     assert freshness(lake, run) == "Up to date"
     assert revision(revise(renamed(run, "v0"))) == "nothing new since version 2"
 
-    made_anew(lake, *[events(range(n, 60, 6)) for n in range(commits - 1)], [BAD | {"remark": "new"}])
+    lake.recreate([*(events(range(n, 60, 6)) for n in range(commits - 1)), [BAD | {"remark": "new"}]])
     assert freshness(lake, run) == "Source or results replaced"
     chunks = [Chunk(run.start_us, run.end_us)]
     done = list(backfill(spark, lambda chunk: replace(run, run_id="r"), chunks))
@@ -106,7 +102,7 @@ def test_source_made_anew(spark: SparkSession, tmp_path: Path, commits: int) -> 
     assert next(backfill(spark, lambda chunk: renamed(run, "again"), chunks))[1] is None, "now it is"
 
     deliveries = [events(range(n, 70, 5)) for n in range(commits)]
-    made_anew(lake, [*deliveries[0], NO_TIME], *deliveries[1:])
+    lake.recreate([[*deliveries[0], NO_TIME], *deliveries[1:]])
     record = revise(renamed(run, "v1"))
     assert revision(record).endswith("the table of 'signals' was made anew since the results were computed")
     assert record.rows_quarantined == 1, "a row without a time is of no window, and is set apart all the same"
@@ -114,11 +110,10 @@ def test_source_made_anew(spark: SparkSession, tmp_path: Path, commits: int) -> 
     assert freshness(lake, run) == "Up to date"
 
 
-def test_results_changed_by_others(spark: SparkSession, tmp_path: Path) -> None:
+def test_results_changed_by_others(spark: SparkSession, original: Signals, tmp_path: Path) -> None:
     """RESTORE goes back to what was known then; after a DELETE by hand nothing is known; OPTIMIZE changes no row."""
-    lake = filled(spark, tmp_path / "p", range(0, 60, 4))
+    lake = original.copied(tmp_path / "p")
     run = lake.run(0, DAYS, "r")
-    all_steps(run)
     path = lake.warehouse.results(run.name)
     before = latest_version(spark, path)
     lake.insert(events(range(1, 6)))
@@ -135,18 +130,18 @@ def test_results_changed_by_others(spark: SparkSession, tmp_path: Path) -> None:
     chunks = [Chunk(run.start_us, run.end_us)]
     assert next(backfill(spark, lambda chunk: renamed(run, "b"), chunks))[1] is None
 
-    spark.sql(f"DELETE FROM delta.`{path}` WHERE window_start < '2026-01-02'")
+    second = datetime(2026, 1, 2, tzinfo=UTC)
+    plain_writer.change(spark, path, lambda row: None if row["window_start"] < second else row)
     lake.insert(events(range(70, 71)))
     assert "other programs have changed the results" in revision(revise(renamed(run, "deleted")))
     right(lake, run)
     assert revision(revise(renamed(run, "after"))) == "nothing new since version 3"
 
 
-def test_results_made_anew(spark: SparkSession, tmp_path: Path) -> None:
+def test_results_made_anew(spark: SparkSession, original: Signals, tmp_path: Path) -> None:
     """Records of the results that were dropped claim nothing of those that are there now."""
-    lake = filled(spark, tmp_path / "p", range(0, 60, 4))
+    lake = original.copied(tmp_path / "p")
     run = lake.run(0, DAYS, "r")
-    all_steps(run)
     lake.insert([events(range(1))[0] | {"event_id": "c", "event_type": "C"}])
     assert revise(renamed(run, "quiet")).note is not None
     path = lake.warehouse.results(run.name)
@@ -162,15 +157,14 @@ def covered_windows(lake: Signals, plan: AnyPlan) -> list[tuple[int, int]]:
     return spans(read_ledger(lake.spark, lake.warehouse, "watched", plan, "signals").segments)
 
 
-def test_notes_without_ids(spark: SparkSession, tmp_path: Path) -> None:
+def test_notes_without_ids(spark: SparkSession, original: Signals, tmp_path: Path) -> None:
     """Trendlake 1 named no tables in its notes. They speak of the present table where that is older than they are;
     where it is younger, all is computed anew, once."""
-    lake = filled(spark, tmp_path / "p", range(0, 60, 4))
+    lake = original.copied(tmp_path / "p")
     run = lake.run(0, DAYS, "r")
-    all_steps(run)
     without_ids(lake, run)
     assert revision(revise(renamed(run, "v1"))) == "nothing new since version 1"
-    made_anew(lake, events(range(0, 50, 3)))
+    lake.recreate([events(range(0, 50, 3))])
     assert "younger than notes" in revision(revise(renamed(run, "v2")))
     right(lake, run)
     assert revision(revise(renamed(run, "v3"))) == "nothing new since version 1"
@@ -188,14 +182,9 @@ def without_ids(lake: Signals, run: Run) -> None:
         entry.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def test_copied_project(spark: SparkSession, tmp_path: Path) -> None:
+def test_copied_project(spark: SparkSession, original: Signals, tmp_path: Path) -> None:
     """`cp -r` makes all files new, and the tables stay the same ones: nothing is computed anew."""
-    lake = filled(spark, tmp_path / "p", range(0, 60, 4))
-    run = lake.run(0, DAYS, "r")
-    all_steps(run)
-    folder = tmp_path / "copy"
-    shutil.copytree(tmp_path / "p", folder, copy_function=shutil.copyfile)
-    copy = Signals(spark, Project(folder, folder / "state"), str(folder / "watched.yaml"))
+    copy = original.copied(tmp_path / "copy")
     there = copy.run(0, DAYS, "r2")
     assert revision(revise(there)) == "nothing new since version 1"
     copy.insert(events(range(1, 3)))

@@ -6,16 +6,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from pipelines.steps.revise import revise
 from tests.conftest import ROOT, SETTINGS
+from tests.support import plain_writer
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree
-from tests.support.signals import CONTRACT, signals
+from tests.support.signals import CONTRACT, DAY_US, IN_DRIVER, START_US, Signals, signals
 
 pytestmark = pytest.mark.spark
 
@@ -28,20 +33,20 @@ group_by: [place]
 within: 1 day
 """
 REMARK = "      - {name: remark, logicalType: string}\n"
-CASES = {
+CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
     "sums of decimals": (
         "".join(f"      - {{name: {name}, logicalType: number, physicalType: 'decimal(10,2)'}}\n" for name in "abc"),
         "a + b = c",
-        ["0.10, 0.20, 0.30"] * 3,
-        "1.00, 1.00, 2.00",
+        {name: Decimal(text) for name, text in zip("abc", ("0.10", "0.20", "0.30"), strict=True)},
+        {name: Decimal(text) for name, text in zip("abc", ("1.00", "1.00", "2.00"), strict=True)},
     ),
     "numbers that are large for their type": (
         "      - {name: v, logicalType: integer, physicalType: tinyint, logicalTypeOptions: {multipleOf: 300}}\n"
         "      - {name: k, logicalType: integer, physicalType: bigint}\n"
         "      - {name: x, logicalType: number, physicalType: double}\n",
         "k < x OR x IS NULL",
-        ["CAST(0 AS TINYINT), 9007199254740993, NULL"] * 3,
-        "CAST(0 AS TINYINT), 1, 1.5D",
+        {"v": 0, "k": 9007199254740993, "x": None},
+        {"v": 0, "k": 1, "x": 1.5},
     ),
 }
 
@@ -71,10 +76,10 @@ print(json.dumps("great_expectations" in sys.modules))
 
 def test_a_small_revision_does_without_great_expectations(spark: SparkSession, tmp_path: Path) -> None:
     """To import it takes longer than all else that the revision does."""
-    lake = signals(spark, tmp_path / "project", PATTERN, contract())
-    lake.sql("INSERT INTO signals VALUES ('e1', TIMESTAMP '2026-01-02T01:00:00Z', 'A', 'n', 1, '')")
+    lake = signals(spark, tmp_path / "project", PATTERN, contract(), IN_DRIVER)
+    insert(lake, 1, {})
     all_steps(lake.run(0, 3, "first"))
-    lake.sql("INSERT INTO signals VALUES ('e2', TIMESTAMP '2026-01-02T02:00:00Z', 'A', 'n', 2, '')")
+    insert(lake, 2, {})
     settings = json.dumps({key: value for key, value in SETTINGS.items() if not key.startswith("spark.driver.extra")})
     command = [sys.executable, "-c", FRESH, str(tmp_path / "project"), settings]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
@@ -85,25 +90,25 @@ def test_a_small_revision_does_without_great_expectations(spark: SparkSession, t
     assert imported is False
 
 
+def insert(lake: Signals, hour: int, values: dict[str, Any]) -> None:
+    """A row, with these values in the columns that the signals have not."""
+    time = START_US + DAY_US + hour * DAY_US // 24
+    row = {"event_id": f"e{hour}", "event_time": time, "event_type": "A", "place": "straße", "price": 1, "remark": ""}
+    schema = pa.schema(DeltaTable(lake.source).schema().to_arrow())
+    plain_writer.append(lake.spark, lake.source, pa.Table.from_pylist([row | values], schema))
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_late_row_drops_no_good_one(spark: SparkSession, tmp_path: Path, case: str) -> None:
-    columns, condition, rows, late = CASES[case]
+    columns, condition, values, late = CASES[case]
     rule = f"    quality: [{{name: whole, type: custom, engine: trendlake, implementation: '{condition}'}}]\n"
-    lake = signals(spark, tmp_path / "project", PATTERN, contract(columns + rule))
-
-    def insert(first: int, values: list[str]) -> None:
-        literals = [
-            f"('e{n}', TIMESTAMP '2026-01-02 0{n}:00:00Z', 'A', 'straße', 1, '', {value})"
-            for n, value in enumerate(values, first)
-        ]
-        lake.sql(f"INSERT INTO signals VALUES {', '.join(literals)}")
-
-    insert(0, rows)
+    lake = signals(spark, tmp_path / "project", PATTERN, contract(columns + rule), IN_DRIVER)
+    for hour in range(3):
+        insert(lake, hour, values)
     run = lake.run(0, 3, "first")
     all_steps(run)
-    insert(len(rows), [late])
+    insert(lake, 3, late)
     record = revise(renamed(run, "late"))
     assert (record.rows_inserted, record.rows_updated, record.rows_deleted) == (0, 1, 0)
     agree(lake, run)
-    table = spark.read.format("delta").load(lake.warehouse.results(run.name))
-    assert [row["n"] for row in table.collect()] == [2 ** (len(rows) + 1) - 1]
+    assert DeltaTable(lake.warehouse.results(run.name)).to_pyarrow_table()["n"].to_pylist() == [2**4 - 1]

@@ -5,6 +5,7 @@ key does come twice after all."""
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,7 +24,7 @@ from tests.random.profile import CI
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_patterns import PATTERNS
-from tests.support.signals import DAY_US, START_US, Signals, signals
+from tests.support.signals import DAY_US, IN_DRIVER, START_US, Signals, signals
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -34,6 +35,9 @@ def row(number: int, hour: int, **other: Any) -> dict[str, Any]:
     """A good event with an id of its own."""
     event = {"event_id": f"e{number}", "event_time": START_US + hour * DAY_US // 24, "event_type": "A"}
     return {**event, "place": "n", "price": number % 10, "remark": "", **other}
+
+
+ROWS = [row(n, 20 + n) for n in range(4)] + [row(n, 40 + n) for n in range(4, 8)]
 
 
 def some(rng: random.Random, first: int, rows: int) -> list[dict[str, Any]]:
@@ -49,7 +53,7 @@ def some(rng: random.Random, first: int, rows: int) -> list[dict[str, Any]]:
 def test_a_revision_is_a_recomputation(spark: SparkSession, seed: int) -> None:
     rng = random.Random(seed)
     with TemporaryDirectory() as folder:
-        lake = signals(spark, Path(folder) / "project", PATTERNS["plain"])
+        lake = signals(spark, Path(folder) / "project", PATTERNS["plain"], profile=IN_DRIVER)
         there = some(rng, 0, 40)
         lake.insert(there)
         run = lake.run(*DAYS, "first")
@@ -69,19 +73,19 @@ def happening(
     """One thing that happens to the source, or a run of some of its windows; its word."""
     what = rng.choice(["late", "delete", "delete", "restore", "restore", "reprice", "twice", "run", "run"])
     event = rng.choice(there)
-    named = f"event_id = '{event['event_id']}'"
+    ident = event["event_id"]
     if what == "late":
         new = some(rng, 1000 + number * 10, rng.randrange(1, 4))
         there.extend(new)
         lake.insert(new)
     elif what == "delete" and event not in gone:
         gone.append(event)
-        lake.sql(f"DELETE FROM signals WHERE {named}")
+        lake.delete(event_id=ident)
     elif what == "restore" and gone:
         lake.insert([gone.pop(rng.randrange(len(gone)))])
     elif what == "reprice" and event not in gone:
         event["price"] = rng.randrange(12)
-        lake.sql(f"UPDATE signals SET price = {event['price']} WHERE {named}")
+        lake.update({"event_id": ident}, price=event["price"])
     elif what == "twice" and rng.random() < 0.3:
         lake.insert([{**event, "price": rng.randrange(9)}])
     elif what == "run":
@@ -90,32 +94,36 @@ def happening(
     return what
 
 
-def test_a_row_that_went_and_came_again(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def original(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Signals:
+    """Eight events of two days, published."""
+    lake = signals(spark, tmp_path_factory.mktemp("original") / "project", PATTERNS["plain"], profile=IN_DRIVER)
+    lake.insert(ROWS)
+    all_steps(lake.run(*DAYS, "first"))
+    return lake
+
+
+def test_a_row_that_went_and_came_again(original: Signals, tmp_path: Path) -> None:
     """It is as it was in the oldest version that a window shows; its own window shows a newer one, without it."""
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
-    rows = [row(n, 20 + n) for n in range(4)] + [row(n, 40 + n) for n in range(4, 8)]
-    lake.insert(rows)
+    lake = original.copied(tmp_path / "project")
     run = lake.run(*DAYS, "first")
-    all_steps(run)
-    lake.sql("DELETE FROM signals WHERE event_id = 'e2'")
+    lake.delete(event_id="e2")
     all_steps(lake.run(0.5, 1.5, "without it"))
-    lake.insert([rows[2]])
+    lake.insert([ROWS[2]])
     record = revise(renamed(run, "with it again"))
     assert record.rows_updated
     agree(lake, run)
 
 
-def test_that_no_key_comes_twice_is_known_from_revision_to_revision(spark: SparkSession, tmp_path: Path) -> None:
+def test_that_no_key_comes_twice_is_known_from_revision_to_revision(original: Signals, tmp_path: Path) -> None:
     """Until one does, anywhere in the table."""
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
-    lake.insert([row(n, 20 + n) for n in range(8)])
+    lake = original.copied(tmp_path / "project")
     run = lake.run(*DAYS, "first")
-    all_steps(run)
     lake.insert([row(10, 30)])
     assert says_unique(run, "one more")
-    lake.sql("UPDATE signals SET price = 9 - price WHERE event_id = 'e3'")
+    lake.update({"event_id": "e3"}, price=lambda price: 9 - price)
     assert says_unique(run, "changed")
-    lake.sql("UPDATE signals SET remark = 'x' WHERE event_id = 'e3'")
+    lake.update({"event_id": "e3"}, remark="x")
     assert says_unique(run, "changed where the pattern does not look")
     agree(lake, run)
     lake.insert([row(1, 2)])  # long before the windows
@@ -129,25 +137,25 @@ def test_that_no_key_comes_twice_is_known_from_revision_to_revision(spark: Spark
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("where", "change"),
     [
-        "event_time = event_time + INTERVAL 1 DAY WHERE price = 1",
-        pytest.param("price = 5 WHERE price = 99", marks=pytest.mark.chaos),
+        ({"price": 1}, {"event_time": lambda time: time + timedelta(days=1)}),
+        pytest.param({"price": 99}, {"price": 5}, marks=pytest.mark.chaos),
     ],
 )
 def test_a_key_that_was_there_already_is_repeated_all_the_same(
-    spark: SparkSession, tmp_path: Path, change: str
+    spark: SparkSession, tmp_path: Path, where: dict[str, Any], change: dict[str, Any]
 ) -> None:
     """No key comes that was not there: one of two rows before the windows moves in, a bad row of a good one's key is
     repaired."""
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"], profile=IN_DRIVER)
     inside = [row(n, 20 + n) for n in range(2, 8)]
     lake.insert([*inside, row(20, 1, price=1), row(20, 2, price=2), row(3, 25, price=99)])
     run = lake.run(*DAYS, "first")
     all_steps(run)
-    lake.sql("UPDATE signals SET remark = 'seen' WHERE event_id = 'e5'")
+    lake.update({"event_id": "e5"}, remark="seen")
     assert says_unique(run, "no other key")
-    lake.sql(f"UPDATE signals SET {change}")
+    lake.update(where, **change)
     assert not says_unique(run, "repeated")
     agree(lake, run)
 

@@ -55,7 +55,7 @@ def restored(lake: Signals) -> None:
 
 def restored_and_filled(lake: Signals) -> None:
     restored(lake)
-    lake.insert([row(200, 30), row(201, 31, place="s")])
+    lake.insert_by_spark([row(200, 30), row(201, 31, place="s")])
 
 
 def replaced(lake: Signals) -> None:
@@ -80,12 +80,12 @@ def deletion_vectors(lake: Signals) -> None:
 
 def mapped_columns(lake: Signals) -> None:
     properties(lake, **{"columnMapping.mode": "name", "minReaderVersion": "2", "minWriterVersion": "5"})
-    lake.insert([row(302, 29), row(303, 33, place="s")])
+    lake.insert_by_spark([row(302, 29), row(303, 33, place="s")])
 
 
 def compacted(lake: Signals) -> None:
     for number in range(2):
-        lake.insert([row(300 + number, 28)])
+        lake.insert_by_spark([row(300 + number, 28)])
         DeltaTable.forPath(lake.spark, lake.source).optimize().executeCompaction()
 
 
@@ -101,7 +101,7 @@ def feed_was_off(lake: Signals) -> None:
     properties(lake, enableChangeDataFeed="false")
     lake.sql("UPDATE signals SET price = 3 WHERE price = 7")
     properties(lake, enableChangeDataFeed="true")
-    lake.insert([row(301, 29)])
+    lake.insert_by_spark([row(301, 29)])
 
 
 def vacuumed(lake: Signals) -> None:
@@ -143,13 +143,13 @@ def test_the_work_of_another_program(
     monkeypatch.setattr(local, "ROWS", most)
     lake, rows = signals(spark, tmp_path / "project", PATTERNS["plain"]), tidy_batch(random.Random("plain"), 39)
     for at in (0, 13, 26):
-        lake.insert(rows[at : at + 13])
+        lake.insert_by_spark(rows[at : at + 13])
     run = lake.run(0, 3, "first")
     all_steps(run)
     work(lake)
     assert WORK[work] in said(revise(renamed(run, "after it")))
     agree(lake, run)
-    lake.insert([row(400, 26), row(401, 27, place="s")])
+    lake.insert_by_spark([row(400, 26), row(401, 27, place="s")])
     assert said(revise(renamed(run, "later"))).startswith("2 rows changed")
     agree(lake, run)
     replayed(lake, run)

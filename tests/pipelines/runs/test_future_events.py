@@ -19,8 +19,9 @@ from pipelines.steps.revise import revise
 from pipelines.steps.sequence import STEPS
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree
+from tests.support.recomputation import in_order
 from tests.support.signal_patterns import PATTERNS
-from tests.support.signals import CONTRACT, START_US, Signals, in_order, signals
+from tests.support.signals import CONTRACT, START_US, Signals, signals
 
 pytestmark = pytest.mark.spark
 

@@ -41,8 +41,9 @@ from pipelines.steps.publish import publish
 from pipelines.steps.revise import revise
 from tests.support.disks import full, small_disk
 from tests.support.flights import all_steps, renamed
+from tests.support.recomputation import in_order, recomputed
 from tests.support.signal_patterns import PATTERNS
-from tests.support.signals import CONTRACT, START_US, Signals, in_order, recomputed, signals
+from tests.support.signals import CONTRACT, START_US, Signals, signals
 
 pytestmark = pytest.mark.spark
 

@@ -22,8 +22,10 @@ from tests.conftest import PART
 from tests.support import delta_files
 from tests.support.drivers import Victim
 from tests.support.promises import replayed
+from tests.support.recomputation import in_order, recomputed
+from tests.support.signal_changes import change
 from tests.support.signal_patterns import HEAD, PATTERNS
-from tests.support.signals import Signals, batch, change, in_order, recomputed, signals
+from tests.support.signals import Signals, batch, signals
 from tests.support.victim import BATCH, REVISE_BATCH, Order
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
