@@ -4,49 +4,59 @@ is the pipelines' own path: the pinned version, its good rows, the cut, the kern
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from cep_core import compile_plan, load_pattern
+from cep_core import TrendlakeError, compile_plan, load_pattern
 from pipelines.contracts.contract import Column, Contract
 from pipelines.delta.parquet_scan import Files
 from pipelines.delta.tables import Warehouse
-from pipelines.execute.distribute import choose
+from pipelines.execute.channel import Channel, Member, joint
+from pipelines.execute.distribute import choose, distribute
 from pipelines.execute.shard_plan import Cut
+from pipelines.execute.worker import Batches, Work, answers_of, cause_of
 from pipelines.project.paths import Project
 from pipelines.project.profile import Limits, Profile
-from pipelines.results.computation import computed
-from pipelines.results.source_events import files_of, read_events
+from pipelines.results.source_events import SourceEvents, files_of
 from pipelines.runs.run import Run
 from tests.support.cases import Case
 from tests.support.engines import from_table, to_table
 
+FEED = {"delta.enableChangeDataFeed": "true"}
 ROLES = {name: name for name in ("event_id", "event_time", "event_type")}
 CHECKED = {"source_version": 0, "rows_quarantined": 0, "checks": []}
 """What check_source would have recorded of a table of one version that breaks no rule."""
-CUT = "cut"
+AT_ONCE = 20
+"""Questions of one Spark job."""
+STREAMS = pa.schema({"number": pa.int64(), "rows": pa.binary()})
 PROFILE = Profile(master="local[2]", limits=Limits(driver_rows=0))
 """Workers compute, however few the events."""
 
 
 def source_of(
     project: Project, case: Case, commits: Sequence[list[dict[str, Any]]] = (),
-    table_of: Callable[[Sequence[Mapping[str, Any]]], pa.Table] = to_table,
+    table_of: Callable[[Sequence[Mapping[str, Any]]], pa.Table] = to_table, *, feed: bool = False,
 ) -> Contract:  # fmt: skip
-    """The case's events as a Delta table, of one version or of as many as there are `commits`; its contract."""
+    """The case's events as a Delta table, of one version or of as many as there are `commits`; its contract. `feed`:
+    with Delta's change feed."""
     path = Warehouse(PROFILE.warehouse_of(project)).source(case.name)
     for rows in commits or [case.events]:
         events = table_of(rows)
-        write_deltalake(path, events, mode="append")  # by Spark a quarter of a case's time
+        write_deltalake(path, events, mode="append", configuration=FEED if feed else None)
+    return contract_of(case.name, events)
+
+
+def contract_of(name: str, events: pa.Table) -> Contract:
     schema = from_arrow_schema(events.schema)
     columns = tuple(Column(f.name, f.dataType.simpleString(), required=False) for f in schema.fields)
-    return Contract(case.name, "1.0.0", columns, rules=(), key=("event_id",), roles=ROLES)
+    return Contract(name, "1.0.0", columns, rules=(), key=("event_id",), roles=ROLES)
 
 
 def run_of(
@@ -65,23 +75,151 @@ def run_of(
     return Run(spark, project, profile, warehouse, pattern, contract, plan, f"run {contract.name}", start, end)
 
 
-def answers(run: Run, rows: int, version: int = 0) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the run's windows, of a version of the source, by the name of the cut, all by one Spark job: a shard
-    for each window, and as the step itself cuts events of which a worker may hold no more than the fullest window
-    has. The former of rows that Spark has read, the latter of files that the workers read."""
-    checked = {**CHECKED, "source_version": version}
-    events, files = read_events(run, checked), files_of(run, checked)
-    assert files is not None
-    roomy = replace(run, profile=PROFILE)
-    cuts: dict[str, tuple[Run, DataFrame | Files, Cut]] = {"windows": (roomy, events, Cut(run.windows, 1, 2))}
-    if len(run.windows) > 1:
-        limit = run.profile.limits.shard_rows
-        cuts["chosen"] = (run, files, choose(run.plan, files, rows, run.windows, limit, cores=2))
-    else:
-        cuts["files"] = (roomy, files, Cut(run.windows, 1, 1))
-    frames = [computed(one, read, cut).withColumn(CUT, sf.lit(name)) for name, (one, read, cut) in cuts.items()]
-    rows_of_cuts = frames[0].unionAll(frames[1]).toArrow()
-    return {
-        name: from_table(rows_of_cuts.filter(pa.compute.equal(rows_of_cuts[CUT], name)).drop_columns([CUT]))
-        for name in cuts
+@dataclass(frozen=True)
+class Question:
+    """A run of which the rows are asked for, over the `rows` events that a version of its source has in its time;
+    `shift`: how many microseconds later than in its case they are there."""
+
+    run: Run
+    rows: int
+    version: int = 0
+    shift: int = 0
+
+    @property
+    def checked(self) -> dict[str, Any]:
+        return {**CHECKED, "source_version": self.version}
+
+    def chosen(self) -> tuple[Run, Files, Cut]:
+        """The files that the workers read, and the cut as the step itself makes it of events of which a worker may hold
+        no more than the fullest window has."""
+        run, files = self.run, files_of(self.run, self.checked)
+        assert files is not None
+        if len(run.windows) == 1:
+            return replace(run, profile=PROFILE), files, Cut(run.windows, 1, 1)
+        return run, files, choose(run.plan, files, self.rows, run.windows, run.profile.limits.shard_rows, cores=2)
+
+
+Answers = dict[str, list[dict[str, Any]]]
+"""Rows of a run's windows by the name of the cut."""
+
+
+def answers(questions: Sequence[Question]) -> list[Answers]:
+    """Of each question, by few Spark jobs, as most of the time of a small one goes to what Spark does for any. By a
+    shard for each window, of rows that Spark has read, those of a version of a source together, as in a batch, but
+    where the numbers of the types travel apart from where their names do; and by the cut that the step itself chooses,
+    of files that the workers read, each run by itself."""
+    by_source: dict[tuple[str, int, bool], list[int]] = {}
+    for number, question in enumerate(questions):
+        plan, contract = question.run.plan, question.run.contract
+        named = plan.event_types is None or plan.schema.event_type in plan.unit_key
+        by_source.setdefault((contract.name, question.version, named), []).append(number)
+    read = [_read_together({n: questions[n] for n in numbers}) for numbers in by_source.values()]
+    own = [_read_alone(number, question) for number, question in enumerate(questions)]
+    groups = [own[first : first + AT_ONCE] for first in range(0, len(own), AT_ONCE)]
+    by_cut = {
+        "windows": pa.concat_tables([frame.toArrow() for frame in read]),
+        "chosen": pa.concat_tables([reduce(DataFrame.unionAll, group).toArrow() for group in groups]),
     }
+    return [
+        {cut: _rows(question, n, streams) for cut, streams in by_cut.items()} for n, question in enumerate(questions)
+    ]
+
+
+def _rows(question: Question, number: int, streams: pa.Table) -> list[dict[str, Any]]:
+    """Of one question, times as in its case."""
+    mine = streams.filter(pc.equal(streams["number"], number))["rows"]
+    tables = [pa.ipc.open_stream(stream.as_buffer()).read_all() for stream in mine]
+    return from_table(
+        moved(pa.concat_tables([question.run.plan.result_schema.empty_table(), *tables]), -question.shift)
+    )
+
+
+def _read_together(questions: Mapping[int, Question]) -> DataFrame:
+    """Rows of `STREAMS`."""
+    runs = {number: question.run for number, question in questions.items()}
+    channels = tuple(Channel.of([Member(number, run.plan, run.windows)]) for number, run in runs.items())
+    cuts = tuple(Cut(run.windows, 1, 2) for run in runs.values())
+    work = Work(joint(channels), channels, cuts, PROFILE.limits.shard_rows)
+    sources = [(question.run, question.checked) for question in questions.values()]
+    return _streams(work, SourceEvents.of(sources, work.reading).frame())
+
+
+def _read_alone(number: int, question: Question) -> DataFrame:
+    """Rows of `STREAMS`."""
+    run, files, cut = question.chosen()
+    channel = Channel.of([Member(number, run.plan, run.windows)])
+    return _streams(Work(run.plan, (channel,), (cut,), run.profile.limits.shard_rows), files)
+
+
+def _streams(work: Work, events: DataFrame | Files) -> DataFrame:
+    """The rows of each answer of a worker as an Arrow stream in one column: rows of patterns with other columns fit
+    beside them, and every value stays as the kernels have left it."""
+    answers = answers_of(work)
+
+    def streams(batches: Batches) -> Batches:
+        for number, answer in answers(batches):
+            if isinstance(answer, TrendlakeError):
+                raise cause_of(answer)
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, answer.schema) as stream:
+                stream.write_table(answer)
+            yield pa.RecordBatch.from_pydict({"number": [number], "rows": [sink.getvalue().to_pybytes()]}, STREAMS)
+
+    return distribute(work.reading, events, work.parts).mapInArrow(streams, from_arrow_schema(STREAMS))
+
+
+def moved(table: pa.Table, shift: int) -> pa.Table:
+    """Every moment `shift` microseconds later."""
+    for number, column in enumerate(table.schema):
+        if pa.types.is_timestamp(column.type):
+            later = pc.add(table[column.name].cast(pa.int64()), shift).cast(column.type)
+            table = table.set_column(number, column, later)
+    return table
+
+
+def questions_of(
+    spark: SparkSession, project: Project, name: str, asked: Sequence[tuple[Case, Mapping[str, Any]]],
+    table_of: Callable[[Sequence[Mapping[str, Any]]], pa.Table] = to_table,
+) -> list[Question]:  # fmt: skip
+    """The queries over the events of their cases, in sources whose names begin with `name`. Cases whose columns of one
+    name are of one type lie in one source, at times of their own, each after the ones before; but one has a source of
+    its own if its query speaks of a point in time or reads all history."""
+    sources, questions = list[_Source](), list[Question]()
+    for case, query in asked:
+        table = table_of(case.events)
+        contract = contract_of("", table)
+        plan = compile_plan(load_pattern(query), contract.event_schema())
+        times = pc.drop_null(table["event_time"]).cast(pa.int64()).to_pylist()
+        alone = "valid_" in str(query) or plan.windows.endless
+        source = next((one for one in sources if not (alone or one.alone) and one.fits(table)), None)
+        if source is None:
+            sources.append(source := _Source(f"{name}_{len(sources)}", alone))
+        slide = plan.windows.slide
+        reach = 2 * plan.windows.within
+        shift = 0 if alone else -(-(source.end + reach - min(times, default=0)) // slide) * slide
+        source.add(moved(table, shift), max(times, default=0) + shift + reach)
+        run = run_of(spark, project, replace(contract, name=source.name), query, [time + shift for time in times])
+        questions.append(Question(run, len(times), shift=shift))
+    warehouse = Warehouse(PROFILE.warehouse_of(project))
+    for source in sources:
+        write_deltalake(warehouse.source(source.name), pa.concat_tables(source.tables, promote_options="default"))
+    return questions
+
+
+@dataclass
+class _Source:
+    """Tables of cases, up to the moment `end`."""
+
+    name: str
+    alone: bool
+    tables: list[pa.Table] = field(default_factory=list)
+    types: dict[str, pa.DataType] = field(default_factory=dict)
+    end: int = 0
+
+    def fits(self, table: pa.Table) -> bool:
+        return all(self.types.get(column.name, column.type) == column.type for column in table.schema)
+
+    def add(self, table: pa.Table, end: int) -> None:
+        self.tables.append(table)
+        self.types |= {column.name: column.type for column in table.schema}
+        self.end = end

@@ -7,9 +7,8 @@ from datetime import datetime
 
 import pyarrow as pa
 import pytest
-from delta import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
 
 from pipelines.project.paths import Project, find_project
 from pipelines.runs.run import Run
@@ -19,7 +18,7 @@ from tests.conftest import CHAOS, ROOT
 from tests.reference.automaton.expression import EPOCH
 from tests.support import cases
 from tests.support.intervals import MICROSECOND, Case, load, plain, table_of
-from tests.support.worked_cases import answers, run_of, source_of
+from tests.support.worked_cases import Answers, answers, questions_of, run_of, source_of
 
 pytestmark = pytest.mark.spark
 
@@ -30,18 +29,29 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return replace(find_project(ROOT), state=tmp_path_factory.mktemp("cases"))
 
 
-@pytest.mark.parametrize("case", [case for case in load() if not case.upstream], ids=lambda case: case.name)
-def test_case(spark: SparkSession, lake: Project, case: Case) -> None:
+CASES = [case for case in load() if not case.upstream]
+
+
+@pytest.fixture(scope="module")
+def answers_of_cases(spark: SparkSession, lake: Project) -> dict[str, Answers]:
+    """By the name of the case."""
+    asked = [
+        (cases.Case(case.name, case.query, [dict(row) for row in case.rows], [], generated=False), case.query)
+        for case in CASES
+    ]
+    every = answers(questions_of(spark, lake, "cases", asked, table_of))
+    return dict(zip((case.name for case in CASES), every, strict=True))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(answers_of_cases: dict[str, Answers], case: Case) -> None:
     """The rows are the expected ones, each once, however the events are cut by time."""
-    rows = [dict(row) for row in case.rows]
-    whole = cases.Case(case.name, case.query, rows, [], generated=False)
-    contract = source_of(lake, whole, table_of=table_of)
-    times = table_of(rows)["event_time"].cast(pa.int64()).to_pylist()
     expected = sorted(str(sorted(row.items())) for row in case.expect)
-    for cut, found_rows in answers(run_of(spark, lake, contract, case.query, times), len(times)).items():
+    assert len(answers_of_cases[case.name]) == 2
+    for cut, rows in answers_of_cases[case.name].items():
         actual = [
             {name: (cell - EPOCH) // MICROSECOND if isinstance(cell, datetime) else cell for name, cell in row.items()}
-            for row in found_rows
+            for row in rows
         ]
         assert sorted(str(sorted(_as_expected(row, case).items())) for row in actual) == expected, cut
 
@@ -58,7 +68,7 @@ REVISED = (
 @pytest.mark.more_in_chaos
 @pytest.mark.parametrize(
     "case",
-    [case for case in load() if not case.upstream and (CHAOS or case.name in REVISED)],
+    [case for case in CASES if CHAOS or case.name in REVISED],
     ids=lambda case: case.name,
 )
 def test_revised(spark: SparkSession, lake: Project, case: Case) -> None:
@@ -66,33 +76,26 @@ def test_revised(spark: SparkSession, lake: Project, case: Case) -> None:
     gives the rows of the first run."""
     table = table_of(case.rows)
     whole = cases.Case(f"{case.name}-revised", case.query, [], [], generated=False)
-    contract = source_of(lake, whole, [case.rows[:0]], table_of=lambda rows: table.slice(0, 0))
+    first, later = (table.take(pa.array(range(half, len(table), 2), pa.int64())) for half in (0, 1))
+    contract = source_of(lake, whole, table_of=lambda _: first, feed=True)
     query = {**case.query, "name": case.name.replace("-", "_")}
     run = run_of(spark, lake, contract, query, table["event_time"].cast(pa.int64()).to_pylist())
     path = run.warehouse.source(contract.name)
-    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES (delta.enableChangeDataFeed = true)")
-
-    def deliver(first: int) -> None:
-        some = table.take(pa.array(range(first, len(table), 2), pa.int64()))
-        spark.createDataFrame(some).write.format("delta").mode("append").save(path)
-
-    deliver(0)
     for step in ("check_source", "compute", "check_results", "publish"):
         STEPS[step](run)
     before = rows_of(run, case)
-    deliver(1)
+    write_deltalake(path, later, mode="append")
     revise(replace(run, run_id="later"))
     assert rows_of(run, case) == sorted(str(sorted(row.items())) for row in case.expect)
-    late = table["event_id"].to_pylist()[1::2]
-    DeltaTable.forPath(spark, path).delete(sf.col("event_id").isin(late))
+    gone = ", ".join(map(repr, later["event_id"].to_pylist()))
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE event_id IN ({gone})")  # delta-rs's changes are read by Spark only
     revise(replace(run, run_id="gone"))
     assert rows_of(run, case) == before
 
 
 def rows_of(run: Run, case: Case) -> list[str]:
     """The published rows, as `case.expect` has them."""
-    frame = run.spark.read.format("delta").load(run.warehouse.results(run.name))
-    rows = plain(frame.select(*[f"`{name}`" for name in run.plan.result_schema.names]).toArrow())
+    rows = plain(DeltaTable(run.warehouse.results(run.name)).to_pyarrow_table(columns=run.plan.result_schema.names))
     return sorted(str(sorted(_as_expected(row, case).items())) for row in rows)
 
 

@@ -16,7 +16,7 @@ from pipelines.project.paths import Project, find_project
 from tests.conftest import ROOT
 from tests.support.cases import Case, load, unexpected
 from tests.support.engines import ENGINES, differences, to_table
-from tests.support.worked_cases import answers, run_of, source_of
+from tests.support.worked_cases import Answers, Question, answers, questions_of, run_of, source_of
 
 pytestmark = pytest.mark.spark
 
@@ -34,28 +34,44 @@ def sliding(case: Case) -> Mapping[str, Any]:
     return {**case.query, "slide": f"{-(-seconds // 3)} seconds"}
 
 
-@pytest.mark.parametrize("case", [*load("matches.yaml"), *load("automaton.yaml")], ids=lambda case: case.name)
-def test_case_of_another_kind(spark: SparkSession, lake: Project, case: Case) -> None:
+OTHERS = [*load("matches.yaml"), *load("automaton.yaml")]
+
+
+@pytest.fixture(scope="module")
+def answers_of_others(spark: SparkSession, lake: Project) -> dict[str, Answers]:
+    """By the name of the case."""
+    every = answers(questions_of(spark, lake, "others", [(case, case.query) for case in OTHERS]))
+    return dict(zip((case.name for case in OTHERS), every, strict=True))
+
+
+@pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.name)
+def test_case_of_another_kind(answers_of_others: dict[str, Answers], case: Case) -> None:
     """The rows are the expected ones, each once, however the events are cut by time."""
-    contract = source_of(lake, case)
-    times = to_table(case.events)["event_time"].cast(pa.int64()).to_pylist()
     columns = list(case.expect[0])
     expected = sorted(str([row[name] for name in columns]) for row in case.expect)
-    for cut, rows in answers(run_of(spark, lake, contract, case.query, times), len(times)).items():
+    assert len(answers_of_others[case.name]) == 2
+    for cut, rows in answers_of_others[case.name].items():
         assert sorted(str([row[name] for name in columns]) for row in rows) == expected, cut
 
 
+@pytest.fixture(scope="module")
+def answers_of_trends(spark: SparkSession, lake: Project) -> dict[str, list[Answers]]:
+    """By the name of the case: to its own query, and to the one over windows that overlap."""
+    asked = [(case, query) for case in load() for query in (case.query, sliding(case))]
+    every = answers(questions_of(spark, lake, "trends", asked))
+    return {case.name: every[2 * number : 2 * number + 2] for number, case in enumerate(load())}
+
+
 @pytest.mark.parametrize("case", load(), ids=lambda case: case.name)
-def test_case(spark: SparkSession, lake: Project, case: Case) -> None:
+def test_case(answers_of_trends: dict[str, list[Answers]], case: Case) -> None:
     """The rows are the expected ones; and where windows overlap and an event goes to several time shards, the rows are
     those of the reference, or of the kernels over everything at once where trends are too many to enumerate."""
-    contract = source_of(lake, case)
-    times = to_table(case.events)["event_time"].cast(pa.int64()).to_pylist()
-    for cut, rows in answers(run_of(spark, lake, contract, case.query, times), len(times)).items():
+    own, overlapping = answers_of_trends[case.name]
+    assert len(own) == len(overlapping) == 2
+    for cut, rows in own.items():
         assert unexpected(case, rows) == [], cut
-    query = sliding(case)
-    expected = ENGINES["kernels" if case.generated else "reference"](query, case.events)
-    for cut, rows in answers(run_of(spark, lake, contract, query, times), len(times)).items():
+    expected = ENGINES["kernels" if case.generated else "reference"](sliding(case), case.events)
+    for cut, rows in overlapping.items():
         assert differences(expected, rows, case.query.get("group_by", ())) == [], cut
 
 
@@ -63,15 +79,16 @@ def test_case(spark: SparkSession, lake: Project, case: Case) -> None:
 def test_order_and_commits_do_not_matter(spark: SparkSession, lake: Project, name: str) -> None:
     """The rows of a case in three orders, drawn by lot, each over as many commits as the lot says."""
     chance = random.Random(11)
-    (case,) = (case for file in ("matches.yaml", "automaton.yaml") for case in load(file) if case.name == name)
-    times = to_table(case.events)["event_time"].cast(pa.int64()).to_pylist()
+    (case,) = (case for case in OTHERS if case.name == name)
     columns = list(case.expect[0])
     expected = sorted(str([row[column] for column in columns]) for row in case.expect)
+    times, asked = to_table(case.events)["event_time"].cast(pa.int64()).to_pylist(), []
     for number in range(3):
         rows = chance.sample(case.events, len(case.events))
         parts = sorted(chance.sample(range(1, len(rows)), chance.randint(1, 2)))
         split = replace(case, name=f"{name} {number}")
         contract = source_of(lake, split, [rows[a:b] for a, b in pairwise([0, *parts, len(rows)])])
-        run = run_of(spark, lake, contract, case.query, times)
-        for cut, actual in answers(run, len(times), version=len(parts)).items():
+        asked.append(Question(run_of(spark, lake, contract, case.query, times), len(times), len(parts)))
+    for number, answer in enumerate(answers(asked)):
+        for cut, actual in answer.items():
             assert sorted(str([row[column] for column in columns]) for row in actual) == expected, (number, cut)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from cep_core.errors import TrendlakeError
@@ -66,8 +67,8 @@ def check_quarantine(lake: DocumentLake, name: str, case: dict[str, Any]) -> Non
     wanted = {key: rule for key, rule in case.get("quarantine", {}).items() if rule is not None}
     if not wanted:
         return
-    table = lake.spark.read.format("delta").load(lake.warehouse.quarantine(name))
-    assert {row["event_id"]: row["rule"] for row in table.select("event_id", "rule").collect()} == wanted
+    rows = DeltaTable(lake.warehouse.quarantine(name)).to_pyarrow_table(columns=["event_id", "rule"]).to_pylist()
+    assert {row["event_id"]: row["rule"] for row in rows} == wanted
 
 
 @pytest.mark.parametrize("case", [case for case in REFUSED if "documents" in case], ids=lambda case: case["name"])
