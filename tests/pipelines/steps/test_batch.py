@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from cep_core import TrendlakeError
@@ -17,7 +19,7 @@ from pipelines.delta import tables
 from pipelines.delta.table_versions import table_id
 from pipelines.errors import ShardTooLargeError, UpstreamFailedError
 from pipelines.execute.worker import Answers, Batches, Work
-from pipelines.project.paths import Project
+from pipelines.project.paths import find_project
 from pipelines.project.profile import Limits, Profile
 from pipelines.results import computation
 from pipelines.results.staging import HIDDEN
@@ -25,6 +27,7 @@ from pipelines.runs.record import find
 from pipelines.runs.run import Run
 from pipelines.steps import check_source
 from pipelines.steps.batch import Member, run_batch
+from tests.conftest import ROOT
 from tests.support.flights import PATTERN, Lake, all_steps, flight
 
 pytestmark = pytest.mark.spark
@@ -56,12 +59,14 @@ OWN = ("run_id", "computed_at", "_commit_timestamp")
 """Columns of the change feed in which two runs of the same windows may differ."""
 
 
-@pytest.fixture
-def lake(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
-    """A project with the patterns of the test, and three days of flights, of which some break the contract."""
+@pytest.fixture(scope="module")
+def untouched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A project with the patterns of the test, and three days of flights, of which some break the contract. To be
+    copied."""
+    project, folder = find_project(ROOT), tmp_path_factory.mktemp("batch")
     texts = {name: PATTERN.format(name=name, **shape) for name, shape in SHAPES.items()} | {"pairs": PAIR}
     texts |= {f"busy_{name}": BUSY.format(name=f"busy_{name}", source=name) for name in ("by_day", "too_large")}
-    own = replace(project, root=tmp_path / "project")
+    own = replace(project, root=folder / "project", state=folder / "state")
     own.patterns.mkdir(parents=True)
     own.contracts.symlink_to(project.contracts)
     for name, text in texts.items():
@@ -80,15 +85,27 @@ def lake(spark: SparkSession, project: Project, tmp_path: Path) -> Lake:
     return lake
 
 
+def copied(lake: Lake, folder: Path) -> Lake:
+    """The project and its tables in another folder."""
+    project = replace(lake.project, root=folder / "project", state=folder / "state")
+    shutil.copytree(lake.project.root, project.root, symlinks=True)
+    shutil.copytree(lake.project.state, project.state)
+    return replace(lake, project=project)
+
+
+@pytest.fixture
+def lake(untouched: Lake, tmp_path: Path) -> Lake:
+    return copied(untouched, tmp_path)
+
+
 def runs(lake: Lake, names: list[str]) -> dict[str, Run]:
     return {name: lake.run(name, *DAYS, "r1", limit=1 if name == "too_large" else None) for name in names}
 
 
 def feed(lake: Lake, name: str) -> list[dict[str, Any]]:
     """Every change of the results of a pattern, in an order of its own."""
-    reader = lake.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
-    rows = [row.asDict() for row in reader.load(lake.warehouse.results(name)).drop(*OWN).collect()]
-    return sorted(rows, key=str)
+    changes = pa.table(DeltaTable(lake.warehouse.results(name)).load_cdf(starting_version=0))
+    return sorted(changes.drop_columns(list(OWN)).to_pylist(), key=str)
 
 
 def facts(lake: Lake, name: str, published: list[str]) -> dict[str, str]:
@@ -105,12 +122,16 @@ def facts(lake: Lake, name: str, published: list[str]) -> dict[str, str]:
     return texts
 
 
-@pytest.fixture
-def alone(lake: Lake, spark: SparkSession, tmp_path: Path) -> Lake:
-    """A copy of the lake, before any run."""
-    state = tmp_path / "alone" / "state"
-    shutil.copytree(lake.project.state, state)
-    return replace(lake, project=replace(lake.project, state=state))
+MEMBERS = ("by_day", "by_day_again", "by_hours", "pairs", "busy_by_day")
+
+
+@pytest.fixture(scope="module")
+def alone(untouched: Lake, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A copy of the lake, in which each of the members has run by itself on Spark."""
+    alone = copied(untouched, tmp_path_factory.mktemp("alone"))
+    for name in MEMBERS:
+        all_steps(runs(alone, [name])[name])
+    return alone
 
 
 def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,9 +152,7 @@ def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monke
     assert len(steps) == 4 * 5
     assert len(judged) == len({span for _, span in judged}) + 1 == 4  # one range is that of results
     assert jobs == [3, 1]  # of the flights three channels in one job, then of the results of by_day
-    for name in ("by_day", "by_day_again", "by_hours", "pairs", "busy_by_day"):
-        run = runs(alone, [name])[name]
-        all_steps(run)
+    for name in MEMBERS:
         assert feed(lake, name) == feed(alone, name)
         read = [name, "by_day"]
         assert facts(lake, name, read) == facts(alone, name, read)
@@ -145,8 +164,6 @@ def test_few_events_are_computed_in_this_process(
 ) -> None:  # fmt: skip
     """With the rows and records of a run on Spark, though some events break the contract; by no Spark job."""
     names = ["pairs", "by_hours", "by_day", "busy_by_day"]
-    for name in names:
-        all_steps(runs(alone, [name])[name])
     monkeypatch.setattr(computation, "distribute", None)
     quick = replace(lake, profile=Profile(master="local[2]"))
     members = [Member(name, run) for name, run in runs(quick, names).items()]
