@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import random
@@ -147,6 +148,22 @@ def test_groups_are_read_by_their_types(published: tuple[Signals, Run]) -> None:
                 group_values(plan, {name: "abc"}, "--group")
 
 
+ENDED = "-- ended --\n"
+COMMANDS = f"""\
+import json, sys
+from trendlake.command import main
+for words in json.loads(sys.argv[1]):
+    sys.argv[1:] = words
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
+    print({ENDED!r}, end="")
+"""
+"""Commands one after another in one process: to begin one takes Python a second."""
+
+
 def test_commands_that_read_start_no_java(published: tuple[Signals, Run]) -> None:
     """With a JAVA_HOME that holds none."""
     lake, _run = published
@@ -156,13 +173,17 @@ def test_commands_that_read_start_no_java(published: tuple[Signals, Run]) -> Non
     places = {"TRENDLAKE_PROJECT": str(lake.project.root), "TRENDLAKE_STATE": str(lake.project.state)}
     env = os.environ | places | {"JAVA_HOME": "/nowhere"}
     day = datetime.fromtimestamp(START_US / 1e6 + 86_400, UTC).isoformat()
-    for words in (
+    every = [
         ["show", lake.pattern, "--limit", "2", "--as-of", "1"],
         ["runs"],
         ["diff", lake.pattern, "--from", "0", "--to", "1"],
         ["history", lake.pattern, "--window", day],
-    ):
-        command = [sys.executable, "-m", "trendlake.command", *words]
-        ended = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-        assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout + ended.stderr
-        assert "watched" in ended.stdout or "version" in ended.stdout
+    ]
+    ended = subprocess.run(
+        [sys.executable, "-c", COMMANDS, json.dumps(every)], env=env, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout + ended.stderr
+    *printed, rest = ended.stdout.split(ENDED)
+    assert (len(printed), rest) == (len(every), "")
+    for words, text in zip(every, printed, strict=True):
+        assert "watched" in text or "version" in text, words
