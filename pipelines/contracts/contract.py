@@ -16,14 +16,16 @@ from pathlib import Path
 from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
 from cep_core.events.schema import EventSchema
 from cep_core.yaml.source import Source
+from pipelines.contracts.column_types import spark_type
 from pipelines.contracts.document import load_document
 from pipelines.contracts.document_paths import DocumentPaths, document_paths_of
 from pipelines.contracts.id_columns import id_columns_of
 from pipelines.contracts.null_words import Words, null_words_of
 from pipelines.contracts.odcs import Document, Property
 from pipelines.contracts.properties import MAX_FUTURE_US, duration, misspelt, replaces
+from pipelines.contracts.read_rules import rules_of
 from pipelines.contracts.rule_options import same_name
-from pipelines.contracts.rules import Rule, rules_of, spark_type
+from pipelines.contracts.rules import Rule
 from pipelines.contracts.time_formats import TimeFormat, time_formats_of
 from pipelines.errors import ContractErrors
 

@@ -9,12 +9,11 @@ else `LocalUnsupportedError` says why, and the caller asks Spark: there is nothi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,6 +32,7 @@ from pipelines.delta.local_form import (
 from pipelines.delta.local_log import Action, commit_actions, folder_on_disk, local_errors, opened
 from pipelines.delta.log_cache import cache_by_commit
 from pipelines.delta.parquet_scan import BATCH_ROWS, plain_batches
+from pipelines.delta.row_groups import all_groups, at_most, shares_of
 from pipelines.errors import LocalUnsupportedError
 
 Slices = Sequence[tuple[int, int]]
@@ -197,7 +197,7 @@ class TableHere:
                 for batch in plain_batches(path, schema, wanted, threads=True, rows=at_once):
                     yield batch.filter(condition(batch)) if condition else batch
 
-            shares = [(name, share) for name in files for share in _shares(chosen.get(name))]
+            shares = [(name, share) for name in files for share in shares_of(chosen.get(name))]
             if condition is None or len(shares) < 2:
                 batches = (batch for name in files for batch in read(name, chosen.get(name)))
                 return pa.Table.from_batches(at_most(batches, most), schema)
@@ -296,27 +296,3 @@ def _described(folder: Path, version: int | None) -> TableHere:
         appendable, table_id = takes_appends(table), str(table.metadata().id)
         writable = appendable and takes_changes(table)
         return TableHere(folder, int(table.version()), schema, files, rows, writable, appendable, table_id, added)
-
-
-def _shares(groups: Sequence[int] | None) -> list[Sequence[int] | None]:
-    """Row groups, one after the other, in as many parts as there are cores to read them."""
-    if groups is None or len(groups) < 2:
-        return [groups]
-    parts = min(pa.cpu_count(), len(groups))
-    return [groups[len(groups) * at // parts : len(groups) * (at + 1) // parts] for at in range(parts)]
-
-
-def all_groups(file: Any) -> Sequence[int]:
-    """Every row group of a Parquet file."""
-    return range(file.num_row_groups)
-
-
-def at_most(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:
-    """The batches. Raises LocalUnsupportedError where they have more than `most` rows."""
-    batches_read, rows = [], 0
-    for batch in batches:
-        rows += batch.num_rows
-        if rows > most:
-            raise LocalUnsupportedError(f"more than {most} rows")
-        batches_read.append(batch)
-    return batches_read

@@ -1,4 +1,5 @@
-"""What Parquet files say of their row groups: the bounds of a column's values, the size.
+"""Row groups of Parquet files: which are read, by whom; and what files say of them, the bounds of a column's values and
+the size.
 
 Files' own statistics are exact where those in Delta's log are cut off at milliseconds, and wrong of moments that
 nanoseconds cannot count. They are held while the file is the same: a data file of a table is never changed, and to open
@@ -19,6 +20,7 @@ from pyarrow.parquet import FileMetaData, ParquetFile
 
 from pipelines.delta.log_cache import Stamp, stamp
 from pipelines.delta.parquet_scan import from_old_calendar
+from pipelines.errors import LocalUnsupportedError
 
 COLUMNS = 65_536
 """Columns of files whose bounds are held."""
@@ -119,3 +121,27 @@ def _group(about: FileMetaData, group: int, at: int | None, *, raw: bool) -> Row
         return RowGroup(group_about.total_byte_size, None, None)
     ends = (statistics.min_raw, statistics.max_raw) if raw else (statistics.min, statistics.max)
     return RowGroup(group_about.total_byte_size, *ends)
+
+
+def shares_of(groups: Sequence[int] | None) -> list[Sequence[int] | None]:
+    """Row groups, one after the other, in as many parts as there are cores to read them."""
+    if groups is None or len(groups) < 2:
+        return [groups]
+    parts = min(pa.cpu_count(), len(groups))
+    return [groups[len(groups) * at // parts : len(groups) * (at + 1) // parts] for at in range(parts)]
+
+
+def all_groups(file: Any) -> Sequence[int]:
+    """Every row group of a Parquet file."""
+    return range(file.num_row_groups)
+
+
+def at_most(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:
+    """The batches. Raises LocalUnsupportedError where they have more than `most` rows."""
+    batches_read, rows = [], 0
+    for batch in batches:
+        rows += batch.num_rows
+        if rows > most:
+            raise LocalUnsupportedError(f"more than {most} rows")
+        batches_read.append(batch)
+    return batches_read

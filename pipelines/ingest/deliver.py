@@ -13,13 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core.events.arrays import arrow, repeated
@@ -27,7 +25,7 @@ from pipelines.contracts.contract import Contract
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import BYTES, ROWS, table_here
+from pipelines.delta.local_reader import ROWS, table_here
 from pipelines.delta.table_versions import schema_of, table_id
 from pipelines.delta.tables import FED, OvertakenError, Warehouse, create, exists, latest_version, with_retries
 from pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaError
@@ -37,6 +35,7 @@ from pipelines.ingest.existing_rows import rows_sharing
 from pipelines.ingest.small_files import put_together
 from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed, typed_table
+from pipelines.ingest.write_by_spark import append_by_spark, merge_by_spark
 from pipelines.quality import quarantine as q
 from pipelines.quality.quarantine import check_columns
 from pipelines.quality.quarantine_counts import Broken, first_broken
@@ -45,10 +44,7 @@ from pipelines.runs.record import recorded
 from pipelines.runs.stage import Record
 from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of
-from pipelines.spark.identifiers import quoted
 
-REPLACES = "__trendlake_replaces"
-"""Column of what is merged: whether the row replaces the row of its key, or is new."""
 VERSION = "__trendlake_version"
 
 
@@ -201,9 +197,9 @@ class _Writer:
             raise self._refused(comparison, key)
         session = writing_session(self.spark, token, version, self.contract)
         if comparison.corrections.num_rows:
-            _merge(session, self.path, comparison, table, key, self.contract)
+            merge_by_spark(session, self.path, comparison, table, key, self.contract)
         elif not self._append_local(session, comparison.new, version):
-            _append(session, self.path, typed(frame_of(session, comparison.new), self.contract))
+            append_by_spark(session, self.path, typed(frame_of(session, comparison.new), self.contract))
         commit = own_commit(self.spark, self.path, token)
         taken = Taken(
             rows.num_rows,
@@ -239,7 +235,7 @@ class _Writer:
         """One commit; the feed's transaction keeps it single, whatever the history has lost."""
         session = writing_session(self.spark, token, None, self.contract)
         frame = typed(frame_of(session, rows), self.contract)
-        _append(session, self.path, frame, txnAppId=f"ingest {self.feed}", txnVersion=number)
+        append_by_spark(session, self.path, frame, txnAppId=f"ingest {self.feed}", txnVersion=number)
         return find_commit(self.spark, self.path, token)
 
     def _typed(self, delivery: pa.Table) -> pa.Table:
@@ -285,44 +281,6 @@ class _Writer:
             hint="to replace those rows, put {property: corrections, value: replace} into the customProperties of the "
             f"table in {self.contract.file}; to keep them, leave these rows out of the file",
         )
-
-
-def _append(session: SparkSession, path: str, frame: DataFrame, **options: Any) -> None:
-    frame.coalesce(1).write.format("delta").mode("append").options(**options).save(path)
-
-
-def _merge(
-    session: SparkSession, path: str, comparison: Compared, table: pa.Table, key: tuple[str, ...], contract: Contract
-) -> None:
-    """New rows and corrections in one commit. `table`: the rows of the keys that are there, which say where in time the
-    rows lie that are looked for.
-
-    Corrections alone, up to `BYTES`, are sent to every file that has one of the keys, and its other rows stay in their
-    order. Otherwise Delta shuffles the files' rows by the key, and a query for some hours has to read all files."""
-    parts = [(comparison.new, False), (comparison.corrections, True)]
-    rows = pa.concat_tables([part.append_column(REPLACES, repeated(flag, part.num_rows)) for part, flag in parts])
-    merged = frame_of(session, rows)
-    values: dict[str, str | Column] = {quoted(name): _side("s", name) for name in comparison.new.column_names}
-    same = [_side("t", name).eqNullSafe(_side("s", name)) for name in comparison.new.column_names]
-    on = [sf.col(f"s.{REPLACES}"), *(_side("t", name).eqNullSafe(_side("s", name)) for name in key)]
-    moments = table.column(contract.event_time).cast(pa.int64())
-    if table.num_rows and not moments.null_count:
-        ends = [sf.timestamp_micros(sf.lit(end)) for end in pc.min_max(moments).as_py().values()]
-        on.append(_side("t", contract.event_time).between(*ends))
-    rows_of_source = sf.broadcast(merged) if rows.nbytes <= BYTES and not comparison.new.num_rows else merged
-    merge = DeltaTable.forPath(session, path).alias("t").merge(rows_of_source.alias("s"), _all(on))
-    merge = merge.whenMatchedUpdate(condition=~_all(same), set=values)
-    if comparison.new.num_rows:
-        merge = merge.whenNotMatchedInsert(values=values)
-    merge.execute()
-
-
-def _side(side: str, name: str) -> Column:
-    return sf.col(f"{side}.{quoted(name)}")
-
-
-def _all(conditions: list[Column]) -> Column:
-    return reduce(lambda a, b: a & b, conditions)
 
 
 def _note_extent(spark: SparkSession, path: str, contract: Contract, record: Record) -> None:

@@ -26,8 +26,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 from cep_core import AnyPlan, TrendlakeError
 from cep_core.events.arrays import arrow, numbers, repeated
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import all_groups, at_most
 from pipelines.delta.parquet_scan import plain_batches
+from pipelines.delta.row_groups import all_groups, at_most
 from pipelines.delta.tables import on_disk
 from pipelines.errors import LocalUnsupportedError
 from pipelines.execute.worker import Answers, Batches, cause_of

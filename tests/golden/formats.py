@@ -17,7 +17,7 @@ from cep_core.load import load_pattern
 from pipelines.check import Check
 from pipelines.contracts.pattern_source import source_contract
 from pipelines.delta.commits import publication
-from pipelines.ingest import deliver
+from pipelines.ingest import write_by_spark
 from pipelines.ingest.commits import LINE
 from pipelines.project.paths import find_project
 from pipelines.quality import quarantine, uniqueness
@@ -42,7 +42,7 @@ def formats() -> dict[str, Any]:
         "origin of a row": [f"{field.name} {field.dataType.simpleString()}" for field in ORIGIN],
         "quarantine": [*quarantine.ADDED, quarantine.ID, quarantine.RUNS, quarantine.SINCE],
         "transactions": [publication("PATTERN"), LINE],
-        "reserved columns": [uniqueness.BROKEN, uniqueness.INSIDE, deliver.REPLACES],
+        "reserved columns": [uniqueness.BROKEN, uniqueness.INSIDE, write_by_spark.REPLACES],
         "error codes": error_codes(),
     }
 

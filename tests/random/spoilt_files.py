@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from cep_core.yaml.source import plain, read_yaml
+from pipelines.contracts.read_rules import BOUNDS
 from pipelines.contracts.rule_options import ARGUMENTS, LENGTHS
-from pipelines.contracts.rules import BOUNDS
 from tests.random.bad_files import SHIPPED, BadFile
 
 # --- mistakes of the text -------------------------------------------------------------------------------------

@@ -18,18 +18,22 @@ from cep_core.automaton.kernels.alive_groups import (
     AT,
     BEFORE,
     BEGINNING,
+    DONE,
     EPOCH,
     FOLLOWING,
     GROUPS,
     LATER,
     LOGGED,
     LOW,
-    MARK,
+    MORE_GOALS,
+    MORE_GROUPS,
+    MORE_LOG,
+    MORE_NODES,
     NOW,
+    OVERFLOWED,
     PHASE,
     SIZE,
     UNIONS,
-    USED,
     G,
     Q,
     note,
@@ -37,9 +41,10 @@ from cep_core.automaton.kernels.alive_groups import (
     release,
     store,
 )
-from cep_core.automaton.kernels.arcs import ALARM, DIES, ended, holds, judge, settle
+from cep_core.automaton.kernels.arcs import ALARM, DIES, holds, judge, settle
 from cep_core.automaton.kernels.arguments import Events, Goals, Groups, Rules, Sets, Tables, Verdicts, Written
-from cep_core.automaton.kernels.start_sets import greatest, members
+from cep_core.automaton.kernels.results import emit, end_windows, leave
+from cep_core.automaton.kernels.start_sets import greatest
 from cep_core.events.array_types import Int64s
 from cep_core.kernels.register_programs import (
     CONDITION,
@@ -54,10 +59,6 @@ from cep_core.kernels.register_programs import (
 )
 from cep_core.kernels.run_groups import FIRSTS, NEXT, SINCE
 from cep_core.kernels.uncounted_arrays import borrowed
-
-DONE, MORE_GROUPS, MORE_GOALS, MORE_ROWS, MORE_NODES, MORE_LOG, OVERFLOWED = range(7)
-"""Why `advance` returns: at the end, for more room (then it goes on where it was), or for good. Of its steps: DONE, or
-why it is to return."""
 
 ENTER, ENDING, BEGIN, STEP, EMIT, LEAVE = range(6)
 """Phases of an event."""
@@ -106,49 +107,6 @@ def _enter(
             later += 1
         memory[LATER] = later
         memory[FOLLOWING] = judge(tables, programs.arcs, tables.sets[later], events, e + 1, rules.rests, verdicts)
-
-
-@njit(cache=True, nogil=True)
-def _end(
-    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
-    written: Written, q: int, g: int, low: int, high: int, last: int,
-) -> int:  # fmt: skip
-    """The windows of those runs of group g that began in [low, high) are over, with event `last` as the last."""
-    groups, sets = borrowed(groups), borrowed(sets)
-    memory = groups.memory
-    memory[MARK] += 1
-    firsts = groups.meta[g, FIRSTS]
-    count = members(sets.nodes, firsts, low, high, memory[MARK], sets.marks, sets.stack, sets.members)
-    many = ended(
-        tables, programs, events, rules, sets, goals, written, count, last, q, groups.registers, g, memory[USED]
-    )
-    if many < 0:
-        return OVERFLOWED if many == ALARM else MORE_ROWS
-    memory[USED] = many
-    return DONE
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _end_windows(
-    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
-    written: Written, e: int,
-) -> int:  # fmt: skip
-    """Windows that ended since the event before, whose `window_end` arcs fire with that event as the last."""
-    memory = groups.memory
-    states = groups.lists.shape[1]
-    while memory[BEFORE] < memory[LOW] and memory[Q] < states:
-        q, g = memory[Q], memory[G]
-        if not tables.ends[q] or g < 0:
-            memory[Q] = q + 1
-            memory[G] = groups.lists[ALIVE, q + 1] if q + 1 < states else -1
-            continue
-        reason = _end(
-            tables, programs, events, rules, groups, sets, goals, written, q, g, memory[BEFORE], memory[LOW], e - 1
-        )
-        if reason != DONE:
-            return reason
-        memory[G] = groups.meta[g, NEXT]
-    return DONE
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -254,61 +212,6 @@ def _step(
         memory[G] = lists[ASIDE, source]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _emit(tables: Tables, groups: Groups, sets: Sets, rows: Int64s, e: int) -> int:
-    """The rows of the runs that are in a final state after event e."""
-    memory, finals = groups.memory, tables.finals
-    while True:
-        q, g = memory[Q], memory[G]
-        while g < 0 and q + 1 < finals.shape[0]:
-            q += 1
-            g = groups.lists[ALIVE, finals[q]]
-        memory[Q], memory[G] = q, g
-        if g < 0:
-            return DONE
-        memory[MARK] += 1
-        count = members(
-            sets.nodes, groups.meta[g, FIRSTS], memory[LOW], e + 1, memory[MARK], sets.marks, sets.stack, sets.members
-        )
-        used = memory[USED]
-        if used + count > rows.shape[0]:
-            return MORE_ROWS
-        for x in range(count):
-            rows[used + x, 0], rows[used + x, 1], rows[used + x, 2] = sets.members[x], e, finals[q]
-            for k in range(groups.registers.shape[1]):
-                rows[used + x, 3 + k] = groups.registers[g, k]
-        memory[USED] += count
-        memory[G] = groups.meta[g, NEXT]
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _leave(
-    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
-    written: Written, e: int,
-) -> int:  # fmt: skip
-    """The partition is over: windows that end by the watermark; what is still there goes to the log."""
-    memory, meta = groups.memory, groups.meta
-    states = groups.lists.shape[1]
-    while memory[Q] < states:
-        q, g = memory[Q], memory[G]
-        if g < 0:
-            memory[Q] = q + 1
-            memory[G] = groups.lists[ALIVE, q + 1] if q + 1 < states else -1
-            continue
-        if rules.keep and memory[LOGGED] == written.log.shape[0]:
-            return MORE_LOG
-        if tables.ends[q]:
-            reason = _end(
-                tables, programs, events, rules, groups, sets, goals, written, q, g, memory[LOW], e + 1, e
-            )  # fmt: skip
-            if reason != DONE:
-                return reason
-        if rules.keep:
-            note(written.log, memory, q, meta[g, FIRSTS], meta[g, SINCE], e, groups.registers, g)
-        memory[G] = meta[g, NEXT]
-    return DONE
-
-
 @njit(cache=True, nogil=True)
 def advance(
     tables: Tables, programs: Programs, leaves: Leaves, events: Events, rules: Rules, groups: Groups, sets: Sets,
@@ -330,7 +233,7 @@ def advance(
         live = tables.sets[memory[EPOCH]]
         if memory[PHASE] == ENDING:
             if rules.ends:
-                reason = _end_windows(tables, programs, events, rules, groups, sets, goals, written, e)
+                reason = end_windows(tables, programs, events, rules, groups, sets, goals, written, e)
                 if reason != DONE:
                     return reason
             load(leaves, programs, e)
@@ -347,12 +250,12 @@ def advance(
                 return reason
             _turn(memory, EMIT, -1, -1)
         if memory[PHASE] == EMIT:
-            reason = _emit(tables, groups, sets, written.rows, e)
+            reason = emit(tables, groups, sets, written.rows, e)
             if reason != DONE:
                 return reason
             _turn(memory, LEAVE, 0, groups.lists[ALIVE, 0])
         if over and (rules.ends or rules.keep):
-            reason = _leave(tables, programs, events, rules, groups, sets, goals, written, e)
+            reason = leave(tables, programs, events, rules, groups, sets, goals, written, e)
             if reason != DONE:
                 return reason
         memory[AT], memory[PHASE] = e + 1, ENTER

@@ -11,6 +11,10 @@ from cep_core.events.array_types import Int64s
 from cep_core.kernels.register_programs import hashed, same
 from cep_core.kernels.run_groups import AGE, BUCKET, FIRSTS, NEXT, SINCE, STATE, link, lookup, unlink
 
+DONE, MORE_GROUPS, MORE_GOALS, MORE_ROWS, MORE_NODES, MORE_LOG, OVERFLOWED = range(7)
+"""Why `advance` returns: at the end, for more room (then it goes on where it was), or for good. Of its steps: DONE, or
+why it is to return."""
+
 # what `advance` remembers between calls: places in `Groups.memory`
 AT, PHASE, LOW, BEFORE, EPOCH, BEGINNING, Q, G, FREE, GROUPS, USED, LOGGED, UNIONS, MARK, NOW, LATER, FOLLOWING = range(
     17

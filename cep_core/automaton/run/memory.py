@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from cep_core.automaton.compile.encode import Assembly
-from cep_core.automaton.kernels import active_runs as kernel
 from cep_core.automaton.kernels import alive_groups as places
+from cep_core.automaton.kernels.active_runs import advance
 from cep_core.automaton.kernels.arguments import Events, Goals, Groups, Lists, Rules, Sets, Tables, Verdicts, Written
 from cep_core.automaton.kernels.start_sets import tidy
 from cep_core.automaton.run.events import Stream, Values
@@ -51,18 +51,18 @@ def drive(
     goals = Goals(goal, states, begun, begun_at, values.init, np.zeros(2, np.int64))
     written = Written(np.zeros((1024, 3 + width), np.int64), np.zeros((1024 if keep else 1, 4 + width), np.int64))
     while True:
-        reason = kernel.advance(tables, programs, leaves, events, rules, groups, sets, goals, verdicts, written)
-        if reason == kernel.DONE:
+        reason = advance(tables, programs, leaves, events, rules, groups, sets, goals, verdicts, written)
+        if reason == places.DONE:
             unions = memory[places.UNIONS] if keep else 0
             return written.rows[: memory[places.USED]], written.log[: memory[places.LOGGED]], sets.nodes[:unions]
-        if reason == kernel.OVERFLOWED:
+        if reason == places.OVERFLOWED:
             raise OverflowedAt(int(goals.alarm[0]), int(goals.alarm[1]))
-        if reason == kernel.MORE_GROUPS:
+        if reason == places.MORE_GROUPS:
             meta = _doubled(groups.meta)
             buckets = np.full(2 * len(meta), -1, np.int64)
             groups = groups._replace(meta=meta, registers=_doubled(groups.registers), buckets=buckets)
             rehash(meta, buckets, groups.lists[:2])
-        elif reason == kernel.MORE_NODES:
+        elif reason == places.MORE_NODES:
             if not keep:
                 lists = groups.lists[:2]
                 memory[places.UNIONS] = tidy(
@@ -71,10 +71,10 @@ def drive(
             if 2 * memory[places.UNIONS] > len(sets.nodes):
                 nodes = _doubled(sets.nodes)
                 sets = sets._replace(nodes=nodes, stack=np.zeros(len(nodes) + 2, np.int64))
-        elif reason == kernel.MORE_LOG:
+        elif reason == places.MORE_LOG:
             written = written._replace(log=_doubled(written.log))
         else:  # rows may want for goals, and goals for those that begin
-            if reason == kernel.MORE_ROWS:
+            if reason == places.MORE_ROWS:
                 written = written._replace(rows=_doubled(written.rows))
             names = ("registers", "states", "begun", "begun_at")
             goals = goals._replace(**{name: _doubled(getattr(goals, name)) for name in names})

@@ -17,8 +17,8 @@ from cep_core.events.array_types import Bools, Float64s, Int32s, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.trends.kernels.arguments import Blocks, Events, Ranks, Steps, Tasks
 from cep_core.trends.kernels.numbers import LARGEST
-from cep_core.trends.kernels.prefetch import prefetch
-from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH, empty, raise_block
+from cep_core.trends.kernels.prefetch import fetch
+from cep_core.trends.kernels.prefix_sums import SHIFT, empty, raise_block
 from cep_core.trends.kernels.scaled import BIG, SMALL, STEP_DOWN, e_add, e_normal
 
 AHEAD = 6
@@ -26,9 +26,6 @@ AHEAD = 6
 
 CACHED = 1 << 13
 """Planes of fewer nodes stay in the cache by themselves."""
-
-LINE = 8
-"""Numbers in a cache line."""
 
 
 @njit(cache=True, nogil=True)
@@ -305,20 +302,3 @@ def scaled(
                 if store[s, 0] >= 0:
                     empty(store[s], lo[task], hi[task], rank, seg_v, roots, height, width, tree_m, 0.0)
                     empty(store[s], lo[task], hi[task], rank, seg_v, roots, height, width, tree_e, 0.0)
-
-
-@njit(cache=True, nogil=True)
-def fetch(
-    store: Int64s, x: int, rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, roots: Int64s, plane: Float64s
-) -> None:  # fmt: skip
-    """Ask for what event x will read and write at the lowest level, where nearly all of a plane is."""
-    for s in range(store.shape[0]):
-        layer = store[s, 0]
-        if layer < 0:
-            continue
-        if seg_w[layer, x] >= 0:
-            prefetch(plane, store[s, 1] + roots[seg_w[layer, x], 0] + np.int64(limit[layer, x]))
-        if seg_v[layer, x] >= 0:
-            first = store[s, 1] + roots[seg_v[layer, x], 0] + (np.int64(rank[layer, x]) >> SHIFT << SHIFT)
-            for line in range(WIDTH // LINE):
-                prefetch(plane, first + line * LINE)

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from cep_core.events.array_types import Float64s, Int32s, Int64s
+from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
+
+LINE = 8
+"""Numbers in a cache line."""
 
 
 def _prefetch(context: Any, array: Any, index: Any) -> Any:
@@ -28,3 +35,20 @@ def _prefetch(context: Any, array: Any, index: Any) -> Any:
 
 
 prefetch: Any = intrinsic(_prefetch)
+
+
+@njit(cache=True, nogil=True)
+def fetch(
+    store: Int64s, x: int, rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, roots: Int64s, plane: Float64s
+) -> None:  # fmt: skip
+    """Ask for what event x will read and write at the lowest level, where nearly all of a plane is."""
+    for s in range(store.shape[0]):
+        layer = store[s, 0]
+        if layer < 0:
+            continue
+        if seg_w[layer, x] >= 0:
+            prefetch(plane, store[s, 1] + roots[seg_w[layer, x], 0] + np.int64(limit[layer, x]))
+        if seg_v[layer, x] >= 0:
+            first = store[s, 1] + roots[seg_v[layer, x], 0] + (np.int64(rank[layer, x]) >> SHIFT << SHIFT)
+            for line in range(WIDTH // LINE):
+                prefetch(plane, first + line * LINE)

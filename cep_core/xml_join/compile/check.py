@@ -24,7 +24,8 @@ from cep_core.xml_join.compile.build import Builder
 from cep_core.xml_join.compile.each import MOST_QUERIES, FillError, Row, Table, filled, namer, picker, read_each
 from cep_core.xml_join.compile.model import QUERY_KEYS, XmlJoinPattern
 from cep_core.xml_join.compile.plan import XmlJoinPlan
-from cep_core.xml_join.compile.query import NAME, NAME_RULE, Key, Query, QueryReader
+from cep_core.xml_join.compile.query import Query
+from cep_core.xml_join.compile.read_query import NAME, NAME_RULE, Key, QueryReader
 
 ONE_ROW = Table((), ((),))
 

@@ -22,9 +22,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from cep_core.errors import TrendlakeError
+from pipelines.contracts.column_types import LOGICAL_OF
 from pipelines.contracts.contract import Column, Contract
 from pipelines.contracts.row_conditions import parse_row_condition
-from pipelines.contracts.rules import LOGICAL_OF, Rule
+from pipelines.contracts.rules import Rule
 from pipelines.quality import quarantine as q
 from pipelines.quality.local_rules import kept_rows
 from tests.conftest import DRAWS
