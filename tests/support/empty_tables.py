@@ -22,7 +22,7 @@ def empty_tables(spark: SparkSession, warehouse: Warehouse, contract: Contract) 
     if contract.name in warehouse.elsewhere:
         return
     columns = "-".join(f"{item.name} {item.type} {item.description}" for item in contract.columns)
-    name = f"{contract.name}_{hash((contract.event_time, columns)):x}"
+    name = f"source_{hash((contract.event_time, columns)):x}"
     source = warehouse.source(contract.name)
     copied(spark, source, name, lambda: create_source(spark, source, contract))
     copied(spark, warehouse.runs, "runs", lambda: create_runs(spark, warehouse))
