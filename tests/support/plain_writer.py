@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 from pipelines.delta import local_commit
 from pipelines.delta.local_log import Action
 from pipelines.delta.local_reader import CHANGE, TableHere, table_here
-from pipelines.delta.tables import OvertakenError, with_retries
+from pipelines.delta.tables import OvertakenError, latest_version, with_retries
+from pipelines.errors import LocalUnsupportedError
 
 Row = dict[str, Any]
 APPLICATION = "tests"
@@ -26,14 +27,19 @@ APPLICATION = "tests"
 
 
 def append(spark: SparkSession, path: str, rows: pa.Table) -> int:
-    """Adds the rows, in one file, and returns the new version; columns that `rows` has not are NULL."""
+    """Adds the rows, in one file, and returns the new version; columns that `rows` has not are NULL. To a table of
+    another form Spark adds them."""
 
     def attempt() -> int:
         table = table_here(spark, path)
         file = _added(table, local_commit.shaped(rows, table.none().schema))
         return _commit(spark, path, table, "Write", [file], {"numFiles": 1, "numOutputRows": rows.num_rows})
 
-    return with_retries(attempt, "adding rows of a test")
+    try:
+        return with_retries(attempt, "adding rows of a test")
+    except LocalUnsupportedError:
+        spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append").save(path)
+        return latest_version(spark, path)
 
 
 def change(spark: SparkSession, path: str, new: Callable[[Row], Row | None], more: Sequence[Row] = ()) -> int:
