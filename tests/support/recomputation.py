@@ -40,8 +40,8 @@ def _good(run: Run, version: int) -> tuple[pa.Table, int]:
     """The columns that the plan reads of the good rows, and the watermark where it waits for one: by Spark, where the
     contract is not the one that Python says too."""
     written = run.project.contract_path(run.contract.name).read_text()
-    known = (CONTRACT, contract_of_documents(CONTRACT))
-    if HIGHEST.sub("", written) not in [HIGHEST.sub("", text) for text in known]:
+    contract_texts = (CONTRACT, contract_of_documents(CONTRACT))
+    if HIGHEST.sub("", written) not in [HIGHEST.sub("", text) for text in contract_texts]:
         source = read_at(run.spark, run.warehouse.source(run.contract.name), version)
         good = q.good_rows(q.annotate(source, run.contract.rules)).select(*run.plan.columns)
         return good.toArrow(), watermark_of(run, version) if run.plan.waits else 0
