@@ -57,7 +57,11 @@ def check_columns(schema: StructType, contract: Contract) -> None:
 def in_range(contract: Contract, start_us: int, end_us: int) -> Column:
     """Rows of `[start_us, end_us)`, microseconds; a row without a time may belong anywhere, so it counts as
     inside."""
-    time = column(contract.event_time)
+    return lies_in(column(contract.event_time), start_us, end_us)
+
+
+def lies_in(time: Column, start_us: int, end_us: int) -> Column:
+    """As `in_range`, by the rows' `time`."""
     inside = (time >= sf.timestamp_micros(sf.lit(start_us))) & (time < sf.timestamp_micros(sf.lit(end_us)))
     return inside | time.isNull()
 

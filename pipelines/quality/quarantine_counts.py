@@ -40,6 +40,11 @@ class Broken:
         """Those that count against the contract's tolerance."""
         return self.rows - self.repeats
 
+    @property
+    def by_rule(self) -> list[tuple[str, int]]:
+        """The rules that most rows break come first; of equal ones, by name."""
+        return sorted(self.rules.items(), key=lambda item: (-item[1], item[0]))
+
     def __add__(self, other: Broken) -> Broken:
         return Broken(self.rules + other.rules, self.repeats + other.repeats)
 
@@ -48,12 +53,12 @@ class Broken:
         if not self.rows:
             return "none quarantined"
         several = len(self.rules) > 1
-        rules = ", ".join(f"{name} {count:,}" if several else name for name, count in self.rules.most_common())
+        rules = ", ".join(f"{name} {count:,}" if several else name for name, count in self.by_rule)
         repeats = f", {self.repeats:,} of them repeats" if self.repeats else ""
         return f"{self.rows:,} quarantined ({rules}){repeats}"
 
     def check(self) -> Check:
-        data = {"rows": self.rows, "repeats": self.repeats, "rules": dict(self.rules.most_common())}
+        data = {"rows": self.rows, "repeats": self.repeats, "rules": dict(self.by_rule)}
         return Check(SET_APART, not self.rows, str(self), "none", data=data)
 
 

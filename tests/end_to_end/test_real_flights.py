@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -17,7 +19,7 @@ from pipelines.project.paths import find_project
 from pipelines.project.profile import Profile
 from pipelines.runs.run import Run, prepare
 from pipelines.runs.stage import Record
-from pipelines.steps.sequence import STEPS
+from pipelines.steps.batch import Member, run_batch
 from tests.conftest import ROOT
 from tests.support import flights_by_enumeration
 from tests.support.flights_by_enumeration import Answer, Key, Leg
@@ -45,22 +47,49 @@ def legs() -> list[Leg]:
     return list(flights_by_enumeration.read_legs(flights.data_file()))
 
 
-def published(spark: SparkSession, lake: Warehouse, pattern: str) -> tuple[Run, list[Record], dict[Key, Answer]]:
-    """The run, its records, and its published rows; a mean is given as the fraction it must be the nearest to."""
+@dataclass(frozen=True)
+class Published:
+    """What a run of a pattern over the year has published, with the records of its steps."""
+
+    run: Run
+    records: list[Record]
+    rows: pa.Table
+
+
+PATTERNS = {
+    "delay_snowball": "delay_snowball",
+    "recovery_without_cancellation": "recovery_without_cancellation",
+    "three_legs_later": str(ROOT / "examples/flights/three_legs_later.yaml"),
+    "late_and_gone": str(ROOT / "examples/flights/late_and_gone.yaml"),
+}
+
+
+@pytest.fixture(scope="module")
+def year(spark: SparkSession, lake: Warehouse) -> dict[str, Published]:
+    """All patterns over the year, in one batch."""
     profile = Profile(master="local[2]", warehouse=lake.root)
     start, end = (micros_of(time, "interval") for time in YEAR)
-    run = prepare(spark, find_project(ROOT), profile, pattern, "year", start, end)
-    records = [step(run) for step in STEPS.values()]
-    count, legs, worst, mean = (measure.name for measure in run.plan.measures)
-    table = spark.read.format("delta").load(lake.results(pattern)).toArrow()
+    project = find_project(ROOT)
+    runs = {name: prepare(spark, project, profile, place, "year", start, end) for name, place in PATTERNS.items()}
+    members = [Member(name, run) for name, run in runs.items()]
+    for step, member in run_batch(spark, members):
+        assert member.error is None, (step, member.name)
+    tables = {name: spark.read.format("delta").load(lake.results(name)).toArrow() for name in runs}
+    return {member.name: Published(runs[member.name], member.records, tables[member.name]) for member in members}
+
+
+def answers(year: Published) -> dict[Key, Answer]:
+    """The rows of a pattern of kind trends; a mean is given as the fraction it must be the nearest to."""
+    plan = year.run.plan
+    count, legs, worst, mean = (measure.name for measure in plan.measures)
     rows = {
-        (row[run.plan.group_by[0]], row["window_start"]): Answer(
+        (row[plan.group_by[0]], row["window_start"]): Answer(
             int(row[count]), int(row[legs]), int(row[worst]), Fraction(row[mean])
         )
-        for row in table.to_pylist()
+        for row in year.rows.to_pylist()
     }
-    assert len(rows) == table.num_rows
-    return run, records, rows
+    assert len(rows) == year.rows.num_rows
+    return rows
 
 
 def differences(actual: dict[Key, Answer], wanted: dict[Key, Answer]) -> list[str]:
@@ -77,14 +106,14 @@ def differences(actual: dict[Key, Answer], wanted: dict[Key, Answer]) -> list[st
 
 @pytest.mark.parametrize(("pattern", "groups"), [("delay_snowball", 4682), ("recovery_without_cancellation", 1089)])
 def test_every_group_and_day_of_the_year(
-    spark: SparkSession, lake: Warehouse, legs: list[Leg], pattern: str, groups: int
+    spark: SparkSession, lake: Warehouse, year: dict[str, Published], legs: list[Leg], pattern: str, groups: int
 ) -> None:
     """Every (carrier, day) and (airport, day) of 2013, published by Spark, is what enumeration finds."""
     wanted = getattr(flights_by_enumeration, pattern)(legs)
-    run, records, actual = published(spark, lake, pattern)
+    actual = answers(year[pattern])
     assert differences(actual, wanted) == []
     assert len(actual) == groups
-    checked, computed, judged, merged = records
+    run, (checked, computed, judged, merged) = year[pattern].run, year[pattern].records
     assert (checked.rows_in, checked.rows_quarantined, checked.rows_out) == (ROWS, BROKEN, ROWS - BROKEN)
     assert len(legs) == ROWS - BROKEN
     assert computed.rows_out == judged.rows_in == merged.rows_inserted == groups
@@ -96,31 +125,21 @@ def test_every_group_and_day_of_the_year(
     assert mine.select("event_id").distinct().count() == BROKEN
 
 
-def test_every_match_of_the_year(spark: SparkSession, lake: Warehouse, legs: list[Leg]) -> None:
-    """Kind matches: every three departures, with their flights in order; made again, nothing changes."""
+def test_every_match_of_the_year(year: dict[str, Published], legs: list[Leg]) -> None:
+    """Kind matches: every three departures, with their flights in order."""
     wanted = flights_by_enumeration.three_legs_later(legs)
-    run, records = done(spark, lake, "examples/flights/three_legs_later.yaml")
-    table = spark.read.format("delta").load(lake.results(run.name)).toArrow()
+    table = year["three_legs_later"].rows
     rows = {(*row["a"], *row["b"], *row["c"]) for row in table.to_pylist()}
     assert rows == wanted
-    assert len(rows) == table.num_rows == records[-1].rows_inserted == 574
+    assert len(rows) == table.num_rows == year["three_legs_later"].records[-1].rows_inserted == 574
     delays = {leg.id: leg.delay for leg in legs}
     assert all(row["last_delay"] == delays[row["c"][0]] for row in table.to_pylist())
 
 
-def test_every_absence_of_the_year(spark: SparkSession, lake: Warehouse, legs: list[Leg]) -> None:
+def test_every_absence_of_the_year(year: dict[str, Published], legs: list[Leg]) -> None:
     """Kind automaton: what was late and not seen again, as far as the flights of the year can tell."""
     wanted = flights_by_enumeration.late_and_gone(legs)
-    run, records = done(spark, lake, "examples/flights/late_and_gone.yaml")
-    table = spark.read.format("delta").load(lake.results(run.name)).toArrow()
+    table = year["late_and_gone"].rows
     assert {(row["first"], int(row["delay"])) for row in table.to_pylist()} == wanted
-    assert len(wanted) == table.num_rows == records[-1].rows_inserted == 1627
+    assert len(wanted) == table.num_rows == year["late_and_gone"].records[-1].rows_inserted == 1627
     assert all(row["first"] == row["last"] for row in table.to_pylist())
-
-
-def done(spark: SparkSession, lake: Warehouse, pattern: str) -> tuple[Run, list[Record]]:
-    """A run of the year, with the records of its steps."""
-    profile = Profile(master="local[2]", warehouse=lake.root)
-    start, end = (micros_of(time, "interval") for time in YEAR)
-    run = prepare(spark, find_project(ROOT), profile, str(ROOT / pattern), "year", start, end)
-    return run, [step(run) for step in STEPS.values()]

@@ -135,11 +135,11 @@ def alone(untouched: Lake, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four time ranges of two sources are judged once each; whatever the order of the members."""
-    judged: list[tuple[str, tuple[int, int]]] = []
-    real = check_source._judge
+    """The time ranges of two sources are judged once each; whatever the order of the members."""
+    judged: list[list[tuple[int, int]]] = []
+    real = check_source.judge_source
     monkeypatch.setattr(
-        check_source, "_judge", lambda run, *pin: judged.append((run.name, run.span)) or real(run, *pin)
+        check_source, "judge_source", lambda runs, *pin: judged.append([run.span for run in runs]) or real(runs, *pin)
     )
     jobs: list[int] = []
     distribute = computation.distribute
@@ -150,7 +150,8 @@ def test_rows_and_records_are_those_of_each_alone(lake: Lake, alone: Lake, monke
     steps = list(run_batch(lake.spark, members))
     assert [member.state for member in members] == ["succeeded"] * 5
     assert len(steps) == 4 * 5
-    assert len(judged) == len({span for _, span in judged}) + 1 == 4  # one range is that of results
+    assert [len(spans) for spans in judged] == [3, 1]  # of the flights three ranges in one go, then of the results
+    assert len(set(judged[0])) == 3
     assert jobs == [3, 1]  # of the flights three channels in one job, then of the results of by_day
     for name in MEMBERS:
         assert feed(lake, name) == feed(alone, name)

@@ -1,0 +1,170 @@
+"""What a contract says of the rows of a source in the time ranges of runs. A row that several of them hold is judged
+once: what it is told depends on the version and the contract, and on no range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from pipelines.check import Check
+from pipelines.delta.local_reader import table_here
+from pipelines.delta.tables import read_at, with_retries
+from pipelines.error_text import plural
+from pipelines.errors import LocalUnsupportedError
+from pipelines.quality import quarantine as q
+from pipelines.quality.great_expectations import flags_of, judge_flags, verdicts
+from pipelines.quality.local_check import judge_small
+from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
+from pipelines.quality.uniqueness import BROKEN
+from pipelines.results.source_events import REPEATED
+from pipelines.results.windows import united
+from pipelines.runs.run import Run
+from pipelines.spark.columns import column
+from pipelines.spark.frames import frame_of
+
+KEYS = "key_indexes"
+"""The folder of the state folder that holds what is known of the keys of large tables; it may be removed."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the contract says of the rows of one version in one time range. `quarantined`: how many of `rows`; `times`:
+    of all good rows of the table, int64, microseconds, where they are at hand."""
+
+    rows: int
+    quarantined: int
+    checks: tuple[Check, ...]
+    broken: Broken
+    times: pa.Array | None = None
+
+
+def judge_source(runs: Sequence[Run], version: int, table: str | None) -> Iterator[tuple[Run, Judgement]]:
+    """A judgement of the span of each of `runs`, in any order. They are of one source and contract, and no two spans
+    are the same. The rows that are set apart go to the quarantine, each span's in the name of its run.
+    Raises SourceSchemaError, ContractRuleError."""
+    spark, contract = runs[0].spark, runs[0].contract
+    source = read_at(spark, runs[0].warehouse.source(contract.name), version)
+    q.check_columns(source.schema, contract)
+    sparks: list[Run] = []
+    for run in runs:
+        try:
+            judgement = _judged_here(run, version, table)
+        except LocalUnsupportedError:
+            sparks.append(run)
+        else:
+            yield run, judgement
+    if sparks:
+        yield from _judged_by_spark(sparks, source, version, table)
+
+
+def _judged_here(run: Run, version: int, table: str | None) -> Judgement:
+    """Raises LocalUnsupportedError where this process cannot be certain."""
+    small = table_here(run.spark, run.warehouse.source(run.contract.name), version)
+    judged = judge_small(small, run.contract, run.span, run.project.state / KEYS)
+    broken = Broken(judged.rules)
+    if broken.rows:  # few: Spark gives the reasons, and writes
+        bad = q.annotate(frame_of(run.spark, judged.bad), run.contract.rules, unique=False)
+        _quarantine(run, bad, version, table, broken.rows)
+    return Judgement(judged.rows, broken.rows, _checks(run, 0, broken, judged.checks), broken, judged.times)
+
+
+def _judged_by_spark(
+    runs: Sequence[Run], source: DataFrame, version: int, table: str | None
+) -> Iterator[tuple[Run, Judgement]]:
+    rules = runs[0].contract.rules
+    inside = _in_a_range(runs)
+    rows, rest = source.where(inside), source.where(~inside)
+    annotated = q.annotate(rows, rules, unique=False)
+    repeated = q.repeated(rows, rules, rest)
+    if repeated:
+        annotated = q.marked(rows, rules, rest)
+    else:
+        unbroken = []
+        for run, judgement in _judged_alone(runs, rows):
+            unbroken.append(run)
+            yield run, judgement
+        runs = [run for run in runs if run not in unbroken]
+        if unbroken and runs:
+            annotated = q.annotate(source.where(_in_a_range(runs)), rules, unique=False)
+    if not runs:
+        return
+    with _held(annotated):
+        for run in runs:
+            own = annotated if len(runs) == 1 else annotated.where(q.in_range(run.contract, *run.span))
+            yield run, _judged_with_reasons(run, own, version, table)
+
+
+def _in_a_range(runs: Sequence[Run]) -> Column:
+    """Rows that a run holds."""
+    contract = runs[0].contract
+    inside = sf.lit(False)
+    for stretch in united(run.span for run in runs):
+        inside = inside | q.in_range(contract, *stretch)
+    return inside
+
+
+def _judged_with_reasons(run: Run, annotated: DataFrame, version: int, table: str | None) -> Judgement:
+    """`annotated`: the rows of the run."""
+    count, quarantined, repeats = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
+    broken = broken_of(annotated) if quarantined else Broken()
+    if quarantined:
+        _quarantine(run, annotated, version, table, quarantined)
+    checks = verdicts(annotated.drop(BROKEN), run.contract.rules, run.contract.name, count)
+    return Judgement(count, quarantined, _checks(run, repeats, broken, checks), broken)
+
+
+def _checks(run: Run, repeated: int, broken: Broken, rule_checks: Sequence[Check]) -> tuple[Check, ...]:
+    """`repeated`: the number of rows that repeat a key."""
+    contract = run.contract
+    about = {"contract": contract.name, "version": contract.version, "fingerprint": contract.fingerprint}
+    return (
+        Check("contract", True, f"{contract.name} {contract.version}", contract.fingerprint, data=about),
+        Check(REPEATED, repeated == 0, plural(repeated, "row"), "0 rows", data={"rows": repeated}),
+        broken.check(),
+        *rule_checks,
+    )
+
+
+def _judged_alone(runs: Sequence[Run], rows: DataFrame) -> Iterator[tuple[Run, Judgement]]:
+    """Of the runs that hold no bad row, as in a table of many rows it should be. `rows`: those of all runs, which
+    repeat no key. A few bits of each row are all that is held: for whole rows there may be no room, and to write them
+    down takes longer than all else."""
+    contract = runs[0].contract
+    rules, several = contract.rules, len(runs) > 1
+    if not all(rule.quarantines for rule in rules if rule.kind == "unique"):
+        return
+    time = [column(contract.event_time).alias("row_time")] if several else []
+    flags, names = flags_of(rows, rules, [(~q.kept_by(rules)).alias("row_bad"), *time])
+    with _held(flags):
+        for run in runs:
+            own = flags.where(q.lies_in(sf.col("row_time"), *run.span)).drop("row_time") if several else flags
+            count, bad = own.agg(sf.count(sf.lit(1)), sf.count_if("row_bad")).collect()[0]
+            if not bad:
+                checks = judge_flags(own, names, rules, contract.name, count)
+                yield run, Judgement(count, 0, _checks(run, 0, Broken(), checks), Broken())
+
+
+@contextmanager
+def _held(frame: DataFrame) -> Iterator[DataFrame]:
+    """`frame` in memory, from when it is first asked for."""
+    try:
+        yield frame.persist(StorageLevel.MEMORY_AND_DISK)
+    finally:
+        frame.unpersist()
+
+
+def _quarantine(run: Run, annotated: DataFrame, version: int, table: str | None, rows: int) -> None:
+    key = f"{run.span[0]} {run.span[1]} {run.contract.fingerprint} {table}"
+    with_retries(
+        lambda: q.write_quarantine(
+            q.bad_rows(annotated, run.run_id, version), run.warehouse.quarantine(run.contract.name),
+            run_id=run.run_id, source_version=version, key=key, rows=rows,
+        ),
+        "writing the quarantine",
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""The rows of a source, judged once for the ranges of several runs: each run is told what it would be told alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from pipelines.delta.tables import exists, latest_version
+from pipelines.quality import local_check
+from pipelines.quality import quarantine as q
+from pipelines.runs.run import Run
+from pipelines.steps import judge_source as judging
+from pipelines.steps.check_source import check_source_together
+from pipelines.steps.judge_source import Judgement, judge_source
+from tests.support.flights import Lake, flight, renamed
+
+pytestmark = pytest.mark.spark
+
+DAYS = [(1, 3), (2, 4), (2, 3), (4, 5)]
+"""Ranges that overlap, lie in each other, touch and lie apart; of the source's days some are in none."""
+ODD: list[dict[str, Any]] = [{"flight": -3}, {"tailnum": "X"}, {"event_time": None}, {"arr_time": None}]
+
+
+def drawn(odd: Sequence[int], repeats: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
+    """120 flights of six days. Those numbered in `odd` break a rule; of two numbers in `repeats`, the first takes the
+    key of the second."""
+    rng = random.Random(f"{odd} {repeats}")
+    rows = {n: flight(n, f"2013-03-{1 + n % 6:02d}T{rng.randrange(24):02d}:{n % 60:02d}:00") for n in range(1, 121)}
+    for place, number in enumerate(odd):
+        rows[number] |= ODD[place % len(ODD)]
+    for number, other in repeats:
+        rows[number]["event_id"] = rows[other]["event_id"]
+    return list(rows.values())
+
+
+def runs_of(lake: Lake) -> list[Run]:
+    """A run for each of `DAYS`."""
+    pattern = lake.pattern()
+    return [lake.run(pattern, f"2013-03-0{a}", f"2013-03-0{b}", f"{a} to {b}") for a, b in DAYS]
+
+
+def judged(lake: Lake, runs: Sequence[Run]) -> dict[str, tuple[Judgement, list[Any]]]:
+    """By run, what its judgement says and what the quarantine has of it."""
+    path = lake.warehouse.source("flights")
+    version = latest_version(lake.spark, path)
+    judgements = {run.run_id: judgement for run, judgement in judge_source(runs, version, "a table")}
+    assert len(judgements) == len(runs)
+    columns = [item.name for item in lake.contract.columns] + ["rule", "reason", "source_version"]
+    told: dict[str, list[Any]] = {run.run_id: [] for run in runs}
+    if exists(lake.spark, lake.warehouse.quarantine("flights")):
+        for row in lake.quarantined().collect():
+            if row["run_id"] in told:
+                told[row["run_id"]].append([row[name] for name in columns])
+    return {name: (judgements[name], sorted(told[name], key=str)) for name in told}
+
+
+FAULTS: dict[str, tuple[Sequence[int], Sequence[tuple[int, int]]]] = {
+    "bad rows in one range": ([3, 33], []),
+    "bad rows, some without a time, and repeated keys": (
+        range(3, 120, 11),
+        [(3, 9), (8, 3), (14, 4), (20, 4), (26, 4)],
+    ),
+}
+"""What `drawn` is given. Keys are repeated within a range, across two, and by rows of no range."""
+
+
+@pytest.mark.parametrize(
+    ("faults", "here"),
+    [*((name, False) for name in FAULTS), ("bad rows, some without a time, and repeated keys", True)],
+)
+def test_together_as_alone(lake: Lake, faults: str, here: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers, checks and quarantined rows of each range. `here`: those without a repeated key are judged in this
+    process, the others by Spark."""
+    if not here:
+        monkeypatch.setattr(local_check, "ROWS", -1)
+    lake.append(drawn(*FAULTS[faults]))
+    runs = runs_of(lake)
+    together = judged(lake, runs)
+    alone: dict[str, Any] = {}
+    for run in runs:
+        ((judgement, quarantined),) = judged(lake, [renamed(run, f"{run.run_id}, alone")]).values()
+        alone[run.run_id] = judgement, quarantined
+    assert together == alone
+    faulty = [judgement.quarantined for judgement, _ in together.values()]
+    assert all(faulty) == (faults != "bad rows in one range")
+    assert all(judgement.quarantined == len(quarantined) for judgement, quarantined in together.values())
+
+
+def test_each_row_is_judged_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of keys Spark is asked for all ranges at once; those without a bad row are judged by what is held of all, the
+    others by one table of rows with their reasons."""
+    monkeypatch.setattr(local_check, "ROWS", -1)
+    lake.append(drawn([3], []))  # on the fourth day
+    asked: list[str] = []
+
+    def noted(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            asked.append(name)
+            return real(*args, **named)
+
+        return call
+
+    for module, name in ((q, "repeated"), (q, "annotate"), (judging, "_held")):
+        monkeypatch.setattr(module, name, noted(name, getattr(module, name)))
+    told = judged(lake, runs_of(lake))
+    assert asked == ["annotate", "repeated", "_held", "annotate", "_held"]
+    assert [judgement.quarantined for judgement, _ in told.values()] == [0, 0, 0, 1]
+
+
+def test_an_error_is_its_own_runs(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the rows of one range cannot be written to the quarantine, the runs of the others are judged."""
+    lake.append(drawn([1, 3], []))
+    runs = runs_of(lake)[1:]
+    real = judging._quarantine
+
+    def refuses(run: Run, *args: Any) -> None:
+        if run.span == runs[1].span:
+            raise OSError("no room")
+        real(run, *args)
+
+    monkeypatch.setattr(judging, "_quarantine", refuses)
+    attempts = check_source_together([*runs, renamed(runs[0], "again"), renamed(runs[1], "again")])
+    assert [str(attempt.error) for attempt in attempts] == ["None", "no room", "None", "None", "no room"]
+    rows = [attempt.record.rows_quarantined for attempt in attempts if attempt.error is None]
+    assert rows == [1, 1, 1]
