@@ -49,32 +49,31 @@ def judged(lake: Lake, runs: Sequence[Run]) -> dict[str, tuple[Judgement, list[A
     judgements = {run.run_id: judgement for run, judgement in judge_source(runs, version, "a table")}
     assert len(judgements) == len(runs)
     columns = [item.name for item in lake.contract.columns] + ["rule", "reason", "source_version"]
-    told: dict[str, list[Any]] = {run.run_id: [] for run in runs}
+    set_apart: dict[str, list[Any]] = {run.run_id: [] for run in runs}
     if exists(lake.spark, lake.warehouse.quarantine("flights")):
         for row in lake.quarantined().collect():
-            if row["run_id"] in told:
-                told[row["run_id"]].append([row[name] for name in columns])
-    return {name: (judgements[name], sorted(told[name], key=str)) for name in told}
+            if row["run_id"] in set_apart:
+                set_apart[row["run_id"]].append([row[name] for name in columns])
+    return {name: (judgements[name], sorted(set_apart[name], key=str)) for name in set_apart}
 
 
 FAULTS: dict[str, tuple[Sequence[int], Sequence[tuple[int, int]]]] = {
     "bad rows in one range": ([3, 33], []),
     "bad rows, some without a time, and repeated keys": (
-        range(3, 120, 11),
-        [(3, 9), (8, 3), (14, 4), (20, 4), (26, 4)],
+        range(3, 120, 11), [(3, 9), (8, 3), (14, 4), (20, 4), (26, 4)],
     ),
-}
+}  # fmt: skip
 """What `drawn` is given. Keys are repeated within a range, across two, and by rows of no range."""
 
 
 @pytest.mark.parametrize(
-    ("faults", "here"),
-    [*((name, False) for name in FAULTS), ("bad rows, some without a time, and repeated keys", True)],
+    ("faults", "only_spark"),
+    [*((name, True) for name in FAULTS), ("bad rows, some without a time, and repeated keys", False)],
 )
-def test_together_as_alone(lake: Lake, faults: str, here: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers, checks and quarantined rows of each range. `here`: those without a repeated key are judged in this
-    process, the others by Spark."""
-    if not here:
+def test_together_as_alone(lake: Lake, faults: str, only_spark: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers, checks and quarantined rows of each range. Unless `only_spark`, those without a repeated key are
+    judged in this process, the others by Spark."""
+    if only_spark:
         monkeypatch.setattr(local_check, "ROWS", -1)
     lake.append(drawn(*FAULTS[faults]))
     runs = runs_of(lake)
@@ -105,9 +104,9 @@ def test_each_row_is_judged_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) ->
 
     for module, name in ((q, "repeated"), (q, "annotate"), (judging, "_held")):
         monkeypatch.setattr(module, name, noted(name, getattr(module, name)))
-    told = judged(lake, runs_of(lake))
+    outcomes = judged(lake, runs_of(lake))
     assert asked == ["annotate", "repeated", "_held", "annotate", "_held"]
-    assert [judgement.quarantined for judgement, _ in told.values()] == [0, 0, 0, 1]
+    assert [judgement.quarantined for judgement, _ in outcomes.values()] == [0, 0, 0, 1]
 
 
 def test_an_error_is_its_own_runs(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
