@@ -196,12 +196,24 @@ def from_old_calendar(metadata: dict[bytes, bytes]) -> bool:
 def _refuse_other_type(path: str, field: pa.Field, wanted: pa.DataType, stored: str) -> None:
     """A column may be of the type asked for, or a moment in another unit; Spark's old way of writing moments has no
     time zone and means UTC."""
-    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    kind = plain_type(field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
     same = kind == wanted
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(wanted):
         same = (kind.tz is not None or stored == "INT96") == (wanted.tz is not None)
     if not same:
         raise OtherwiseWrittenError(f"{path}: {field.name} is {kind}, not {wanted}")
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type as it is of columns that Spark writes. Of texts, bytes and lists Arrow has several types for one that
+    Parquet has, and a file says which of them its writer used: delta-rs, pandas and Polars use others."""
+    if pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind) or pa.types.is_large_binary(kind):
+        return pa.binary()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(kind.value_field.with_type(plain_type(kind.value_type)))
+    return kind
 
 
 def _as(batch: pa.RecordBatch, schema: pa.Schema, constant: tuple[str, str] | None) -> pa.RecordBatch:
@@ -215,8 +227,10 @@ def _as(batch: pa.RecordBatch, schema: pa.Schema, constant: tuple[str, str] | No
             array = repeated(constant[1], batch.num_rows)
         elif array is None:
             array = pa.nulls(batch.num_rows, field.type)
-        elif pa.types.is_timestamp(field.type):
+        elif not pa.types.is_dictionary(array.type):
             array = array.cast(field.type)
+        elif array.type.value_type != field.type:
+            array = array.cast(pa.dictionary(array.type.index_type, field.type))
         arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, schema.names)
 
