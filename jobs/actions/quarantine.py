@@ -19,6 +19,7 @@ from pipelines.contracts.contract import Contract, load_contract
 from pipelines.error_text import plural
 from pipelines.errors import ProjectError, SourceFileError
 from pipelines.quality.quarantine import ID, RUNS, SINCE
+from pipelines.quality.quarantine_counts import Broken
 
 ABOUT = ("rule", "reason", RUNS, SINCE)
 """Columns of an open row that are not the source's."""
@@ -63,7 +64,7 @@ def _print(
 ) -> None:
     total = counts.total()
     console.print(f"{contract.name} at version {version}: {total:,} quarantined rows are open", soft_wrap=True)
-    for name, count in counts.most_common():
+    for name, count in Broken(counts).by_rule:
         console.print(f"{count:>9,}  {name}", soft_wrap=True)
     if not total:
         return

@@ -227,7 +227,7 @@ def _as(batch: pa.RecordBatch, schema: pa.Schema, constant: tuple[str, str] | No
             array = repeated(constant[1], batch.num_rows)
         elif array is None:
             array = pa.nulls(batch.num_rows, field.type)
-        elif not pa.types.is_dictionary(array.type):
+        elif not (pa.types.is_dictionary(array.type) and pa.types.is_string(field.type)):
             array = array.cast(field.type)
         elif array.type.value_type != field.type:
             array = array.cast(pa.dictionary(array.type.index_type, field.type))

@@ -85,11 +85,11 @@ def _judged_by_spark(
     if repeated:
         annotated = q.marked(rows, rules, rest)
     else:
-        unbroken = []
+        unbroken = set()
         for run, judgement in _judged_alone(runs, rows):
-            unbroken.append(run)
+            unbroken.add(run.span)
             yield run, judgement
-        runs = [run for run in runs if run not in unbroken]
+        runs = [run for run in runs if run.span not in unbroken]
         if unbroken and runs:
             annotated = q.annotate(source.where(_in_a_range(runs)), rules, unique=False)
     if not runs:
