@@ -115,6 +115,19 @@ def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def merge_metrics(
+    actions: Sequence[Action], *, inserted: int = 0, updated: int = 0, deleted: int = 0
+) -> dict[str, int]:  # fmt: skip
+    """As Delta's of a MERGE."""
+    return {
+        "operationNumSourceRows": inserted + updated + deleted,
+        "numTargetRowsInserted": inserted, "numTargetRowsUpdated": updated, "numTargetRowsDeleted": deleted,
+        "numTargetFilesAdded": sum("add" in action for action in actions),
+        "numTargetFilesRemoved": sum("remove" in action for action in actions),
+        "numTargetChangeFilesAdded": sum("cdc" in action for action in actions),
+    }  # fmt: skip
+
+
 def commit_files(
     spark: SparkSession, session: Any, table: TableHere, path: str, actions: Sequence[Action],
     operation: Literal["Merge", "Optimize", "Write"], metrics: Mapping[str, int], line: tuple[str, int],

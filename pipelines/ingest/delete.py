@@ -24,11 +24,12 @@ from pipelines.delta.commits import commit_token
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, exists, latest_version, read_at, with_retries
 from pipelines.error_text import plural
-from pipelines.errors import DeliveryError, ProjectError
+from pipelines.errors import DeliveryError, LocalUnsupportedError, ProjectError
 from pipelines.ingest.commits import own_commit, writing_session
 from pipelines.ingest.compare import key_of, keys_in_words
 from pipelines.ingest.existing_rows import rows_sharing
 from pipelines.ingest.readers.files import read_file
+from pipelines.ingest.write_here import Place, delete_here
 from pipelines.quality import quarantine as q
 from pipelines.quality.local_uniqueness import exact_codes
 from pipelines.runs.basis import Basis
@@ -132,11 +133,13 @@ def delete_rows(
             return selected
         token = commit_token(run_id, "delete")
         session = writing_session(spark, token, selected.version, contract)
-        target = DeltaTable.forPath(session, path)
         if selection.keys is None:
-            target.delete(selection.condition)
+            DeltaTable.forPath(session, path).delete(selection.condition)
         else:
-            _delete_keys(session, target, selection.keys)
+            try:
+                delete_here(Place(spark, session, path, selected.version), selection.keys)
+            except LocalUnsupportedError:
+                _delete_keys(session, path, selection.keys)
         commit = own_commit(spark, path, token)
         rows = commit.metric("numDeletedRows" if selection.keys is None else "numTargetRowsDeleted")
         return replace(selected, rows=rows, version=commit.version)
@@ -152,10 +155,10 @@ def delete_rows(
     return done
 
 
-def _delete_keys(session: SparkSession, target: DeltaTable, keys: pa.Table) -> None:
+def _delete_keys(session: SparkSession, path: str, keys: pa.Table) -> None:
     same = [_side("t", name).eqNullSafe(_side("s", name)) for name in keys.column_names]
-    merge = target.alias("t").merge(frame_of(session, keys).alias("s"), _all(same))
-    merge.whenMatchedDelete().execute()
+    target = DeltaTable.forPath(session, path).alias("t")
+    target.merge(frame_of(session, keys).alias("s"), _all(same)).whenMatchedDelete().execute()
 
 
 def _side(side: str, name: str) -> Column:

@@ -22,20 +22,19 @@ from pyspark.sql import functions as sf
 
 from cep_core.events.arrays import arrow, repeated
 from pipelines.contracts.contract import Contract
-from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS, table_here
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import schema_of, table_id
-from pipelines.delta.tables import FED, OvertakenError, Warehouse, create, exists, latest_version, with_retries
+from pipelines.delta.tables import FED, Warehouse, create, exists, latest_version, with_retries
 from pipelines.errors import DeliveryError, LocalUnsupportedError, SourceSchemaError
-from pipelines.ingest.commits import LINE, own_commit, writing_session
+from pipelines.ingest.commits import own_commit, writing_session
 from pipelines.ingest.compare import Compared, compare, key_of, keys_in_words, without_repeats
 from pipelines.ingest.existing_rows import rows_sharing
 from pipelines.ingest.small_files import put_together
 from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed, typed_table
-from pipelines.ingest.write_by_spark import append_by_spark, merge_by_spark
+from pipelines.ingest.write_by_spark import append_by_spark, write_by_spark
+from pipelines.ingest.write_here import Place, append_here, merge_here
 from pipelines.quality import quarantine as q
 from pipelines.quality.quarantine import check_columns
 from pipelines.quality.quarantine_counts import Broken, first_broken
@@ -196,10 +195,15 @@ class _Writer:
         if comparison.corrections.num_rows and not self.contract.replaces:
             raise self._refused(comparison, key)
         session = writing_session(self.spark, token, version, self.contract)
-        if comparison.corrections.num_rows:
-            merge_by_spark(session, self.path, comparison, table, key, self.contract)
-        elif not self._append_local(session, comparison.new, version):
-            append_by_spark(session, self.path, typed(frame_of(session, comparison.new), self.contract))
+        place = Place(self.spark, session, self.path, version)
+        try:
+            if comparison.corrections.num_rows:
+                corrections = comparison.corrections
+                merge_here(place, corrections.select(key), corrections, comparison.new)
+            else:
+                append_here(place, comparison.new)
+        except LocalUnsupportedError:
+            write_by_spark(session, self.path, comparison, table, key, self.contract)
         commit = own_commit(self.spark, self.path, token)
         taken = Taken(
             rows.num_rows,
@@ -209,27 +213,6 @@ class _Writer:
             comparison.older + lower,
         )
         return taken, pa.concat_tables([comparison.new, comparison.corrections]), commit.version
-
-    def _append_local(self, session: SparkSession, rows: pa.Table, version: int) -> bool:
-        """Whether the rows have been written in this process: few, to a table on this machine's disk, of which only the
-        commit is Delta's. Raises CONFLICTS."""
-        try:
-            with local_errors():
-                table = table_here(self.spark, self.path, version)
-                if not table.writable or rows.num_rows > ROWS:
-                    raise LocalUnsupportedError("many rows, or a table that asks more of who writes it")
-                mine = local_commit.shaped(rows, table.none().schema)
-                actions = [local_commit.add_file(table.folder, mine)] if mine.num_rows else []
-            metrics = {"numFiles": len(actions), "numOutputRows": mine.num_rows}
-            with local_commit.active(self.spark, session) as java:
-                committed_version = local_commit.commit_files(
-                    self.spark, java, table, self.path, actions, "Write", metrics, (LINE, version + 1)
-                )
-        except LocalUnsupportedError:
-            return False
-        if committed_version is None:
-            raise OvertakenError
-        return True
 
     def _append_unkeyed(self, rows: pa.Table, token: str, number: int) -> Commit:
         """One commit; the feed's transaction keeps it single, whatever the history has lost."""

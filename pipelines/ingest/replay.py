@@ -13,7 +13,7 @@ it has committed or not. `revise` then follows the source's change feed as for a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -30,11 +30,12 @@ from pipelines.delta.commits import commit_token, find_commit
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import OvertakenError, Warehouse, exists, latest_version, read_at, with_retries
 from pipelines.error_text import plural
-from pipelines.errors import RepairError
+from pipelines.errors import LocalUnsupportedError, RepairError
 from pipelines.ingest.commits import writing_session
 from pipelines.ingest.readers.files import read_file
 from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed
+from pipelines.ingest.write_here import Place, merge_here
 from pipelines.quality import quarantine as q
 from pipelines.quality.quarantine import ID, RUNS, SINCE
 from pipelines.quality.uniqueness import BROKEN, annotate_duplicates, related
@@ -140,17 +141,20 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     written = int(record.rows_updated or 0)
     if not repairs:
         return Replayed(written, known - written, unchanged, version)
-    old = {row.pop(ID): row for row in broken.to_pylist()}
-    new = {row[ID]: row for row in given.to_pylist()}
-    pairs = [(old[before], new[after]) for before, after in repairs]
-    fresh = frame_of(spark, _table(given, names, [after for _, after in repairs]))
-    gone = frame_of(spark, _table(broken, names, [before for before, _ in repairs]))
-    _refuse_broken(contract, fresh, _without(source, gone, names))
+    fresh = _table(given, names, [after for _, after in repairs])
+    gone = _table(broken, names, [before for before, _ in repairs])
+    _refuse_broken(contract, frame_of(spark, fresh), _without(source, frame_of(spark, gone), names))
     token = commit_token(record.run_id, "replay")
-    _swap(writing_session(spark, token, version, contract), path, names, pairs, given.schema)
+    session = writing_session(spark, token, version, contract)
+    try:
+        key = contract.roles["event_id"]  # first: by it the files are chosen
+        keys = gone.select([key, *(name for name in names if name != key)])
+        merge_here(Place(spark, session, path, version), keys, fresh, fresh.slice(0, 0))
+    except LocalUnsupportedError:
+        _swap(session, path, gone, fresh)
     commit = find_commit(spark, path, token)
     record.rows_updated = written + (commit.metric("numTargetRowsUpdated") if commit.in_history else 0)
-    if not commit.in_history or commit.metric("numTargetRowsUpdated") != len(pairs):
+    if not commit.in_history or commit.metric("numTargetRowsUpdated") != len(repairs):
         raise OvertakenError  # somebody has changed such a row in between: look again
     return Replayed(int(record.rows_updated), known - written, unchanged, commit.version)
 
@@ -228,15 +232,11 @@ def _refuse_broken(contract: Contract, fresh: DataFrame, rest: DataFrame) -> Non
         )
 
 
-def _swap(
-    spark: SparkSession, path: str, names: Sequence[str], pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
-    schema: pa.Schema,
-) -> None:  # fmt: skip
+def _swap(spark: SparkSession, path: str, gone: pa.Table, fresh: pa.Table) -> None:
     """Old rows into new ones, where they are still there."""
-    columns = {f"old_{i}": pa.array([old[name] for old, _ in pairs], schema.field(name).type)
-               for i, name in enumerate(names)}  # fmt: skip
-    columns |= {f"new_{i}": pa.array([new[name] for _, new in pairs], schema.field(name).type)
-                for i, name in enumerate(names)}  # fmt: skip
+    names = gone.column_names
+    columns = {f"old_{i}": gone[name] for i, name in enumerate(names)}
+    columns |= {f"new_{i}": fresh[name] for i, name in enumerate(names)}
     repairs = frame_of(spark, pa.table(columns))
     target = DeltaTable.forPath(spark, path)
     same = [sf.col(f"t.{quoted(name)}").eqNullSafe(sf.col(f"s.old_{i}")) for i, name in enumerate(names)]

@@ -1,4 +1,4 @@
-"""Deliveries that Spark writes: of many rows, with corrections, or to tables that do not lie on this machine's disk."""
+"""Deliveries that Spark writes: of many rows, into large files, or to tables that do not lie on this machine's disk."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from cep_core.events.arrays import repeated
 from pipelines.contracts.contract import Contract
 from pipelines.delta.local_reader import BYTES
 from pipelines.ingest.compare import Compared
+from pipelines.ingest.typed_rows import typed
 from pipelines.spark.frames import frame_of
 from pipelines.spark.identifiers import quoted
 
@@ -26,7 +27,7 @@ def append_by_spark(session: SparkSession, path: str, frame: DataFrame, **option
     frame.coalesce(1).write.format("delta").mode("append").options(**options).save(path)
 
 
-def merge_by_spark(
+def write_by_spark(
     session: SparkSession, path: str, comparison: Compared, table: pa.Table, key: tuple[str, ...], contract: Contract
 ) -> None:
     """New rows and corrections in one commit. `table`: the rows of the keys that are there, which say where in time the
@@ -34,6 +35,9 @@ def merge_by_spark(
 
     Corrections alone, up to `BYTES`, are sent to every file that has one of the keys, and its other rows stay in their
     order. Otherwise Delta shuffles the files' rows by the key, and a query for some hours has to read all files."""
+    if not comparison.corrections.num_rows:
+        append_by_spark(session, path, typed(frame_of(session, comparison.new), contract))
+        return
     parts = [(comparison.new, False), (comparison.corrections, True)]
     rows = pa.concat_tables([part.append_column(REPLACES, repeated(flag, part.num_rows)) for part, flag in parts])
     merged = frame_of(session, rows)

@@ -104,7 +104,8 @@ class Publication:
     def commit_files(self, table: TableHere, actions: Sequence[Action], counts: Mapping[str, int]) -> Commit | None:
         """Commits files that this process has written (`actions`) to `table`, as it is. Raises LocalUnsupportedError,
         before there is a commit."""
-        spark, metrics = self.run.spark, _metrics(counts, actions)
+        rows = {"inserted": counts[INSERT], "updated": counts[UPDATE], "deleted": counts[DELETE]}
+        spark, metrics = self.run.spark, local_commit.merge_metrics(actions, **rows)
         line = publication(self.run.name), int(self.note["number"])
         token = self._begin()
         with local_commit.active(spark, self.session) as session:
@@ -183,15 +184,3 @@ def conjunction(conditions: Sequence[Column]) -> Column:
 
 def _quoted(values: Mapping[str, Column]) -> dict[str, str | Column]:
     return {quoted(name): value for name, value in values.items()}
-
-
-def _metrics(counts: Mapping[str, int], actions: Sequence[Action]) -> dict[str, int]:
-    """As Delta's of a MERGE."""
-    return {
-        "operationNumSourceRows": sum(counts.values()),
-        "numTargetRowsInserted": counts[INSERT], "numTargetRowsUpdated": counts[UPDATE],
-        "numTargetRowsDeleted": counts[DELETE],
-        "numTargetFilesAdded": sum("add" in action for action in actions),
-        "numTargetFilesRemoved": sum("remove" in action for action in actions),
-        "numTargetChangeFilesAdded": sum("cdc" in action for action in actions),
-    }  # fmt: skip

@@ -128,9 +128,12 @@ def table_of(path: str) -> str:
     return "run record" if path.endswith("/trendlake_runs") else "results"
 
 
-def committed(table: str) -> str:
-    """A commit of files; to the quarantine it has the name that Spark's write has."""
-    return f"{'writing' if table == 'quarantine' else 'committing'} {table}"
+def committed(table: str, operation: str) -> str:
+    """A commit of files. To the quarantine it has the name that Spark's write has; to a source, of more than an append,
+    that of Spark's MERGE."""
+    if table == "quarantine":
+        return f"writing {table}"
+    return f"{'merging' if (table, operation) == ('source', 'Merge') else 'committing'} {table}"
 
 
 def watch(boundaries: Boundaries) -> None:
@@ -148,7 +151,7 @@ def watch(boundaries: Boundaries) -> None:
     boundaries.around(
         local_commit, "write_file", lambda _, name, __: f"writing {'changes' if 'cdc' in name else 'rows'}"
     )  # fmt: skip
-    boundaries.around(local_commit, "commit_files", lambda *asked: committed(table_of(asked[3])))
+    boundaries.around(local_commit, "commit_files", lambda *asked: committed(table_of(asked[3]), asked[5]))
     boundaries.around(DeltaTableBuilder, "execute", lambda builder: f"creating {table_of(builder.place)}")
     boundaries.around(DeltaMergeBuilder, "execute", lambda builder: f"merging {boundaries.merged}")
 

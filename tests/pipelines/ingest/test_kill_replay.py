@@ -33,9 +33,8 @@ from tests.support.victim import REPLAY
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
 
-BOUNDARIES = (
-    "before merging source", "after merging source", "before writing run record", "after writing run record",
-)  # fmt: skip
+NOTHING_YET = ("before writing changes", "after writing changes", "before merging source")
+ALL_DONE = ("after merging source", f"before {RECORD}", f"after {RECORD}")
 KILLS = int(os.environ.get("TRENDLAKE_KILLS", "0"))
 FIRST_DAY, LAST_DAY = 0.5, 2.5
 BROKEN = 6
@@ -162,19 +161,19 @@ def hunt(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def test_killed_at_each_boundary(hunt: Replays) -> None:
     """Each time with rows of its own; then done again."""
-    for turn, place in enumerate(BOUNDARIES):
+    for turn, place in enumerate((*NOTHING_YET, *ALL_DONE)):
         hunt.break_rows(turn)
         assert not hunt.attempt(REPLAY, f"replay {turn}", place)
-        assert (hunt.source() == hunt.new) == (place != BOUNDARIES[0])
+        assert (hunt.source() == hunt.new) == (place in ALL_DONE)
         hunt.again(f"replay {turn}")
 
 
 def test_killed_again_and_again(hunt: Replays) -> None:
     """The same rows: one victim dies before the commit, one after it, one that finds all done before it says so."""
     hunt.break_rows(10)
-    for place in (BOUNDARIES[0], BOUNDARIES[1], BOUNDARIES[2]):
+    for place in (NOTHING_YET[-1], *ALL_DONE[:2]):
         assert not hunt.attempt(REPLAY, "replay", place)
-    assert hunt.attempts["replay"][-1][1] == [BOUNDARIES[2]]  # nothing was left to merge
+    assert hunt.attempts["replay"][-1][1] == [ALL_DONE[1]]  # nothing was left to merge
     assert hunt.attempt(REPLAY, "replay")
     hunt.again("replay")
 

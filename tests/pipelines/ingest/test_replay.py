@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from jobs.actions.quarantine import _write
 from pipelines.delta.commits import read_log_anew
 from pipelines.errors import RepairError
+from pipelines.ingest import write_here
 from pipelines.ingest.replay import ID, Replayed, newest, open_rows, read_repaired, replay
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
@@ -93,8 +95,9 @@ def test_a_repaired_row_goes_all_the_way(lake: Lake, tmp_path: Path) -> None:
     assert lake.quarantined().count() == 24  # the last run has set apart those that are left
 
 
-def test_all_of_a_file_or_nothing(lake: Lake) -> None:
-    """A row that is still broken, one that takes another's key, one that replaces none: each is told by name."""
+def test_all_of_a_file_or_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that is still broken, one that takes another's key, one that replaces none: each is told by name. What is
+    put back is so whether this process writes it or Spark."""
     lake.append(GOOD + BAD)
     check_source(lake.run(lake.pattern(), *DAY, "first"))
     quarantined = opened(lake)
@@ -117,6 +120,16 @@ def test_all_of_a_file_or_nothing(lake: Lake) -> None:
     assert opened(lake) == quarantined
     # by the event's id, where the file does not name the row
     assert put_back(lake, mended.slice(0, 1).drop_columns([ID])).repaired == 1
+    monkeypatch.setattr(write_here, "ROWS", -1)
+    other = changed(mended.slice(1, 1), "tailnum", ["N942DN"])
+    assert put_back(lake, other) == Replayed(1, 0, 0, before + 2)
+    reader = lake.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", before + 1)
+    changes = reader.load(lake.warehouse.source("flights")).select("_commit_version", "_change_type", "event_id")
+    assert Counter(map(tuple, changes.collect())) == Counter(
+        (version, f"update_{image}", name)
+        for version, name in ((before + 1, "UA-201"), (before + 2, "UA-202"))
+        for image in ("preimage", "postimage")
+    )
 
 
 def test_the_source_made_anew(lake: Lake) -> None:
