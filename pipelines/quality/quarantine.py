@@ -8,7 +8,8 @@ so every step that splits again gets the same split, and so does a run of any ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 
 from pyspark.errors import AnalysisException, ParseException
@@ -34,6 +35,8 @@ ADDED = ("reason", "rule", "run_id", "source_version", "quarantined_at")
 ID, RUNS, SINCE = "quarantine_id", "quarantine_runs", "quarantine_since"
 """Columns of an open row beside its own (`pipelines.ingest.replay.open_rows`): 16 hex digits of a hash of the
 contract's columns, how many runs have quarantined it, when the first did."""
+REFUSED = (AnalysisException, ParseException)
+"""What Spark raises for a condition that it cannot take."""
 FEW = 10_000
 """Rows that this process writes to the quarantine."""
 
@@ -127,23 +130,34 @@ def repeated(frame: DataFrame, rules: Sequence[Rule], rest: DataFrame | None) ->
 
 def _flagged(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     """`frame` with `BROKEN` by the rules of single rows."""
-    flags = [_flag(frame, rule) for rule in rules if rule.quarantines and rule.kind != "unique"]
-    return frame.withColumn(BROKEN, sf.array_compact(sf.array(*flags)) if flags else _nothing())
+    flags = [sf.when(~is_good(rule), entry(rule)) for rule in _single(rules)]
+    with _refusing(frame, rules):
+        return frame.withColumn(BROKEN, sf.array_compact(sf.array(*flags)) if flags else _nothing())
+
+
+def _single(rules: Sequence[Rule]) -> list[Rule]:
+    """The rules of single rows that set rows apart."""
+    return [rule for rule in rules if rule.quarantines and rule.kind != "unique"]
 
 
 def _nothing() -> Column:
     return sf.array().cast("array<struct<rule:string,reason:string,tolerated:boolean>>")
 
 
-def _flag(frame: DataFrame, rule: Rule) -> Column:
-    flag = sf.when(~is_good(rule), entry(rule))
-    if rule.kind in ("row", "pattern", "range"):
-        try:
-            frame.select(flag)
-        except (AnalysisException, ParseException) as error:
-            problem = str(error).split("\n")[0].split("SQLSTATE")[0]
-            raise ContractRuleError(f"rule '{rule.name}' is refused: {problem}", place=rule.place) from None
-    return flag
+@contextmanager
+def _refusing(frame: DataFrame, rules: Sequence[Rule]) -> Iterator[None]:
+    """Raises ContractRuleError, with the rule's name, where Spark refuses a rule of single rows. All are analysed at
+    once, and each alone only then."""
+    try:
+        yield
+    except REFUSED:
+        for rule in _single(rules):
+            try:
+                frame.select(is_good(rule))
+            except REFUSED as error:
+                problem = str(error).split("\n")[0].split("SQLSTATE")[0]
+                raise ContractRuleError(f"rule '{rule.name}' is refused: {problem}", place=rule.place) from None
+        raise
 
 
 def good_rows(annotated: DataFrame) -> DataFrame:
@@ -153,12 +167,13 @@ def good_rows(annotated: DataFrame) -> DataFrame:
 def keeping(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     """The rows that keep every rule of single rows, by a plain filter: what `annotate` without `unique` leaves, but no
     row is given its list of reasons, which costs more than to read it."""
-    return frame.where(kept_by(rules))
+    with _refusing(frame, rules):
+        return frame.where(kept_by(rules))
 
 
 def kept_by(rules: Sequence[Rule]) -> Column:
     """Whether a row keeps every rule of single rows that sets rows apart."""
-    conditions = [is_good(rule) for rule in rules if rule.quarantines and rule.kind != "unique"]
+    conditions = [is_good(rule) for rule in _single(rules)]
     return reduce(lambda a, b: a & b, conditions, sf.lit(True))
 
 

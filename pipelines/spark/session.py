@@ -35,6 +35,7 @@ DEFAULTS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
+    "spark.databricks.delta.allFilesInCrc.enabled": "false",
     "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
     "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
     **{f"spark.executorEnv.MALLOC_{name}_THRESHOLD_": str(1 << 28) for name in ("MMAP", "TRIM")},
@@ -42,8 +43,9 @@ DEFAULTS = {
 """With debugging, PySpark tells Java of each column that is made on which line of Python that was: four fifths of the
 time that it takes to make one. Moments are written so that a file has statistics of them: Spark's own old way (INT96)
 has none, and years after 2262 that others read wrong. Delta's VACUUM lists files in as many tasks as `parallelism`
-says, by default 10,000: minutes for a few files. glibc in a worker keeps up to 256 MiB that a kernel has given back: to
-fault the pages in again for each block takes a tenth of a kernel's time."""
+says, by default 10,000: minutes for a few files. The checksum of a commit does not list the table's files: Delta would
+ask Spark for them at every commit, and reads them from the log all the same. glibc in a worker keeps up to 256 MiB that
+a kernel has given back: to fault the pages in again for each block takes a tenth of a kernel's time."""
 DRIVER, EXECUTOR = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
 ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 """Arrow does not check the bounds of each value again in Java, as Spark has made room for it: a fifth of what it
