@@ -138,8 +138,8 @@ class _Changes:
         """Where a commit has change files, its changes are in them all (Delta's protocol, "Add CDC File")."""
         feed = pa.concat_tables([_worded(self.table.none(), ""), *self.feed])
         removed = any("remove" in action for action in self.files)
-        told = [local_commit.add_change_file(self.table.folder, feed)] if removed else []
-        return [*self.files, *told]
+        changes = [local_commit.add_change_file(self.table.folder, feed)] if removed else []
+        return [*self.files, *changes]
 
     def _anew(self, file: str, rows: pa.Table) -> None:
         self.files += [local_commit.remove_file(self.table.folder, file), *_added(self.table, rows)]
