@@ -163,7 +163,7 @@ def test_killed_at_each_boundary(hunt: Ingestions) -> None:
 
 def test_killed_again_and_again(hunt: Ingestions) -> None:
     """The same deliveries: killed after the first, after the second, and when all is done but said."""
-    hunt.deliver(10)
+    hunt.deliver(len(BOUNDARIES))
     for place in ("after committing source", "after merging source", f"before {RECORD}"):
         assert not hunt.attempt(INGEST, "ingest", place)
     assert hunt.attempts["ingest"][-1][1] == [f"before {RECORD}"]  # nothing was left to write
@@ -172,7 +172,8 @@ def test_killed_again_and_again(hunt: Ingestions) -> None:
 
 
 def test_killed_at_random(hunt: Ingestions) -> None:
-    for turn in range(20, 20 + max(2, KILLS // 20)):
+    first = len(BOUNDARIES) + 1
+    for turn in range(first, first + max(2, KILLS // 20)):
         hunt.deliver(turn)
         hunt.attempt(INGEST, f"ingest {turn}", killer=at_random(hunt.rng.random() * SECONDS))
         hunt.again(f"ingest {turn}")
