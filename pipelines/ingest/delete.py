@@ -29,7 +29,7 @@ from pipelines.ingest.commits import own_commit, writing_session
 from pipelines.ingest.compare import key_of, keys_in_words
 from pipelines.ingest.existing_rows import rows_sharing
 from pipelines.ingest.readers.files import read_file
-from pipelines.ingest.write_here import Place, delete_here
+from pipelines.ingest.write_here import Target, delete_here
 from pipelines.quality import quarantine as q
 from pipelines.quality.local_uniqueness import exact_codes
 from pipelines.runs.basis import Basis
@@ -137,7 +137,7 @@ def delete_rows(
             DeltaTable.forPath(session, path).delete(selection.condition)
         else:
             try:
-                delete_here(Place(spark, session, path, selected.version), selection.keys)
+                delete_here(Target(spark, session, path, selected.version), selection.keys)
             except LocalUnsupportedError:
                 _delete_keys(session, path, selection.keys)
         commit = own_commit(spark, path, token)

@@ -34,7 +34,7 @@ from pipelines.ingest.small_files import put_together
 from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed, typed_table
 from pipelines.ingest.write_by_spark import append_by_spark, write_by_spark
-from pipelines.ingest.write_here import Place, append_here, merge_here
+from pipelines.ingest.write_here import Target, append_here, merge_here
 from pipelines.quality import quarantine as q
 from pipelines.quality.quarantine import check_columns
 from pipelines.quality.quarantine_counts import Broken, first_broken
@@ -195,13 +195,13 @@ class _Writer:
         if comparison.corrections.num_rows and not self.contract.replaces:
             raise self._refused(comparison, key)
         session = writing_session(self.spark, token, version, self.contract)
-        place = Place(self.spark, session, self.path, version)
+        target = Target(self.spark, session, self.path, version)
         try:
             if comparison.corrections.num_rows:
                 corrections = comparison.corrections
-                merge_here(place, corrections.select(key), corrections, comparison.new)
+                merge_here(target, corrections.select(key), corrections, comparison.new)
             else:
-                append_here(place, comparison.new)
+                append_here(target, comparison.new)
         except LocalUnsupportedError:
             write_by_spark(session, self.path, comparison, table, key, self.contract)
         commit = own_commit(self.spark, self.path, token)

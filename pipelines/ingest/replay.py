@@ -35,7 +35,7 @@ from pipelines.ingest.commits import writing_session
 from pipelines.ingest.readers.files import read_file
 from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed
-from pipelines.ingest.write_here import Place, merge_here
+from pipelines.ingest.write_here import Target, merge_here
 from pipelines.quality import quarantine as q
 from pipelines.quality.quarantine import ID, RUNS, SINCE
 from pipelines.quality.uniqueness import BROKEN, annotate_duplicates, related
@@ -149,7 +149,7 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     try:
         key = contract.roles["event_id"]  # first: by it the files are chosen
         keys = gone.select([key, *(name for name in names if name != key)])
-        merge_here(Place(spark, session, path, version), keys, fresh, fresh.slice(0, 0))
+        merge_here(Target(spark, session, path, version), keys, fresh, fresh.slice(0, 0))
     except LocalUnsupportedError:
         _swap(session, path, gone, fresh)
     commit = find_commit(spark, path, token)

@@ -20,15 +20,18 @@ from cep_core.events.array_types import Bools, Int64s
 from cep_core.events.arrays import arrow, repeated
 from pipelines.delta import local_commit, row_groups
 from pipelines.delta.local_log import Action, local_errors
-from pipelines.delta.local_reader import BYTES, CHANGE, ROWS, TableHere, table_here
+from pipelines.delta.local_reader import CHANGE, ROWS, TableHere, table_here
 from pipelines.delta.tables import OvertakenError
 from pipelines.errors import LocalUnsupportedError
 from pipelines.ingest.commits import LINE
 from pipelines.quality.local_uniqueness import exact_codes
 
+BYTES = 256 << 20
+"""Bytes, not compressed, of the files that are written anew."""
+
 
 @dataclass(frozen=True)
-class Place:
+class Target:
     """The table at `path`, as it is in `version`; `session` carries the commit's note (`commits.writing_session`)."""
 
     spark: SparkSession
@@ -57,21 +60,21 @@ class Place:
             raise OvertakenError
 
 
-def append_here(place: Place, rows: pa.Table) -> None:
+def append_here(target: Target, rows: pa.Table) -> None:
     """Raises LocalUnsupportedError and CONFLICTS."""
     _refuse_many(rows)
-    table = place.table()
+    table = target.table()
     with local_errors():
         actions = _added(table, local_commit.shaped(rows, table.none().schema))
-    place.commit(table, actions, "Write", {"numFiles": len(actions), "numOutputRows": rows.num_rows})
+    target.commit(table, actions, "Write", {"numFiles": len(actions), "numOutputRows": rows.num_rows})
 
 
-def merge_here(place: Place, keys: pa.Table, values: pa.Table, new: pa.Table) -> int:
+def merge_here(target: Target, keys: pa.Table, values: pa.Table, new: pa.Table) -> int:
     """Gives each row of the table whose key is one of `keys`, all different, the `values` in the same place, unless it
     has them already, and adds `new`. Columns that `values` lacks stay. How many rows are other ones now. Raises
     LocalUnsupportedError and CONFLICTS."""
     _refuse_many(values, new)
-    table = place.table()
+    table = target.table()
     with local_errors():
         changes = _Changes(table)
         for file, whole, at in _files_with(table, keys):
@@ -79,21 +82,21 @@ def merge_here(place: Place, keys: pa.Table, values: pa.Table, new: pa.Table) ->
         changes.add(new)
         actions = changes.actions()
     metrics = local_commit.merge_metrics(actions, inserted=new.num_rows, updated=changes.updated)
-    place.commit(table, actions, "Merge", metrics)
+    target.commit(table, actions, "Merge", metrics)
     return changes.updated
 
 
-def delete_here(place: Place, keys: pa.Table) -> int:
+def delete_here(target: Target, keys: pa.Table) -> int:
     """Deletes the rows of the table whose key is one of `keys`, all different; how many. Raises LocalUnsupportedError
     and CONFLICTS."""
     _refuse_many(keys)
-    table = place.table()
+    table = target.table()
     with local_errors():
         changes = _Changes(table)
         for file, whole, at in _files_with(table, keys):
             changes.delete(file, whole, at >= 0)
         actions = changes.actions()
-    place.commit(table, actions, "Merge", local_commit.merge_metrics(actions, deleted=changes.deleted))
+    target.commit(table, actions, "Merge", local_commit.merge_metrics(actions, deleted=changes.deleted))
     return changes.deleted
 
 
@@ -166,7 +169,7 @@ def _files_with(table: TableHere, keys: pa.Table) -> Iterator[tuple[str, pa.Tabl
         path = table.folder / file
         if not choose(path) or not table.part([file]).rows_with(names[:1], first, ROWS).num_rows:
             continue
-        bytes_left -= path.stat().st_size
+        bytes_left -= sum(group.size for group in row_groups.values(path, names[0]))
         if bytes_left < 0:
             raise LocalUnsupportedError("many bytes")
         whole = table.whole(file, rows_left)

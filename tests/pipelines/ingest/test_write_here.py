@@ -201,10 +201,10 @@ def test_large_files_are_left_to_spark(
     source.bring(rows_of([(f"e{i}", i, 1.0) for i in range(4)]), "first")
     before = source.version
     monkeypatch.setattr(write_here, limit, 3)
-    place = write_here.Place(spark, spark.newSession(), source.path, before)
+    target = write_here.Target(spark, spark.newSession(), source.path, before)
     row = rows_of([("e2", 2, 5.0)])
     with pytest.raises(LocalUnsupportedError, match=r"many|rows"):
-        write_here.merge_here(place, row.select(["id"]), row, row.slice(0, 0))
+        write_here.merge_here(target, row.select(["id"]), row, row.slice(0, 0))
     assert source.version == before
     assert source.bring(row, "correction")[0].replaced == 1
 
@@ -216,19 +216,19 @@ def test_of_two_at_once_one_is_refused(spark: SparkSession, tmp_path: Path) -> N
     source.bring(rows_of([("a", 1, 1.0), ("b", 2, 1.0)]), "first")
     seen = source.version
     source.bring(rows_of([("a", 1, 2.0)]), "other")
-    place = write_here.Place(spark, spark.newSession(), source.path, seen)
-    for change in changes_of(place):
+    target = write_here.Target(spark, spark.newSession(), source.path, seen)
+    for change in changes_of(target):
         with pytest.raises(write_here.OvertakenError):
             change()
     assert source.version == seen + 1
-    assert replace(place, version=source.version).table().version == source.version
+    assert replace(target, version=source.version).table().version == source.version
 
 
-def changes_of(place: write_here.Place) -> list[Callable[[], object]]:
+def changes_of(target: write_here.Target) -> list[Callable[[], object]]:
     row = rows_of([("b", 2, 9.0)])
     keys = row.select(["id"])
     return [
-        lambda: write_here.append_here(place, rows_of([("c", 3, 1.0)])),
-        lambda: write_here.merge_here(place, keys, row, row.slice(0, 0)),
-        lambda: write_here.delete_here(place, keys),
+        lambda: write_here.append_here(target, rows_of([("c", 3, 1.0)])),
+        lambda: write_here.merge_here(target, keys, row, row.slice(0, 0)),
+        lambda: write_here.delete_here(target, keys),
     ]
