@@ -137,7 +137,7 @@ def delete_rows(
             DeltaTable.forPath(session, path).delete(selection.condition)
         else:
             try:
-                delete_here(Target(spark, session, path, selected.version), selection.keys)
+                delete_here(Target(spark, session, path, selected.version, contract), selection.keys)
             except LocalUnsupportedError:
                 _delete_keys(session, path, selection.keys)
         commit = own_commit(spark, path, token)

@@ -195,7 +195,7 @@ class _Writer:
         if comparison.corrections.num_rows and not self.contract.replaces:
             raise self._refused(comparison, key)
         session = writing_session(self.spark, token, version, self.contract)
-        target = Target(self.spark, session, self.path, version)
+        target = Target(self.spark, session, self.path, version, self.contract)
         try:
             if comparison.corrections.num_rows:
                 corrections = comparison.corrections

@@ -149,7 +149,7 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     try:
         key = contract.roles["event_id"]  # first: by it the files are chosen
         keys = gone.select([key, *(name for name in names if name != key)])
-        merge_here(Target(spark, session, path, version), keys, fresh, fresh.slice(0, 0))
+        merge_here(Target(spark, session, path, version, contract), keys, fresh, fresh.slice(0, 0))
     except LocalUnsupportedError:
         _swap(session, path, gone, fresh)
     commit = find_commit(spark, path, token)

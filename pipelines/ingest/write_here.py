@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from cep_core.events.array_types import Bools, Int64s
 from cep_core.events.arrays import arrow, repeated
+from pipelines.contracts.contract import Contract
 from pipelines.delta import local_commit, row_groups
 from pipelines.delta.local_log import Action, local_errors
 from pipelines.delta.local_reader import CHANGE, ROWS, TableHere, table_here
@@ -38,9 +39,13 @@ class Target:
     session: SparkSession
     path: str
     version: int
+    contract: Contract
 
-    def table(self) -> TableHere:
-        """Raises LocalUnsupportedError where this process may not write it."""
+    def table(self, *, anew: bool) -> TableHere:
+        """Raises LocalUnsupportedError where this process may not write it, or would write files of documents `anew`:
+        they are large, and Spark's are read a tenth sooner."""
+        if anew and self.contract.documents is not None:
+            raise LocalUnsupportedError("files of documents")
         table = table_here(self.spark, self.path, self.version)
         if not table.writable:
             raise LocalUnsupportedError("a table that asks more of who writes it")
@@ -63,7 +68,7 @@ class Target:
 def append_here(target: Target, rows: pa.Table) -> None:
     """Raises LocalUnsupportedError and CONFLICTS."""
     _refuse_many(rows)
-    table = target.table()
+    table = target.table(anew=False)
     with local_errors():
         actions = _added(table, local_commit.shaped(rows, table.none().schema))
     target.commit(table, actions, "Write", {"numFiles": len(actions), "numOutputRows": rows.num_rows})
@@ -74,7 +79,7 @@ def merge_here(target: Target, keys: pa.Table, values: pa.Table, new: pa.Table) 
     has them already, and adds `new`. Columns that `values` lacks stay. How many rows are other ones now. Raises
     LocalUnsupportedError and CONFLICTS."""
     _refuse_many(values, new)
-    table = target.table()
+    table = target.table(anew=True)
     with local_errors():
         changes = _Changes(table)
         for file, whole, at in _files_with(table, keys):
@@ -90,7 +95,7 @@ def delete_here(target: Target, keys: pa.Table) -> int:
     """Deletes the rows of the table whose key is one of `keys`, all different; how many. Raises LocalUnsupportedError
     and CONFLICTS."""
     _refuse_many(keys)
-    table = target.table()
+    table = target.table(anew=True)
     with local_errors():
         changes = _Changes(table)
         for file, whole, at in _files_with(table, keys):

@@ -201,7 +201,7 @@ def test_large_files_are_left_to_spark(
     source.bring(rows_of([(f"e{i}", i, 1.0) for i in range(4)]), "first")
     before = source.version
     monkeypatch.setattr(write_here, limit, 3)
-    target = write_here.Target(spark, spark.newSession(), source.path, before)
+    target = write_here.Target(spark, spark.newSession(), source.path, before, source.contract)
     row = rows_of([("e2", 2, 5.0)])
     with pytest.raises(LocalUnsupportedError, match=r"many|rows"):
         write_here.merge_here(target, row.select(["id"]), row, row.slice(0, 0))
@@ -216,12 +216,12 @@ def test_of_two_at_once_one_is_refused(spark: SparkSession, tmp_path: Path) -> N
     source.bring(rows_of([("a", 1, 1.0), ("b", 2, 1.0)]), "first")
     seen = source.version
     source.bring(rows_of([("a", 1, 2.0)]), "other")
-    target = write_here.Target(spark, spark.newSession(), source.path, seen)
+    target = write_here.Target(spark, spark.newSession(), source.path, seen, source.contract)
     for change in changes_of(target):
         with pytest.raises(write_here.OvertakenError):
             change()
     assert source.version == seen + 1
-    assert replace(target, version=source.version).table().version == source.version
+    assert replace(target, version=source.version).table(anew=True).version == source.version
 
 
 def changes_of(target: write_here.Target) -> list[Callable[[], object]]:
