@@ -5,7 +5,7 @@ The quarantine table is the record of what runs have set apart, and stays as the
 breaks a rule. So nothing need be marked, and nothing can be marked wrongly: a row that was replayed, corrected by a
 delivery, deleted, or that a changed contract lets pass, is open no longer.
 
-Replaying is one MERGE into the source that turns an old row into its repaired one (compare and swap: where the old row
+Replaying is one commit to the source that turns an old row into its repaired one (compare and swap: where the old row
 is gone, nothing is written). Done again, or by two at once, it finds the repaired row there and passes it over; killed,
 it has committed or not. `revise` then follows the source's change feed as for any correction.
 """

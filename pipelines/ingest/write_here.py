@@ -42,8 +42,8 @@ class Target:
     contract: Contract
 
     def table(self, *, anew: bool) -> TableHere:
-        """Raises LocalUnsupportedError where this process may not write it, or would write files of documents `anew`:
-        they are large, and Spark's are read a tenth sooner."""
+        """Raises LocalUnsupportedError where this process may not write it, or would rewrite (`anew`) files
+        of documents: a revision reads them a tenth slower than those that Spark writes (ADR 37)."""
         if anew and self.contract.documents is not None:
             raise LocalUnsupportedError("files of documents")
         table = table_here(self.spark, self.path, self.version)
@@ -76,14 +76,14 @@ def append_here(target: Target, rows: pa.Table) -> None:
 
 def merge_here(target: Target, keys: pa.Table, values: pa.Table, new: pa.Table) -> int:
     """Gives each row of the table whose key is one of `keys`, all different, the `values` in the same place, unless it
-    has them already, and adds `new`. Columns that `values` lacks stay. How many rows are other ones now. Raises
+    has them already, and adds `new`. Columns that `values` lacks stay. Returns how many rows have changed. Raises
     LocalUnsupportedError and CONFLICTS."""
     _refuse_many(values, new)
     table = target.table(anew=True)
     with local_errors():
         changes = _Changes(table)
         for file, whole, at in _files_with(table, keys):
-            changes.replace(file, whole, _with_values(whole, values, at), at >= 0)
+            changes.replace(file, whole, _with_values(whole, values, at), at >= 0, values.column_names)
         changes.add(new)
         actions = changes.actions()
     metrics = local_commit.merge_metrics(actions, inserted=new.num_rows, updated=changes.updated)
@@ -92,8 +92,8 @@ def merge_here(target: Target, keys: pa.Table, values: pa.Table, new: pa.Table) 
 
 
 def delete_here(target: Target, keys: pa.Table) -> int:
-    """Deletes the rows of the table whose key is one of `keys`, all different; how many. Raises LocalUnsupportedError
-    and CONFLICTS."""
+    """Deletes the rows of the table whose key is one of `keys`, all different, and returns how many there were. Raises
+    LocalUnsupportedError and CONFLICTS."""
     _refuse_many(keys)
     table = target.table(anew=True)
     with local_errors():
@@ -120,10 +120,10 @@ class _Changes:
     updated: int = 0
     deleted: int = 0
 
-    def replace(self, file: str, whole: pa.Table, then: pa.Table, mine: Bools) -> None:
-        """`whole`: the rows of the file, `then`: as they are to be; `mine`: which may differ."""
+    def replace(self, file: str, whole: pa.Table, then: pa.Table, mine: Bools, names: Sequence[str]) -> None:
+        """`whole`: the file's rows, `then`: as they are to be; `mine`: which may differ, in the columns `names`."""
         before, after = whole.filter(arrow(mine)), then.filter(arrow(mine))
-        codes = exact_codes(pa.concat_tables([before, after]), whole.column_names)
+        codes = exact_codes(pa.concat_tables([before, after]), names)
         differ = arrow(codes[: before.num_rows] != codes[before.num_rows :])
         before, after = before.filter(differ), after.filter(differ)
         if before.num_rows:

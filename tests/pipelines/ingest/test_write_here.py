@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.contracts.contract import Contract, load_contract
+from pipelines.contracts.document_paths import DocumentPaths
 from pipelines.delta.local_log import commit_actions
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import Warehouse, latest_version
@@ -114,10 +115,10 @@ class Source:
         return delete_rows(self.spark, self.warehouse, self.contract, Selection(keys=keys), name)
 
     def widen(self) -> None:
-        """A column that the contract does not name, with values."""
+        """Columns that the contract does not name, with values; one of lists, which are not compared."""
         table = f"delta.`{self.path}`"
-        self.spark.sql(f"ALTER TABLE {table} ADD COLUMN (more INT)")
-        self.spark.sql(f"UPDATE {table} SET more = n WHERE n % 2 = 0")
+        self.spark.sql(f"ALTER TABLE {table} ADD COLUMNS (more INT, words ARRAY<STRING>)")
+        self.spark.sql(f"UPDATE {table} SET more = n, words = array('a', NULL) WHERE n % 2 = 0")
 
     def rows(self) -> Counter[str]:
         return Counter(map(str, self.spark.read.format("delta").load(self.path).toArrow().to_pylist()))
@@ -139,7 +140,7 @@ class Source:
     ],
 )
 def test_as_spark_writes_it(spark: SparkSession, tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deliveries with new rows, corrections and repeats, into a table with a column that they lack; then deletions by
+    """Deliveries with new rows, corrections and repeats, to a table with columns that they lack; then deletions by
     key. Nothing of it is left to Spark."""
     contract = contract_of(tmp_path, UNIQUE[key])
     for draw in range(DRAWS):
@@ -191,9 +192,9 @@ def rows_of(rows: list[tuple[str, int, float]]) -> pa.Table:
     return pa.Table.from_pylist(whole, pa.schema([(name, kind) for name, (_, kind) in TYPES.items()]))
 
 
-@pytest.mark.parametrize("limit", ["ROWS", "BYTES"])
+@pytest.mark.parametrize(("limit", "why"), [("ROWS", "more than 3 rows"), ("BYTES", "many bytes")])
 def test_large_files_are_left_to_spark(
-    spark: SparkSession, tmp_path: Path, limit: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, limit: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that is too large to be written anew here, of which one row is corrected: nothing has been committed when
     Spark is asked."""
@@ -203,10 +204,23 @@ def test_large_files_are_left_to_spark(
     monkeypatch.setattr(write_here, limit, 3)
     target = write_here.Target(spark, spark.newSession(), source.path, before, source.contract)
     row = rows_of([("e2", 2, 5.0)])
-    with pytest.raises(LocalUnsupportedError, match=r"many|rows"):
+    with pytest.raises(LocalUnsupportedError, match=why):
         write_here.merge_here(target, row.select(["id"]), row, row.slice(0, 0))
     assert source.version == before
     assert source.bring(row, "correction")[0].replaced == 1
+
+
+def test_documents_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """Their files are not rewritten here; new rows are added here as to any table."""
+    source = Source(spark, tmp_path / "tables", contract_of(tmp_path, ("id",)))
+    row = rows_of([("a", 1, 1.0)])
+    source.bring(row, "first")
+    contract = replace(source.contract, documents=DocumentPaths())
+    target = write_here.Target(spark, spark.newSession(), source.path, source.version, contract)
+    for change in changes_of(target)[1:]:
+        with pytest.raises(LocalUnsupportedError, match="documents"):
+            change()
+    assert target.table(anew=False).row_count == 1
 
 
 def test_of_two_at_once_one_is_refused(spark: SparkSession, tmp_path: Path) -> None:
