@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -36,6 +38,7 @@ from pipelines.ingest.typed_rows import typed, typed_table
 from pipelines.ingest.write_by_spark import append_by_spark, write_by_spark
 from pipelines.ingest.write_here import Target, append_here, merge_here
 from pipelines.quality import quarantine as q
+from pipelines.quality.arrow_split import split_alone
 from pipelines.quality.quarantine import check_columns
 from pipelines.quality.quarantine_counts import Broken, first_broken
 from pipelines.runs.basis import Basis
@@ -238,22 +241,23 @@ class _Writer:
         """The broken rows of all deliveries, in one commit."""
         if not self.bad:
             return
-        tables = [rows.append_column(VERSION, repeated(version, rows.num_rows)) for rows, version in self.bad]
-        rows = frame_of(self.spark, pa.concat_tables(tables))
+        versions = [repeated(version, rows.num_rows) for rows, version in self.bad]
+        rows = pa.concat_tables([rows for rows, _ in self.bad]).combine_chunks()
         newest = max(version for _, version in self.bad)
-        bad = q.bad_rows(q.annotate(rows, self.contract.rules, unique=False), self.run_id, newest)
-        bad = bad.withColumn("source_version", sf.col(VERSION).cast("bigint")).drop(VERSION)
+        parted = split_alone(rows, self.contract)
+        if parted.unjudged:
+            frame = frame_of(self.spark, rows.append_column(VERSION, pa.chunked_array(versions)))
+            bad = q.bad_rows(q.annotate(frame, self.contract.rules, unique=False), self.run_id, newest)
+            bad = bad.withColumn("source_version", sf.col(VERSION).cast("bigint")).drop(VERSION)
+            write: Callable[..., None] = partial(q.write_quarantine, bad, rows=rows.num_rows)
+        else:
+            table = parted.with_reasons(self.contract, np.arange(rows.num_rows), rows)
+            table = table.append_column("source_version", pa.chunked_array(versions))
+            write = partial(q.append_quarantine, self.spark, table)
+        key = f"ingest {self.contract.fingerprint}"
         with_retries(
-            lambda: q.write_quarantine(
-                bad,
-                path,
-                run_id=self.run_id,
-                source_version=newest,
-                key=f"ingest {self.contract.fingerprint}",
-                rows=sum(table.num_rows for table in tables),
-            ),
-            "writing the quarantine",
-        )
+            lambda: write(path, run_id=self.run_id, source_version=newest, key=key), "writing the quarantine"
+        )  # fmt: skip
 
     def _refused(self, comparison: Compared, key: tuple[str, ...]) -> DeliveryError:
         count = comparison.corrections.num_rows

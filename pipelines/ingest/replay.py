@@ -19,33 +19,41 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
+from cep_core.events.array_types import Bools
+from cep_core.events.arrays import arrow
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import unique_rules
 from pipelines.delta.commits import commit_token, find_commit
 from pipelines.delta.table_versions import table_id
-from pipelines.delta.tables import OvertakenError, Warehouse, exists, latest_version, read_at, with_retries
+from pipelines.delta.tables import OvertakenError, Warehouse, exists, latest_version, with_retries
 from pipelines.error_text import plural
 from pipelines.errors import LocalUnsupportedError, RepairError
 from pipelines.ingest.commits import writing_session
+from pipelines.ingest.existing_rows import rows_sharing
+from pipelines.ingest.open_rows import open_rows, with_identity
 from pipelines.ingest.readers.files import read_file
 from pipelines.ingest.stored_ids import refuse_other_ids
-from pipelines.ingest.typed_rows import typed
+from pipelines.ingest.typed_rows import typed_table
 from pipelines.ingest.write_here import Target, merge_here
 from pipelines.quality import quarantine as q
-from pipelines.quality.quarantine import ID, RUNS, SINCE
-from pipelines.quality.uniqueness import BROKEN, annotate_duplicates, related
+from pipelines.quality.arrow_split import split
+from pipelines.quality.local_uniqueness import exact_codes
+from pipelines.quality.quarantine import ID
+from pipelines.quality.quarantine_counts import first_broken
+from pipelines.quality.uniqueness import BROKEN
 from pipelines.runs.basis import Basis
 from pipelines.runs.record import recorded
 from pipelines.runs.stage import Record
-from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of
 from pipelines.spark.identifiers import quoted
 
+PLACE = "__trendlake_place"
 TOLD = 10
 """So many rows are named in an error."""
 
@@ -58,39 +66,6 @@ class Replayed:
     there: int
     unchanged: int
     version: int
-
-
-def open_rows(
-    spark: SparkSession, warehouse: Warehouse, contract: Contract, version: int, run_id: str | None = None
-) -> DataFrame:
-    """The source's rows at `version` that a run (`run_id`, else any) has set apart and that break the contract as it
-    is: the contract's columns, `ID`, `rule` (the first broken), `reason` (all), `RUNS` (how many have set it apart),
-    `SINCE` (when the first did). Raises SourceSchemaError, ContractRuleError."""
-    source = read_at(spark, warehouse.source(contract.name), version)
-    q.check_columns(source.schema, contract)
-    names = [item.name for item in contract.columns]
-    source = source.select(*map(column, names))
-    if not exists(spark, warehouse.quarantine(contract.name)):
-        seen = source.limit(0).withColumns({"run_id": sf.lit(""), "quarantined_at": sf.current_timestamp()})
-    else:
-        seen = spark.read.format("delta").load(warehouse.quarantine(contract.name))
-    if run_id is not None:
-        seen = seen.where(sf.col("run_id") == run_id)
-    log = seen.groupBy(*map(column, names)).agg(
-        sf.count_distinct("run_id").alias(RUNS), sf.min("quarantined_at").alias(SINCE)
-    )
-    keys = sf.broadcast(log.select(*_renamed(names)))
-    same = _all([column(name).eqNullSafe(sf.col(f"old_{i}")) for i, name in enumerate(names)])
-    annotated = q.annotate(
-        source.join(keys, same, "left_semi"), contract.rules, rest=source.join(keys, same, "left_anti")
-    )
-    bad = annotated.where(sf.size(BROKEN) > 0).select(
-        *map(column, names),
-        _identity(names).alias(ID),
-        sf.get(BROKEN, sf.lit(0)).getField("rule").alias("rule"),
-        sf.array_join(sf.col(BROKEN).getField("reason"), "; ").alias("reason"),
-    )
-    return bad.join(sf.broadcast(log.select(_identity(names).alias(ID), RUNS, SINCE)), ID)
 
 
 def read_repaired(path: Path, contract: Contract) -> pa.Table:
@@ -133,17 +108,16 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     version = newest(spark, warehouse, contract)
     path, names = warehouse.source(contract.name), [item.name for item in contract.columns]
     refuse_other_ids(spark, path, version, contract)
-    source = read_at(spark, path, version).select(*map(column, names))
-    broken = open_rows(spark, warehouse, contract, version).select(ID, *map(column, names)).toArrow()
+    broken = open_rows(spark, warehouse, contract, version).select([ID, *names])
     given = _given(spark, contract, file)
-    there = _there(source, given, names)
+    there = _there(spark, path, version, given, contract)
     repairs, known, unchanged = _matched(contract, broken, given, there)
     written = int(record.rows_updated or 0)
     if not repairs:
         return Replayed(written, known - written, unchanged, version)
     fresh = _table(given, names, [after for _, after in repairs])
     gone = _table(broken, names, [before for before, _ in repairs])
-    _refuse_broken(contract, frame_of(spark, fresh), _without(source, frame_of(spark, gone), names))
+    _refuse_broken(spark, path, version, contract, fresh, gone)
     token = commit_token(record.run_id, "replay")
     session = writing_session(spark, token, version, contract)
     try:
@@ -163,18 +137,24 @@ def _given(spark: SparkSession, contract: Contract, file: pa.Table) -> pa.Table:
     """The file's rows in the source's types: the contract's columns, `ID` as they are now, `replaces` as the file says
     (NULL where it does not)."""
     names = [item.name for item in contract.columns]
-    frame = typed(frame_of(spark, file), contract)
-    replaces = sf.col(ID) if ID in file.column_names else sf.lit(None)
-    rows = frame.select(*map(column, names), replaces.cast("string").alias("replaces"))
-    return rows.withColumn(ID, _identity(names)).toArrow()
+    replaces = file[ID].cast(pa.string()) if ID in file.column_names else pa.nulls(file.num_rows, pa.string())
+    rows = typed_table(spark, file.select(names).append_column("replaces", replaces), contract)
+    return with_identity(spark, rows, names)
 
 
-def _there(source: DataFrame, given: pa.Table, names: Sequence[str]) -> set[str]:
+def _there(spark: SparkSession, path: str, version: int, given: pa.Table, contract: Contract) -> set[str]:
     """Which of the rows of a file are in the source as they are."""
-    rows = frame_of(source.sparkSession, given.select([*names, ID]))
-    same = _all([column(name).eqNullSafe(sf.col(f"old_{i}")) for i, name in enumerate(names)])
-    matching = source.join(sf.broadcast(rows.select(*_renamed(names), ID)), same).select(ID).distinct()
-    return {row[0] for row in matching.collect()}
+    names = [item.name for item in contract.columns]
+    present = rows_sharing(spark, path, version, given, [contract.roles["event_id"]], names)
+    same = _are_in(given.select(names), present, names)
+    return set(given[ID].filter(arrow(same)).to_pylist())
+
+
+def _are_in(rows: pa.Table, others: pa.Table, names: Sequence[str]) -> Bools:
+    """Which of `rows` agree in `names` with one of `others`."""
+    others = others.select(list(names))
+    codes = exact_codes(pa.concat_tables([rows.select(list(names)).cast(others.schema), others]), names)
+    return np.isin(codes[: rows.num_rows], codes[rows.num_rows :])
 
 
 def _matched(
@@ -214,22 +194,42 @@ def _matched(
     return list(pairs.items()), known, unchanged
 
 
-def _refuse_broken(contract: Contract, fresh: DataFrame, rest: DataFrame) -> None:
-    """Raises RepairError where a repaired row breaks a rule, or has the key of a row of the source that stays."""
-    judged, others = (q.annotate(rows, contract.rules, unique=False) for rows in (fresh, rest))
-    keyed = unique_rules(contract.rules)
-    key = column(contract.roles["event_id"])
-    why = sf.array_join(sf.col(BROKEN).getField("reason"), "; ")
-    duplicates = annotate_duplicates(judged, keyed, None).where(sf.size(BROKEN) > 0).select(key, why)
-    faults = [f"{row[0]}: {row[1]}" for row in duplicates.collect()]
-    for rule in keyed:
-        taken = related(judged, others, rule).select(key)
-        faults += [f"{row[0]}: {rule.name}: a row of the source has the same key" for row in taken.collect()]
+def _refuse_broken(
+    spark: SparkSession, path: str, version: int, contract: Contract, fresh: pa.Table, gone: pa.Table
+) -> None:  # fmt: skip
+    """Raises RepairError where a row of `fresh` breaks a rule, or has the key of a row of the source that stays: that
+    is none of `gone`."""
+    key, names = contract.roles["event_id"], fresh.column_names
+    faults = [f"{fresh[key][place].as_py()}: {why}" for place, why in _broken(spark, contract, fresh)]
+    good = fresh.filter(arrow(first_broken(spark, fresh, contract) < 0))
+    for rule in unique_rules(contract.rules):
+        keyed = good
+        if len(rule.columns) == 1:  # a single column's NULL is no key
+            keyed = good.filter(good[rule.columns[0]].is_valid())
+        others = rows_sharing(spark, path, version, keyed, rule.columns, names)
+        others = others.filter(arrow(~_are_in(others, gone, names)))
+        others = others.filter(arrow(first_broken(spark, others, contract) < 0))
+        taken = keyed[key].filter(arrow(_are_in(keyed, others, rule.columns))).to_pylist()
+        faults += [f"{name}: {rule.name}: a row of the source has the same key" for name in taken]
     if faults:
         raise RepairError(
             f"{len(faults)} repaired rows break the contract: {_some(faults)}",
             hint="nothing was written; repair them, or leave them out of the file",
         )
+
+
+def _broken(spark: SparkSession, contract: Contract, rows: pa.Table) -> Iterator[tuple[int, str]]:
+    """The places of those of `rows` that break a rule, alone or beside the others, and why."""
+    parted = split(rows.combine_chunks(), contract)
+    if not parted.unjudged:
+        bad = np.flatnonzero(parted.broken >= 0)
+        why = parted.with_reasons(contract, bad, rows.take(arrow(bad)))["reason"]
+        yield from zip(bad.tolist(), why.to_pylist(), strict=True)
+        return
+    numbered = frame_of(spark, rows.append_column(PLACE, arrow(np.arange(rows.num_rows))))
+    reason = sf.array_join(sf.col(BROKEN).getField("reason"), "; ")
+    bad_rows = q.annotate(numbered, contract.rules).where(sf.size(BROKEN) > 0)
+    yield from sorted(map(tuple, bad_rows.select(PLACE, reason).collect()))
 
 
 def _swap(spark: SparkSession, path: str, gone: pa.Table, fresh: pa.Table) -> None:
@@ -241,33 +241,15 @@ def _swap(spark: SparkSession, path: str, gone: pa.Table, fresh: pa.Table) -> No
     target = DeltaTable.forPath(spark, path)
     same = [sf.col(f"t.{quoted(name)}").eqNullSafe(sf.col(f"s.old_{i}")) for i, name in enumerate(names)]
     values: dict[str, str | Column] = {quoted(name): sf.col(f"s.new_{i}") for i, name in enumerate(names)}
-    target.alias("t").merge(repairs.alias("s"), _all(same)).whenMatchedUpdate(set=values).execute()
-
-
-def _without(source: DataFrame, gone: DataFrame, names: Sequence[str]) -> DataFrame:
-    same = _all([column(name).eqNullSafe(sf.col(f"old_{i}")) for i, name in enumerate(names)])
-    return source.join(sf.broadcast(gone.select(*_renamed(names))), same, "left_anti")
+    target.alias("t").merge(repairs.alias("s"), reduce(lambda a, b: a & b, same)).whenMatchedUpdate(
+        set=values
+    ).execute()
 
 
 def _table(rows: pa.Table, names: Sequence[str], wanted: Sequence[str]) -> pa.Table:
     """For each of the `ID`s in `wanted` its row: the columns `names`."""
     place = {name: number for number, name in enumerate(rows.column(ID).to_pylist())}
     return rows.select(list(names)).take([place[name] for name in wanted])
-
-
-def _identity(names: Sequence[str]) -> Column:
-    """A text that rows share only if they agree on all columns: each value with its length, NULL told apart."""
-    texts = [column(name).cast("string") for name in names]
-    marked = [sf.coalesce(sf.concat(sf.length(text), sf.lit(":"), text), sf.lit("-")) for text in texts]
-    return sf.left(sf.sha2(sf.concat(*marked), 256), sf.lit(16))
-
-
-def _renamed(names: Sequence[str]) -> Iterator[Column]:
-    return (column(name).alias(f"old_{i}") for i, name in enumerate(names))
-
-
-def _all(conditions: Sequence[Column]) -> Column:
-    return reduce(lambda a, b: a & b, conditions)
 
 
 def _some(faults: Sequence[str]) -> str:

@@ -10,23 +10,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.array_types import Bools, Codes, Int64s
+from cep_core.events.array_types import Bools, Codes, Int8s, Int64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import group_codes
 from pipelines.contracts.rules import Rule
 
+EQUAL, OLDER, DIFFER = 1, 2, 3
+"""Why a row that repeats a key does not count, as the fields of `RepeatReasons`."""
 
-def repeated_rows(table: pa.Table, rows: Int64s, codes: Codes, rule: Rule) -> Int64s:
-    """Of `rows` (places in `table`), whose keys have the `codes`, those that do not count by a rule of uniqueness."""
+
+def repeats(table: pa.Table, rows: Int64s, codes: Codes, rule: Rule) -> Int8s:
+    """Of `rows` (places in `table`), whose keys have the `codes`: why each does not count by a rule of uniqueness; 0
+    where it does."""
+    why = np.zeros(len(rows), np.int8)
     if len(np.unique(codes)) == len(rows):
-        return rows[:0]
+        return why
     mine = table.take(arrow(rows))
     content = exact_codes(mine, rule.compared or table.column_names)
-    ranks = sequence_ranks(mine, rule.sequence)
-    _, first, differ = standing(codes, content, ranks)
-    apart = np.ones(len(rows), np.bool_)
-    apart[first[first < len(codes)]] = False
-    return rows[apart | differ[codes]]
+    top, first, differ = standing(codes, content, sequence_ranks(mine, rule.sequence))
+    why[:] = np.where(top, EQUAL, OLDER)
+    why[first[first < len(codes)]] = 0
+    why[differ[codes]] = DIFFER
+    return why
 
 
 def standing(codes: Codes, content: Int64s, ranks: Int64s) -> tuple[Bools, Int64s, Bools]:

@@ -44,7 +44,7 @@ def truth_values(
     sparks: list[Rule] = []
     for rule in contract.rules:
         if rule.kind == "unique":
-            truth[rule.name] = _not_repeating(rule, table, starts)
+            truth[rule.name] = not_repeating(rule, table, starts)
         elif rule.kind != "row_count":
             good = kept_rows(rule, table, contract)
             if good is None:
@@ -67,8 +67,9 @@ def rule_check(rule: Rule, rows: int, broken: int) -> Check:
     return Check(rule.name, rule.limit.holds(value), observed, expected_of(rule), ", ".join(rule.columns) or None, data)
 
 
-def _not_repeating(rule: Rule, table: pa.Table, starts: Sequence[int]) -> Bools:
-    """The rows that share their key with no other of their table."""
+def not_repeating(rule: Rule, table: pa.Table, starts: Sequence[int]) -> Bools:
+    """The rows that share their key with no other of their table, which begin in `table` at `starts`; whatever other
+    rules they break."""
     codes = exact_codes(table, rule.columns)
     if len(starts) > 1:
         parts = np.searchsorted(np.asarray(starts), np.arange(table.num_rows), side="right")

@@ -8,12 +8,15 @@ so every step that splits again gets the same split, and so does a run of any ot
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import reduce
+from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
@@ -25,15 +28,17 @@ from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import OvertakenError
 from pipelines.errors import ContractRuleError, LocalUnsupportedError, SourceSchemaError
+from pipelines.quality.arrow_split import REASONS
 from pipelines.quality.documents import broken_document_rule
 from pipelines.quality.uniqueness import BROKEN, annotate_duplicates, entry, repeats
 from pipelines.spark.columns import column
+from pipelines.spark.frames import frame_of
 from pipelines.spark.row_columns import as_column, constant
 
-ADDED = ("reason", "rule", "run_id", "source_version", "quarantined_at")
+ADDED = (*REASONS, "run_id", "source_version", "quarantined_at")
 """Columns the quarantine table has beside those of the source."""
 ID, RUNS, SINCE = "quarantine_id", "quarantine_runs", "quarantine_since"
-"""Columns of an open row beside its own (`pipelines.ingest.replay.open_rows`): 16 hex digits of a hash of the
+"""Columns of an open row beside its own (`pipelines.ingest.open_rows`): 16 hex digits of a hash of the
 contract's columns, how many runs have quarantined it, when the first did."""
 REFUSED = (AnalysisException, ParseException)
 """What Spark raises for a condition that it cannot take."""
@@ -195,28 +200,56 @@ def write_quarantine(bad: DataFrame, path: str, *, run_id: str, source_version: 
     """Append the bad rows once: a second write under the same `key` (which names everything that decides the
     rows) is skipped by Delta itself, whichever attempt or process makes it. `rows`: how many there are; a few are
     written as a file by this process. Raises OvertakenError where the log does not have the commit afterwards."""
-    transaction = f"quarantine {run_id} v{source_version} {key}"
-    if rows <= FEW and _written_here(bad, path, transaction):
-        return
+    transaction = _transaction(run_id, source_version, key)
+    if rows > FEW or not _written_here(bad.sparkSession, bad.toArrow, path, transaction):
+        _write_by_spark(bad, path, transaction)
+
+
+def append_quarantine(
+    spark: SparkSession, bad: pa.Table, path: str, *, run_id: str, source_version: int, key: str
+) -> None:  # fmt: skip
+    """As `write_quarantine`, of rows in this process: as they came, with `REASONS`, and with the `source_version` of
+    each where that is not the same for all."""
+    origin: tuple[tuple[str, Any, pa.DataType], ...] = (
+        ("run_id", run_id, pa.string()),
+        ("source_version", source_version, pa.int64()),
+        ("quarantined_at", datetime.now(UTC), pa.timestamp("us", "UTC")),
+    )
+    for name, value, kind in origin:
+        if name not in bad.column_names:
+            bad = bad.append_column(name, pa.repeat(pa.scalar(value, kind), bad.num_rows))
+    bad = bad.select([*(name for name in bad.column_names if name not in ADDED), *ADDED])
+    transaction = _transaction(run_id, source_version, key)
+    if bad.num_rows > FEW or not _written_here(spark, lambda: bad, path, transaction):
+        _write_by_spark(frame_of(spark, bad), path, transaction)
+
+
+def _transaction(run_id: str, source_version: int, key: str) -> str:
+    return f"quarantine {run_id} v{source_version} {key}"
+
+
+def _write_by_spark(bad: DataFrame, path: str, transaction: str) -> None:
     writer = bad.write.format("delta").mode("append").option("mergeSchema", "true")
     writer.option("txnAppId", transaction).option("txnVersion", 1).save(path)
     if not has_transaction(bad.sparkSession, path, transaction, 1):
         raise OvertakenError
 
 
-def _written_here(bad: DataFrame, path: str, transaction: str) -> bool:
+def _written_here(spark: SparkSession, bad: Callable[[], pa.Table], path: str, transaction: str) -> bool:
     """Whether the rows are there, by a file that this process has written, if not by an earlier attempt. Raises
     OvertakenError."""
-    spark = bad.sparkSession
     try:
         with local_errors():
             table = table_here(spark, path)
             if table.last_transaction(transaction) >= 1:
                 return True
             schema = table.none().schema
-            if not table.appendable or not set(bad.columns) <= set(schema.names):
-                raise LocalUnsupportedError("a table that asks more of who writes it, or has other columns")
-            rows = local_commit.shaped(bad.toArrow(), schema)
+            if not table.appendable:
+                raise LocalUnsupportedError("a table that asks more of who writes it")
+            rows = bad()
+            if not set(rows.column_names) <= set(schema.names):
+                raise LocalUnsupportedError("other columns than the table has")
+            rows = local_commit.shaped(rows, schema)
             actions = [local_commit.add_file(table.folder, rows)]
         metrics, line = {"numFiles": 1, "numOutputRows": rows.num_rows}, (transaction, 1)
         with local_commit.active(spark, spark) as java:

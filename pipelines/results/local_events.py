@@ -9,10 +9,10 @@ import pyarrow as pa
 from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, repeated
 from pipelines.contracts.contract import Contract
-from pipelines.delta.local_reader import Condition, TableHere
+from pipelines.delta.local_reader import ROWS, Condition, TableHere, inside
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
-from pipelines.quality.arrow_split import split_alone
+from pipelines.quality.arrow_split import split, split_alone
 from pipelines.runs.run import Run
 from pipelines.spark.frames import frame_of
 
@@ -32,6 +32,24 @@ def events_in(
     LocalUnsupportedError, also where they are more than `most`."""
     contract = run.contract
     return source.rows([item.name for item in contract.columns], contract.event_time, slices, most, only)
+
+
+def good_events_of_all(run: Run, source: TableHere, slices: Sequence[tuple[int, int]], most: int) -> pa.Table:
+    """As `good_events`, where a row in `slices` may repeat the key of any other: the whole table is judged. Raises
+    LocalUnsupportedError, also where it has more than `ROWS` rows."""
+    contract = run.contract
+    if source.row_count is None or source.row_count > ROWS:
+        raise LocalUnsupportedError("keys that are repeated in a table of many rows")
+    rows = source.every([item.name for item in contract.columns], ROWS).combine_chunks()
+    rows = rows.filter(arrow(are_good(run, rows)))
+    apart = split(rows, contract)
+    if apart.unjudged:
+        raise LocalUnsupportedError(f"rules that Spark judges: {', '.join(apart.unjudged)}")
+    good = rows.filter(arrow(apart.broken < 0))
+    good = good.filter(inside(good, contract.event_time, slices))
+    if good.num_rows > most:
+        raise LocalUnsupportedError("many rows")
+    return good
 
 
 def are_good(run: Run, rows: pa.Table) -> Bools:

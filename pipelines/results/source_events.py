@@ -17,7 +17,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from cep_core.events.arrays import arrow
 from cep_core.plan import Reading
 from pipelines.contracts.contract import Contract
 from pipelines.delta.local_log import local_errors
@@ -26,7 +25,7 @@ from pipelines.delta.parquet_scan import Files, Span, paths_by_delta, plain_file
 from pipelines.delta.tables import read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
-from pipelines.results.local_events import are_good, events_in, typed
+from pipelines.results.local_events import events_in, good_events, good_events_of_all, typed
 from pipelines.runs.run import Run
 from pipelines.spark.columns import column
 
@@ -71,14 +70,18 @@ class SourceEvents:
         """The good rows in this process, all columns. Raises LocalUnsupportedError, also where they are more than
         `most`."""
         contract, reading = self.run.contract, self.reading
-        if self.repeated or (contract.made_id and reading.schema.event_id in reading.columns):
-            raise LocalUnsupportedError("rows that repeat a key, or ids that are made of keys")
+        if contract.made_id and reading.schema.event_id in reading.columns:
+            raise LocalUnsupportedError("ids that are made of keys")
         table = table_here(self.run.spark, self.run.warehouse.source(contract.name), self.version)
         if contract.documents is not None:
             table.refuse_large()
         with local_errors():
-            rows = events_in(self.run, table, [self.span], most)
-            rows = rows if self.clean else rows.filter(arrow(are_good(self.run, rows)))
+            if self.clean:
+                rows = events_in(self.run, table, [self.span], most)
+            elif not self.repeated:
+                rows = good_events(self.run, table, [self.span], most)
+            else:
+                rows = good_events_of_all(self.run, table, [self.span], most)
             return typed(contract, reading.schema.event_type, rows)
 
     def files(self) -> Files | None:

@@ -3,9 +3,10 @@ once: what it is told depends on the version and the contract, and on no range."
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -26,7 +27,6 @@ from pipelines.results.source_events import REPEATED
 from pipelines.results.windows import united
 from pipelines.runs.run import Run
 from pipelines.spark.columns import column
-from pipelines.spark.frames import frame_of
 
 KEYS = "key_indexes"
 """The folder of the state folder that holds what is known of the keys of large tables; it may be removed."""
@@ -67,11 +67,11 @@ def _judged_here(run: Run, version: int, table: str | None) -> Judgement:
     """Raises LocalUnsupportedError where this process cannot be certain."""
     small = table_here(run.spark, run.warehouse.source(run.contract.name), version)
     judged = judge_small(small, run.contract, run.span, run.project.state / KEYS)
-    broken = Broken(judged.rules)
-    if broken.rows:  # few: Spark gives the reasons, and writes
-        bad = q.annotate(frame_of(run.spark, judged.bad), run.contract.rules, unique=False)
-        _quarantine(run, bad, version, table, broken.rows)
-    return Judgement(judged.rows, broken.rows, _checks(run, 0, broken, judged.checks), broken, judged.times)
+    broken = judged.broken
+    if broken.rows:
+        _quarantine(run, partial(q.append_quarantine, run.spark, judged.bad), version, table)
+    checks = _checks(run, judged.repeated, broken, judged.checks)
+    return Judgement(judged.rows, broken.rows, checks, broken, judged.times)
 
 
 def _judged_by_spark(
@@ -114,7 +114,8 @@ def _judged_with_reasons(run: Run, annotated: DataFrame, version: int, table: st
     count, quarantined, repeats = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
     broken = broken_of(annotated) if quarantined else Broken()
     if quarantined:
-        _quarantine(run, annotated, version, table, quarantined)
+        bad = q.bad_rows(annotated, run.run_id, version)
+        _quarantine(run, partial(q.write_quarantine, bad, rows=quarantined), version, table)
     checks = verdicts(annotated.drop(BROKEN), run.contract.rules, run.contract.name, count)
     return Judgement(count, quarantined, _checks(run, repeats, broken, checks), broken)
 
@@ -159,12 +160,10 @@ def _held(frame: DataFrame) -> Iterator[DataFrame]:
         frame.unpersist()
 
 
-def _quarantine(run: Run, annotated: DataFrame, version: int, table: str | None, rows: int) -> None:
+def _quarantine(run: Run, write: Callable[..., None], version: int, table: str | None) -> None:
+    """`write`: of the rows of the run, `q.append_quarantine` or `q.write_quarantine`."""
+    path = run.warehouse.quarantine(run.contract.name)
     key = f"{run.span[0]} {run.span[1]} {run.contract.fingerprint} {table}"
     with_retries(
-        lambda: q.write_quarantine(
-            q.bad_rows(annotated, run.run_id, version), run.warehouse.quarantine(run.contract.name),
-            run_id=run.run_id, source_version=version, key=key, rows=rows,
-        ),
-        "writing the quarantine",
+        lambda: write(path, run_id=run.run_id, source_version=version, key=key), "writing the quarantine"
     )  # fmt: skip

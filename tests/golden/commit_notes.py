@@ -16,7 +16,8 @@ from unittest.mock import patch
 from pipelines.delta.commits import known_commits
 from pipelines.ingest import small_files
 from pipelines.ingest.delete import delete_rows, rows_where
-from pipelines.ingest.replay import newest, open_rows, replay
+from pipelines.ingest.open_rows import open_rows
+from pipelines.ingest.replay import newest, replay
 from pipelines.ingest.small_files import put_together
 from pipelines.project.paths import find_project
 from pipelines.project.profile import Profile
@@ -44,7 +45,7 @@ def commit_notes(lake: Lake) -> dict[str, dict[str, str]]:
     delete_rows(lake.spark, lake.warehouse, lake.contract, rows_where("flight = 999", lake.contract), "deletion")
     check_source(replace(run, run_id="second"))
     version = newest(lake.spark, lake.warehouse, lake.contract)
-    rows = open_rows(lake.spark, lake.warehouse, lake.contract, version).toArrow()
+    rows = open_rows(lake.spark, lake.warehouse, lake.contract, version)
     tail = rows.schema.get_field_index("tailnum")
     mended = rows.set_column(tail, "tailnum", [["N942DN"]])
     replay(lake.spark, lake.warehouse, lake.contract, mended, "replay")

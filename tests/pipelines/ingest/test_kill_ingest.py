@@ -20,7 +20,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.ingest.deliver import ingest
-from pipelines.ingest.replay import newest, open_rows
+from pipelines.ingest.open_rows import open_rows
+from pipelines.ingest.replay import newest
 from pipelines.runs.stage import Record
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
@@ -185,7 +186,7 @@ def test_what_follows(hunt: Ingestions) -> None:
     check_source(renamed(hunt.run, "finds all"))
     lake = hunt.lake
     still_open = open_rows(lake.spark, lake.warehouse, lake.contract, newest(lake.spark, lake.warehouse, lake.contract))
-    assert {one["event_id"] for one in still_open.collect()} == hunt.broken
+    assert {one["event_id"] for one in still_open.to_pylist()} == hunt.broken
     hunt.wanted = recomputed(hunt.run, lake.version(), hunt.run.windows)
     assert hunt.wanted != hunt.before
     revise(renamed(hunt.run, "revision"))

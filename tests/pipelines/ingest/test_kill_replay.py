@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.ingest.replay import newest, open_rows, read_repaired, replay
+from pipelines.ingest.open_rows import open_rows
+from pipelines.ingest.replay import newest, read_repaired, replay
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
 from tests.support import delta_files
@@ -70,7 +71,7 @@ class Replays(Hunt):
         self.lake.insert([*rows[4:], *good])
         check_source(renamed(self.run, f"finds {turn}"))
         self.version = newest(self.lake.spark, self.lake.warehouse, self.lake.contract)
-        still_open = open_rows(self.lake.spark, self.lake.warehouse, self.lake.contract, self.version).toArrow()
+        still_open = open_rows(self.lake.spark, self.lake.warehouse, self.lake.contract, self.version)
         assert sorted(still_open["event_id"].to_pylist()) == names
         place = still_open.schema.get_field_index("price")
         mended = still_open.set_column(
@@ -128,7 +129,7 @@ class Replays(Hunt):
         assert self.set_apart() == self.quarantined
         assert len(delta_files.commits(self.lake.source)) - 1 == self.version + 1
         left = open_rows(self.lake.spark, self.lake.warehouse, self.lake.contract, self.version + 1)
-        assert left.count() == 0
+        assert left.num_rows == 0
 
 
 def at_entry(number: int) -> Killer:

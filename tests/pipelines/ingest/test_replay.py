@@ -15,7 +15,9 @@ from jobs.actions.quarantine import _write
 from pipelines.delta.commits import read_log_anew
 from pipelines.errors import RepairError
 from pipelines.ingest import write_here
-from pipelines.ingest.replay import ID, Replayed, newest, open_rows, read_repaired, replay
+from pipelines.ingest.open_rows import open_rows
+from pipelines.ingest.replay import Replayed, newest, read_repaired, replay
+from pipelines.quality.quarantine import ID
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
 from tests.support.flights import Lake, all_steps, answers, flight, renamed
@@ -40,7 +42,9 @@ MORE = [flight(number, "2013-03-01T09:10:00", dep_delay=-1.0) for number in rang
 
 def opened(lake: Lake) -> pa.Table:
     version = newest(lake.spark, lake.warehouse, lake.contract)
-    return open_rows(lake.spark, lake.warehouse, lake.contract, version).orderBy("event_id", ID).toArrow()
+    return open_rows(lake.spark, lake.warehouse, lake.contract, version).sort_by(
+        [("event_id", "ascending"), (ID, "ascending")]
+    )
 
 
 def put_back(lake: Lake, file: pa.Table, run_id: str = "replay") -> Replayed:

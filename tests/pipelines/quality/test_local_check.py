@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pipelines.delta.local_reader import table_here
+from pipelines.delta.tables import exists, latest_version
 from pipelines.errors import LocalUnsupportedError, ToleranceError
 from pipelines.quality import local_check
 from pipelines.quality.local_check import judge_small
+from pipelines.results.source_events import SourceEvents
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.steps.check_source import check_source
-from tests.conftest import CHAOS
+from tests.conftest import CHAOS, DRAWS
 from tests.support.flights import Lake, flight
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
@@ -26,11 +29,12 @@ ODD: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-SHARES = [(0.0, 0.0), (0.1, 0.1), *([(0.02, 0.0), (0.0, 0.03)] if CHAOS else [])]
+SHARES = [(0.0, 0.0, 0.0), (0.1, 0.1, 0.1), *([(0.02, 0.0, 0.0), (0.0, 0.03, 0.0), (0.0, 0.0, 0.2)] if CHAOS else [])]
 
 
-def rows(rng: random.Random, odd: float, repeats: float) -> list[dict[str, Any]]:
-    """Flights of four days; the share `odd` of them with a value of `ODD`, the share `repeats` with another's id."""
+def rows(rng: random.Random, odd: float, repeats: float, copies: float) -> list[dict[str, Any]]:
+    """Flights of four days; the share `odd` of them with a value of `ODD`, the share `repeats` with another's id, the
+    share `copies` once more."""
     drawn = [
         flight(number, f"2013-03-{rng.randrange(1, 5):02d}T{rng.randrange(24):02d}:00:00") for number in range(1, 41)
     ]
@@ -39,7 +43,7 @@ def rows(rng: random.Random, odd: float, repeats: float) -> list[dict[str, Any]]
             row |= rng.choice(ODD)
         if rng.random() < repeats:
             row["event_id"] = rng.choice(drawn)["event_id"]
-    return drawn
+    return drawn + [row for row in drawn if rng.random() < copies]
 
 
 def checked(run: Run, monkeypatch: pytest.MonkeyPatch, limit: int) -> tuple[Any, ...]:
@@ -54,37 +58,65 @@ def checked(run: Run, monkeypatch: pytest.MonkeyPatch, limit: int) -> tuple[Any,
     return record.rows_in, record.rows_out, record.rows_quarantined, record.checks
 
 
-@pytest.mark.parametrize(("odd", "repeats"), [(0.0, 0.0), (0.1, 0.1), *([(0.02, 0.0), (0.0, 0.03)] if CHAOS else [])])
-def test_as_by_spark(lake: Lake, odd: float, repeats: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows and keys that break the contract inside of the run's windows and outside."""
-    rng = random.Random(f"{odd} {repeats}")
-    lake.append(rows(rng, odd, repeats))
+def set_apart(run: Run) -> dict[str, Counter[tuple[Any, ...]]]:
+    """What is in the quarantine, by the run that wrote it, without the moment."""
+    path = run.warehouse.quarantine(run.contract.name)
+    if not exists(run.spark, path):
+        return {}
+    by_run: dict[str, Counter[tuple[Any, ...]]] = {}
+    for row in run.spark.read.format("delta").load(path).drop("quarantined_at").toArrow().to_pylist():
+        by_run.setdefault(row.pop("run_id"), Counter())[tuple(map(str, row.values()))] += 1
+    return by_run
+
+
+@pytest.mark.parametrize("shares", SHARES)
+def test_as_by_spark(lake: Lake, shares: tuple[float, float, float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows and keys that break the contract inside of the run's windows and outside; the good events, which the next
+    steps read, are the same too."""
+    rng = random.Random(f"{shares}")
+    for _ in range(DRAWS):
+        lake.append(rows(rng, *shares))
     run = lake.run(lake.pattern(), *DAYS, "r")
-    assert checked(run, monkeypatch, local_check.ROWS) == checked(run, monkeypatch, -1)
+    mine, theirs = (checked(run, monkeypatch, limit) for limit in (local_check.ROWS, -1))
+    assert mine == theirs
+    written = set_apart(run)
+    assert written.get(f"r, up to {local_check.ROWS}") == written.get("r, up to -1")
+    if len(mine) > 1:
+        record = {
+            "rows_quarantined": mine[2],
+            "source_version": latest_version(lake.spark, run.warehouse.source("flights")),
+        }
+        events = SourceEvents.of([(run, record | {"checks": mine[3]})], run.plan)
+        good = events.local(local_check.ROWS).select(list(run.plan.columns)).to_pylist()
+        assert Counter(map(str, good)) == Counter(map(str, events.frame().toArrow().to_pylist()))
 
 
-def test_who_judges(lake: Lake) -> None:
-    """A table without a fault is judged here; also where what is wrong lies outside of the run's windows, unless it
-    repeats a key of theirs."""
+def test_who_judges(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small table is judged here, whatever is wrong with it. A large one unless a row that is not read may repeat a
+    key of the run's windows."""
     inside = [flight(number, f"2013-03-02T{number:02d}:00:00") for number in range(1, 21)]
     lake.append(inside)
     run = lake.run(lake.pattern(), *DAYS, "r")
 
-    def judged() -> int | None:
+    def judged(most: int = 30) -> tuple[int, int] | None:
+        monkeypatch.setattr(local_check, "ROWS", most)
         try:
             table = table_here(lake.spark, lake.warehouse.source("flights"))
-            return judge_small(table, run.contract, run.span, run.project.state).rows
+            judgement = judge_small(table, run.contract, run.span, run.project.state)
+            return judgement.rows, judgement.bad.num_rows
         except LocalUnsupportedError:
             return None
 
-    assert judged() == 20
+    assert judged() == judged(20) == (20, 0)
     lake.append([flight(50, "2013-03-20T10:00:00", flight=-1), flight(51, "2013-03-20T10:00:00")])
     lake.append([flight(51, "2013-03-21T10:00:00")])  # a key that is there twice, elsewhere
-    assert judged() == 20
+    assert judged() == judged(20) == (20, 0)
     lake.append([flight(3, "2013-03-22T10:00:00", flight=-1)])  # breaks a rule: its key does not count
-    assert judged() == 20
+    assert judged() == (20, 0)
+    assert judged(20) is None
     lake.append([flight(3, "2013-03-23T10:00:00")])
-    assert judged() is None
+    assert judged() == (20, 1)
+    assert judged(20) is None
 
 
 def test_broken_rows_are_quarantined_as_by_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -18,7 +19,8 @@ from pipelines.contracts.rules import Rule
 from pipelines.quality import quarantine as q
 from pipelines.quality.arrow_split import split
 from pipelines.quality.great_expectations import judge_here
-from pipelines.quality.uniqueness import BROKEN
+from pipelines.quality.local_uniqueness import EQUAL, OLDER
+from pipelines.quality.uniqueness import BROKEN, counted_broken
 from pipelines.spark.frames import frame_of
 
 pytestmark = pytest.mark.spark
@@ -78,6 +80,10 @@ def content(row: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(values[name]) for name in SCHEMA.names if name != "extra")
 
 
+def with_reason(row: dict[str, Any]) -> tuple[tuple[str, ...], str, str]:
+    return content({name: row[name] for name in SCHEMA.names}), row["rule"], row["reason"]
+
+
 def expected(rows: list[dict[str, Any]], key: tuple[str, ...], sequence: bool) -> Counter[tuple[str, ...]]:
     """The rows that count, by what the contract sees of them."""
     groups: dict[Any, list[dict[str, Any]]] = {}
@@ -111,6 +117,12 @@ def test_all_agree(spark: SparkSession, tmp_path: Path, key: tuple[str, ...], se
     annotated_rows = annotated.withColumn("good", sf.size(BROKEN) == 0).drop(BROKEN).toArrow().to_pylist()
     assert Counter(content(row) for row in annotated_rows if row["good"]) == wanted
     assert len(annotated_rows) == len(rows)
+    bad = np.flatnonzero(local.broken >= 0)
+    mine = local.with_reasons(contract, bad, table.take(bad)).to_pylist()
+    theirs = q.bad_rows(annotated, "r", 1).toArrow().to_pylist()
+    assert Counter(map(with_reason, mine)) == Counter(map(with_reason, theirs))
+    tolerated = annotated.where(sf.size(BROKEN) > 0).where(~counted_broken()).count()
+    assert np.isin(local.repeats, (EQUAL, OLDER)).sum() == tolerated > 0
     verdict = judge_here(frame, contract.rules, "ticks")[0][-1]
     assert not verdict.success
 

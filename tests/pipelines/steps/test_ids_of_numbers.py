@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.ingest.replay import ID, open_rows, replay
+from pipelines.ingest.open_rows import open_rows
+from pipelines.ingest.replay import replay
+from pipelines.quality.quarantine import ID
 from pipelines.report.build import build_report
 from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
@@ -56,7 +58,7 @@ def test_they_are_in_order_of_the_number(spark: SparkSession, tmp_path: Path) ->
     all_steps(run)
     assert pairs(lake, run.name) == [([8], [9]), ([9], [10]), ([10], [100])]
 
-    (broken,) = open_rows(spark, lake.warehouse, lake.contract, lake.version()).toArrow().to_pylist()
+    (broken,) = open_rows(spark, lake.warehouse, lake.contract, lake.version()).to_pylist()
     assert (broken["event_id"], "price" in broken["reason"]) == (11, True)
     names = [ID, *lake.contract_columns]
     mended = pa.Table.from_pylist([{name: broken[name] for name in names} | {"price": 1}])

@@ -1,0 +1,194 @@
+"""The open rows of a source's quarantine: rows that a run has set apart, that the source still has, and that break the
+contract as it is.
+
+Of a table on this machine's disk they are judged in this process, which takes a fraction of a second; of any other, and
+where only Spark can say which they are, by Spark. Both give the same rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from cep_core.events.arrays import arrow
+from pipelines.contracts.contract import Contract
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import ROWS, table_here
+from pipelines.delta.tables import Warehouse, exists, read_at
+from pipelines.errors import LocalUnsupportedError
+from pipelines.quality import quarantine as q
+from pipelines.quality.arrow_split import split
+from pipelines.quality.quarantine import ID, RUNS, SINCE, check_columns
+from pipelines.quality.uniqueness import BROKEN
+from pipelines.spark.columns import column
+from pipelines.spark.frames import frame_of
+
+FEW = 50_000
+"""Rows of a quarantine that are read in this process."""
+PLAIN_DOUBLES = 1e7
+"""Java writes whole doubles below it as digits and `.0`."""
+
+
+def open_rows(
+    spark: SparkSession, warehouse: Warehouse, contract: Contract, version: int, run_id: str | None = None
+) -> pa.Table:
+    """The source's rows at `version` that a run (`run_id`, else any) has set apart and that break the contract as it
+    is, in some order: the contract's columns, `ID`, `rule` (the first broken), `reason` (all), `RUNS` (how many have
+    set it apart), `SINCE` (when the first did). Raises SourceSchemaError, ContractRuleError."""
+    try:
+        return open_rows_here(spark, warehouse, contract, version, run_id)
+    except LocalUnsupportedError:
+        return open_rows_by_spark(spark, warehouse, contract, version, run_id).toArrow()
+
+
+def open_rows_by_spark(
+    spark: SparkSession, warehouse: Warehouse, contract: Contract, version: int, run_id: str | None = None
+) -> DataFrame:
+    """As `open_rows`. Raises SourceSchemaError, ContractRuleError."""
+    source = read_at(spark, warehouse.source(contract.name), version)
+    check_columns(source.schema, contract)
+    names = [item.name for item in contract.columns]
+    source = source.select(*map(column, names))
+    if not exists(spark, warehouse.quarantine(contract.name)):
+        seen = source.limit(0).withColumns({"run_id": sf.lit(""), "quarantined_at": sf.current_timestamp()})
+    else:
+        seen = spark.read.format("delta").load(warehouse.quarantine(contract.name))
+    if run_id is not None:
+        seen = seen.where(sf.col("run_id") == run_id)
+    log = seen.groupBy(*map(column, names)).agg(
+        sf.count_distinct("run_id").alias(RUNS), sf.min("quarantined_at").alias(SINCE)
+    )
+    keys = sf.broadcast(log.select(*_renamed(names)))
+    same = _all([column(name).eqNullSafe(sf.col(f"old_{i}")) for i, name in enumerate(names)])
+    annotated = q.annotate(
+        source.join(keys, same, "left_semi"), contract.rules, rest=source.join(keys, same, "left_anti")
+    )
+    bad = annotated.where(sf.size(BROKEN) > 0).select(
+        *map(column, names),
+        identity_by_spark(names).alias(ID),
+        sf.get(BROKEN, sf.lit(0)).getField("rule").alias("rule"),
+        sf.array_join(sf.col(BROKEN).getField("reason"), "; ").alias("reason"),
+    )
+    return bad.join(sf.broadcast(log.select(identity_by_spark(names).alias(ID), RUNS, SINCE)), ID)
+
+
+def open_rows_here(
+    spark: SparkSession, warehouse: Warehouse, contract: Contract, version: int, run_id: str | None = None
+) -> pa.Table:
+    """As `open_rows`. Raises LocalUnsupportedError where it is not certain of them, and SourceSchemaError."""
+    source = table_here(spark, warehouse.source(contract.name), version)
+    check_columns(source.schema, contract)
+    if contract.documents is not None:
+        source.refuse_large()
+    names = [item.name for item in contract.columns]
+    with local_errors():
+        quarantined = _quarantined(spark, warehouse.quarantine(contract.name), names, run_id)
+        rows = source.every(names, ROWS).combine_chunks()
+        parted = split(rows, contract)
+        if parted.unjudged:
+            raise LocalUnsupportedError(f"rules that Spark judges: {', '.join(parted.unjudged)}")
+        bad = np.flatnonzero(parted.broken >= 0)
+        broken = parted.with_reasons(contract, bad, rows.take(arrow(bad)))
+        broken = broken.append_column(ID, pa.array(identities(broken, names), pa.string()))
+        rows = broken.filter(pc.is_in(broken[ID], pa.array(list(quarantined), pa.string())))
+        about = [quarantined[identity] for identity in rows[ID].to_pylist()]
+        columns = {
+            **{name: rows[name] for name in (ID, *names, "rule", "reason")},
+            RUNS: pa.array([len(runs) for runs, _ in about], pa.int64()),
+            SINCE: pa.array([since for _, since in about], pa.timestamp("us", "UTC")),
+        }
+        return pa.table(columns)
+
+
+def _quarantined(
+    spark: SparkSession, path: str, names: Sequence[str], run_id: str | None
+) -> dict[str, tuple[set[str], datetime]]:
+    """Of each row that was set apart, by its identity: the runs that did it, and when the first of them did."""
+    if not exists(spark, path):
+        return {}
+    rows = table_here(spark, path).every([*names, "run_id", "quarantined_at"], FEW)
+    if run_id is not None:
+        rows = rows.filter(pc.equal(rows["run_id"], run_id))
+    if rows["run_id"].null_count or rows["quarantined_at"].null_count:
+        raise LocalUnsupportedError("rows that no run wrote")
+    quarantined: dict[str, tuple[set[str], datetime]] = {}
+    about = zip(rows["run_id"].to_pylist(), rows["quarantined_at"].to_pylist(), strict=True)
+    for identity, (run, moment) in zip(identities(rows, names), about, strict=True):
+        runs, since = quarantined.get(identity, (set[str](), moment))
+        quarantined[identity] = (runs | {run}, min(since, moment))
+    return quarantined
+
+
+def with_identity(spark: SparkSession, rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """`rows` with `ID`, of their columns `names`."""
+    try:
+        return rows.append_column(ID, pa.array(identities(rows, names), pa.string()))
+    except LocalUnsupportedError:
+        return frame_of(spark, rows).withColumn(ID, identity_by_spark(names)).toArrow()
+
+
+def identities(rows: pa.Table, names: Sequence[str]) -> list[str]:
+    """As `ID` of Spark's: 16 hex digits of a hash of the values as texts, each with its length, NULL told apart."""
+    columns = [_texts(rows[name]) for name in names]
+    hashes = []
+    for values in zip(*columns, strict=True):
+        marked = "".join("-" if text is None else f"{len(text)}:{text}" for text in values)
+        hashes.append(hashlib.sha256(marked.encode()).hexdigest()[:16])
+    return hashes
+
+
+def identity_by_spark(names: Sequence[str]) -> Column:
+    """`ID`: a text that rows share only if they agree on all columns: each value with its length, NULL told apart."""
+    texts = [column(name).cast("string") for name in names]
+    marked = [sf.coalesce(sf.concat(sf.length(text), sf.lit(":"), text), sf.lit("-")) for text in texts]
+    return sf.left(sf.sha2(sf.concat(*marked), 256), sf.lit(16))
+
+
+def _renamed(names: Sequence[str]) -> Iterator[Column]:
+    return (column(name).alias(f"old_{i}") for i, name in enumerate(names))
+
+
+def _all(conditions: Sequence[Column]) -> Column:
+    return reduce(lambda a, b: a & b, conditions)
+
+
+def _texts(column: pa.ChunkedArray) -> list[str | None]:
+    """The values as Spark casts them to texts. Raises LocalUnsupportedError."""
+    text_of = next((text for is_one, text in _TEXTS if is_one(column.type)), None)
+    if text_of is None:
+        raise LocalUnsupportedError(f"values of type {column.type} as texts")
+    return [None if value is None else text_of(value) for value in column.to_pylist()]
+
+
+def _text_of_double(value: float) -> str:
+    if not abs(value) < PLAIN_DOUBLES or value != int(value) or (value == 0 and str(value) != "0.0"):
+        raise LocalUnsupportedError("doubles that Java writes in its own way")
+    return f"{int(value)}.0"
+
+
+def _text_of_moment(value: datetime) -> str:
+    return re.sub(r"(\.\d*?)0+$", r"\1", value.replace(tzinfo=None).isoformat(" "))
+
+
+def _is_timestamp(kind: pa.DataType) -> bool:
+    return bool(kind == pa.timestamp("us", "UTC"))
+
+
+_TEXTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], str]], ...] = (
+    (pa.types.is_string, str),
+    (pa.types.is_integer, str),
+    (pa.types.is_boolean, lambda value: str(value).lower()),
+    (pa.types.is_date32, date.isoformat),
+    (pa.types.is_float64, _text_of_double),
+    (_is_timestamp, _text_of_moment),
+)
