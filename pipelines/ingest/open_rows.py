@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.events.arrays import arrow
+from cep_core.events.array_types import AnyArray, Int64s
+from cep_core.events.arrays import arrow, numbers, valid
 from pipelines.contracts.contract import Contract
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import ROWS, table_here
@@ -35,8 +36,6 @@ from pipelines.spark.frames import frame_of
 
 FEW = 50_000
 """Rows of a quarantine that are read in this process."""
-PLAIN_DOUBLES = 1e7
-"""Java writes whole doubles below it as digits and `.0`."""
 
 
 def open_rows(
@@ -75,11 +74,11 @@ def open_rows_by_spark(
     )
     bad = annotated.where(sf.size(BROKEN) > 0).select(
         *map(column, names),
-        identity_by_spark(names).alias(ID),
+        identity_by_spark(annotated, names).alias(ID),
         sf.get(BROKEN, sf.lit(0)).getField("rule").alias("rule"),
         sf.array_join(sf.col(BROKEN).getField("reason"), "; ").alias("reason"),
     )
-    return bad.join(sf.broadcast(log.select(identity_by_spark(names).alias(ID), RUNS, SINCE)), ID)
+    return bad.join(sf.broadcast(log.select(identity_by_spark(log, names).alias(ID), RUNS, SINCE)), ID)
 
 
 def open_rows_here(
@@ -134,11 +133,12 @@ def with_identity(spark: SparkSession, rows: pa.Table, names: Sequence[str]) -> 
     try:
         return rows.append_column(ID, pa.array(identities(rows, names), pa.string()))
     except LocalUnsupportedError:
-        return frame_of(spark, rows).withColumn(ID, identity_by_spark(names)).toArrow()
+        frame = frame_of(spark, rows)
+        return frame.withColumn(ID, identity_by_spark(frame, names)).toArrow()
 
 
 def identities(rows: pa.Table, names: Sequence[str]) -> list[str]:
-    """As `ID` of Spark's: 16 hex digits of a hash of the values as texts, each with its length, NULL told apart."""
+    """`ID` of each row, as `identity_by_spark`. Raises LocalUnsupportedError for columns of other types than these."""
     columns = [_texts(rows[name]) for name in names]
     hashes = []
     for values in zip(*columns, strict=True):
@@ -147,9 +147,15 @@ def identities(rows: pa.Table, names: Sequence[str]) -> list[str]:
     return hashes
 
 
-def identity_by_spark(names: Sequence[str]) -> Column:
-    """`ID`: a text that rows share only if they agree on all columns: each value with its length, NULL told apart."""
-    texts = [column(name).cast("string") for name in names]
+def identity_by_spark(frame: DataFrame, names: Sequence[str]) -> Column:
+    """`ID`: 16 hex digits that rows of `frame` share only if they agree on all columns `names`: a hash of the values as
+    texts, each with its length, NULL told apart. Of a number that may have a fraction the text is a hash: Java's texts
+    of such numbers depend on its version."""
+    kinds = {name.lower(): kind for name, kind in frame.dtypes}
+    fractions = {name for name in names if kinds[name.lower()] in ("float", "double")}
+    hashes = {name: sf.xxhash64(column(name).cast("double")) for name in fractions}
+    whole = {name: sf.when(column(name).isNotNull(), hashes[name]) for name in fractions}
+    texts = [whole.get(name, column(name)).cast("string") for name in names]
     marked = [sf.coalesce(sf.concat(sf.length(text), sf.lit(":"), text), sf.lit("-")) for text in texts]
     return sf.left(sf.sha2(sf.concat(*marked), 256), sf.lit(16))
 
@@ -163,17 +169,37 @@ def _all(conditions: Sequence[Column]) -> Column:
 
 
 def _texts(column: pa.ChunkedArray) -> list[str | None]:
-    """The values as Spark casts them to texts. Raises LocalUnsupportedError."""
+    """The values as `identity_by_spark` has them as texts. Raises LocalUnsupportedError."""
+    if pa.types.is_floating(column.type):
+        there = valid(column.combine_chunks())
+        hashes = hashes_of_doubles(numbers(column.cast(pa.float64()).combine_chunks(), 0.0))
+        return [str(value) if is_there else None for value, is_there in zip(hashes.tolist(), there, strict=True)]
     text_of = next((text for is_one, text in _TEXTS if is_one(column.type)), None)
     if text_of is None:
         raise LocalUnsupportedError(f"values of type {column.type} as texts")
     return [None if value is None else text_of(value) for value in column.to_pylist()]
 
 
-def _text_of_double(value: float) -> str:
-    if not abs(value) < PLAIN_DOUBLES or value != int(value) or (value == 0 and str(value) != "0.0"):
-        raise LocalUnsupportedError("doubles that Java writes in its own way")
-    return f"{int(value)}.0"
+def hashes_of_doubles(values: AnyArray) -> Int64s:
+    """int64: Spark's `xxhash64` of doubles: XXH64 of 8 bytes with the seed 42, the same for 0.0 and -0.0, and for every
+    NaN."""
+    bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.uint64)
+    with np.errstate(over="ignore"):
+        mixed = _turned(bits * _PRIMES[1], 31) * _PRIMES[0]
+        mixed = _turned((np.uint64(42) + _PRIMES[4] + np.uint64(8)) ^ mixed, 27) * _PRIMES[0] + _PRIMES[3]
+        mixed = (mixed ^ (mixed >> np.uint64(33))) * _PRIMES[1]
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * _PRIMES[2]
+    return (mixed ^ (mixed >> np.uint64(32))).view(np.int64)
+
+
+_PRIMES = np.array(
+    [0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5], np.uint64
+)
+"""Those of XXH64."""
+
+
+def _turned(values: AnyArray, by: int) -> AnyArray:
+    return (values << np.uint64(by)) | (values >> np.uint64(64 - by))
 
 
 def _text_of_moment(value: datetime) -> str:
@@ -189,6 +215,5 @@ _TEXTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], str]], ...] =
     (pa.types.is_integer, str),
     (pa.types.is_boolean, lambda value: str(value).lower()),
     (pa.types.is_date32, date.isoformat),
-    (pa.types.is_float64, _text_of_double),
     (_is_timestamp, _text_of_moment),
 )
