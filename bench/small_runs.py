@@ -64,24 +64,32 @@ def small_runs(state: Path) -> list[Measured]:
             new, changed = events(FEW + number, 1), events(0, 1, price=2.0 + number)
             deliveries.append(timed(lambda rows=new, n=number: deliver(run, rows, 2 * n + 1)))  # type: ignore[misc]
             corrections.append(timed(lambda rows=changed, n=number: deliver(run, rows, 2 * n + 2)))  # type: ignore[misc]
+        frame_of(spark, events(1, 1)).write.format("delta").mode("append").save(run.warehouse.source("trades"))
+        numbers = range(WARM + ROUNDS, 2 * (WARM + ROUNDS))
+        repeating = [timed(lambda number=number: steps(run, number, set_apart=1)) for number in numbers]  # type: ignore[misc]
         large, plain = into_many(spark, state)
     finally:
         spark.stop()
     ratio = large / plain
+    once, repeating_run = median(runs[WARM:]), median(repeating[WARM:])
     note = f"{large:.2f} s against {plain:.2f} s of Spark's append, which compares and judges nothing"
     return [
-        Measured(f"a run over {FEW} events, its four steps", median(runs[WARM:]), "s", None, "wall clock"),
+        Measured(f"a run over {FEW} events, its four steps", once, "s", None, "wall clock"),
+        Measured(
+            "the same with a row that is repeated, of it", repeating_run / once, "times", None, f"{repeating_run:.2f} s"
+        ),
         Measured("a delivery of one new row", median(deliveries[WARM:]), "s", None, "wall clock"),
         Measured("a delivery of one correction", median(corrections[WARM:]), "s", None, "wall clock"),
         Measured(f"a delivery of {DELIVERED:,} rows into {MANY:,}, of a plain append", ratio, "times", None, note),
     ]
 
 
-def steps(run: Run, number: int) -> None:
-    """The four steps of a run under an id of its own."""
+def steps(run: Run, number: int, set_apart: int = 0) -> None:
+    """The four steps of a run under an id of its own; raises SystemExit where it sets other rows apart than so many."""
     again = replace(run, run_id=f"bench small {number}")
-    for step in STEPS.values():
-        step(again)
+    records = [step(again) for step in STEPS.values()]
+    if records[0].rows_quarantined != set_apart:
+        raise SystemExit(f"{records[0].rows_quarantined} rows were set apart")
 
 
 def into_many(spark: SparkSession, state: Path) -> tuple[float, float]:

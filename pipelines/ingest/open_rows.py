@@ -28,7 +28,7 @@ from pipelines.delta.local_reader import ROWS, table_here
 from pipelines.delta.tables import Warehouse, exists, read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
-from pipelines.quality.arrow_split import split
+from pipelines.quality.arrow_split import split, whole
 from pipelines.quality.quarantine import ID, RUNS, SINCE, check_columns
 from pipelines.quality.uniqueness import BROKEN
 from pipelines.spark.columns import column
@@ -93,9 +93,7 @@ def open_rows_here(
     with local_errors():
         quarantined = _quarantined(spark, warehouse.quarantine(contract.name), names, run_id)
         rows = source.every(names, ROWS).combine_chunks()
-        parted = split(rows, contract)
-        if parted.unjudged:
-            raise LocalUnsupportedError(f"rules that Spark judges: {', '.join(parted.unjudged)}")
+        parted = whole(split(rows, contract))
         bad = np.flatnonzero(parted.broken >= 0)
         broken = parted.with_reasons(contract, bad, rows.take(arrow(bad)))
         broken = broken.append_column(ID, pa.array(identities(broken, names), pa.string()))
@@ -189,7 +187,8 @@ def hashes_of_doubles(values: AnyArray) -> Int64s:
         mixed = _turned((np.uint64(42) + _PRIMES[4] + np.uint64(8)) ^ mixed, 27) * _PRIMES[0] + _PRIMES[3]
         mixed = (mixed ^ (mixed >> np.uint64(33))) * _PRIMES[1]
         mixed = (mixed ^ (mixed >> np.uint64(29))) * _PRIMES[2]
-    return (mixed ^ (mixed >> np.uint64(32))).view(np.int64)
+    hashes: Int64s = (mixed ^ (mixed >> np.uint64(32))).view(np.int64)
+    return hashes
 
 
 _PRIMES = np.array(
@@ -210,10 +209,21 @@ def _is_timestamp(kind: pa.DataType) -> bool:
     return bool(kind == pa.timestamp("us", "UTC"))
 
 
+def _is_plain_decimal(kind: pa.DataType) -> bool:
+    """Of more decimal places Java writes some numbers with an exponent."""
+    return bool(pa.types.is_decimal(kind) and kind.scale <= 6)
+
+
+def _is_list_of_texts(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) and pa.types.is_string(kind.value_type))
+
+
 _TEXTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], str]], ...] = (
     (pa.types.is_string, str),
     (pa.types.is_integer, str),
     (pa.types.is_boolean, lambda value: str(value).lower()),
     (pa.types.is_date32, date.isoformat),
     (_is_timestamp, _text_of_moment),
+    (_is_plain_decimal, str),
+    (_is_list_of_texts, lambda texts: f"[{', '.join('null' if text is None else text for text in texts)}]"),
 )

@@ -19,6 +19,7 @@ from cep_core.events.codes import group_codes
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rule_text import reason_of, repeat_reasons
 from pipelines.contracts.rules import Rule, unique_rules
+from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.local_rules import kept_rows
 from pipelines.quality.local_uniqueness import DIFFER, EQUAL, OLDER, exact, repeats
 
@@ -52,6 +53,13 @@ class Split:
         for name, texts in zip(REASONS, (reasons, first), strict=True):
             rows = rows.append_column(name, pa.array(texts, pa.string()))
         return rows
+
+
+def whole(parted: Split) -> Split:
+    """`parted`, where no rule is left to Spark. Raises LocalUnsupportedError."""
+    if parted.unjudged:
+        raise LocalUnsupportedError(f"rules that Spark judges: {', '.join(parted.unjudged)}")
+    return parted
 
 
 def split(table: pa.Table, contract: Contract) -> Split:

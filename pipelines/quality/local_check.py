@@ -23,7 +23,7 @@ from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import ROWS, TableHere, inside
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.arrow_split import Split, split
+from pipelines.quality.arrow_split import Split, split, whole
 from pipelines.quality.great_expectations import judge_truth_values
 from pipelines.quality.key_index import hashes_of, occurrences
 from pipelines.quality.local_rules import kept_rows
@@ -65,9 +65,7 @@ def judge_small(table: TableHere, contract: Contract, span: tuple[int, int], ind
         for rule in unique_rules(rules) if large else ():
             if _elsewhere(rule, every, table, indexes):
                 raise LocalUnsupportedError("a key may be repeated in rows that are not read")
-        parted = split(every, contract)
-        if parted.unjudged:
-            raise LocalUnsupportedError(f"rules that Spark judges: {', '.join(parted.unjudged)}")
+        parted = whole(split(every, contract))
         time = every[contract.event_time].combine_chunks()
         asked = numbers(inside(every, contract.event_time, [span]).combine_chunks()) | ~valid(time)
         bad = np.flatnonzero(asked & (parted.broken >= 0))

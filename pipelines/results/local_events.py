@@ -11,10 +11,8 @@ from cep_core.events.arrays import arrow, repeated
 from pipelines.contracts.contract import Contract
 from pipelines.delta.local_reader import ROWS, Condition, TableHere, inside
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality import quarantine as q
-from pipelines.quality.arrow_split import split, split_alone
+from pipelines.quality.arrow_split import Split, split, split_alone, whole
 from pipelines.runs.run import Run
-from pipelines.spark.frames import frame_of
 
 
 def good_events(
@@ -37,31 +35,29 @@ def events_in(
 def good_events_of_all(run: Run, source: TableHere, slices: Sequence[tuple[int, int]], most: int) -> pa.Table:
     """As `good_events`, where a row in `slices` may repeat the key of any other: the whole table is judged. Raises
     LocalUnsupportedError, also where it has more than `ROWS` rows."""
-    contract = run.contract
-    if source.row_count is None or source.row_count > ROWS:
-        raise LocalUnsupportedError("keys that are repeated in a table of many rows")
-    rows = source.every([item.name for item in contract.columns], ROWS).combine_chunks()
-    rows = rows.filter(arrow(are_good(run, rows)))
-    apart = split(rows, contract)
-    if apart.unjudged:
-        raise LocalUnsupportedError(f"rules that Spark judges: {', '.join(apart.unjudged)}")
-    good = rows.filter(arrow(apart.broken < 0))
-    good = good.filter(inside(good, contract.event_time, slices))
-    if good.num_rows > most:
+    rows, parted = all_parted(run, source, ROWS)
+    rows = rows.filter(arrow(parted.broken < 0))
+    rows = rows.filter(inside(rows, run.contract.event_time, slices))
+    if rows.num_rows > most:
         raise LocalUnsupportedError("many rows")
-    return good
+    return rows
+
+
+def all_parted(run: Run, source: TableHere, most: int) -> tuple[pa.Table, Split]:
+    """The contract's columns of all rows of `source`, and which of them break the contract. Raises
+    LocalUnsupportedError, also where they are more than `most`."""
+    contract = run.contract
+    if contract.documents is not None:
+        source.refuse_large()
+    if source.row_count is None or source.row_count > most:
+        raise LocalUnsupportedError("keys that may be repeated in a table of many rows")
+    rows = source.every([item.name for item in contract.columns], most).combine_chunks()
+    return rows, whole(split(rows, contract))
 
 
 def are_good(run: Run, rows: pa.Table) -> Bools:
-    """Which rows keep the rules of single rows. No row is dropped on this process's word alone: Spark is shown those
-    that break a rule, and where it keeps one of them, the work is Spark's. Raises LocalUnsupportedError."""
-    parted = split_alone(rows.combine_chunks(), run.contract)
-    if parted.unjudged:
-        raise LocalUnsupportedError(f"rules that Spark judges: {', '.join(parted.unjudged)}")
-    good = parted.broken < 0
-    dropped = rows.filter(arrow(~good))
-    if dropped.num_rows and not q.keeping(frame_of(run.spark, dropped), run.contract.rules).isEmpty():
-        raise LocalUnsupportedError("rows that Spark keeps")
+    """Which rows keep the rules of single rows. Raises LocalUnsupportedError."""
+    good: Bools = whole(split_alone(rows.combine_chunks(), run.contract)).broken < 0
     return good
 
 

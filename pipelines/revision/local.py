@@ -3,14 +3,16 @@ kernels, judges what they give and writes it; only the commit is Delta's.
 
 Of a few thousand changed events Spark takes seconds to plan its sixty jobs, and a tenth of one to do them. What is made
 here is what the jobs would have made: the touched windows are computed whole, for every unit, and what is there already
-makes no difference. Where a row would go to quarantine, a key be repeated, a rule be Spark's alone to judge, or there
-is more to hold than a worker would be given, `local_revision` says why, and Spark computes the revision.
+makes no difference. Where a key may be repeated, two whole versions of the source are judged and compared
+(`pipelines.revision.local_changes`), if it is small. Where a rule is Spark's alone to judge, or there is more to hold
+than a worker would be given, `local_revision` says why, and Spark computes the revision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -18,34 +20,32 @@ import pyarrow.compute as pc
 
 from cep_core import AnyPlan, run_plan
 from cep_core.errors import TrendlakeError
-from cep_core.events.arrays import arrow, numbers
-from cep_core.events.codes import group_codes
+from cep_core.events.arrays import numbers
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
-from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta.local_commit import shaped
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import CHANGE, ROWS, TableHere, table_here
+from pipelines.delta.local_reader import ROWS, inside, table_here
+from pipelines.delta.tables import with_retries
 from pipelines.errors import LocalUnsupportedError
+from pipelines.quality import quarantine as q
 from pipelines.quality.local_verdicts import judge_local
 from pipelines.results.coverage import slice_of
-from pipelines.results.local_events import are_good, good_events, typed
+from pipelines.results.local_events import good_events, typed
 from pipelines.results.staging import with_origin
 from pipelines.results.windows import MOST, Stretch, united
 from pipelines.revision.affected import Affected
+from pipelines.revision.local_changes import LocalChanges, local_changes
 from pipelines.revision.local_pairs import ChangedPairs, changed_pairs
 from pipelines.revision.local_rewrite import Published, Rewrite
-from pipelines.revision.matching import matching, summed
-from pipelines.revision.revision import changes_check
-from pipelines.revision.row_diff import differing, exact
+from pipelines.revision.matching import matching
+from pipelines.revision.revision import changes_check, quarantine_key, refuse_lost
+from pipelines.revision.row_diff import differing
 from pipelines.revision.scope import Task
-from pipelines.revision.source_changes import NET, SourceChanges
+from pipelines.revision.source_changes import SourceChanges
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
-
-KEYS = 20_000_000
-"""Rows of a source among whose keys those that came are looked for."""
 
 
 @dataclass(frozen=True)
@@ -58,27 +58,44 @@ class NotLocal:
 @dataclass(frozen=True)
 class LocalRevision:
     """A `Revision`: the windows that changed rows touch, and all `rows` that these should have (`plan.result_schema`
-    and the origin); with `pairs` those of its events only. `changed`: rows of the source that came or went. `checks`:
-    those of the results contract on `rows`. `rewrite`: the difference from the version of the results that was the
-    newest; None if no window is touched."""
+    and the origin); with `pairs` those of its events only. `changed`: what came and went in the source. `checks`: those
+    of the results contract on `rows`. `rewrite`: the difference from the version of the results that was the newest;
+    None if no window is touched."""
 
     run: Run
     task: Task
     affected: Affected
     rows: pa.Table
-    changed: int
+    changed: LocalChanges
+    source_changes: SourceChanges
     checks: tuple[Check, ...] = ()
     rewrite: Rewrite | None = None
     pairs: ChangedPairs | None = None
 
     local = True
-    unique = True
+
+    @property
+    def unique(self) -> bool:
+        return self.changed.unique
 
     def find_affected(self, record: Record) -> None:
-        record.rows_in, record.rows_out, record.windows = self.changed, self.rows.num_rows, self.affected.count
-        record.checks.append(changes_check(self.task, self.changed, self.affected))
+        changed, broken = self.changed, self.changed.broken
+        record.rows_in, record.rows_out, record.windows = changed.rows, self.rows.num_rows, self.affected.count
+        record.rows_quarantined = broken.rows
+        if broken.rows:
+            about = "bad", self.run.run_id, self.run.contract.fingerprint, self.task.after, self.task.version
+            self.source_changes.once(about, self._quarantine)
+        record.checks += [changes_check(self.task, changed.rows, self.affected), broken.check()]
+
+    def _quarantine(self) -> None:
+        run, task, path = self.run, self.task, self.run.warehouse.quarantine(self.run.contract.name)
+        write = partial(q.append_quarantine, run.spark, self.changed.bad, path, key=quarantine_key(run, task))
+        with_retries(
+            lambda: write(run_id=run.run_id, source_version=task.version), "writing the quarantine"
+        )  # fmt: skip
 
     def compute(self, record: Record) -> None:
+        refuse_lost(self.run, self.changed.broken, self.changed.source_rows)
         record.interval_from, record.interval_to = self.affected.interval
         record.checks += self.checks
 
@@ -113,58 +130,52 @@ def local_revision(
 def _local_revision(run: Run, task: Task, results_version: int, changes: SourceChanges) -> LocalRevision:
     """Raises LocalUnsupportedError."""
     plan, contract = run.plan, run.contract
-    keyed = unique_rules(contract.rules)
     if task.reason is not None or task.due or not task.settled or plan.waits or run.pattern.expect:
         raise LocalUnsupportedError("more than the change feed decides about the rows")
-    if (contract.made_id and plan.schema.event_id in plan.columns) or (keyed and not (task.unique and len(keyed) == 1)):
-        raise LocalUnsupportedError("ids that are made of keys, or keys that may be repeated")
+    if contract.made_id and plan.schema.event_id in plan.columns:
+        raise LocalUnsupportedError("ids that are made of keys")
     about = contract.fingerprint, run.warehouse.source(contract.name), task.version
-    source, net, good = changes.once((*about, task.after), lambda: _changed(run, task))
-    seen = matching(run, good, changes, (*about, task.after))
+    since = *about, task.after, task.unique
+    changed = changes.once(since, lambda: local_changes(run, task, ROWS))
+    seen = matching(run, changed.good, changes, since)
     affected = Affected(plan, touched(plan, seen, task.published))
     if not affected.stretches:
-        return LocalRevision(run, task, affected, plan.result_schema.empty_table(), net)
+        return LocalRevision(run, task, affected, plan.result_schema.empty_table(), changed, changes)
     if len(affected.stretches) > MOST:
         raise LocalUnsupportedError("windows all over the place")
     slices = tuple((plan.windows.start(first), plan.windows.end(last)) for first, last in affected.stretches)
-    pairs = changed_pairs(run, seen)
+    pairs = changed_pairs(run, seen) if changed.every is None else None
     if pairs is not None:
         published = _published(run, results_version, affected, pairs)
-        computed = _computed(run, pairs.events(source, slices, ROWS), affected, slices)
+        computed = _computed(run, pairs.events(changed.source, slices, ROWS), affected, slices)
         computed = computed.filter(pairs.chosen(computed))
         if pairs.allows(published.near, computed.num_rows):
             affected = Affected(plan, touched=affected.stretches)
-            return _revision(run, task, affected, net, computed, published, pairs)
+            return _revision(run, task, affected, changed, changes, computed, published, pairs)
     if contract.documents is not None:
-        source.refuse_large()
+        changed.source.refuse_large()
     published = _published(run, results_version, affected)
-    events = changes.once((*about, slices), lambda: good_events(run, source, slices, ROWS))
-    return _revision(run, task, affected, net, _computed(run, events, affected, slices), published)
+    events = changes.once((*since, slices), lambda: _events(run, changed, slices))
+    computed = _computed(run, events, affected, slices)
+    return _revision(run, task, affected, changed, changes, computed, published)
+
+
+def _events(run: Run, changed: LocalChanges, slices: tuple[Stretch, ...]) -> pa.Table:
+    """The good events in `slices`. Raises LocalUnsupportedError."""
+    if changed.every is None:
+        return good_events(run, changed.source, slices, ROWS)
+    return changed.every.filter(inside(changed.every, run.contract.event_time, slices))
 
 
 def _revision(
-    run: Run, task: Task, affected: Affected, changed: int, computed: pa.Table, published: Published,
-    pairs: ChangedPairs | None = None,
+    run: Run, task: Task, affected: Affected, changed: LocalChanges, changes: SourceChanges, computed: pa.Table,
+    published: Published, pairs: ChangedPairs | None = None,
 ) -> LocalRevision:  # fmt: skip
     """Raises LocalUnsupportedError where the rows may not be published."""
     rows = with_origin(_hull(run, affected), computed, task.version)
     checks = _judged(run, rows)
-    return LocalRevision(run, task, affected, rows, changed, checks, _rewrite(published, run, rows), pairs)
-
-
-def _changed(run: Run, task: Task) -> tuple[TableHere, int, pa.Table]:
-    """The source; how many rows came or went since version `task.after`; the good ones of these. Raises
-    LocalUnsupportedError."""
-    contract = run.contract
-    source = table_here(run.spark, run.warehouse.source(contract.name), task.version)
-    if contract.documents is not None:
-        source.refuse_large_feed(task.after)
-    names = [item.name for item in contract.columns]
-    net = net_changes(source.feed(names, task.after, ROWS), names)
-    good = _good(run, net)
-    for rule in unique_rules(contract.rules):
-        _refuse_repeated(source, good, contract, rule)
-    return source, net.num_rows, good
+    rewrite = _rewrite(published, run, rows)
+    return LocalRevision(run, task, affected, rows, changed, changes, checks, rewrite, pairs)
 
 
 def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...]:
@@ -196,43 +207,6 @@ def _hull(run: Run, affected: Affected) -> Run:
     """The run of the windows from the first to the last that are touched."""
     windows = run.plan.windows
     return replace(run, start_us=windows.end(affected.windows[0]) - 1, end_us=windows.end(affected.windows[-1]))
-
-
-def net_changes(feed: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The rows that came more often than they went, or less, each once, with `NET`."""
-    came = pc.is_in(feed[CHANGE], pa.array(["insert", "update_postimage"]))
-    signs = pc.if_else(came, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64()))
-    return summed(feed.select(list(names)).append_column(NET, signs), tuple(names))
-
-
-def _good(run: Run, net: pa.Table) -> pa.Table:
-    """Those that keep the rules of single rows."""
-    good = are_good(run, net)
-    if (~good & (numbers(net[NET].combine_chunks()) > 0)).any():
-        raise LocalUnsupportedError("rows for the quarantine")
-    return net.filter(arrow(good))
-
-
-def _refuse_repeated(source: TableHere, good: pa.Table, contract: Contract, rule: Rule) -> None:
-    """Raises LocalUnsupportedError where a row that came may repeat a key. One that comes for another of its key and
-    time, as when a price is corrected, repeats none."""
-    place = list(dict.fromkeys((*rule.columns, contract.event_time)))
-    fresh = summed(good, tuple(place))
-    fresh = fresh.filter(pc.greater(fresh[NET], 0)).select(list(rule.columns))
-    if len(rule.columns) == 1:  # a single column's NULL is no key
-        fresh = fresh.drop_null()
-    if not fresh.num_rows:
-        return
-    if source.row_count is None or source.row_count > KEYS:
-        raise LocalUnsupportedError("a table of many keys")
-    if any(pa.types.is_floating(kind) for kind in fresh.schema.types):
-        raise LocalUnsupportedError("doubles as keys: Arrow looks for 0.0 and for -0.0")
-    present = source.rows_with(rule.columns, fresh[rule.columns[0]].combine_chunks(), KEYS)
-    both = pa.concat_tables([present, fresh])
-    codes = group_codes([exact(column) for column in both.columns], both.num_rows)
-    shared = np.isin(codes[: present.num_rows], codes[present.num_rows :])
-    if len(np.unique(codes[: present.num_rows][shared])) < shared.sum():
-        raise LocalUnsupportedError("a key is repeated")
 
 
 def touched(plan: AnyPlan, changed: pa.Table, spans: Sequence[Stretch]) -> tuple[Stretch, ...]:

@@ -6,10 +6,13 @@ from typing import Protocol
 
 from pipelines.check import Check
 from pipelines.error_text import plural
+from pipelines.errors import ToleranceError
+from pipelines.quality.quarantine_counts import Broken
 from pipelines.revision.affected import Affected
 from pipelines.revision.difference import Difference
 from pipelines.revision.local_rewrite import Rewrite
 from pipelines.revision.scope import Task
+from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 
 
@@ -42,6 +45,21 @@ class Revision(Protocol):
 
     def close(self) -> None:
         """Frees what is held in memory."""
+
+
+def quarantine_key(run: Run, task: Task) -> str:
+    """Everything that decides, beside the run and its version, which rows a revision sets apart."""
+    return f"revise {task.after} {run.contract.fingerprint} {task.source_table}"
+
+
+def refuse_lost(run: Run, broken: Broken, rows: int) -> None:
+    """Raises ToleranceError if the contract does not tolerate so many bad rows among `rows`."""
+    if broken.lost > run.contract.tolerance * rows:
+        raise ToleranceError(
+            f"{broken.lost} of {rows} rows of '{run.contract.name}' break its contract since the last revision; "
+            f"it tolerates {run.contract.tolerance:.2%}: {broken}",
+            hint=f"see them with `trendlake quarantine show {run.contract.name}`",
+        )
 
 
 def changes_check(task: Task, rows: int, affected: Affected) -> Check:

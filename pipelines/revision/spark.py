@@ -19,7 +19,7 @@ from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import ROWS
 from pipelines.delta.tables import read_at, with_retries
 from pipelines.error_text import plural
-from pipelines.errors import LocalUnsupportedError, StepOrderError, ToleranceError
+from pipelines.errors import LocalUnsupportedError, StepOrderError
 from pipelines.history_checks import checks as history_checks
 from pipelines.quality import quarantine as q
 from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
@@ -34,7 +34,7 @@ from pipelines.revision.affected import Affected, touched_by
 from pipelines.revision.change_feed import Changes, NoFeed, changes, lost
 from pipelines.revision.difference import Difference, counted, difference
 from pipelines.revision.matching import columns_of, matching
-from pipelines.revision.revision import changes_check
+from pipelines.revision.revision import changes_check, quarantine_key, refuse_lost
 from pipelines.revision.scope import Task
 from pipelines.revision.source_changes import NET, SourceChanges
 from pipelines.runs.consistency import watermark_of
@@ -233,7 +233,7 @@ def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
                 lambda: q.write_quarantine(
                     q.bad_rows(bad, run.run_id, task.version), run.warehouse.quarantine(run.contract.name),
                     run_id=run.run_id, source_version=task.version,
-                    key=f"revise {task.after} {run.contract.fingerprint} {task.source_table}", rows=broken.rows,
+                    key=quarantine_key(run, task), rows=broken.rows,
                 ),
                 "writing the quarantine",
             )  # fmt: skip
@@ -243,13 +243,6 @@ def _quarantine(run: Run, bad: DataFrame, task: Task) -> Broken:
 
 
 def _refuse_lost(run: Run, broken: Broken, of: DataFrame) -> None:
-    """Raises ToleranceError if the contract does not tolerate so many bad rows."""
-    if not broken.lost:
-        return
-    rows = of.count()
-    if broken.lost > run.contract.tolerance * rows:
-        raise ToleranceError(
-            f"{broken.lost} of {rows} rows of '{run.contract.name}' break its contract since the last revision; "
-            f"it tolerates {run.contract.tolerance:.2%}: {broken}",
-            hint=f"see them with `trendlake quarantine show {run.contract.name}`",
-        )
+    """As `refuse_lost`; the rows are counted where some are lost."""
+    if broken.lost:
+        refuse_lost(run, broken, of.count())

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -110,6 +111,9 @@ COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "day": (pa.date32(), st.dates(date(1, 1, 1), date(9999, 12, 31))),
     "double": (pa.float64(), st.floats()),
     "float": (pa.float32(), st.floats(width=32)),
+    "price": (pa.decimal128(9, 6), st.decimals(-999, 999, places=6)),
+    "cents": (pa.decimal128(38, 0), st.integers(-(10**37), 10**37).map(Decimal)),
+    "texts": (pa.list_(pa.string()), st.lists(st.none() | st.text(max_size=2), max_size=3)),
     "moment": (pa.timestamp("us", "UTC"), MOMENTS | MOMENTS.map(lambda value: value.replace(microsecond=120_000))),
 }
 ROWS = st.lists(st.fixed_dictionaries({name: st.none() | values for name, (_, values) in COLUMNS.items()}), max_size=40)
@@ -124,6 +128,7 @@ def test_identities_are_spark_s(spark: SparkSession, rows: list[dict[str, Any]])
     assert identities(table, list(COLUMNS)) == [row["identity"] for row in frame.collect()]
 
 
-def test_lists_are_left_to_spark() -> None:
+@pytest.mark.parametrize("value", [[1.5], Decimal("1E-7")])
+def test_what_is_left_to_spark(value: Any) -> None:
     with pytest.raises(LocalUnsupportedError):
-        identities(pa.table({"list": [["a"]]}), ["list"])
+        identities(pa.table({"column": [value]}), ["column"])

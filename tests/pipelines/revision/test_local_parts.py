@@ -18,7 +18,8 @@ from pipelines.delta.local_reader import CHANGE
 from pipelines.errors import LocalUnsupportedError
 from pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
 from pipelines.revision.difference import WAS
-from pipelines.revision.local import NET, net_changes, touched
+from pipelines.revision.local import touched
+from pipelines.revision.local_changes import NET, net_changes
 from pipelines.revision.row_diff import differing
 from tests.random.profile import CI
 
