@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from cep_core.events.arrays import arrow, repeated
+from cep_core.events.arrays import arrow, numbers, repeated
 from cep_core.events.columns import Columns
 from cep_core.sharing.changes import bindable
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import unique_rules
 from pipelines.delta.local_log import local_errors
+from pipelines.quality.local_uniqueness import exact_codes
 from pipelines.revision.source_changes import NET, SourceChanges
 from pipelines.runs.run import Run
 
@@ -45,8 +46,13 @@ def _events(seen: pa.Table, event_type: str, contract: Contract) -> pa.Table:
 
 
 def summed(rows: pa.Table, names: tuple[str, ...]) -> pa.Table:
-    """The bag of rows over the columns `names`, each once, with `NET`, without what cancels out. Raises
-    LocalUnsupportedError."""
+    """The bag of rows over the columns `names`, each once, with `NET`, without what cancels out; -0.0 is 0.0, as to
+    Spark. Raises LocalUnsupportedError."""
     with local_errors():  # lists cannot be told apart
-        added = rows.group_by(list(names)).aggregate([(NET, "sum")]).rename_columns([*names, NET])
-    return added.filter(pc.not_equal(added[NET], 0))
+        codes = exact_codes(rows, names)
+    size = int(codes.max(initial=-1)) + 1
+    net, first = np.zeros(size, np.int64), np.full(size, rows.num_rows, np.int64)
+    np.add.at(net, codes, numbers(rows[NET].combine_chunks()))
+    np.minimum.at(first, codes, np.arange(rows.num_rows))
+    left = np.flatnonzero(net)
+    return rows.select(list(names)).take(arrow(first[left])).append_column(NET, arrow(net[left]))
