@@ -53,6 +53,8 @@ def test_as_spark_says(spark: SparkSession, tmp_path: Path, draw: int) -> None:
     for _ in range(2):
         done = [change(rng, lake) for _ in range(rng.randrange(1, 4))]
         version = lake.version()
+        if version == after:  # none of them met a row
+            continue
         mine = local_changes(run, Task(version, None, after, True, tidy, (), (), None), MOST)
         theirs = changes(spark, lake.source, run.contract, after, version, settled=True, unique=tidy)
         assert isinstance(theirs, Changes)
