@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from delta.tables import DeltaTable
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import unique_rules
@@ -117,7 +117,7 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
         return Replayed(written, known - written, unchanged, version)
     fresh = _table(given, names, [after for _, after in repairs])
     gone = _table(broken, names, [before for before, _ in repairs])
-    _refuse_broken(spark, path, version, contract, fresh, gone)
+    _refuse_broken(spark, path, version, contract, fresh, {before for before, _ in repairs})
     token = commit_token(record.run_id, "replay")
     session = writing_session(spark, token, version, contract)
     try:
@@ -143,18 +143,10 @@ def _given(spark: SparkSession, contract: Contract, file: pa.Table) -> pa.Table:
 
 
 def _there(spark: SparkSession, path: str, version: int, given: pa.Table, contract: Contract) -> set[str]:
-    """Which of the rows of a file are in the source as they are."""
+    """The `ID`s of the rows of the source with the event ids of a file's rows."""
     names = [item.name for item in contract.columns]
     present = rows_sharing(spark, path, version, given, [contract.roles["event_id"]], names)
-    same = _are_in(given.select(names), present, names)
-    return set(given[ID].filter(arrow(same)).to_pylist())
-
-
-def _are_in(rows: pa.Table, others: pa.Table, names: Sequence[str]) -> Bools:
-    """Which of `rows` agree in `names` with one of `others`."""
-    others = others.select(list(names))
-    codes = exact_codes(pa.concat_tables([rows.select(list(names)).cast(others.schema), others]), names)
-    return np.isin(codes[: rows.num_rows], codes[rows.num_rows :])
+    return set(with_identity(spark, present, names)[ID].to_pylist())
 
 
 def _matched(
@@ -195,10 +187,10 @@ def _matched(
 
 
 def _refuse_broken(
-    spark: SparkSession, path: str, version: int, contract: Contract, fresh: pa.Table, gone: pa.Table
+    spark: SparkSession, path: str, version: int, contract: Contract, fresh: pa.Table, gone: set[str]
 ) -> None:  # fmt: skip
-    """Raises RepairError where a row of `fresh` breaks a rule, or has the key of a row of the source that stays: that
-    is none of `gone`."""
+    """Raises RepairError where a row of `fresh` breaks a rule, or has the key of a row of the source that stays: whose
+    `ID` is none of `gone`."""
     key, names = contract.roles["event_id"], fresh.column_names
     faults = [f"{fresh[key][place].as_py()}: {why}" for place, why in _broken(spark, contract, fresh)]
     good = fresh.filter(arrow(first_broken(spark, fresh, contract) < 0))
@@ -206,10 +198,11 @@ def _refuse_broken(
         keyed = good
         if len(rule.columns) == 1:  # a single column's NULL is no key
             keyed = good.filter(good[rule.columns[0]].is_valid())
-        others = rows_sharing(spark, path, version, keyed, rule.columns, names)
-        others = others.filter(arrow(~_are_in(others, gone, names)))
-        others = others.filter(arrow(first_broken(spark, others, contract) < 0))
-        taken = keyed[key].filter(arrow(_are_in(keyed, others, rule.columns))).to_pylist()
+        others = with_identity(spark, rows_sharing(spark, path, version, keyed, rule.columns, names), names)
+        others = others.filter(pc.invert(pc.is_in(others[ID], pa.array(list(gone), pa.string())))).select(names)
+        others = others.filter(arrow(first_broken(spark, others, contract) < 0)).select(rule.columns)
+        codes = exact_codes(pa.concat_tables([keyed.select(rule.columns).cast(others.schema), others]), rule.columns)
+        taken = keyed[key].filter(arrow(np.isin(codes[: keyed.num_rows], codes[keyed.num_rows :]))).to_pylist()
         faults += [f"{name}: {rule.name}: a row of the source has the same key" for name in taken]
     if faults:
         raise RepairError(
@@ -241,9 +234,8 @@ def _swap(spark: SparkSession, path: str, gone: pa.Table, fresh: pa.Table) -> No
     target = DeltaTable.forPath(spark, path)
     same = [sf.col(f"t.{quoted(name)}").eqNullSafe(sf.col(f"s.old_{i}")) for i, name in enumerate(names)]
     values: dict[str, str | Column] = {quoted(name): sf.col(f"s.new_{i}") for i, name in enumerate(names)}
-    target.alias("t").merge(repairs.alias("s"), reduce(lambda a, b: a & b, same)).whenMatchedUpdate(
-        set=values
-    ).execute()
+    matching = reduce(lambda a, b: a & b, same)
+    target.alias("t").merge(repairs.alias("s"), matching).whenMatchedUpdate(set=values).execute()
 
 
 def _table(rows: pa.Table, names: Sequence[str], wanted: Sequence[str]) -> pa.Table:
