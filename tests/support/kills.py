@@ -51,7 +51,9 @@ class Hunt:
     file: str | None = None
     """The repaired rows that are replayed, or the rows that are ingested, where that is the work."""
     tidy: bool = False
-    """Whether what happens to the source breaks nothing, so that revisions are small."""
+    """Whether what happens to the source breaks nothing."""
+    by_spark: bool = False
+    """Whether Spark computes its victims' revisions, however small."""
     before: list[dict[str, Any]] = field(default_factory=list)
     wanted: list[dict[str, Any]] = field(default_factory=list)
     seen: int = 0
@@ -101,7 +103,10 @@ class Hunt:
         try:
             bounds = run.start_us, run.end_us
             victim.order(
-                Order(self.lake.pattern, steps, run_id, *bounds, str(places), kill_at, file=self.file)
+                Order(
+                    self.lake.pattern, steps, run_id, *bounds, str(places), kill_at,
+                    file=self.file, by_spark=self.by_spark,
+                )
             )  # fmt: skip
             self.spare = Victim(self.folder, next(self.numbers))  # comes up while this one works
             if killer is not None:
@@ -242,8 +247,8 @@ class Hunt:
 
 
 @contextmanager
-def hunting(lake: Signals, run: Run, seed: object, *, tidy: bool = False) -> Iterator[Hunt]:
-    hunt = Hunt(lake, run, random.Random(f"{seed}{PART}"), tidy=tidy)
+def hunting(lake: Signals, run: Run, seed: object, *, tidy: bool = False, by_spark: bool = False) -> Iterator[Hunt]:
+    hunt = Hunt(lake, run, random.Random(f"{seed}{PART}"), tidy=tidy, by_spark=by_spark)
     try:
         yield hunt
     finally:

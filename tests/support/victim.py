@@ -58,7 +58,7 @@ class Order:
 
     `pattern`: a file, or several with `os.pathsep` between them. `places`: a file that gets a line for each boundary.
     `held`: a file that the first kernel makes, with its process's number, before it waits to be killed. `file`: the
-    repaired rows of the step `replay`, or the deliveries of `ingest`.
+    repaired rows of the step `replay`, or the deliveries of `ingest`. `by_spark`: no revision is computed here.
     """
 
     pattern: str
@@ -70,6 +70,7 @@ class Order:
     kill_at: int | str | None = None
     held: str | None = None
     file: str | None = None
+    by_spark: bool = False
 
     def text(self) -> str:
         return json.dumps(asdict(self))
@@ -157,9 +158,10 @@ def watch(boundaries: Boundaries) -> None:
 
 
 @contextmanager
-def holding(marker: str | None) -> Iterator[None]:
+def holding(marker: str | None, by_spark: bool) -> Iterator[None]:
     """The first kernel of all waits, once, for whoever kills its process or its executor: it runs in one, where no
-    revision is small. Where workers are processes of this machine, another function asks for its answers."""
+    revision is small, or is to be `by_spark`. Where workers are processes of this machine, another function asks for
+    its answers."""
     real, rows = worker.answers_of, local.ROWS
 
     def held(work: Work) -> Callable[[Batches], Answers]:
@@ -177,6 +179,7 @@ def holding(marker: str | None) -> Iterator[None]:
 
     if marker is not None:
         worker.answers_of = computation.answers_of = held
+    if marker is not None or by_spark:
         local.ROWS = 0
     try:
         yield
@@ -210,7 +213,7 @@ def main(folder: Path, master: str) -> None:
             prepare(spark, project, profile, pattern, order.run_id, order.start_us, order.end_us)
             for pattern in order.pattern.split(os.pathsep)
         ]
-        with holding(order.held):
+        with holding(order.held, order.by_spark):
             for step in order.steps:
                 do(step, runs, order)
         print("survived", flush=True)
