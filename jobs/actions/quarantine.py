@@ -90,14 +90,14 @@ def _text(value: Any) -> str:
 def replay(source: str, file: Path, profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Writes the repaired rows of a file into the source and prints the patterns to revise."""
     from pipelines.ingest import replay as repair
-    from pipelines.ingest.open_rows import open_rows
+    from pipelines.ingest.look_at_open_rows import look
 
     place, contract = _source(source, profile, folder)
     table = repair.read_repaired(file, contract)
     with session(place, f"trendlake quarantine replay {source}") as spark:
         run_id = manual_run_id("replay")
         done = repair.replay(spark, place.warehouse, contract, table, run_id)
-        left = open_rows(spark, place.warehouse, contract, done.version).num_rows
+        left = look(spark, place.warehouse, contract, done.version, None, None, 0).counts.total()
     console.print(f"{source} at version {done.version}: {plural(done.repaired, 'row')} repaired", soft_wrap=True)
     for count, words in ((done.there, "existed already"), (done.unchanged, "are as they were: still open")):
         if count:

@@ -245,7 +245,7 @@ class _Writer:
         rows = pa.concat_tables([rows for rows, _ in self.bad]).combine_chunks()
         newest = max(version for _, version in self.bad)
         parted = split_alone(rows, self.contract)
-        if parted.unjudged:
+        if parted.unjudged or (parted.broken < 0).any():  # Spark has found some of them broken
             frame = frame_of(self.spark, rows.append_column(VERSION, pa.chunked_array(versions)))
             bad = q.bad_rows(q.annotate(frame, self.contract.rules, unique=False), self.run_id, newest)
             bad = bad.withColumn("source_version", sf.col(VERSION).cast("bigint")).drop(VERSION)

@@ -152,8 +152,8 @@ def identity_by_spark(frame: DataFrame, names: Sequence[str]) -> Column:
     kinds = {name.lower(): kind for name, kind in frame.dtypes}
     fractions = {name for name in names if kinds[name.lower()] in ("float", "double")}
     hashes = {name: sf.xxhash64(column(name).cast("double")) for name in fractions}
-    whole = {name: sf.when(column(name).isNotNull(), hashes[name]) for name in fractions}
-    texts = [whole.get(name, column(name)).cast("string") for name in names]
+    unless_null = {name: sf.when(column(name).isNotNull(), hashes[name]) for name in fractions}
+    texts = [unless_null.get(name, column(name)).cast("string") for name in names]
     marked = [sf.coalesce(sf.concat(sf.length(text), sf.lit(":"), text), sf.lit("-")) for text in texts]
     return sf.left(sf.sha2(sf.concat(*marked), 256), sf.lit(16))
 

@@ -38,11 +38,11 @@ WHY = "__trendlake_why"
 
 @dataclass(frozen=True)
 class LocalChanges:
-    """Of `source` at the newer version, which has `source_rows` rows: how many kinds of `rows` came or went since the
-    older one; the `good` ones that did, the contract's columns and `NET`; the `bad` ones, whole, that break the
-    contract now and did not before, with `REASONS`, counted in `broken`. `unique`: whether none of the rows in the
-    published windows repeats a key in the newer version. `every`: all good rows of it; None where keys need not be
-    looked at to know which these are."""
+    """Of `source` at the newer version: how many kinds of `rows` came or went since the older one; the `good` ones that
+    did, the contract's columns and `NET`; the `bad` ones, whole, that break the contract now and did not before, with
+    `REASONS`, counted in `broken`. `source_rows`: all of it, known wherever some of these are lost. `unique`: whether
+    none of the rows in the published windows repeats a key in the newer version. `every`: all good rows of it; None
+    where keys need not be looked at to know which these are."""
 
     source: TableHere
     source_rows: int
@@ -79,12 +79,12 @@ def local_changes(run: Run, task: Task, most: int) -> LocalChanges:
     bad = bad.take(arrow(np.repeat(np.arange(bad.num_rows), numbers(bad[NET].combine_chunks()))))
     if bad.num_rows and len(source.schema.names) > len(names):
         raise LocalUnsupportedError("rows for the quarantine with columns which the contract does not have")
-    if source.row_count is None:
-        raise LocalUnsupportedError("files whose rows are not counted")
     repeats = int(np.isin(numbers(bad[WHY].combine_chunks()), (EQUAL, OLDER)).sum())
     broken = Broken(Counter(bad["rule"].to_pylist()), repeats)
+    if broken.lost and source.row_count is None:  # they count against all rows
+        raise LocalUnsupportedError("files whose rows are not counted")
     bad = bad.select([*names, *REASONS])
-    return LocalChanges(source, source.row_count, rows, good, bad, broken, unique, every)
+    return LocalChanges(source, source.row_count or 0, rows, good, bad, broken, unique, every)
 
 
 def _bad(rows: pa.Table, parted: Split, contract: Contract) -> pa.Table:
