@@ -106,7 +106,7 @@ setup_java() {
     say "$home" >"$STATE/java_home"
 }
 
-# --- Delta's jars, and the log store for tables on a local disk, compiled ------------------------------------------
+# --- Delta's jars, and the classes for tables on a local disk, compiled ------------------------------------------
 setup_spark() {
     JAVA_HOME=$(cat "$STATE/java_home") .venv/bin/python -m jobs.main setup --to "$STATE" >/dev/null
 }

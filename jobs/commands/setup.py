@@ -23,7 +23,7 @@ def setup(
     ] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Use no network; fail if anything is missing.")] = False,
 ) -> dict[str, Any]:
-    """Fetch Delta's jars and compile the log store.
+    """Fetch Delta's jars and compile the classes for a local disk.
 
     Each jar must have the SHA-256 of the lock. The first command that starts Spark does the same, if needed.
     A mirror of Maven Central in ~/.m2/settings.xml is used, and so are http_proxy and https_proxy.
@@ -33,13 +33,13 @@ def setup(
     Example: trendlake setup --from /media/jars --offline
     """
     from pipelines.spark.jars import fetch_jars
-    from pipelines.spark.log_store import compile_log_store
+    from pipelines.spark.local_disk import compile_local_disk
     from pipelines.spark.setup_files import JARS, shared_folder
 
     if source is None and (named := os.environ.get("TRENDLAKE_JARS")):
         source = Path(named)
     folder = (to or shared_folder()).resolve()
     fetch_jars(folder / JARS, source, offline=offline)
-    log_store = compile_log_store(folder, sorted((folder / JARS).glob("*.jar")))
+    log_store = compile_local_disk(folder, sorted((folder / JARS).glob("*.jar")))
     typer.echo(f"ready for Spark: {folder}")
     return {"folder": folder, "jars": sorted((folder / JARS).glob("*.jar")), "log_store": log_store}

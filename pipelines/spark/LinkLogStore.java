@@ -6,8 +6,10 @@ import java.io.FileNotFoundException;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.nio.file.CopyOption;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
@@ -30,10 +32,6 @@ public class LinkLogStore extends HDFSLogStore {
     }
 
     public void write(Path path, Iterator lines, Boolean overwrite, Configuration configuration) throws IOException {
-        if (overwrite.booleanValue()) {
-            super.write(path, lines, overwrite, configuration);
-            return;
-        }
         File entry = new File(path.toUri().getPath());
         File scratch = new File(this.createTempPath(path).toUri().getPath());
         try {
@@ -45,10 +43,23 @@ public class LinkLogStore extends HDFSLogStore {
             } finally {
                 stream.close();
             }
-            link(entry, scratch);
+            if (overwrite.booleanValue()) {
+                replace(entry, scratch);
+            } else {
+                link(entry, scratch);
+            }
         } finally {
             scratch.delete();
         }
+    }
+
+    /**
+     * Hadoop's own starts a dozen processes for a file (readlink, chmod), which takes longer than a small commit. A
+     * checksum that Hadoop has left of the file before goes first: it would not be true any more.
+     */
+    private static void replace(File entry, File scratch) throws IOException {
+        new File(entry.getParentFile(), "." + entry.getName() + ".crc").delete();
+        Files.move(scratch.toPath(), entry.toPath(), new CopyOption[] { StandardCopyOption.ATOMIC_MOVE });
     }
 
     /** As Hadoop's, which looks at every file of the folder first: with a log's length a commit would take longer. */

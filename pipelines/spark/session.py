@@ -16,7 +16,7 @@ from pipelines.errors import JavaMissingError
 from pipelines.project.paths import Project
 from pipelines.project.profile import PYTHON, Profile
 from pipelines.redaction import JAVA_PATTERN
-from pipelines.spark import log_store
+from pipelines.spark import local_disk
 from pipelines.spark.jars import find_jars
 from pipelines.spark.java_home import JAVA_HINT, choose_java
 from pipelines.spark.java_process import start_java
@@ -76,16 +76,16 @@ appender.console.layout.pattern = {JAVA_PATTERN}
 
 
 def jar_settings(project: Project, profile: Profile) -> dict[str, str]:
-    """Delta's jars beside the profile's own, and the log store for local tables unless the profile names another.
+    """Delta's jars beside the profile's own, and ours for the local disk unless the profile names another log store.
     Raises JarsMissingError, JavaMissingError."""
     delta = find_jars(project, profile)
     jars = [*map(str, delta), *filter(None, [profile.spark.get(JARS)])]
-    if log_store.SETTING in profile.spark:
+    if local_disk.LOG_STORE_SETTING in profile.spark:
         return {JARS: ",".join(jars)}
-    compiled = setup_file(project, log_store.jar_name())
+    compiled = setup_file(project, local_disk.jar_name())
     if not compiled.is_file():
-        compiled = log_store.compile_log_store(project.state, delta)
-    return {JARS: ",".join([*jars, str(compiled)]), log_store.SETTING: log_store.CLASS}
+        compiled = local_disk.compile_local_disk(project.state, delta)
+    return {JARS: ",".join([*jars, str(compiled)]), local_disk.LOG_STORE_SETTING: local_disk.LOG_STORE}
 
 
 def start_session(project: Project, profile: Profile, app: str = "trendlake") -> SparkSession:
@@ -117,6 +117,7 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
         message = f"Java ended before Spark had started; what it said stands above ({used})"
         raise JavaMissingError(message, hint=JAVA_HINT) from None
     spark.sparkContext.setLogLevel("ERROR")
+    local_disk.use_local_disk(spark)
     java: Any = spark.sparkContext._jvm
     for name in HELPERS:
         java_import(java, name)

@@ -1,4 +1,4 @@
-"""Where set-up leaves the files that Spark needs: Delta's jars, the log store's jar, the archive of classes."""
+"""Where set-up leaves the files that Spark needs: Delta's jars, our jar for a local disk, the archive of classes."""
 
 from __future__ import annotations
 

@@ -111,6 +111,7 @@ def test_what_the_wheel_holds(wheel: Path) -> None:
     for name in (
         "cep_core/language/grammar.lark",
         "pipelines/spark/LinkLogStore.java",
+        "pipelines/spark/LocalDisk.java",
         "pipelines/spark/jars.lock",
         "pipelines/shipped_files/conf/profiles/local.yaml",
         "pipelines/shipped_files/dags/trendlake_dags.py",

@@ -26,7 +26,7 @@ from deltalake.exceptions import DeltaError
 from pipelines.project.paths import find_project
 from pipelines.spark.jars import find_jars
 from pipelines.spark.java_home import choose_java
-from pipelines.spark.log_store import CLASS, class_path, compile_java, compile_log_store
+from pipelines.spark.local_disk import LOG_STORE, class_path, compile_java, compile_local_disk
 from tests.conftest import ROOT
 
 RACE = Path(__file__).with_name("CommitRace.java")
@@ -55,13 +55,13 @@ class Race:
         return [(name, v) for name, versions in self.committed.items() for v in versions if self.log.get(v) != name]
 
 
-def race(folder: Path, rounds: int, log_store: str = CLASS) -> Race:
+def race(folder: Path, rounds: int, log_store: str = LOG_STORE) -> Race:
     """In each of `rounds` every process tries to commit the same version of a new table in `folder`."""
     project = find_project(ROOT)
     choose_java(project)
     jars = find_jars(project)
-    compile_java(RACE, folder / "classes", jars)
-    path = os.pathsep.join((str(folder / "classes"), str(compile_log_store(folder, jars)), class_path(jars)))
+    compile_java([RACE], folder / "classes", jars)
+    path = os.pathsep.join((str(folder / "classes"), str(compile_local_disk(folder, jars)), class_path(jars)))
     table, schema = folder / "table", Schema.from_arrow(pa.schema([pa.field("n", pa.int64())]))
     DeltaTable.create(table, schema)
     java = str(Path(os.environ["JAVA_HOME"]) / "bin" / "java")
@@ -115,7 +115,7 @@ def _committed_by_delta_rs(table: Path, schema: Schema, rounds: int, start: int)
 
 
 if __name__ == "__main__":
-    rounds, log_store = [*sys.argv[1:], *("1000", CLASS)[len(sys.argv) - 1 :]]
+    rounds, log_store = [*sys.argv[1:], *("1000", LOG_STORE)[len(sys.argv) - 1 :]]
     for number in range(-(-int(rounds) // ROUNDS)):
         with tempfile.TemporaryDirectory() as scratch:
             begun = time.perf_counter()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.spark.log_store import CLASS
+from pipelines.spark.local_disk import LOG_STORE
 from tests.conftest import CHAOS
 from tests.support.commit_race import race
 
@@ -36,7 +36,7 @@ def test_session_uses_the_log_store(spark: SparkSession, tmp_path: Path) -> None
     java: Any = spark.sparkContext._jvm
     store = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path).store()
     log = java.org.apache.hadoop.fs.Path(f"file:{path}/_delta_log")
-    assert CLASS in _delegate(store, log).getClass().getName()
+    assert LOG_STORE in _delegate(store, log).getClass().getName()
     assert not [name for name in (tmp_path / "table" / "_delta_log").iterdir() if name.name.endswith(".tmp")]
 
 
@@ -49,7 +49,7 @@ def test_lists_the_log_as_hadoop_does(spark: SparkSession, tmp_path: Path, name:
     java: Any = spark.sparkContext._jvm
     log = java.org.apache.hadoop.fs.Path(path, "_delta_log")
     conf = spark._jsparkSession.sessionState().newHadoopConf()
-    ours, hadoops = (_by_class(java, name, conf) for name in (CLASS, "io.delta.storage.HDFSLogStore"))
+    ours, hadoops = (_by_class(java, name, conf) for name in (LOG_STORE, "io.delta.storage.HDFSLogStore"))
     listings = []
     for first in (f"{0:020d}.", f"{10:020d}.checkpoint.parquet", f"{11:020d}.json", f"{99:020d}.", "_"):
         start = java.org.apache.hadoop.fs.Path(log, first)
