@@ -59,7 +59,7 @@ def compile_local_disk(folder: Path, delta: Sequence[Path]) -> Path:
 
 
 def use_local_disk(spark: SparkSession) -> None:
-    """Has Hadoop use `FILE_SYSTEMS` from now on where the jar is there, as the session's log store tells, save for those
+    """Has Hadoop use `FILE_SYSTEMS` from now on where the jar is there, as the log store tells, save for those
     that somebody has set. Not at the start, when Spark looks for its jars and has not loaded ours."""
     if spark.conf.get(LOG_STORE_SETTING, None) != LOG_STORE:
         return

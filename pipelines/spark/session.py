@@ -31,6 +31,7 @@ FIXED = {
 DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "pipelines.steps.worker_parent",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
