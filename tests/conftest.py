@@ -35,8 +35,6 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
-    # Each test has tables of its own. What Delta holds of a thousand that are gone takes Spark a tenth of its time.
-    "spark.databricks.delta.delta.log.cacheSize": "40",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
 }
 FEW_ROWS = {
