@@ -66,12 +66,12 @@ def use_local_disk(spark: SparkSession) -> None:
     context: Any = spark.sparkContext
     hadoop = context._jsc.hadoopConfiguration()
     settings = {name: value for name, value in FILE_SYSTEMS.items() if hadoop.get(name) in (None, HADOOPS.get(name))}
+    for name, value in settings.items():
+        hadoop.set(name, value)
     if settings:
-        context._jvm.org.apache.hadoop.fs.FileSystem.getLocal(
-            hadoop
-        ).close()  # Spark's first: it is not handed out again
-        for name, value in settings.items():
-            hadoop.set(name, value)
+        files = context._jvm.org.apache.hadoop.fs.FileSystem
+        files.getLocal(hadoop).close()  # Spark's first one, which Hadoop would go on to hand out
+        files.getLocal(hadoop)  # before somebody asks who has settings of his own, and all get what he got
 
 
 def compile_java(sources: Sequence[Path], to: Path, delta: Sequence[Path]) -> None:
