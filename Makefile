@@ -70,7 +70,7 @@ jars-lock: setup ## resolve pipelines/spark/jars.lock anew from scripts/ivy.xml
 
 clean: ## remove what set-up and the tests leave; tables, reports and Airflow's home stay
 	rm -rf $(addprefix "$(TRENDLAKE_STATE)"/,jars tools classes.jsa classes.stamp java_home apt.log log4j2.properties spark-warehouse)
-	rm -f "$(TRENDLAKE_STATE)"/trendlake-local-disk-*.jar
+	rm -f "$(TRENDLAKE_STATE)"/trendlake-*.jar
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 destroy: ## remove every table, report and Airflow run of this clone, for good; asks first

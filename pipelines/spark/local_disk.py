@@ -59,11 +59,12 @@ def compile_local_disk(folder: Path, delta: Sequence[Path]) -> Path:
 
 
 def use_local_disk(spark: SparkSession) -> None:
-    """Has Hadoop use `FILE_SYSTEMS` from now on where the jar is there, as the log store tells, save for those
-    that somebody has set. Not at the start, when Spark looks for its jars and has not loaded ours."""
-    if spark.conf.get(LOG_STORE_SETTING, None) != LOG_STORE:
-        return
+    """Sets `FILE_SYSTEMS` in Hadoop's configuration if the session has this version's jar, except for settings that
+    somebody else has made. The settings of spark-submit may still name the jar of an older version, without these
+    classes. Spark cannot have them from its start: it opens the local disk before it loads the jar."""
     context: Any = spark.sparkContext
+    if jar_name() not in context.getConf().get("spark.jars", ""):
+        return
     hadoop = context._jsc.hadoopConfiguration()
     settings = {name: value for name, value in FILE_SYSTEMS.items() if hadoop.get(name) in (None, HADOOPS.get(name))}
     for name, value in settings.items():

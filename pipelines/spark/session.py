@@ -46,7 +46,8 @@ time that it takes to make one. Moments are written so that a file has statistic
 has none, and years after 2262 that others read wrong. Delta's VACUUM lists files in as many tasks as `parallelism`
 says, by default 10,000: minutes for a few files. The checksum of a commit does not list the table's files: Delta would
 ask Spark for them at every commit, and reads them from the log all the same. glibc in a worker keeps up to 256 MiB that
-a kernel has given back: to fault the pages in again for each block takes a tenth of a kernel's time."""
+a kernel has given back: to fault the pages in again for each block takes a tenth of a kernel's time. Python workers are
+forks of `pipelines/steps/worker_parent.py`, which has imported the engine."""
 DRIVER, EXECUTOR = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
 ARROW = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 """Arrow does not check the bounds of each value again in Java, as Spark has made room for it: a fifth of what it

@@ -44,9 +44,11 @@ def disks(spark: SparkSession, by_class: Callable[..., Any]) -> tuple[Any, Any]:
     return both
 
 
-def test_a_session_uses_it(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("again", [False, True])
+def test_a_session_uses_it(spark: SparkSession, tmp_path: Path, again: bool) -> None:
     """By both of Hadoop's ways, with checksums; setting it a second time changes nothing."""
-    use_local_disk(spark)
+    if again:
+        use_local_disk(spark)
     java: Any = spark.sparkContext._jvm
     conf = spark._jsparkSession.sessionState().newHadoopConf()
     path = java.org.apache.hadoop.fs.Path(str(tmp_path / "a"))
@@ -55,6 +57,21 @@ def test_a_session_uses_it(spark: SparkSession, tmp_path: Path) -> None:
     assert [files.getClass().getName(), context.getClass().getName()] == list(FILE_SYSTEMS.values())
     files.create(path).close()
     assert sorted(file.name for file in tmp_path.iterdir()) == [".a.crc", "a"]
+
+
+def test_the_jar_of_another_version(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of settings for spark-submit may name an older jar: Hadoop's own file system stays in use."""
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    before = {name: hadoop.get(name) for name in FILE_SYSTEMS}
+    monkeypatch.setattr("pipelines.spark.local_disk.jar_name", lambda: "trendlake-local-disk-0.jar")
+    try:
+        for name in FILE_SYSTEMS:
+            hadoop.unset(name)
+        use_local_disk(spark)
+        assert not any(hadoop.get(name) in FILE_SYSTEMS.values() for name in FILE_SYSTEMS)
+    finally:
+        for name, value in before.items():
+            hadoop.set(name, value)
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o600, 0o755, 0o1777, 0o000])
