@@ -171,7 +171,3 @@ def answers_here(runs: Mapping[int, Run], events: pa.Table, watermark: int | Non
     numbers, plans = list(runs), [run.plan for run in runs.values()]
     for at, answer in run_plans(plans, events, [run.windows for run in runs.values()], watermark):
         yield numbers[at], answer if isinstance(answer, TrendlakeError) else answer.cast(plans[at].result_schema)
-
-
-def no_rows(run: Run) -> DataFrame:
-    return run.spark.createDataFrame([], from_arrow_schema(run.plan.result_schema))

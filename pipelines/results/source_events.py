@@ -25,7 +25,7 @@ from pipelines.delta.parquet_scan import Files, Span, paths_by_delta, plain_file
 from pipelines.delta.tables import read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
-from pipelines.results.local_events import events_in, good_events, good_events_of_all, typed
+from pipelines.runs.local_events import events_in, good_events, good_events_of_all, typed
 from pipelines.runs.run import Run
 from pipelines.spark.columns import column
 

@@ -99,6 +99,15 @@ def stage_answers(runs: Mapping[int, Run], answers: Answers, source_version: int
     return attempts.staged([line for batch in lines for line in batch.to_pylist()])
 
 
+def stage_nothing(run: Run, source_version: int) -> Staged:
+    """As `write_staged` of no rows."""
+    attempts = _Attempts.of({0: run}, source_version)
+    if attempts is None:
+        none = run.spark.createDataFrame([], from_arrow_schema(run.plan.result_schema))
+        return write_staged(run, none, source_version)
+    return attempts.numbers[0], 0
+
+
 @dataclass(frozen=True)
 class _Attempts:
     """An attempt of each of the runs, by their numbers: its own number, and its folder."""

@@ -32,7 +32,6 @@ from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
 from pipelines.quality.local_verdicts import judge_local
 from pipelines.results.coverage import slice_of
-from pipelines.results.local_events import good_events, typed
 from pipelines.results.staging import with_origin
 from pipelines.results.windows import MOST, Stretch, united
 from pipelines.revision.affected import Affected
@@ -44,6 +43,7 @@ from pipelines.revision.revision import changes_check, quarantine_key, refuse_lo
 from pipelines.revision.row_diff import differing
 from pipelines.revision.scope import Task
 from pipelines.revision.source_changes import SourceChanges
+from pipelines.runs.local_events import good_events, typed
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 

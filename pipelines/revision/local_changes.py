@@ -24,11 +24,11 @@ from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.arrow_split import REASONS, Split, split_alone, whole
 from pipelines.quality.local_uniqueness import EQUAL, OLDER
 from pipelines.quality.quarantine_counts import Broken
-from pipelines.results.local_events import all_parted
 from pipelines.revision.matching import summed
 from pipelines.revision.row_diff import exact
 from pipelines.revision.scope import Task
 from pipelines.revision.source_changes import NET
+from pipelines.runs.local_events import all_parted
 from pipelines.runs.run import Run
 
 KEYS = 20_000_000

@@ -22,9 +22,9 @@ from cep_core.kinds import Pairs
 from cep_core.sharing.changes import pairs_of
 from pipelines.contracts.rules import unique_rules
 from pipelines.delta.local_reader import Condition, TableHere
-from pipelines.results.local_events import good_events
 from pipelines.results.windows import Stretch, united
 from pipelines.revision.source_changes import NET
+from pipelines.runs.local_events import good_events
 from pipelines.runs.run import Run
 
 

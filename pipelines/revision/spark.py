@@ -24,11 +24,11 @@ from pipelines.history_checks import checks as history_checks
 from pipelines.quality import quarantine as q
 from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
 from pipelines.quality.uniqueness import BROKEN
-from pipelines.results.computation import cut_and_stage, no_rows
+from pipelines.results.computation import cut_and_stage
 from pipelines.results.ledger import Ledger
 from pipelines.results.source_events import needed
 from pipelines.results.staged_checks import judged, refuse_failed
-from pipelines.results.staging import read_staged, write_staged
+from pipelines.results.staging import read_staged, stage_nothing
 from pipelines.results.windows import Stretch
 from pipelines.revision.affected import Affected, touched_by
 from pipelines.revision.change_feed import Changes, NoFeed, changes, lost
@@ -169,7 +169,7 @@ class SparkRevision:
     def _stage(self, hull: Run, events: DataFrame, rows: int) -> tuple[int, int]:
         """As `write_staged`, of the affected windows' events, of which there are `rows` at most."""
         if not rows:
-            return write_staged(hull, no_rows(hull), self.task.version)
+            return stage_nothing(hull, self.task.version)
         time = min(hull.end_us, watermark_of(self.run, self.task.version)) if self.run.plan.waits else None
         return cut_and_stage(hull, events, rows, self.task.version, time, self.affected.rows)
 

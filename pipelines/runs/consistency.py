@@ -9,6 +9,8 @@ whatever the clock says. (CEDR: Barga et al. 2007, section 2.)
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -16,14 +18,20 @@ from pyspark.sql import functions as sf
 
 from cep_core.events.windows import moment
 from pipelines.check import Check
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import ROWS, table_here
 from pipelines.delta.tables import read_at
+from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
+from pipelines.runs.local_events import good_events
 from pipelines.runs.run import Run
-from pipelines.runs.watermark import future_limit, watermark
+from pipelines.runs.watermark import future_limit, watermark, watermark_at
 from pipelines.spark.columns import column
 
 FUTURE = "future_events"
 """The check that counts events of the far future."""
+EARLIEST, LATEST = -(2**63), 2**63 - 1
+"""Microseconds: before and after every event."""
 
 
 def last_ready(run: Run, version: int) -> int | None:
@@ -34,9 +42,15 @@ def last_ready(run: Run, version: int) -> int | None:
     return (reached - windows.origin - windows.within) // windows.slide
 
 
-def watermark_of(run: Run, version: int) -> int:
-    """The watermark of a version of the run's source, microseconds. Raises StepOrderError, as `future_limit`."""
-    return watermark(_good(run, version), run.contract.event_time, run.lateness, limit_of(run, version))
+def watermark_of(run: Run, version: int, span: tuple[int, int] | None = None) -> int:
+    """The watermark of a version of the run's source, microseconds; `span`: as of `watermark`. Raises StepOrderError,
+    as `future_limit`."""
+    limit = limit_of(run, version)
+    try:
+        times = good_times(run, version, (EARLIEST if span is None else span[0], limit + 1))
+    except LocalUnsupportedError:
+        return watermark(_good(run, version), run.contract.event_time, run.lateness, limit, span)
+    return watermark_at(pc.max(times).as_py(), run.lateness, span)
 
 
 def limit_of(run: Run, version: int) -> int:
@@ -59,10 +73,25 @@ def future_events(run: Run, version: int, times: pa.Array | None = None) -> Chec
 
 
 def _after(run: Run, version: int, limit: int) -> tuple[int, int | None]:
+    with suppress(LocalUnsupportedError):
+        return counted_after(good_times(run, version, (limit + 1, LATEST)), limit)
     time = column(run.contract.event_time)
     future = _good(run, version).where(time > sf.timestamp_micros(sf.lit(limit)))
     rows, newest = future.agg(sf.count(sf.lit(1)), sf.max(sf.unix_micros(time))).collect()[0]
     return rows, newest
+
+
+def good_times(run: Run, version: int, near: tuple[int, int]) -> pa.ChunkedArray:
+    """The event times, int64, microseconds, of the good rows of a version in `near`, which is half-open, as this
+    process reads them: to plan and to start a job takes Spark longer. Raises LocalUnsupportedError, also where the
+    table has many rows."""
+    source = table_here(run.spark, run.warehouse.source(run.contract.name), version)
+    if source.row_count is None or source.row_count > ROWS:
+        raise LocalUnsupportedError("many rows")
+    if run.contract.documents is not None:
+        source.refuse_large()
+    with local_errors():
+        return good_events(run, source, [near], ROWS)[run.contract.event_time].cast(pa.int64())
 
 
 def counted_after(times: pa.Array, limit: int) -> tuple[int, int | None]:

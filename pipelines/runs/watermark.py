@@ -43,7 +43,12 @@ def watermark(
             return end
         rows = rows.where(time >= sf.timestamp_micros(sf.lit(max(start, BEGINNING))))
     newest = rows.agg(sf.max(sf.unix_micros(time))).collect()[0][0]
+    return watermark_at(newest, lateness, span)
+
+
+def watermark_at(newest: int | None, lateness: int, span: tuple[int, int] | None = None) -> int:
+    """As `watermark`, of rows the last of which, up to the limit and from the beginning of `span` on, is `newest`."""
     if newest is None:
         return BEGINNING if span is None else span[0]
-    reached = int(newest) - lateness
+    reached = newest - lateness
     return reached if span is None else min(span[1], reached)

@@ -9,21 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.delta.commits import recent_commits
-from pipelines.delta.tables import exists, read_at
+from pipelines.delta.tables import exists
 from pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
 from pipelines.execute.channel import Member, channels_of, joint, together
-from pipelines.quality import quarantine as q
-from pipelines.results.computation import Outcomes, answers_here, no_rows, stage_together
+from pipelines.results.computation import Outcomes, answers_here, stage_together
 from pipelines.results.ledger import notes, read_ledger
 from pipelines.results.member_reuse import NONE, Settled, settled_members
 from pipelines.results.reuse import changed, reuse_check
 from pipelines.results.source_events import SourceEvents
-from pipelines.results.staging import stage_answers, write_staged
-from pipelines.runs.consistency import limit_of
+from pipelines.results.staging import stage_answers, stage_nothing
+from pipelines.runs.consistency import watermark_of
 from pipelines.runs.record import Attempt, recorded_together
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
-from pipelines.runs.watermark import watermark
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ def _task(run: Run, attempt: Attempt) -> _Task | None:
         record.rows_in = task.rows
         if run.windows and task.rows and not settled.all_of(run):
             return _Task(settled.others(run), checked, attempt, settled)
-        staged = write_staged(run, no_rows(run), task.version)
+        staged = stage_nothing(run, task.version)
         record.staged_version, record.rows_out = settled.beside(run, staged)
     return None
 
@@ -173,7 +171,4 @@ def reached(run: Run, checked: Mapping[str, Any]) -> int | None:
     """How far time has come in the pinned version, for a plan that waits for it."""
     if not run.plan.waits or not run.windows:
         return None
-    version = int(checked["source_version"])
-    source = read_at(run.spark, run.warehouse.source(run.contract.name), version)
-    good = q.keeping(source, run.contract.rules)
-    return watermark(good, run.contract.event_time, run.lateness, limit_of(run, version), run.span)
+    return watermark_of(run, int(checked["source_version"]), run.span)

@@ -58,10 +58,10 @@ schema:
       - {name: day, logicalType: date}
 slaProperties: [{property: latency, value: 6, unit: h}]
 """
-PROFILE = Profile(master="local[2]", limits=Limits(driver_rows=0))
-"""Workers compute, however few the events."""
 IN_DRIVER = Profile(master="local[2]")
-"""The driver computes the windows of a run: for tests of what comes after it."""
+"""The driver computes the windows of a run, as of so few events for users."""
+IN_WORKERS = Profile(master="local[2]", limits=Limits(driver_rows=0))
+"""Workers compute, however few the events: for tests of what workers do, and of what may happen to them."""
 DAY_US = 86_400_000_000
 START_US = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""
@@ -87,11 +87,11 @@ class Signals:
     spark: SparkSession
     project: Project
     pattern: str
-    profile: Profile = PROFILE
+    profile: Profile = IN_DRIVER
 
     @property
     def warehouse(self) -> Warehouse:
-        return Warehouse(PROFILE.warehouse_of(self.project))
+        return Warehouse(IN_DRIVER.warehouse_of(self.project))
 
     @property
     def source(self) -> str:
@@ -173,7 +173,7 @@ class Signals:
 
 
 def signals(
-    spark: SparkSession, folder: Path, text: str, contract: str = CONTRACT, profile: Profile = PROFILE
+    spark: SparkSession, folder: Path, text: str, contract: str = CONTRACT, profile: Profile = IN_DRIVER
 ) -> Signals:
     """A fresh warehouse in `folder`; of kind xml_join, its source has documents."""
     if "kind: xml_join" in text:

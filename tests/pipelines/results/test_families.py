@@ -22,7 +22,7 @@ from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_changes import change
-from tests.support.signals import DAY_US, PROFILE, Signals, signals, tidy_batch
+from tests.support.signals import DAY_US, IN_WORKERS, Signals, signals, tidy_batch
 
 pytestmark = pytest.mark.spark
 
@@ -68,7 +68,7 @@ FIRST_DAY, LAST_DAY = 0.5, 2.5
 
 
 def lake_of(spark: SparkSession, folder: Path, kind: str) -> Signals:
-    lake = signals(spark, folder / "project", FAMILIES[kind] + "for_each: {file: watched.csv}\n")
+    lake = signals(spark, folder / "project", FAMILIES[kind] + "for_each: {file: watched.csv}\n", profile=IN_WORKERS)
     return lake
 
 
@@ -186,7 +186,7 @@ def test_backfill_batch_and_expect(spark: SparkSession, tmp_path: Path) -> None:
     lake.edit(FAMILIES["trends"] + "for_each: {file: watched.csv}\n" + EXPECT)
     lake.insert(tidy_batch(random.Random(7), 55))
     days = ("2026-01-01T12:00:00Z", "2026-01-03T12:00:00Z")
-    place = Place(lake.project, PROFILE)
+    place = Place(lake.project, IN_WORKERS)
     *chunks, total = run_backfill(place, spark, lake.pattern, *days, DAY_US, False, False)
     assert (len(chunks), total["computed"]) == (2, 2)
     run = lake.run(FIRST_DAY, LAST_DAY, "all at once")
@@ -197,7 +197,7 @@ def test_backfill_batch_and_expect(spark: SparkSession, tmp_path: Path) -> None:
     sibling = tmp_path / "project" / "sibling.yaml"
     text = FAMILIES["matches"].replace("$least", "3").replace("$where", "'n'")
     sibling.write_text(f"name: sibling\nsource: signals\n{text}")
-    other = prepare(spark, lake.project, PROFILE, str(sibling), "batch", run.start_us, run.end_us)
+    other = prepare(spark, lake.project, IN_WORKERS, str(sibling), "batch", run.start_us, run.end_us)
     members = [Member("watched", lake.run(FIRST_DAY, LAST_DAY, "batch")), Member("sibling", other)]
     list(run_batch(spark, members))
     assert [member.state for member in members] == ["succeeded"] * 2

@@ -26,7 +26,7 @@ from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree
 from tests.support.signal_changes import change
 from tests.support.signal_patterns import PATTERNS
-from tests.support.signals import IN_DRIVER, START_US, Signals, batch, signals, tidy_batch
+from tests.support.signals import START_US, Signals, batch, signals, tidy_batch
 
 pytestmark = [pytest.mark.spark, pytest.mark.more_in_chaos]
 
@@ -46,7 +46,7 @@ def bag(rows: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:
 @pytest.mark.parametrize("draw", range(2 * DRAWS))
 def test_as_spark_says(spark: SparkSession, tmp_path: Path, draw: int) -> None:
     rng = random.Random(f"{draw}{PART}")
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"], profile=IN_DRIVER)
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
     tidy = draw % 2 == 0  # then no key is repeated in the older version
     lake.insert((tidy_batch if tidy else batch)(rng, 40))
     after, run = lake.version(), lake.run(0.5, 2.5, "r")
@@ -81,7 +81,7 @@ def row(number: int, hour: int, **other: Any) -> dict[str, Any]:
 
 def test_a_small_source_is_revised_here(spark: SparkSession, tmp_path: Path) -> None:
     """With rows that break a rule and keys that are repeated: set apart once, counted, left out; and back again."""
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"], profile=IN_DRIVER)
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
     lake.insert([row(n, 20 + n) for n in range(8)])
     run = lake.run(0.5, 2.5, "first")
     all_steps(run)
@@ -107,7 +107,7 @@ def quarantined(lake: Signals) -> Counter[str]:
 
 
 def test_a_source_of_many_rows_is_sparks(spark: SparkSession, tmp_path: Path) -> None:
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"], profile=IN_DRIVER)
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
     lake.insert([row(n, 20 + n) for n in range(8)])
     run, task = lake.run(0.5, 2.5, "r"), Task(2, None, 1, True, True, (), (), None)
     lake.insert([row(3, 40)])

@@ -33,8 +33,8 @@ from tests.support.signal_patterns import ALWAYS, PATTERNS
 from tests.support.signals import (
     DAY_US,
     IN_DRIVER,
+    IN_WORKERS,
     LEVELS,
-    PROFILE,
     RATES,
     START_US,
     Signals,
@@ -46,7 +46,7 @@ from tests.support.signals import (
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.more_in_chaos]
 
 HISTORIES = DRAWS
-COMPUTED_BY = (PROFILE, IN_DRIVER) if CHAOS else (IN_DRIVER,)
+COMPUTED_BY = (IN_WORKERS, IN_DRIVER) if CHAOS else (IN_DRIVER,)
 """Who computes what is revised later: how its rows lie in files is the same."""
 FIRST_DAY, LAST_DAY = 0.5, 2.5
 """The first half day and the last are not asked for: what happens there is not published."""
@@ -56,7 +56,7 @@ FIRST_DAY, LAST_DAY = 0.5, 2.5
 def hour_by_hour(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Signals:
     """Three events on the second day, published."""
     folder = tmp_path_factory.mktemp("hours") / "project"
-    lake = signals(spark, folder, PATTERNS["arcs that come and go"], profile=IN_DRIVER)
+    lake = signals(spark, folder, PATTERNS["arcs that come and go"])
     row = {"event_type": "B", "place": "n", "price": 1, "remark": ""}
     hours = (0, 1, 2)
     lake.insert([row | {"event_id": f"e{n}", "event_time": START_US + DAY_US + n * DAY_US // 24} for n in hours])

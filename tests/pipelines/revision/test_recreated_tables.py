@@ -31,7 +31,7 @@ from tests.pipelines.steps.test_stage_records import PLAIN, events
 from tests.support import plain_writer
 from tests.support.flights import all_steps, renamed
 from tests.support.recomputation import in_order, recomputed
-from tests.support.signals import IN_DRIVER, START_US, Signals, signals
+from tests.support.signals import START_US, Signals, signals
 
 pytestmark = pytest.mark.spark
 
@@ -50,7 +50,7 @@ NO_TIME = BAD | {"event_id": "no time", "event_time": None}
 @pytest.fixture(scope="module")
 def original(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Signals:
     """Its windows show version 1 of the source; each test has a copy of it."""
-    lake = signals(spark, tmp_path_factory.mktemp("original") / "p", PLAIN, profile=IN_DRIVER)
+    lake = signals(spark, tmp_path_factory.mktemp("original") / "p", PLAIN)
     lake.insert(events(range(0, 60, 4)))
     all_steps(lake.run(0, DAYS, "r"))
     return lake
@@ -82,7 +82,7 @@ def freshness(lake: Signals, run: Run) -> str:
 def test_source_made_anew(spark: SparkSession, tmp_path: Path, commits: int) -> None:
     """Other events under the same versions: `run`, `backfill` and `revise` all see that it is another table. Its bad
     rows are in the quarantine, though a run of the same id has quarantined rows of the same version before."""
-    lake = signals(spark, tmp_path / "p", PLAIN, profile=IN_DRIVER)
+    lake = signals(spark, tmp_path / "p", PLAIN)
     lake.insert(events(range(0, 30, 3)))
     lake.insert([BAD])
     run = lake.run(0, DAYS, "r")

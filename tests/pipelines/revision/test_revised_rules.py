@@ -20,7 +20,7 @@ from tests.conftest import ROOT, SETTINGS
 from tests.support import plain_writer
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree
-from tests.support.signals import CONTRACT, DAY_US, IN_DRIVER, START_US, Signals, signals
+from tests.support.signals import CONTRACT, DAY_US, START_US, Signals, signals
 
 pytestmark = pytest.mark.spark
 
@@ -76,7 +76,7 @@ print(json.dumps("great_expectations" in sys.modules))
 
 def test_a_small_revision_does_without_great_expectations(spark: SparkSession, tmp_path: Path) -> None:
     """To import it takes longer than all else that the revision does."""
-    lake = signals(spark, tmp_path / "project", PATTERN, contract(), IN_DRIVER)
+    lake = signals(spark, tmp_path / "project", PATTERN, contract())
     insert(lake, 1, {})
     all_steps(lake.run(0, 3, "first"))
     insert(lake, 2, {})
@@ -102,7 +102,7 @@ def insert(lake: Signals, hour: int, values: dict[str, Any]) -> None:
 def test_a_late_row_drops_no_good_one(spark: SparkSession, tmp_path: Path, case: str) -> None:
     columns, condition, values, late = CASES[case]
     rule = f"    quality: [{{name: whole, type: custom, engine: trendlake, implementation: '{condition}'}}]\n"
-    lake = signals(spark, tmp_path / "project", PATTERN, contract(columns + rule), IN_DRIVER)
+    lake = signals(spark, tmp_path / "project", PATTERN, contract(columns + rule))
     for hour in range(3):
         insert(lake, hour, values)
     run = lake.run(0, 3, "first")

@@ -24,7 +24,7 @@ from tests.random.profile import CI
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_patterns import PATTERNS
-from tests.support.signals import DAY_US, IN_DRIVER, START_US, Signals, signals
+from tests.support.signals import DAY_US, START_US, Signals, signals
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -53,7 +53,7 @@ def some(rng: random.Random, first: int, rows: int) -> list[dict[str, Any]]:
 def test_a_revision_is_a_recomputation(spark: SparkSession, seed: int) -> None:
     rng = random.Random(seed)
     with TemporaryDirectory() as folder:
-        lake = signals(spark, Path(folder) / "project", PATTERNS["plain"], profile=IN_DRIVER)
+        lake = signals(spark, Path(folder) / "project", PATTERNS["plain"])
         there = some(rng, 0, 40)
         lake.insert(there)
         run = lake.run(*DAYS, "first")
@@ -97,7 +97,7 @@ def happening(
 @pytest.fixture(scope="module")
 def original(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Signals:
     """Eight events of two days, published."""
-    lake = signals(spark, tmp_path_factory.mktemp("original") / "project", PATTERNS["plain"], profile=IN_DRIVER)
+    lake = signals(spark, tmp_path_factory.mktemp("original") / "project", PATTERNS["plain"])
     lake.insert(ROWS)
     all_steps(lake.run(*DAYS, "first"))
     return lake
@@ -148,7 +148,7 @@ def test_a_key_that_was_there_already_is_repeated_all_the_same(
 ) -> None:
     """No key comes that was not there: one of two rows before the windows moves in, a bad row of a good one's key is
     repaired."""
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"], profile=IN_DRIVER)
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
     inside = [row(n, 20 + n) for n in range(2, 8)]
     lake.insert([*inside, row(20, 1, price=1), row(20, 2, price=2), row(3, 25, price=99)])
     run = lake.run(*DAYS, "first")

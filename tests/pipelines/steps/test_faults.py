@@ -43,7 +43,7 @@ from tests.support.disks import full, small_disk
 from tests.support.flights import all_steps, renamed
 from tests.support.recomputation import in_order, recomputed
 from tests.support.signal_patterns import PATTERNS
-from tests.support.signals import CONTRACT, START_US, Signals, signals
+from tests.support.signals import CONTRACT, IN_WORKERS, START_US, Signals, signals
 
 pytestmark = pytest.mark.spark
 
@@ -63,7 +63,7 @@ def rising(first: int, hours: int, place: str = "n") -> list[dict[str, Any]]:
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Signals:
     """A day of events, not yet computed."""
-    source = signals(spark, tmp_path / "project", PATTERNS["plain"])
+    source = signals(spark, tmp_path / "project", PATTERNS["plain"], profile=IN_WORKERS)
     source.insert(rising(0, 20))
     return source
 
@@ -265,7 +265,7 @@ def test_columns_come_and_go(lake: Signals) -> None:
 def test_a_type_is_widened(spark: SparkSession, tmp_path: Path) -> None:
     """int becomes bigint: told until the contract says so too; then run and revision go on over both halves."""
     narrow = CONTRACT.replace("physicalType: bigint", "physicalType: int").replace(", maximum: 9", "")
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"], narrow)
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"], narrow, profile=IN_WORKERS)
     rows = pa.Table.from_pylist(rising(0, 12))
     frame = spark.createDataFrame(rows).withColumn("event_time", sf.timestamp_micros("event_time"))
     frame.withColumn("price", sf.col("price").cast("int")).write.format("delta").mode("append").save(lake.source)
@@ -319,7 +319,7 @@ def test_poisoned_rows(spark: SparkSession, tmp_path: Path) -> None:
     """An infinite value in a sum is refused by name, not computed for ever. No number, the largest ones, NULs, no key,
     keys of 300,000 characters, the first and the last moment there is: all are counted as the engine counts them, in
     runs and revisions, and spoil no other row."""
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"], LOOSE)
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"], LOOSE, profile=IN_WORKERS)
     schema = pa.schema([("event_id", "string"), ("event_time", pa.timestamp("us", "UTC")), ("event_type", "string"),
                         ("place", "string"), ("price", "float64"), ("remark", "string")])  # fmt: skip
 
@@ -385,7 +385,7 @@ MARCH = (66, 68)
 def test_other_clocks_give_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
     """Over the hour that New York leaves out: run and revision under its clocks give what the engine alone gives, which
     knows UTC only."""
-    lake = signals(spark, tmp_path / "project", PATTERNS["plain"])
+    lake = signals(spark, tmp_path / "project", PATTERNS["plain"], profile=IN_WORKERS)
     run = lake.run(*MARCH, "run")
     with clocks_of(spark, "America/New_York"):
         lake.insert([event(f"e{n}", 24 * MARCH[0] + n, n % 9) for n in range(40)])

@@ -19,7 +19,7 @@ from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.signal_patterns import PATTERNS
-from tests.support.signals import CONTRACT, SCHEMA, START_US, Signals, batch, signals
+from tests.support.signals import CONTRACT, IN_WORKERS, SCHEMA, START_US, Signals, batch, signals
 
 pytestmark = pytest.mark.spark
 
@@ -49,7 +49,7 @@ def insert(lake: Signals, rows: list[dict[str, Any]]) -> None:
 
 def test_they_are_in_order_of_the_number(spark: SparkSession, tmp_path: Path) -> None:
     """As text 10 would come before 9. Rows that break the contract are set apart, shown, and put back."""
-    lake = signals(spark, tmp_path / "project", NEXT, NUMBERED)
+    lake = signals(spark, tmp_path / "project", NEXT, NUMBERED, profile=IN_WORKERS)
     hours = {8: 0, 9: 1, 10: 1, 11: 1, 100: 2}
     row = {"event_type": "A", "place": "n", "price": 1, "remark": ""}
     rows = [row | {"event_id": f"e{n}", "event_time": START_US + (24 + h) * 3_600_000_000} for n, h in hours.items()]
@@ -83,7 +83,7 @@ def pairs(lake: Signals, name: str) -> list[tuple[list[int], list[int]]]:
 def test_every_kind_reads_and_revises_them(spark: SparkSession, tmp_path: Path, text: str) -> None:
     """Among them ids that come twice and ids that are not there; the results are those of a recomputation."""
     rng = random.Random(text)
-    lake = signals(spark, tmp_path / "project", text, NUMBERED)
+    lake = signals(spark, tmp_path / "project", text, NUMBERED, profile=IN_WORKERS)
     insert(lake, batch(rng, 60))
     run = lake.run(0.5, 2.5, "first")
     all_steps(run)

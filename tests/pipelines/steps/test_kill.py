@@ -23,7 +23,7 @@ from tests.support.flights import all_steps, renamed
 from tests.support.kills import Hunt, at_file, at_random, hunting
 from tests.support.promises import replayed
 from tests.support.signal_patterns import KINDS, PATTERNS
-from tests.support.signals import Signals, batch, signals, tidy_batch
+from tests.support.signals import IN_WORKERS, Signals, batch, signals, tidy_batch
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.more_in_chaos]
 
@@ -36,7 +36,7 @@ FILES, SMALL_FILES = 24, 8
 
 def begun(spark: SparkSession, folder: Path, pattern: str = "plain", *, tidy: bool = False) -> tuple[Signals, Run]:
     """A lake with some signals, and the run of all its days."""
-    lake = signals(spark, folder, PATTERNS[pattern])
+    lake = signals(spark, folder, PATTERNS[pattern], profile=IN_WORKERS)
     lake.insert((tidy_batch if tidy else batch)(random.Random(1), 40))
     return lake, lake.run(FIRST_DAY, LAST_DAY, "any")
 
@@ -114,7 +114,7 @@ def assert_told(hunt: Hunt, stage: Stage, run_id: str) -> None:
 def test_killed_executors(spark: SparkSession, tmp_path: Path, pattern: str) -> None:
     """An executor's JVM or a Python worker, killed in the middle of a kernel: Spark does their part again, and the
     rows are right, each once."""
-    lake = signals(spark, tmp_path / "project", PATTERNS[pattern])
+    lake = signals(spark, tmp_path / "project", PATTERNS[pattern], profile=IN_WORKERS)
     lake.insert(batch(random.Random(7), 40))
     run = lake.run(FIRST_DAY, LAST_DAY, "any")
     victim = Victim(lake.project.root, 0, master="local-cluster[2,1,1024]")
@@ -137,7 +137,7 @@ def test_killed_drivers(spark: SparkSession, number: int, tmp_path: Path) -> Non
     Spark, and in the victim, where rows go to quarantine too."""
     name = list(PATTERNS)[number]
     rng = random.Random(name + PART)
-    lake = signals(spark, tmp_path / "project", PATTERNS[name])
+    lake = signals(spark, tmp_path / "project", PATTERNS[name], profile=IN_WORKERS)
     lake.insert(batch(rng, 40))
     run = lake.run(FIRST_DAY, LAST_DAY, "any")
     with hunting(lake, run, name, by_spark=number % 2 == 1) as hunt:

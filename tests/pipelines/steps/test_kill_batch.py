@@ -25,7 +25,7 @@ from tests.support.promises import replayed
 from tests.support.recomputation import in_order, recomputed
 from tests.support.signal_changes import change
 from tests.support.signal_patterns import HEAD, PATTERNS
-from tests.support.signals import Signals, batch, signals
+from tests.support.signals import IN_WORKERS, Signals, batch, signals
 from tests.support.victim import BATCH, REVISE_BATCH, Order
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.chaos]
@@ -74,7 +74,7 @@ def killed_at_each(
 @pytest.mark.parametrize("members", [MEMBERS, JOINS], ids=["events", "documents"])
 def test_a_batch_killed_at_each_boundary(spark: SparkSession, tmp_path: Path, members: dict[str, str]) -> None:
     rng = random.Random(f"batch {PART}")
-    lake = signals(spark, tmp_path / "project", PATTERNS[members["watched"]])
+    lake = signals(spark, tmp_path / "project", PATTERNS[members["watched"]], profile=IN_WORKERS)
     for name, kind in members.items():
         (lake.project.root / f"{name}.yaml").write_text(HEAD.replace("watched", name) + PATTERNS[kind])
     lake.insert(batch(rng, 40))

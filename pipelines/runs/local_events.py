@@ -1,4 +1,4 @@
-"""Good events of a source that this process reads and judges by itself."""
+"""Good events of a run's source that this process reads and judges by itself."""
 
 from __future__ import annotations
 
