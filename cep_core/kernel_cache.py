@@ -26,7 +26,7 @@ def source_digest() -> str:
     """Twelve hexadecimal digits that differ where numba, or a file with compiled code, does."""
     digest = hashlib.sha256(numba.__version__.encode())
     for file in sorted(Path(__file__).parent.rglob("*.py")):
-        if file.parent.name == "kernels" or file.name.endswith("opcodes.py"):
+        if file.parent.name == "kernels" or file.name.endswith("opcodes.py") or file.name == "compiled.py":
             digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Bools, Float64s, Int64s
 from cep_core.kernels.vm import execute
 
@@ -46,14 +46,14 @@ class Leaves(NamedTuple):
     slots: Int64s
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def load(leaves: Leaves, programs: Programs, e: int) -> None:
     """Put the leaves of event e into their slots."""
     for x in range(leaves.slots.shape[0]):
         programs.values[leaves.slots[x]], programs.null[leaves.slots[x]] = leaves.values[e, x], leaves.null[e, x]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def fires(programs: Programs, arc: int, source: Int64s, s: int, target: Int64s, t: int) -> int:
     """`fire` of an arc of `programs`."""
     return fire(
@@ -62,7 +62,7 @@ def fires(programs: Programs, arc: int, source: Int64s, s: int, target: Int64s, 
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def fire(
     arcs: Int64s, moves: Int64s, code: Int64s, values: Int64s, reals: Float64s, null: Bools, cases: Int64s,
     arc: int, source: Int64s, s: int, target: Int64s, t: int,
@@ -102,7 +102,7 @@ def fire(
     return YES
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def same(a: Int64s, i: int, b: Int64s, j: int) -> bool:
     """Whether two registers are equal, NULL being equal to NULL."""
     for k in range(a.shape[1]):  # noqa: SIM110 - numba compiles loops
@@ -111,7 +111,7 @@ def same(a: Int64s, i: int, b: Int64s, j: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def hashed(state: int, registers: Int64s, i: int) -> int:
     """A hash of state and register."""
     h = np.uint64(state + 1) * np.uint64(0x9E3779B97F4A7C15)

@@ -7,15 +7,14 @@ chain, its hash (-1: it is in no chain), and the age of its list: groups of anot
 
 from __future__ import annotations
 
-from numba import njit
-
+from cep_core import compiled
 from cep_core.events.array_types import Int64s
 from cep_core.kernels.register_programs import same
 
 STATE, FIRSTS, SINCE, NEXT, CHAIN, BUCKET, AGE = range(7)
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def lookup(meta: Int64s, registers: Int64s, buckets: Int64s, h: int, state: int, age: int, goal: Int64s, j: int) -> int:
     """The group of this state, age and register, or -1."""
     x = buckets[h & (buckets.shape[0] - 1)]
@@ -24,7 +23,7 @@ def lookup(meta: Int64s, registers: Int64s, buckets: Int64s, h: int, state: int,
     return int(x)
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def link(meta: Int64s, buckets: Int64s, g: int, h: int) -> None:
     """Put a group into the hash chain of its hash."""
     b = h & (buckets.shape[0] - 1)
@@ -32,7 +31,7 @@ def link(meta: Int64s, buckets: Int64s, g: int, h: int) -> None:
     buckets[b] = g
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def unlink(meta: Int64s, buckets: Int64s, g: int) -> None:
     """Take a group out of its hash chain, if it is in one."""
     if meta[g, BUCKET] < 0:
@@ -47,7 +46,7 @@ def unlink(meta: Int64s, buckets: Int64s, g: int) -> None:
     meta[before, CHAIN] = meta[g, CHAIN]
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def rehash(meta: Int64s, buckets: Int64s, lists: Int64s) -> None:
     """Fill empty `buckets` with the groups of `lists` (lists, states)."""
     for row in range(lists.shape[0]):

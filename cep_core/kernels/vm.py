@@ -10,8 +10,8 @@ PLUS_F keeps the NaN of infinities that cancel: adding zero reads it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Bools, Float64s, Int64s
 from cep_core.expressions.opcodes import (
     ABS,
@@ -63,7 +63,7 @@ HOUR_US = 3_600_000_000
 DAY_US = 86_400_000_000
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def fits(op: int, a: int, b: int) -> bool:
     """Whether a + b, a - b or a * b is an int64. Asked before: LLVM takes signed arithmetic never to overflow, and
     would take a check of the result away."""
@@ -80,7 +80,7 @@ def fits(op: int, a: int, b: int) -> bool:
     return abs(a) <= HIGHEST // abs(b) or (LOWEST % b == 0 and a == LOWEST // b)
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def whole(op: int, a: int, b: int) -> tuple[int, bool, bool]:
     """(value, whether it fits, whether it is NULL) of one operator on two whole numbers."""
     if op == ADD:
@@ -111,7 +111,7 @@ def whole(op: int, a: int, b: int) -> tuple[int, bool, bool]:
     return rest, True, False
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def real(op: int, a: float, b: float) -> float:
     """Arithmetic on two doubles; NaN where the result is NULL."""
     if op == ADD_F:
@@ -125,7 +125,7 @@ def real(op: int, a: float, b: float) -> float:
     return a / b if op == DIVIDE_F else float(np.fmod(a, b))
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def compared(op: int, a: float, b: float) -> int:
     """A comparison of two doubles."""
     if op == EQ_F:
@@ -139,14 +139,14 @@ def compared(op: int, a: float, b: float) -> int:
     return int(a > b) if op == GT_F else int(a >= b)
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def byte_at(cases: Int64s, i: int) -> int:
     """Byte `i` of all strings, eight of them in each number of row 3."""
     byte: int = (cases[3, i >> 3] >> ((i & 7) << 3)) & 255
     return byte
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def occurs(cases: Int64s, whole: int, part: int) -> int:
     """Whether the string of code `part` is in that of code `whole`: 1 or 0."""
     low, high = cases[2, whole], cases[2, whole + 1]
@@ -160,7 +160,7 @@ def occurs(cases: Int64s, whole: int, part: int) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def execute(code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, null: Bools, cases: Int64s) -> bool:
     """Run code[low:high], rows of (operation, target, a, b). False when a whole number overflows.
 

@@ -7,8 +7,8 @@ tuples, as other kinds' take them, the loop over candidates took 13 to 67 % long
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.algebra.kernels.pairs import (
     ALARM,
     AT_PROGRAM,
@@ -35,7 +35,7 @@ from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.kernels.vm import execute
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled.expanded
 def _hash(position: int, words: Int64s, at: int) -> int:
     h = np.uint64(position + 1) * np.uint64(0x9E3779B97F4A7C15)
     for k in range(words.shape[1]):
@@ -44,7 +44,7 @@ def _hash(position: int, words: Int64s, at: int) -> int:
     return np.int64(h >> np.uint64(1))  # type: ignore[return-value]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled.expanded
 def _reaches(keys: Int64s, missing: Bools, p: int, need: Int64s, lacking: Bools, row: int, strict: Bools) -> bool:
     """Whether every key at p is what `row` needs."""
     if missing[p] or lacking[row]:
@@ -55,7 +55,7 @@ def _reaches(keys: Int64s, missing: Bools, p: int, need: Int64s, lacking: Bools,
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def fold_instances(
     chosen: Int64s, r_group: Int64s, r_start: Int64s, r_end: Int64s,
     rows: Int64s, ends: Int64s, starts: Int64s, bounds: Int64s, own_group: Int64s, now_group: Int64s,

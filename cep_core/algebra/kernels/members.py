@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 
@@ -29,7 +29,7 @@ class Ranges(NamedTuple):
     high: Int64s
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled.expanded
 def _inside(keys: Int64s, row: int, ranges: Ranges, query: int) -> bool:
     for x in range(keys.shape[1]):
         if keys[row, x] < ranges.low[query, x] or keys[row, x] > ranges.high[query, x]:
@@ -37,7 +37,7 @@ def _inside(keys: Int64s, row: int, ranges: Ranges, query: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled.expanded
 def _search(keys: Int64s, column: int, first: int, last: int, key: int, beyond: bool) -> int:
     """The first place of [first, last), sorted by a column, whose key is at least `key` (`beyond`: more)."""
     while first < last:
@@ -49,7 +49,7 @@ def _search(keys: Int64s, column: int, first: int, last: int, key: int, beyond: 
     return first
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def slices(keys: Int64s, ranges: Ranges) -> tuple[Int64s, Int64s]:
     """[first, last) of each query: where its rows are among `keys`, sorted by the first column, then the second ...; a
     column behind one that is no equality is not looked at."""
@@ -66,7 +66,7 @@ def slices(keys: Int64s, ranges: Ranges) -> tuple[Int64s, Int64s]:
     return first, last
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def lists_of_rows(keys: Int64s, ranges: Ranges, first: Int64s, last: Int64s) -> Lists:
     """A list for each row of `keys`: the queries in whose slice and ranges it is."""
     keys, ranges, first, last = borrowed(keys), borrowed(ranges), borrowed(first), borrowed(last)
@@ -85,7 +85,7 @@ def lists_of_rows(keys: Int64s, ranges: Ranges, first: Int64s, last: Int64s) -> 
     return Lists(bounds, numbers)
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def remaining(keys: Int64s, lists_at: Int64s, lists: Lists, ranges: Ranges, bounds: Int64s) -> Int64s:
     """The queries of each row's list in whose ranges it is; fills `bounds` (rows + 1, zeros) of these new lists."""
     keys, lists_at, lists, ranges = borrowed(keys), borrowed(lists_at), borrowed(lists), borrowed(ranges)
@@ -105,7 +105,7 @@ def remaining(keys: Int64s, lists_at: Int64s, lists: Lists, ranges: Ranges, boun
     return numbers[:used]
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def parted_lists(lists: Lists, codes: Int64s, size: int) -> tuple[Lists, Int64s, Int64s]:
     """Each list cut by the code (0 to size - 1) of its queries: the new lists, the code of each, and where those of an
     old list begin."""
@@ -143,7 +143,7 @@ def parted_lists(lists: Lists, codes: Int64s, size: int) -> tuple[Lists, Int64s,
     return Lists(bounds, numbers), of, begins
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def rows_by_query(lists_at: Int64s, lists: Lists, count: int) -> tuple[Int64s, Int64s]:
     """The rows of each of `count` queries, ascending, and where those of each begin."""
     lists_at, lists = borrowed(lists_at), borrowed(lists)
@@ -162,7 +162,7 @@ def rows_by_query(lists_at: Int64s, lists: Lists, count: int) -> tuple[Int64s, I
     return rows, bounds
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def pairs_of(lists_at: Int64s, lists: Lists) -> int:
     """How many pairs of a row and a query there are."""
     lists_at, lists = borrowed(lists_at), borrowed(lists)

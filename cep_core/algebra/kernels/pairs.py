@@ -7,8 +7,8 @@ that order. Leaves are rows of words that go to slots of the machine.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Bools, Float64s, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.kernels.vm import execute
@@ -24,7 +24,7 @@ WHOLE, FIRST, SECOND, SO_FAR = range(4)
 """Of `spans`: the slots of durations, -1 where no program reads them."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled.expanded
 def load(slots: Int64s, leaves: Int64s, leaf_null: Bools, row: int, values: Int64s, null: Bools) -> None:
     """A row of leaves into the slots of the machine."""
     for x in range(slots.shape[0]):
@@ -32,7 +32,7 @@ def load(slots: Int64s, leaves: Int64s, leaf_null: Bools, row: int, values: Int6
         null[slots[x]] = leaf_null[row, x]
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def holds(
     programs: Int64s, safe: int, code: Int64s, values: Int64s, reals: Float64s, null: Bools, cases: Int64s
 ) -> int:  # fmt: skip
@@ -47,7 +47,7 @@ def holds(
     return YES
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled.expanded
 def after(ends: Int64s, low: int, high: int, end: int) -> int:
     """The first position of [low, high) whose end is later than `end`, which ends[low] is not."""
     step = 1
@@ -63,7 +63,7 @@ def after(ends: Int64s, low: int, high: int, end: int) -> int:
     return first
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def tree_of(keys: Int64s, size: int) -> Int64s:
     """A tree of maxima over `keys`, padded to `size`, a power of two: node i has the children 2 i and 2 i + 1."""
     tree = np.full(2 * size, np.int64(-(2**63)), np.int64)
@@ -73,7 +73,7 @@ def tree_of(keys: Int64s, size: int) -> Int64s:
     return tree
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled.expanded
 def _reaching(tree: Int64s, size: int, at: int, end: int, least: int, strict: bool) -> int:
     """The first position of [at, end) whose key is `least` or more (`strict`: more), or `end`."""
     for _ in range(8):  # most are near
@@ -101,7 +101,7 @@ def _reaching(tree: Int64s, size: int, at: int, end: int, least: int, strict: bo
     return min(node - size, end)
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def next_pairs(
     order: Int64s, groups: Int64s, r_start: Int64s, r_end: Int64s,
     rows: Int64s, ends: Int64s, starts: Int64s, bounds: Int64s, within: int, low: int, high: int, points: bool,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s, UInt64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.kernels.vm import execute
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def evaluate(
     code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, null: Bools, cases: Int64s,
     slots: Int64s, leaves: Int64s, leaf_null: Bools, rows: Int64s, slot: int, out: Int64s, out_null: Bools,
@@ -35,7 +35,7 @@ def evaluate(
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def counting_order(codes: Int64s, count: int, order: Int64s, result: Int64s, bounds: Int64s) -> None:
     """The rows of `order`, sorted by codes 0..count-1 and otherwise as they are; bounds[c]: where code c begins. Rows
     of code -1 are left out."""
@@ -52,7 +52,7 @@ def counting_order(codes: Int64s, count: int, order: Int64s, result: Int64s, bou
             begin[c] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def ascending(values: AnyArray) -> bool:
     """Whether no value is less than the one before."""
     for i in range(1, values.shape[0]):  # noqa: SIM110 - numba compiles loops
@@ -61,7 +61,7 @@ def ascending(values: AnyArray) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def all_different(words: Int64s) -> bool:
     """Whether no two are equal: of words that ascend, or lie close together. False of others."""
     n = words.shape[0]
@@ -81,7 +81,7 @@ def all_different(words: Int64s) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def ascending_pairs(first: Int64s, second: Int64s) -> bool:
     """Whether no pair of values is less than the one before."""
     for i in range(1, first.shape[0]):
@@ -90,7 +90,7 @@ def ascending_pairs(first: Int64s, second: Int64s) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def ascending_by_group(codes: Int64s, count: int, values: Int64s) -> bool:
     """Whether of each code 0..count-1 no value is less than the one before of that code."""
     last = np.full(count, np.int64(-(2**63)), np.int64)
@@ -103,7 +103,7 @@ def ascending_by_group(codes: Int64s, count: int, values: Int64s) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def ascending_events(part: Int64s, start: Int64s, end: Int64s) -> bool:
     """Whether each event is after the one before by partition and end, or by partition, start and end: then no two are
     equal."""
@@ -117,7 +117,7 @@ def ascending_events(part: Int64s, start: Int64s, end: Int64s) -> bool:
     return by_end or by_start
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def mixed(hashes: UInt64s, words: Int64s) -> None:
     """Mixes a column into the hashes of rows."""
     for i in range(hashes.shape[0]):
@@ -125,7 +125,7 @@ def mixed(hashes: UInt64s, words: Int64s) -> None:
         hashes[i] = h ^ (h >> np.uint64(29))
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def first_of_equal(hashes: UInt64s, table: Int64s, heads: Int64s, links: Int64s, keep: Bools) -> None:
     """keep[i]: whether no row before i equals it. `table`: (rows, columns); `heads` (a power of two of them): -1."""
     mask = heads.shape[0] - 1

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.algebra.kernels.pairs import DONE, MORE_ROWS, NEXT_ROW, USED, after
 from cep_core.events.array_types import Bools, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
@@ -49,7 +49,7 @@ class Left(NamedTuple):
     end: Int64s
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled.expanded
 def _follows(words: Int64s, missing: Bools, p: int, need: Int64s, lacking: Bools, row: int, order: Order) -> bool:
     """Whether each key at p compares with that of `row` as it must."""
     if missing[p] or lacking[row]:
@@ -64,7 +64,7 @@ def _follows(words: Int64s, missing: Bools, p: int, need: Int64s, lacking: Bools
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def last_of_runs(keys: Keys, now: Keys, order: Order, groups: Int64s) -> Int64s:
     """By position the last event of an instance that goes on from there. `now`: the keys of an event as the last one,
     `keys` as the next one."""
@@ -78,7 +78,7 @@ def last_of_runs(keys: Keys, now: Keys, order: Order, groups: Int64s) -> Int64s:
     return last
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def follow_runs(
     left: Left, first: Keys, stream: Stream, keys: Keys, order: Order, longest: int, near: Int64s,
     out_left: Int64s, out_right: Int64s, state: Int64s,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Bools, Float64s, Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def counted(null: Bools, bounds: Int64s) -> Int64s:
     """Rows of each group that are not NULL."""
     counts = np.zeros(bounds.shape[0] - 1, np.int64)
@@ -18,7 +18,7 @@ def counted(null: Bools, bounds: Int64s) -> Int64s:
     return counts
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def extreme(keys: Int64s, null: Bools, bounds: Int64s, greatest: bool) -> Int64s:
     """The row of the least or greatest key of each group; any row, where all are NULL."""
     best = np.zeros(bounds.shape[0] - 1, np.int64)
@@ -31,7 +31,7 @@ def extreme(keys: Int64s, null: Bools, bounds: Int64s, greatest: bool) -> Int64s
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def extreme_by(by: Int64s, by_null: Bools, keys: Int64s, null: Bools, bounds: Int64s, greatest: bool) -> Int64s:
     """Of each group, of the rows whose `by` is greatest (least), that of the least key that is not NULL; -1: none."""
     best = np.zeros(bounds.shape[0] - 1, np.int64)
@@ -48,7 +48,7 @@ def extreme_by(by: Int64s, by_null: Bools, keys: Int64s, null: Bools, bounds: In
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def whole_sums(values: Int64s, null: Bools, bounds: Int64s) -> tuple[Int64s, Int64s]:
     """Exact sums of whole numbers as (high, low): high * 2^32 + low. No group has 2^31 rows."""
     high, low = np.zeros(bounds.shape[0] - 1, np.int64), np.zeros(bounds.shape[0] - 1, np.int64)
@@ -60,7 +60,7 @@ def whole_sums(values: Int64s, null: Bools, bounds: Int64s) -> tuple[Int64s, Int
     return high, low
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def short_sums(values: Float64s, null: Bools, bounds: Int64s) -> Float64s:
     """Sums of doubles, right for groups of one and two."""
     sums = np.zeros(bounds.shape[0] - 1, np.float64)

@@ -10,8 +10,7 @@ would die at the very next event and says nothing before is not stored: it leave
 
 from __future__ import annotations
 
-from numba import njit
-
+from cep_core import compiled
 from cep_core.automaton.kernels.alive_groups import (
     ALIVE,
     ASIDE,
@@ -64,13 +63,13 @@ ENTER, ENDING, BEGIN, STEP, EMIT, LEAVE = range(6)
 """Phases of an event."""
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _turn(memory: Int64s, phase: int, q: int, g: int) -> None:
     """Go on with a phase at group g of state q."""
     memory[PHASE], memory[Q], memory[G] = phase, q, g
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _enter(
     tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, verdicts: Verdicts, e: int,
     fresh: bool, over: bool,
@@ -109,7 +108,7 @@ def _enter(
         memory[FOLLOWING] = judge(tables, programs.arcs, tables.sets[later], events, e + 1, rules.rests, verdicts)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _begin(
     tables: Tables, programs: Programs, events: Events, rules: Rules, memory: Int64s, goals: Goals, e: int, live: int
 ) -> int:
@@ -129,7 +128,7 @@ def _begin(
     return DONE
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _take(
     tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, goals: Goals, e: int, live: int,
     source: int, g: int,
@@ -165,7 +164,7 @@ def _take(
     return DONE, count, stays
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _step(
     tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
     verdicts: Verdicts, written: Written, e: int, live: int, over: bool,
@@ -212,7 +211,7 @@ def _step(
         memory[G] = lists[ASIDE, source]
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def advance(
     tables: Tables, programs: Programs, leaves: Leaves, events: Events, rules: Rules, groups: Groups, sets: Sets,
     goals: Goals, verdicts: Verdicts, written: Written,

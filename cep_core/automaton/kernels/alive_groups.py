@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from cep_core import compiled
 from cep_core.automaton.kernels.arcs import RESTS
 from cep_core.automaton.kernels.arguments import Goals, Groups, Rules, Sets, Verdicts, Written
 from cep_core.automaton.kernels.start_sets import union
@@ -29,7 +28,7 @@ SWEEP = 4096
 """Events that a state may rest before its groups are looked through for those whose window is over."""
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def note(
     log: Int64s, memory: Int64s, state: int, firsts: int, since: int, until: int, registers: Int64s, i: int
 ) -> None:
@@ -41,7 +40,7 @@ def note(
     memory[LOGGED] += 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def release(groups: Groups, g: int) -> None:
     """The group is no more."""
     unlink(groups.meta, groups.buckets, g)
@@ -49,7 +48,7 @@ def release(groups: Groups, g: int) -> None:
     groups.memory[FREE] = g
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def put_aside(groups: Groups, verdicts: Verdicts, e: int) -> None:
     """Lists that do not rest are put aside; what comes now is of a new age and does not meet what was."""
     lists, now = groups.lists, groups.memory[NOW]
@@ -60,7 +59,7 @@ def put_aside(groups: Groups, verdicts: Verdicts, e: int) -> None:
             lists[STEPPED, q], lists[SIZE, q] = e, 0
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _join(
     rules: Rules, groups: Groups, sets: Sets, goals: Goals, written: Written, x: int, j: int, firsts: int,
     lasting: int, e: int,
@@ -78,7 +77,7 @@ def _join(
     meta[x, FIRSTS] = merged
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _add(groups: Groups, goals: Goals, j: int, firsts: int, lasting: int, h: int) -> None:
     """Goal j becomes a group, of hash h if that is known (else -1)."""
     memory, meta, lists, state = groups.memory, groups.meta, groups.lists, goals.states[j]
@@ -102,7 +101,7 @@ def _add(groups: Groups, goals: Goals, j: int, firsts: int, lasting: int, h: int
             x = meta[x, NEXT]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def store(
     rules: Rules, groups: Groups, sets: Sets, goals: Goals, written: Written, j: int, firsts: int, lasting: int, e: int
 ) -> None:

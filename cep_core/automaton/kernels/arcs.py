@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.automaton.kernels.arguments import Events, Goals, Rules, Sets, Tables, Verdicts, Written
 from cep_core.events.array_types import Int64s
 from cep_core.kernels.register_programs import (
@@ -27,13 +27,13 @@ FULL, ALARM = -1, -2
 """A buffer is too small; a whole number overflows."""
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def holds(events: Events, e: int, condition: int) -> bool:
     """Whether a condition holds of event e."""
     return bool((events.bits[e, condition >> 6] >> np.uint64(condition & 63)) & np.uint64(1))
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def judge(tables: Tables, arcs: Int64s, live: int, events: Events, e: int, rests: bool, verdicts_: Verdicts) -> int:
     """The row of verdicts that says what event e does to each state, filled if it is not yet. `rests`: whether ignored
     events leave groups untouched.
@@ -59,7 +59,7 @@ def judge(tables: Tables, arcs: Int64s, live: int, events: Events, e: int, rests
     return int(row)
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def settle(
     tables: Tables, programs: Programs, live: int, registers: Int64s, states: Int64s, first: int, count: int,
     alarm: Int64s,
@@ -91,7 +91,7 @@ def settle(
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def ended(
     tables: Tables, programs: Programs, events: Events, rules: Rules, sets: Sets, goals: Goals, written: Written,
     count: int, last: int, state: int, registers: Int64s, g: int, used: int,

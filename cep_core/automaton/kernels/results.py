@@ -3,8 +3,7 @@ their partition leaves."""
 
 from __future__ import annotations
 
-from numba import njit
-
+from cep_core import compiled
 from cep_core.automaton.kernels.alive_groups import (
     ALIVE,
     BEFORE,
@@ -29,7 +28,7 @@ from cep_core.kernels.run_groups import FIRSTS, NEXT, SINCE
 from cep_core.kernels.uncounted_arrays import borrowed
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def _end(
     tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
     written: Written, q: int, g: int, low: int, high: int, last: int,
@@ -49,7 +48,7 @@ def _end(
     return DONE
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def end_windows(
     tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
     written: Written, e: int,
@@ -72,7 +71,7 @@ def end_windows(
     return DONE
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def emit(tables: Tables, groups: Groups, sets: Sets, rows: Int64s, e: int) -> int:
     """The rows of the runs that are in a final state after event e."""
     memory, finals = groups.memory, tables.finals
@@ -99,7 +98,7 @@ def emit(tables: Tables, groups: Groups, sets: Sets, rows: Int64s, e: int) -> in
         memory[G] = groups.meta[g, NEXT]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def leave(
     tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
     written: Written, e: int,

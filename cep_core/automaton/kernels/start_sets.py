@@ -8,8 +8,8 @@ nondeterministic automaton costs O(1) a state and event, however many runs it ha
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Int64s
 from cep_core.kernels.run_groups import FIRSTS, NEXT
 
@@ -17,19 +17,19 @@ EMPTY = -1
 LEFT, RIGHT, LEAST, GREATEST, STAMP = range(5)
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def greatest(nodes: Int64s, one: int) -> int:
     """The latest position of a set; -1 of the empty one."""
     return one if one >= EMPTY else nodes[-2 - one, GREATEST]
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def least(nodes: Int64s, one: int) -> int:
     """The earliest position of a set, those that have been left behind included."""
     return one if one >= EMPTY else nodes[-2 - one, LEAST]
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def union(nodes: Int64s, used: int, a: int, b: int, low: int) -> int:
     """The union of two sets; a set all of whose positions are below `low` counts as empty. It may be the new row
     `used`, for which there is room."""
@@ -47,7 +47,7 @@ def union(nodes: Int64s, used: int, a: int, b: int, low: int) -> int:
     return -2 - used
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def members(nodes: Int64s, one: int, low: int, high: int, stamp: int, marks: Int64s, stack: Int64s, out: Int64s) -> int:
     """Fill `out` with the positions of a set in [low, high), each once; how many. `stamp` is used once; `stack` holds
     as many as there are rows, and one."""
@@ -70,7 +70,7 @@ def members(nodes: Int64s, one: int, low: int, high: int, stamp: int, marks: Int
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def renamed(place: Int64s, one: int, low: int) -> int:
     """A set after the rows have moved."""
     if one >= EMPTY:
@@ -78,7 +78,7 @@ def renamed(place: Int64s, one: int, low: int) -> int:
     return int(place[-2 - one])
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def compact(nodes: Int64s, used: int, roots: Int64s, low: int) -> int:
     """Keep only the rows that `roots` (sets, renamed in place) need for positions from `low` on; how many stay.
 
@@ -110,7 +110,7 @@ def compact(nodes: Int64s, used: int, roots: Int64s, low: int) -> int:
     return rows
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def tidy(nodes: Int64s, unions: int, meta: Int64s, lists: Int64s, groups: int, low: int) -> int:
     """Forget unions that no group needs; how many stay."""
     roots = np.full(groups, EMPTY, np.int64)

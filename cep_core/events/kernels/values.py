@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Float64s, Int32s, Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def plain(doubles: Float64s) -> bool:
     """Whether none is a NaN or a zero with a sign."""
     odd = 0
@@ -19,7 +19,7 @@ def plain(doubles: Float64s) -> bool:
     return odd == 0
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def whole_range(values: AnyArray) -> tuple[bool, float, float]:
     """Whether all are whole numbers float64 holds; the smallest and the largest."""
     whole, low, high = True, np.inf, -np.inf
@@ -30,7 +30,7 @@ def whole_range(values: AnyArray) -> tuple[bool, float, float]:
     return whole and low > -(2.0**53) and high < 2.0**53, low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def counted_ranks(values: AnyArray, low: Any, size: int, ranks: Int32s) -> int:
     seen = np.zeros(size, np.int32)
     for i in range(values.shape[0]):
@@ -45,7 +45,7 @@ def counted_ranks(values: AnyArray, low: Any, size: int, ranks: Int32s) -> int:
     return rank
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def sorted_ranks(values: AnyArray, order: Int64s, ranks: Int32s) -> int:
     rank = -1
     for i in range(order.shape[0]):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Int32s, Int64s, UInt64s
 from cep_core.matches.kernels.match_ids import LANES, salted
 
@@ -18,7 +18,7 @@ HEAD, LOW, HIGH, TOTAL, NAME = range(5)
 """Columns of a path."""
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def strands(
     event: Int64s, part: Int64s, left: Int64s, digests: UInt64s, head: Int32s, at: Int32s, line: Int32s, sums: UInt64s
 ) -> None:
@@ -59,7 +59,7 @@ def strands(
             sums[x + 1, lane] += sums[x, lane]
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def read(
     event: Int64s, part: Int64s, left: Int64s, right: Int64s, newest: Int64s, head: Int32s, at: Int32s, line: Int32s,
     sums: UInt64s, ends: Int64s, horizons: Int64s, time: Int64s, after: Int64s, lead: Int64s, latest: Int64s,
@@ -134,7 +134,7 @@ def read(
     state[BEGUN], state[HEIGHT], state[MATCHES], state[STEPS] = begun, height, matches, steps
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def compact(
     event: Int64s, part: Int64s, left: Int64s, right: Int64s, newest: Int64s, links: Int64s, horizon: int
 ) -> tuple[Any, Any]:  # fmt: skip
@@ -169,7 +169,7 @@ def compact(
     return columns, numbers
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def listed(events: Int32s, bounds: Int64s, k: int, ids: AnyArray, out: AnyArray) -> None:
     """out: ids[e] of the events e of part k of each match, one match after the other. `bounds`: see `Chunk`."""
     at = 0

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Int32s, Int64s, UInt8s, UInt64s
 
 LANES = 2
@@ -20,7 +20,7 @@ HEX = 32
 """Digits of a name."""
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def mixed(z: Any) -> Any:
     """SplitMix64's finaliser (Steele et al. 2014), a bijection of 64 bits."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -28,13 +28,13 @@ def mixed(z: Any) -> Any:
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def salted(digest: Any, part: int) -> Any:
     """The number that an event adds to the name of a match as one of part `part`."""
     return mixed(digest + np.uint64(part + 1) * np.uint64(0xD1342543DE82EF95))
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def of_numbers(values: AnyArray, digests: UInt64s) -> None:
     """digests (n, LANES) uint64 of int64 values."""
     for i in range(values.shape[0]):
@@ -43,7 +43,7 @@ def of_numbers(values: AnyArray, digests: UInt64s) -> None:
         digests[i, 1] = mixed(mixed(z ^ np.uint64(0xC2B2AE3D27D4EB4F)) + np.uint64(2))
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def of_texts(offsets: Int32s, data: UInt8s, digests: UInt64s) -> None:
     """digests of texts: `data[offsets[i] : offsets[i + 1]]`, bytes."""
     for i in range(offsets.shape[0] - 1):
@@ -60,7 +60,7 @@ def of_texts(offsets: Int32s, data: UInt8s, digests: UInt64s) -> None:
         digests[i, 0], digests[i, 1] = mixed(a), mixed(b)
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def names(digests: UInt64s, events: Int32s, lengths: Int64s, ids: UInt64s) -> None:
     """ids[m] (LANES uint64) of each match, from its events, part by part."""
     step = 0
@@ -73,7 +73,7 @@ def names(digests: UInt64s, events: Int32s, lengths: Int64s, ids: UInt64s) -> No
                 step += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def written(ids: UInt64s, digits: UInt8s) -> None:
     """digits[m] (HEX bytes): the name in hexadecimal."""
     for m in range(ids.shape[0]):

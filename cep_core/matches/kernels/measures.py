@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Bools, Int32s, Int64s
 from cep_core.expressions.opcodes import ADD
 from cep_core.kernels.vm import fits
@@ -11,7 +10,7 @@ from cep_core.kernels.vm import fits
 SUM, MIN, MAX = range(3)
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def whole(
     function: int, events: Int32s, bounds: Int64s, k: int, values: AnyArray, null: Bools, out: AnyArray, counts: Int64s
 ) -> bool:  # fmt: skip
@@ -36,7 +35,7 @@ def whole(
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def real(
     function: int, events: Int32s, bounds: Int64s, k: int, values: AnyArray, null: Bools, out: AnyArray, counts: Int64s
 ) -> None:

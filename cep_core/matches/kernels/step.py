@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import njit
-
+from cep_core import compiled
 from cep_core.events.array_types import Bools, Int64s
 from cep_core.kernels.register_programs import NO, OVERFLOW, WHEN_SLOT, YES, Leaves, Programs, fires, hashed, load
 from cep_core.kernels.run_groups import AGE, BUCKET, CHAIN, NEXT, STATE, lookup, unlink
@@ -81,7 +80,7 @@ class Rules(NamedTuple):
     base: int
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _release(groups: Groups, g: int, merging: bool) -> None:
     """The group is no more."""
     memory = groups.memory
@@ -93,7 +92,7 @@ def _release(groups: Groups, g: int, merging: bool) -> None:
     memory[ALIVE] -= 1
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def _clear(groups: Groups, k: int, merging: bool) -> None:
     """No group of state k is under way."""
     groups = borrowed(groups)
@@ -103,7 +102,7 @@ def _clear(groups: Groups, k: int, merging: bool) -> None:
         _release(groups, g, merging)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _link(links: Links, memory: Int64s, base: int, event: int, part: int, left: int, right: int, newest: int) -> int:
     """A new link, and its number: a node (event, part, what came before, -1) or a fork (-1, -1, one side, another)."""
     at, columns = memory[LINKS], links.columns
@@ -112,7 +111,7 @@ def _link(links: Links, memory: Int64s, base: int, event: int, part: int, left: 
     return base + int(at)
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def _add(groups: Groups, links: Links, rules: Rules, state: int, age: int, link: int, newest: int) -> None:
     """Runs of a state and age, with the register in row 0 of `goal`: join the group that is equal, or make one."""
     groups, links = borrowed(groups), borrowed(links)
@@ -145,7 +144,7 @@ def _add(groups: Groups, links: Links, rules: Rules, state: int, age: int, link:
         groups.registers[g, x] = goal[0, x]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _move(
     programs: Programs, events: Events, groups: Groups, links: Links, rules: Rules, k: int, takes: bool, begins: bool,
     horizon: int,
@@ -186,7 +185,7 @@ def _move(
     return True
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _end(programs: Programs, groups: Groups, links: Links, k: int, node: int, horizon: int) -> bool:
     """Write a node of the last part, k, to `ends`, if runs may leave it with the register in row 0 of `goal`. False
     where a whole number overflows."""
@@ -202,7 +201,7 @@ def _end(programs: Programs, groups: Groups, links: Links, k: int, node: int, ho
     return True
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _settle(
     programs: Programs, events: Events, groups: Groups, links: Links, rules: Rules, e: int, k: int, horizon: int
 ) -> bool:
@@ -225,7 +224,7 @@ def _settle(
     return True
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _begin(
     programs: Programs, events: Events, groups: Groups, links: Links, rules: Rules, e: int, horizon: int
 ) -> bool:
@@ -239,7 +238,7 @@ def _begin(
     return last > 0 or _end(programs, groups, links, 0, node, horizon)
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def advance(programs: Programs, leaves: Leaves, events: Events, groups: Groups, links: Links, rules: Rules) -> int:
     """Read `events.order` until there are no more or there is no room. The rows of `programs.arcs`: see TAKE."""
     programs, leaves, events = borrowed(programs), borrowed(leaves), borrowed(events)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Bools, Float64s, Int32s, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.trends.kernels.arguments import Blocks, Events, Ranks, Steps, Tasks
@@ -28,7 +28,7 @@ CACHED = 1 << 13
 """Planes of fewer nodes stay in the cache by themselves."""
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def linear(tasks_: Tasks, events_: Events, steps_: Steps, out: Float64s, hit: Bools) -> None:
     """Trends per task, in tier E, of an automaton without adjacent conditions; no two events of a task share a time.
     `out` (T, 1, 2), `hit` (T)."""
@@ -76,7 +76,7 @@ def linear(tasks_: Tasks, events_: Events, steps_: Steps, out: Float64s, hit: Bo
         out[task, 0, 1] = ee
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def plain(
     tasks_: Tasks, events_: Events, steps_: Steps, ranks_: Ranks, blocks_: Blocks, total_: Float64s, tree_: Float64s,
     out: Float64s, hit: Bools, large: Bools,
@@ -172,7 +172,7 @@ def plain(
                     empty(store[s], lo[task], x, rank, seg_v, roots, height, width, tree, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def chain(
     rank: Int32s,
     limit: Int32s,
@@ -213,7 +213,7 @@ def chain(
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def scaled(
     tasks_: Tasks, events_: Events, steps_: Steps, ranks_: Ranks, blocks_: Blocks, totals: tuple[Float64s, Float64s],
     trees: tuple[Float64s, Float64s], out: Float64s, hit: Bools,

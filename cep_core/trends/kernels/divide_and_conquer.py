@@ -15,15 +15,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
 from cep_core.trends.kernels.numbers import add, clear
 
 BLOCK = 64
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def cut(time: Int64s, first: int, last: int, edges: Int64s) -> int:
     """Write where blocks of the events [first, last) begin, and `last` after them; how many blocks there are."""
     count = 0
@@ -36,7 +36,7 @@ def cut(time: Int64s, first: int, last: int, edges: Int64s) -> int:
     return count + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def holds(divides: Any, d: int, v: int, w: int) -> bool:
     """Whether the conditions of divide d are true of (v, w)."""
     rank, limit, seg_v, seg_w, _ = divides
@@ -48,7 +48,7 @@ def holds(divides: Any, d: int, v: int, w: int) -> bool:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def conquer(
     halves: Int64s, divides: Any,                       # H rows: source state, divide; see `ranks.Divides`
     edges: Int64s, done: int, blocks: int, first: int, states: int,
@@ -103,7 +103,7 @@ def conquer(
     return tick
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def put(
     node: AnyArray, node_ext: Float64s, stamp: Int64s, tick: int, rank: int, values: AnyArray, ext: Float64s, row: int
 ) -> None:  # fmt: skip

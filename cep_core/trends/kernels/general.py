@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.trends.kernels.arguments import Events, Fenwick, Guards, Nfa, Ranks, Results, Tasks, Weights
@@ -33,7 +33,7 @@ ANY, NEXT, CONTIGUOUS = 0, 1, 2
 before."""
 
 
-@njit(cache=True)
+@compiled.part
 def bound_of(guards: Int64s, first: int, last: int, bounds: Int64s, w: int) -> Any:
     """The largest bound of guards[first:last] at w; NEVER when there is none."""
     latest: Any = np.int64(NEVER)
@@ -51,7 +51,7 @@ class Way(NamedTuple):
     keep: bool
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, e: int, q: int, row: int, ws: int) -> bool:
     """Set a row to the trends that begin with event e in state q; whether there are any."""
     clear(work.values, row)
@@ -73,7 +73,7 @@ def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, e: int, q: in
     return begins
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _weigh(weights: Weights, work: Work, numbers: int, e: int, variable: int, row: int) -> None:
     """Add event e to the aggregates of a row."""
     for k in range(1, numbers):
@@ -84,7 +84,7 @@ def _weigh(weights: Weights, work: Work, numbers: int, e: int, variable: int, ro
             work.ext[row, m] = max(work.ext[row, m], weights.extremes[m, e])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, e: int, q: int, row: int, we: int) -> None:
     """Add a row to the results, if trends may end in state q."""
     for t in range(nfa.accept_of[q], nfa.accept_of[q + 1]):
@@ -101,7 +101,7 @@ def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, e: i
             break
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def run(
     tasks: Tasks, events: Events, nfa: Nfa, guards: Guards, ranks: Ranks, fenwick: Fenwick,
     halves: Halves, divides: Any,  # see `divide_and_conquer.conquer`

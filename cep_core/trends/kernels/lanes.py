@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Float64s, UInt64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.trends.kernels.arguments import Events, Fenwick, Ranks, Steps, Tasks, Weights
@@ -30,13 +30,13 @@ class Vectors(NamedTuple):
     out: Float64s
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _add(a: Float64s, i: int, b: Float64s, j: int) -> None:
     for x in range(a.shape[1]):
         a[i, x] += b[j, x]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _fill(
     steps: Steps, ranks: Ranks, fenwick: Fenwick, weights: Weights, vectors: Vectors, mask: Any, lanes: int, x: int,
     b: int, q: int, row: int,
@@ -70,7 +70,7 @@ def _fill(
                 rows[row, k * lanes + lane] += rows[row, lane] * weight
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _some(rows: Float64s, row: int, lanes: int) -> bool:
     some = False
     for lane in range(lanes):
@@ -78,7 +78,7 @@ def _some(rows: Float64s, row: int, lanes: int) -> bool:
     return some
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _insert(steps: Steps, ranks: Ranks, fenwick: Fenwick, vectors: Vectors, x: int, q: int, row: int) -> None:
     """Put a row of event x into the stores of its state, for the events that come after."""
     for s in range(steps.store_of[q], steps.store_of[q + 1]):
@@ -97,7 +97,7 @@ def _insert(steps: Steps, ranks: Ranks, fenwick: Fenwick, vectors: Vectors, x: i
             k += k & -k
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _clear(steps: Steps, ranks: Ranks, fenwick: Fenwick, vectors: Vectors, first: int, last: int) -> None:
     """Empty the nodes that the events [first, last) have touched."""
     for s in range(steps.store.shape[0]):
@@ -116,7 +116,7 @@ def _clear(steps: Steps, ranks: Ranks, fenwick: Fenwick, vectors: Vectors, first
                 k += k & -k
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def in_lanes(
     tasks_: Tasks, events_: Events, masks: UInt64s, steps_: Steps, ranks_: Ranks, fenwick_: Fenwick, weights_: Weights,
     lanes: int, vectors_: Vectors,

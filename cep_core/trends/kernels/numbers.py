@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from cep_core import compiled
 from cep_core.events.array_types import AnyArray
 from cep_core.trends.kernels.scaled import d_add, d_multiply
 
@@ -26,7 +27,7 @@ LARGEST = 2.0**960
 """A float64 row beyond this ends a pass in tier F: sums of 2^60 such rows are still finite."""
 
 
-@njit(cache=True)
+@compiled.part
 def u_wide(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """(low, high) of a * b."""
     mask = np.uint64(0xFFFFFFFF)
@@ -37,7 +38,7 @@ def u_wide(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     return (p00 & mask) | (middle << half), p11 + (p01 >> half) + (p10 >> half) + (middle >> half)
 
 
-@njit(cache=True)
+@compiled.part
 def u_mul(low: np.uint64, high: np.uint64, w: np.int64) -> tuple[np.uint64, np.uint64]:
     """(low, high) * w modulo 2^128, w signed."""
     negative = w < 0

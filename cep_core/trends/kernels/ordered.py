@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Float64s, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.trends.kernels.arguments import Blocks, Events, Guards, Nfa, Ranks, Results, Tasks, Weights
@@ -32,7 +32,7 @@ class Work(NamedTuple):
     at: Int64s
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, x: int, q: int, row: int, ws: int) -> None:
     """Set a row to the trend that begins with event x in state q, if one may."""
     clear(work.rows, row)
@@ -49,7 +49,7 @@ def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, x: int, q: in
                     work.ext[row, m] = weights.extremes[m, x]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _extend(nfa: Nfa, ranks: Ranks, blocks: Blocks, work: Work, numbers: int, x: int, q: int, row: int) -> None:
     """Add to a row all trends that event x in state q goes on with: a total, or the prefix of a segment."""
     extrema = work.ext.shape[1]
@@ -76,7 +76,7 @@ def _extend(nfa: Nfa, ranks: Ranks, blocks: Blocks, work: Work, numbers: int, x:
                 work.ext[row, m] = max(work.ext[row, m], work.tree_ext[m, work.at[level]])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _weigh(weights: Weights, work: Work, numbers: int, x: int, b: int, row: int) -> None:
     """Add event x, of variable b, to the aggregates of a row."""
     for k in range(1, numbers):
@@ -87,7 +87,7 @@ def _weigh(weights: Weights, work: Work, numbers: int, x: int, b: int, row: int)
             work.ext[row, m] = max(work.ext[row, m], weights.extremes[m, x])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, x: int, q: int, row: int, we: int) -> None:
     """Add a row to the results, if trends may end in state q."""
     for t in range(nfa.accept_of[q], nfa.accept_of[q + 1]):
@@ -104,7 +104,7 @@ def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, x: i
             break
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _insert(nfa: Nfa, ranks: Ranks, blocks: Blocks, work: Work, numbers: int, x: int, q: int, row: int) -> None:
     """Put a row of event x into the stores of its state, for the events that come after."""
     extrema = work.ext.shape[1]
@@ -132,7 +132,7 @@ def _insert(nfa: Nfa, ranks: Ranks, blocks: Blocks, work: Work, numbers: int, x:
             place >>= SHIFT
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def ordered(
     tasks_: Tasks, events_: Events, states_of: Int64s, states: Int64s, nfa_: Nfa, guards_: Guards, ranks_: Ranks,
     blocks_: Blocks, weights_: Weights, work_: Work, results_: Results,
@@ -188,7 +188,7 @@ def ordered(
                     _empty(store[s], lo, i, ranks, blocks, work)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _empty(store: Int64s, first: int, last: int, ranks: Ranks, blocks: Blocks, work: Work) -> None:
     """Set the nodes of a store to nothing, as far as the events [first, last) were put there."""
     rank, seg_v, roots, height, width = ranks.rank, ranks.seg_v, blocks.roots, blocks.height, blocks.width

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Float64s, Int64s
 from cep_core.expressions.pair_opcodes import (
     ABS,
@@ -44,7 +44,7 @@ from cep_core.expressions.pair_opcodes import (
 EXACT = 2.0**53
 
 
-@njit(cache=True)
+@compiled.part
 def compares(op: int, a: int, b: int) -> bool:
     """Codes of one order; -1 is NULL, with which nothing is true. Ops: 0 =, 1 !=, 2 <, 3 <=, 4 >, 5 >=."""
     if a < 0 or b < 0:
@@ -62,7 +62,7 @@ def compares(op: int, a: int, b: int) -> bool:
     return a >= b
 
 
-@njit(cache=True)
+@compiled.part
 def pair_true(predicates: Any, ranges: Int64s, v: int, w: int) -> bool:
     """Whether every comparison ranges[0]:ranges[1] and every program ranges[2]:ranges[3] is true of (v, w)."""
     ops, earlier, later, program_of, code, leaves, stack, alarm = predicates
@@ -75,7 +75,7 @@ def pair_true(predicates: Any, ranges: Int64s, v: int, w: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled.part
 def binary(op: int, a: float, b: float) -> float:
     """One operator on two values, neither NULL."""
     if op == ADD:
@@ -101,7 +101,7 @@ def binary(op: int, a: float, b: float) -> float:
     return 1.0 if a >= b else 0.0
 
 
-@njit(cache=True)
+@compiled.part
 def either(op: int, a: float, b: float) -> float:
     """Operators that have an answer though a side is NULL."""
     if op == AND:
@@ -119,7 +119,7 @@ def either(op: int, a: float, b: float) -> float:
     return float(min(a, b) if op == LEAST else max(a, b))
 
 
-@njit(cache=True)
+@compiled.part
 def unary(op: int, a: float) -> float:
     """One operator on one value."""
     if op == IS_NULL:
@@ -135,7 +135,7 @@ def unary(op: int, a: float) -> float:
     return float((np.floor(a / 8.64e10) + 4.0) % 7.0 + 1.0)
 
 
-@njit(cache=True)
+@compiled.entry
 def execute(
     first: int, last: int, code: Int64s, leaves: Float64s, stack: Float64s, alarm: Int64s, v: int, w: int
 ) -> float:

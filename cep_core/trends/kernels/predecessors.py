@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
 from cep_core.trends.kernels.arguments import Fenwick, Guards, Nfa, Ranks
 from cep_core.trends.kernels.divide_and_conquer import holds
@@ -59,7 +59,7 @@ class Work(NamedTuple):
     link: Int64s
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _add_row(work: Work, row: int, h: int) -> None:
     """Add row h to another."""
     add(work.values, row, work.values, h)
@@ -67,7 +67,7 @@ def _add_row(work: Work, row: int, h: int) -> None:
         work.ext[row, m] = max(work.ext[row, m], work.ext[h, m])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _in_bounds(nfa: Nfa, guards: Guards, time: Int64s, t: int, v: int, e: int) -> bool:
     """Whether event v lies before the bound of each guard of transition t that is to fail."""
     may = True
@@ -76,7 +76,7 @@ def _in_bounds(nfa: Nfa, guards: Guards, time: Int64s, t: int, v: int, e: int) -
     return may
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def linked(
     nfa: Nfa, guards: Guards, links: Links, predicates: Any, time: Int64s, work: Work, slots: int, first: int,
     target: int, t: int, e: int, row: int, low: int,
@@ -102,7 +102,7 @@ def linked(
     return touched
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def halved(
     nfa: Nfa, halves: Halves, divides: Any, work: Work, first: int, block: int, t: int, e: int, row: int
 ) -> bool:
@@ -125,7 +125,7 @@ def halved(
     return touched
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def tried(
     nfa: Nfa, guards: Guards, predicates: Any, time: Int64s, work: Work, first: int, t: int, e: int, row: int, low: int
 ) -> bool:
@@ -141,7 +141,7 @@ def tried(
     return touched
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def stored(nfa: Nfa, ranks: Ranks, fenwick: Fenwick, work: Work, epoch: int, store: int, e: int, row: int) -> bool:
     """Add the prefix of a store, or its total; whether there is any."""
     layer, at, touched = nfa.store[store, 0], nfa.store[store, 1], False
@@ -163,7 +163,7 @@ def stored(nfa: Nfa, ranks: Ranks, fenwick: Fenwick, work: Work, epoch: int, sto
     return touched
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def insert(nfa: Nfa, ranks: Ranks, fenwick: Fenwick, work: Work, epoch: int, v: int, q: int, row: int) -> None:
     """Add a row of event v to the stores of its state."""
     for store in range(nfa.store_of[q], nfa.store_of[q + 1]):
@@ -190,7 +190,7 @@ def insert(nfa: Nfa, ranks: Ranks, fenwick: Fenwick, work: Work, epoch: int, v: 
             k += k & -k
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def follow(links: Links, work: Work, slots: int, first: int, last: int, e: int, q: int, row: int) -> None:
     """Put a row of event e into the lists of the events that may follow it."""
     for x in range(links.link_of[q], links.link_of[q + 1]):

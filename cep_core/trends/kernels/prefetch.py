@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from cep_core import compiled
 from cep_core.events.array_types import Float64s, Int32s, Int64s
 from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
 
@@ -37,7 +38,7 @@ def _prefetch(context: Any, array: Any, index: Any) -> Any:
 prefetch: Any = intrinsic(_prefetch)
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def fetch(
     store: Int64s, x: int, rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, roots: Int64s, plane: Float64s
 ) -> None:  # fmt: skip

@@ -20,9 +20,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
+from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Float64s, Int32s, Int64s
 from cep_core.trends.kernels.numbers import is_float
 from cep_core.trends.kernels.scaled import STEP_DOWN, d_add
@@ -105,7 +105,7 @@ def _push(tree: AnyArray, k: int, first: int, index: int, width: int, rows: AnyA
     return wide
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def raise_block(ms: Float64s, es: Float64s, index: int, m: float, e: float) -> None:
     """Add (m, e) of tier E to the positions after `index`, without a branch: eight at a time in a vector register.
 
@@ -121,7 +121,7 @@ def raise_block(ms: Float64s, es: Float64s, index: int, m: float, e: float) -> N
         es[z] = e0 if e0 >= e2 else e2
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def empty(
     store: Int64s, first: int, last: int, rank: Int32s, seg_v: Int32s, roots: Int64s, height: Int64s, width: Int64s,
     planes: AnyArray, nothing: float,

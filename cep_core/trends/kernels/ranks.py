@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from cep_core import compiled
 from cep_core.events.array_types import Codes, Int32s, Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def rank_in_segments(
     keys: Int64s, order: Int64s, values: int, at: Int64s, rank: Int32s, base: Int64s, size: Int64s
 ) -> None:
@@ -24,7 +23,7 @@ def rank_in_segments(
         rank[at[order[i]]] = size[segment] - 1
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def count_below(
     keys: Int64s, order: Int64s, values: int, segment: Codes, below: Codes, wanted: Int64s, at: Int64s, limit: Int32s
 ) -> None:

@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Bools, Float64s, Int64s, UInt64s
 
 BITS = 24
@@ -21,7 +21,7 @@ DIGIT = 32
 """Bits of a digit of the sum of all parts."""
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def span(magnitude: UInt64s, exponent: Int64s, bounds: Int64s) -> None:
     """bounds[0]: the lowest bit of any magnitude (n, uint64) times 2^exponent (n, int64), bounds[1]: one more than the
     highest, or two; equal where all are 0."""
@@ -39,7 +39,7 @@ def span(magnitude: UInt64s, exponent: Int64s, bounds: Int64s) -> None:
     bounds[0], bounds[1] = (low, high) if some else (0, 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def part(magnitude: UInt64s, exponent: Int64s, negative: Bools, bit: int, bits: int, out: Float64s) -> float:
     """out (n, float64): `bits` bits from `bit` on of magnitude times 2^exponent, with its sign. The largest of them."""
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
@@ -57,7 +57,7 @@ def part(magnitude: UInt64s, exponent: Int64s, negative: Bools, bit: int, bits: 
     return largest
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def _carried(digits: Int64s) -> int:
     """Brings each digit into 0 .. 2^DIGIT - 1; what is carried out of the last one, -1 where the number is negative."""
     carry = np.int64(0)
@@ -68,7 +68,7 @@ def _carried(digits: Int64s) -> int:
     return int(carry)
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def nearest(parts: Int64s, place: Int64s, bit: int, mantissa: Float64s, exponent: Int64s) -> None:
     """mantissa (C, 0 or 0.5 <= |m| < 1) and exponent (C, int64): the float64 next to the sum of parts (C, P; int64
     below 2^53) times 2^(bit + place) (P), of two the even one; past float64's range as well."""
@@ -120,7 +120,7 @@ def nearest(parts: Int64s, place: Int64s, bit: int, mantissa: Float64s, exponent
         exponent[c] = e + DIGIT * top + bits - 53 + bit
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def log10(mantissa: Float64s, exponent: Int64s, out: Float64s) -> None:
     """out: log10(mantissa 2^exponent) for mantissas in [0.5, 1), one way for all."""
     for i in range(mantissa.shape[0]):

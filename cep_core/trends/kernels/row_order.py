@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Int32s, Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def mark_partition_ends(partition: Int32s, ends: Int64s) -> None:
     end = partition.shape[0]
     for i in range(partition.shape[0] - 1, -1, -1):
@@ -17,7 +17,7 @@ def mark_partition_ends(partition: Int32s, ends: Int64s) -> None:
         ends[i] = end
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def in_order(partition: Int32s, time: Int64s) -> bool:
     for i in range(1, partition.shape[0]):
         if partition[i] < partition[i - 1] or (partition[i] == partition[i - 1] and time[i] < time[i - 1]):
@@ -25,7 +25,7 @@ def in_order(partition: Int32s, time: Int64s) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def falls(time: Int64s) -> int:
     falls = 0
     for i in range(1, time.shape[0]):
@@ -33,7 +33,7 @@ def falls(time: Int64s) -> int:
     return falls
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def by_partition(partition: Int32s, order: Int64s) -> Int64s:
     """`order` with the rows of each partition together, partitions ascending: counted, not compared."""
     place = np.zeros(partition.max() + 2, np.int64)
@@ -49,7 +49,7 @@ def by_partition(partition: Int32s, order: Int64s) -> Int64s:
     return result
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def counts_up(rows: Int64s) -> bool:
     up = True
     for i in range(rows.shape[0]):
@@ -57,7 +57,7 @@ def counts_up(rows: Int64s) -> bool:
     return up
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def longest_tie(time: Int64s, partition: Int32s) -> int:
     """The most events of one partition that share a time."""
     best = run = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
+from cep_core import compiled
 
 RADIX = 600
 """Exponents of tier E count powers of 2^RADIX. A mantissa shifted by one step is still a normal float64, so numbers are
@@ -13,7 +13,7 @@ STEP_UP = 2.0**RADIX
 STEP_DOWN = 2.0**-RADIX
 
 
-@njit(cache=True)
+@compiled.entry
 def e_add(m1: float, e1: float, m2: float, e2: float) -> tuple[float, float]:
     """(m1, e1) + (m2, e2) in tier E."""
     if e1 == e2:
@@ -27,7 +27,7 @@ def e_add(m1: float, e1: float, m2: float, e2: float) -> tuple[float, float]:
     return e_normal(m2 + m1 * STEP_DOWN, e2) if e2 - e1 < 2.0 else (m2, e2)
 
 
-@njit(cache=True)
+@compiled.part
 def e_normal(m: float, e: float) -> tuple[float, float]:
     """Bring a mantissa below 2^900 back into its range."""
     size = abs(m)
@@ -38,7 +38,7 @@ def e_normal(m: float, e: float) -> tuple[float, float]:
     return m, e
 
 
-@njit(cache=True)
+@compiled.part
 def e_multiply(m: float, e: float, w: float) -> tuple[float, float]:
     """(m, e) * w in tier E, for any finite w. Both factors are within 2^-300..2^300 (or at exponent 0) when they meet,
     so that their product is a float64."""
@@ -49,7 +49,7 @@ def e_multiply(m: float, e: float, w: float) -> tuple[float, float]:
     return e_normal(m * w, e)
 
 
-@njit(cache=True)
+@compiled.part
 def two_sum(a: float, b: float) -> tuple[float, float]:
     """a + b as a float64 and what its rounding left out (Knuth)."""
     total = a + b
@@ -57,7 +57,7 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
     return total, (a - (total - back)) + (b - back)
 
 
-@njit(cache=True)
+@compiled.part
 def two_product(a: float, b: float) -> tuple[float, float]:
     """a * b as a float64 and what its rounding left out (Dekker); |a|, |b| < 2^900."""
     product = a * b
@@ -67,7 +67,7 @@ def two_product(a: float, b: float) -> tuple[float, float]:
     return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
 
 
-@njit(cache=True)
+@compiled.part
 def d_normal(top: float, low: float, e: float) -> tuple[float, float, float]:
     """Bring a mantissa below 2^900 back into its range."""
     size = abs(top)
@@ -78,7 +78,7 @@ def d_normal(top: float, low: float, e: float) -> tuple[float, float, float]:
     return top, low, e
 
 
-@njit(cache=True)
+@compiled.part
 def d_add(h1: float, l1: float, e1: float, h2: float, l2: float, e2: float) -> tuple[float, float, float]:
     """The sum of two numbers of tier D, within 2^-104 of the sum of their magnitudes."""
     if h2 == 0.0 or e1 - e2 > 1.0:
@@ -95,7 +95,7 @@ def d_add(h1: float, l1: float, e1: float, h2: float, l2: float, e2: float) -> t
     return d_normal(high, rest - (high - total), e1)
 
 
-@njit(cache=True)
+@compiled.part
 def d_multiply(top: float, low: float, e: float, w: float) -> tuple[float, float, float]:
     """A number of tier D times any finite w."""
     while abs(w) >= BIG:

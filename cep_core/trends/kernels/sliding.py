@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
+from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Bools, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.trends.kernels.arguments import Events, Fenwick, Ranks, Results, Steps, Tasks, Weights
@@ -120,7 +120,7 @@ class Lanes(NamedTuple):
     finished: AnyArray
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _begin(steps: Steps, work: Lanes, q: int, row: int, oldest: int, newest: int, lanes: int) -> bool:
     """Set a row to the trend that begins in state q, in each of the windows [oldest, newest); whether one may."""
     work.rows[row] = 0
@@ -130,7 +130,7 @@ def _begin(steps: Steps, work: Lanes, q: int, row: int, oldest: int, newest: int
     return bool(steps.begins[q])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _extend(steps: Steps, ranks: Ranks, fenwick: Fenwick, work: Lanes, x: int, q: int, row: int) -> bool:
     """Add to a row all trends that event x in state q goes on with; whether there may be any."""
     may = False
@@ -151,7 +151,7 @@ def _extend(steps: Steps, ranks: Ranks, fenwick: Fenwick, work: Lanes, x: int, q
     return may
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _insert(steps: Steps, ranks: Ranks, fenwick: Fenwick, work: Lanes, x: int, q: int, row: int) -> None:
     """Put a row of event x into the stores of its state, for the events that come after."""
     for s in range(steps.store_of[q], steps.store_of[q + 1]):
@@ -170,7 +170,7 @@ def _insert(steps: Steps, ranks: Ranks, fenwick: Fenwick, work: Lanes, x: int, q
             k += k & -k
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def sliding(
     tasks_: Tasks, ends_of: Int64s, events_: Events, steps_: Steps, ranks_: Ranks, fenwick_: Fenwick,
     weights_: Weights, work_: Lanes, lanes: int, results_: Results,
@@ -235,7 +235,7 @@ def sliding(
         start = stop
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def _close(
     tasks_: Tasks, task: int, store: Int64s, ranks_: Ranks, fenwick_: Fenwick, work_: Lanes, numbers: int,
     lanes: int, results_: Results,

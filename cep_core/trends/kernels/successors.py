@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Int32s, Int64s, UInt64s
 from cep_core.trends.kernels.pair_predicates import pair_true
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def nearest_later(
     time: Int64s, ends: Int64s, rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, base: Int64s, within: int,
     out: Int64s,
@@ -69,7 +69,7 @@ def nearest_later(
         out[v] = w
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def first_true(
     time: Int64s, ok: UInt64s, ends: Int64s, pairs: Int64s, predicates: Any, within: int, out: Int64s
 ) -> None:

@@ -20,9 +20,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.trends.kernels.arguments import Events, Results, Tasks, Weights
@@ -50,7 +51,7 @@ class Ways(NamedTuple):
     fresh_ext: Float64s
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _add_event(edges: Edges, weights: Weights, work: Ways, wide: int, b: int, y: int, forwards: bool) -> None:
     """Add to `fresh` the ways that go over event y, of variable b."""
     way, way_ext, fresh, fresh_ext = work.way, work.way_ext, work.fresh, work.fresh_ext
@@ -77,7 +78,7 @@ def _add_event(edges: Edges, weights: Weights, work: Ways, wide: int, b: int, y:
                 fresh_ext[target, m] = best
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _merge(work: Ways) -> None:
     """Add `fresh` to `way`, and empty it."""
     way, way_ext, fresh, fresh_ext = work.way, work.way_ext, work.fresh, work.fresh_ext
@@ -91,7 +92,7 @@ def _merge(work: Ways) -> None:
             fresh_ext[z, m] = -np.inf
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled.inlined
 def _read_out(edges: Edges, work: Ways, results: Results, task: int, base: int, wide: int) -> None:
     """The product of both stacks: what leads from the beginning of a window, rows `base` of `front`, to its end."""
     way, way_ext, front, front_ext, out = work.way, work.way_ext, work.front, work.front_ext, results.sums
@@ -116,7 +117,7 @@ def _read_out(edges: Edges, work: Ways, results: Results, task: int, base: int, 
                 results.extremes[task, m] = max(results.extremes[task, m], front_ext[f, m], way_ext[z, m])
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def two_stacks(
     tasks_: Tasks, events_: Events, edges_: Edges, weights_: Weights, work_: Ways, results_: Results
 ) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Int64s, UInt64s
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def add_wide(sums: UInt64s, owner: Int64s, out: UInt64s) -> None:
     """out[owner[t]] += sums[t], (.., K, 2) modulo 2^128."""
     for t in range(sums.shape[0]):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from cep_core import compiled
 from cep_core.events.array_types import Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def _first(time: Int64s, first: int, last: int, bound: int) -> int:
     """The first position in [first, last) whose time is not below `bound`, else `last`: by strides that double."""
     step = 1
@@ -24,7 +23,7 @@ def _first(time: Int64s, first: int, last: int, bound: int) -> int:
     return first
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def window_rows(
     time: Int64s, ends: Int64s, within: int, slide: int, origin: int, low: int, high: int, out: Int64s
 ) -> int:

@@ -5,9 +5,11 @@ What the constants are is a part of stored data: an answer has the same id in ev
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import Any
 
+import numpy as np
+
+from cep_core import compiled
 from cep_core.events.array_types import Bools, Int64s, UInt8s, UInt64s
 
 _FACTOR_0, _FACTOR_1 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
@@ -17,16 +19,16 @@ _LOW, _FOUR, _TEN = np.uint64(15), np.uint64(4), np.uint64(10)
 _DIGIT, _LETTER = np.uint64(ord("0")), np.uint64(ord("a") - 10)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _turned(value, other, added, factor):  # type: ignore[no-untyped-def]
+@compiled.expanded
+def _turned(value: Any, other: Any, added: Any, factor: Any) -> Any:
     value = value + added + (other << _ONE)
     value ^= value >> _LATE
     value *= factor
     return value ^ (value >> _EARLY)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _mixed(one, two, first, second):  # type: ignore[no-untyped-def]
+@compiled.expanded
+def _mixed(one: Any, two: Any, first: Any, second: Any) -> Any:
     one, two = one ^ first, two ^ second
     one = _turned(one, two, _ADDED_0, _FACTOR_0)
     two = _turned(two, one, _ADDED_1, _FACTOR_1)
@@ -35,7 +37,7 @@ def _mixed(one, two, first, second):  # type: ignore[no-untyped-def]
     return one, two
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def mix(state: UInt64s, digests: UInt64s, codes: Int64s, has: Bools) -> None:
     """One more column of each row, in place. `state` (rows, 2); `digests` (values, 2); `codes`: the value of each row;
     rows without `has` stay. The order of columns matters."""
@@ -46,7 +48,7 @@ def mix(state: UInt64s, digests: UInt64s, codes: Int64s, has: Bools) -> None:
             state[row, 0], state[row, 1] = one, two
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def write_ids(state: UInt64s, take: Int64s, digests: UInt64s, codes: Int64s, digits: UInt8s) -> None:
     """The ids of rows: row i is `state[take[i]]` (n, 2) and one more column, `digests[codes[i]]`. `digits`: 32 bytes
     for each row, ASCII."""

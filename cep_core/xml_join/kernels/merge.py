@@ -5,12 +5,11 @@ Equal hashes are only candidates: a pair counts when its values are equal one by
 
 from __future__ import annotations
 
-from numba import njit
-
+from cep_core import compiled
 from cep_core.events.array_types import Int64s, UInt64s
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def merge(
     left: int,
     right: int,
@@ -74,7 +73,7 @@ def merge(
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def most_per_document(answers: Int64s, times: Int64s, documents: Int64s, counts: Int64s) -> int:
     """The largest number of `answers` (left row, right row) that end with one document; `counts` of all documents is
     zero before and after."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Int32s, UInt8s, UInt64s
 
 _FNV_START = np.uint64(0xCBF29CE484222325)
@@ -15,7 +15,7 @@ _FNV_START = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME = np.uint64(0x100000001B3)
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def text_hashes(ends: Int32s, data: UInt8s, hashes: UInt64s) -> None:
     """FNV-1a of each text, mixed."""
     for i in range(hashes.shape[0]):
@@ -25,13 +25,13 @@ def text_hashes(ends: Int32s, data: UInt8s, hashes: UInt64s) -> None:
         hashes[i] = _mixed(x)
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def fold(hashes: UInt64s, values: UInt64s) -> None:
     for i in range(hashes.shape[0]):
         hashes[i] = _mixed((hashes[i] ^ values[i]) + np.uint64(0x9E3779B97F4A7C15))
 
 
-@njit(cache=True, nogil=True)
+@compiled.part
 def _mixed(x: Any) -> Any:
     """The last steps of splitmix64: every bit of x tells on every bit of the result."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from cep_core import compiled
 from cep_core.events.array_types import Codes, Int32s, Int64s
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def rows_by_key(key: Codes, count: int) -> tuple[Int64s, Int64s]:
     """Row numbers by key (of `count`), in their order; where each key's start, and the end."""
     starts = np.zeros(count + 1, np.int64)
@@ -24,7 +24,7 @@ def rows_by_key(key: Codes, count: int) -> tuple[Int64s, Int64s]:
     return order, starts
 
 
-@njit(cache=True, nogil=True)
+@compiled.entry
 def renumber(codes: Int32s, numbers: Int32s, fresh: Int32s, used: Int64s) -> int:
     count = 0
     for i in range(codes.shape[0]):

@@ -1,0 +1,60 @@
+"""Which compiled functions Python calls: one without a wrapper would end the process (`cep_core.compiled`)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+FOLDERS = ("trendlake", "cep_core", "pipelines", "jobs", "dags", "tests", "bench", "scripts")
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Every file with Python in it."""
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
+    return {path: ast.parse(path.read_text()) for path in paths}
+
+
+def declared(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Functions that are declared to be compiled, each with the word by which."""
+    for node in tree.body:
+        for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            if isinstance(decorator, ast.Attribute) and ast.unparse(decorator.value) == "compiled":
+                yield node.name, decorator.attr
+
+
+def used(tree: ast.Module) -> set[tuple[str, str]]:
+    """What a file imports, module and name; and what it names of a module that it imports."""
+    imported = {
+        (alias.asname or alias.name): (node.module or "", alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    of_modules = {
+        (".".join(imported[node.value.id]), node.attr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in imported
+    }
+    return set(imported.values()) | of_modules
+
+
+def test_python_calls_entries_only() -> None:
+    words: dict[tuple[str, str], str] = {}
+    for path, tree in trees().items():
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        words |= {(module, name): word for name, word in declared(tree)}
+    asked = {
+        name: str(path.relative_to(ROOT))
+        for path, tree in trees().items()
+        if path.parent.name != "kernels" or "tests" in path.parts
+        for name in used(tree) & words.keys()
+    }
+    assert {name: place for name, place in asked.items() if words[name] != "entry"} == {}
+    idle = {name for name, word in words.items() if word == "entry"} - asked.keys()
+    assert idle == set(), "entries that kernels alone call: parts"
+    assert len(words) > 150
