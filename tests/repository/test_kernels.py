@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT
 
 FOLDERS = ("trendlake", "cep_core", "pipelines", "jobs", "dags", "tests", "bench", "scripts")
@@ -35,12 +37,28 @@ def used(tree: ast.Module) -> set[tuple[str, str]]:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    of_modules = {
-        (".".join(imported[node.value.id]), node.attr)
+    modules = {name: ".".join(both) for name, both in imported.items()} | {
+        alias.asname: alias.name
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in imported
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.asname
     }
-    return set(imported.values()) | of_modules
+    attributes = [(ast.unparse(node.value), node.attr) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    return set(imported.values()) | {(modules.get(module, module), name) for module, name in attributes}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from cep_core.a.kernels.b import _c",
+        "from cep_core.a.kernels import b as d\nd._c()",
+        "import cep_core.a.kernels.b\ncep_core.a.kernels.b._c()",
+        "import cep_core.a.kernels.b as d\nd._c()",
+    ],
+)
+def test_each_way_to_name_a_function_is_seen(text: str) -> None:
+    assert ("cep_core.a.kernels.b", "_c") in used(ast.parse(text))
 
 
 def test_python_calls_entries_only() -> None:
