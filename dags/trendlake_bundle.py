@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 
 from airflow.dag_processing.bundles.base import BaseDagBundle
@@ -21,6 +23,7 @@ from airflow.dag_processing.bundles.base import BaseDagBundle
 from cep_core import Pattern, PatternErrors
 from cep_core.errors import TrendlakeError
 from cep_core.load import read_pattern
+from pipelines.contracts.pattern_source import source_contract
 from pipelines.project.batches import Batch, batches_of
 from pipelines.project.paths import find_project, upstream
 from pipelines.project.profile import load_profile, profile_path
@@ -63,19 +66,30 @@ class PatternsBundle(BaseDagBundle):
     def __init__(self, *, patterns: str, **kwargs: object) -> None:
         super().__init__(**kwargs)  # type: ignore[arg-type]
         self.patterns = Path(patterns)
+        self._prepared = ""
 
     @property
     def path(self) -> Path:
         return self.base_dir / "dags"
 
     def initialize(self) -> None:
-        self.refresh()
+        """What a task asks for, too, which parses one file only."""
+        self._write(_seen(self.patterns))
         super().initialize()
 
     def refresh(self) -> None:
+        """As the DAG processor does again and again, which copies itself for each file that it parses. What every copy
+        needs is therefore loaded by now."""
+        seen = _seen(self.patterns)
+        self._write(seen)
+        if self._prepared != seen:
+            prepare(self.patterns)
+            self._prepared = seen
+
+    def _write(self, seen: str) -> None:
         """Writes changed files and removes deleted ones. Another process may do the same at the same time."""
         self.path.mkdir(parents=True, exist_ok=True)
-        stamp, seen = self.path / STAMP, _seen(self.patterns)
+        stamp = self.path / STAMP
         if stamp.is_file() and stamp.read_text() == seen:
             return
         wanted = loaders(self.patterns)
@@ -94,6 +108,18 @@ class PatternsBundle(BaseDagBundle):
 
     def get_current_version(self) -> None:
         return None
+
+
+def prepare(folder: Path) -> None:
+    """Imports what the Python files import, and reads the grammar of patterns and the contracts of their sources."""
+    for module in ("trendlake_dags", "trendlake_batches"):
+        import_module(module)
+    with suppress(TrendlakeError):  # of the project: each pattern's own file tells of it
+        project = find_project()
+        sources = {str(pattern.source) for path in folder.glob("*.yaml") if (pattern := _read(path, _text(path)))}
+        for source in sources:
+            with suppress(TrendlakeError):
+                source_contract(project, source)
 
 
 def loaders(folder: Path) -> dict[str, str]:

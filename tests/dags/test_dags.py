@@ -50,10 +50,19 @@ from airflow import settings
 from sqlalchemy import event
 from airflow.dag_processing.dagbag import BundleDagBag
 from pathlib import Path
+from trendlake_bundle import PatternsBundle
+bundle = PatternsBundle(name="patterns", patterns=sys.argv[2])
+bundle.initialize()
+prepared = ["trendlake_dags" in sys.modules]
+bundle.refresh()
+prepared.append("trendlake_dags" in sys.modules)
+from pipelines.contracts.contract import _loaded
+prepared.append(_loaded.cache_info().currsize)
 folder = Path(sys.argv[1])
 bag = BundleDagBag(dag_folder=folder, bundle_path=folder, bundle_name="patterns")
 print("DAGS" + json.dumps({
     "errors": bag.import_errors,
+    "prepared": [*prepared, _loaded.cache_info().misses],
     "takes_turns": event.contains(settings.engine, "savepoint", airflow_local_settings.will_write),
     "dags": {
         dag.dag_id: {
@@ -98,7 +107,7 @@ def described(home: AirflowHome, airflow: AirflowCommand) -> Iterator[dict[str, 
     airflow(*PARSE)
     folder = home.home / "bundles" / "patterns" / "dags"
     done = subprocess.run(
-        [sys.executable, "-c", DESCRIBE, str(folder)],
+        [sys.executable, "-c", DESCRIBE, str(folder), str(home.patterns)],
         env=home.env(),
         capture_output=True,
         text=True,
@@ -144,6 +153,14 @@ def test_every_pattern_is_a_dag(home: AirflowHome, described: dict[str, Any]) ->
     wanted = names(home) | {f"{name}_revise" for name in names(home)} | {"ingest_flights"}
     more = {READER, BESIDE, JOIN}
     assert set(described["dags"]) == wanted | more | {f"{name}_revise" for name in more} | {"ingest_feeds"}
+
+
+def test_what_all_parse_is_loaded_before(described: dict[str, Any]) -> None:
+    """By `refresh`, of which the DAG processor's copies are made, and not by `initialize`, as tasks do: what DAG files
+    import, and the contracts of the sources, of which parsing reads none again."""
+    imported_by_initialize, imported_by_refresh, contracts, after_parsing = described["prepared"]
+    assert (imported_by_initialize, imported_by_refresh) == (False, True)
+    assert contracts == after_parsing > 1
 
 
 def test_its_savepoints_wait_for_their_turn(described: dict[str, Any]) -> None:
