@@ -73,7 +73,7 @@ def lake(spark: SparkSession, home: AirflowHome) -> Lake:
     return lake
 
 
-def test_a_batch_is_one_dag(airflow_commands: AirflowCommands, patterns: Path) -> None:
+def test_a_batch_is_one_dag(home: AirflowHome, airflow_commands: AirflowCommands, patterns: Path) -> None:
     """Its patterns have no DAG of their own; one with a mistake, or another schedule, has an import error of its own
     and leaves the batch alone. Sources that no pattern reads have no DAG."""
     write(patterns, "legs", "legs")
@@ -88,7 +88,9 @@ def test_a_batch_is_one_dag(airflow_commands: AirflowCommands, patterns: Path) -
     assert "schedule: @hourly, but 'legs' of the same batch 'legs' has @daily" in errors["legs_hourly.py"]
     assert {"batch_legs", "batch_legs_revise", "delay_snowball"} <= dags
     assert not {"legs", "legs_by_airport", "legs_hourly", "legs_revise"} & dags
-    assert {dag for dag in dags if dag.startswith("ingest_")} == {"ingest_flights"}
+    assert "ingest_flights" in dags  # Airflow may still list those of files that another test has removed
+    sources = home.home / "bundles" / "patterns" / "dags" / "sources_of_the_project.py"
+    assert "ingest_dags(['flights'])" in sources.read_text()
     (command,) = airflow_commands(("tasks", "render", "batch_legs", "publish", "2013-01-05"))
     assert "'run-steps', '--batch', 'legs', '--from', '2013-01-04T00:00:00+00:00'" in command
     assert "'--run-id', 'legs." in command
