@@ -6,7 +6,7 @@ into a file, line and column.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import cast
 
@@ -74,6 +74,7 @@ def _lark() -> Lark:
     return lark_of(grammar_text(), list(_EXPECTED))
 
 
+@lru_cache(maxsize=2_000)  # the same texts again in the rows of a family, in a batch, at each step of a run
 def _parse(start: str, text: str) -> object:
     return parse_with(_lark(), start, text, _EXPECTED[start], Builder)
 
