@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import lru_cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from cep_core.errors import BadValueError, FileUnreadableError, Place, YamlSyntaxError
 from cep_core.yaml.limits import MAX_DEPTH, MAX_FILE, MAX_GIVEN, bounded, unreadable_character
 
+FEW_CHARACTERS = 10_000
+"""Of a file whose values are held for when it is read again."""
 Path_ = tuple[str | int, ...]
 
 
@@ -121,13 +124,10 @@ def read_yaml(path: str | Path) -> Source:
 
 
 def parse_yaml(text: str, name: str) -> Source:
-    """YAML text with `name` as its origin in errors."""
+    """YAML text with `name` as its origin in errors. Its `data` is not to be changed: the same text gives it again."""
     lines = tuple(text.splitlines())
-    yaml = bounded(YAML(typ="rt"))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it: the newest is meant
-            data = yaml.load(text)
+        data = _loaded(text) if len(text) <= FEW_CHARACTERS else _load(text)
     except MarkedYAMLError as error:
         raise YamlSyntaxError(_problem(error), place=_place(error, name, lines)) from None
     except (YAMLError, ValueError, AssertionError, RecursionError) as error:
@@ -136,6 +136,17 @@ def parse_yaml(text: str, name: str) -> Source:
     source = Source(data, name, text, lines)
     _keys_once(source)
     return source
+
+
+def _load(text: str) -> Any:
+    yaml = bounded(YAML(typ="rt"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it: the newest is meant
+        return yaml.load(text)
+
+
+_loaded = lru_cache(maxsize=200)(_load)
+"""Patterns are read for their run, for their page and by their neighbours; contracts by every pattern over them."""
 
 
 def _problem(error: MarkedYAMLError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -153,7 +154,7 @@ def note_source(project: Project, name: str | None, source: str, place: str) -> 
         raise ProfileError(f"{path} says that the table of '{source}' lies at {current}", hint="change it there")
     yaml = YAML()
     yaml.preserve_quotes, yaml.width = True, 4096
-    document = read_yaml(path).data
+    document = deepcopy(read_yaml(path).data)
     document.setdefault("sources", {})[source] = place
     text = StringIO()
     yaml.dump(document, text)

@@ -78,3 +78,5 @@ def test_a_table_is_noted_in_the_profile(tmp_path: Path) -> None:
     assert (folder / "local.yaml").read_text().startswith(text)
     with pytest.raises(ProfileError, match=r"the table of 'a' lies at /lake/a b"):
         note_source(project, None, "a", "/other")
+    (folder / "local.yaml").write_text(text)  # as it was read before
+    assert load_profile(project).sources == {}
