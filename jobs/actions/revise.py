@@ -138,9 +138,12 @@ def patterns_below(place: Place, source: str) -> list[str]:
     """The patterns that read a source, or results of such patterns: each after those whose results it reads."""
     from pipelines.project.paths import PUBLISHED
 
-    names = patterns_of(place, source)
+    readers: dict[str, list[str]] = {}
+    for name, read in _sources(place).items():
+        readers.setdefault(read, []).append(name)
+    names = list(readers.get(source, ()))
     for name in names:  # it grows: a pattern reads one source, so none comes twice
-        names += patterns_of(place, f"{PUBLISHED}{name}")
+        names += readers.get(f"{PUBLISHED}{name}", ())
     return names
 
 

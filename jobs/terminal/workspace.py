@@ -190,20 +190,20 @@ def reports(place: Place, spark: SparkSession, patterns: Sequence[str], run_id: 
     paths by pattern. A report or a page that cannot be written is printed as an error, and leaves the others."""
     from pipelines.error_text import in_words
     from pipelines.report.build import build_report
-    from pipelines.site.build import plan_of, refresh_patterns
+    from pipelines.site.build import Together, plan_of, refresh_patterns
 
     began = time.monotonic()
-    site = site_of(place, spark)
+    site, files = site_of(place, spark), [place.project.pattern_path(pattern) for pattern in patterns]
+    together = Together(site, files)
     paths: dict[str, dict[str, Path]] = {}
-    for pattern in patterns:
-        path = place.project.pattern_path(pattern)
+    for pattern, path in zip(patterns, files, strict=True):
         try:
-            plan = plan_of(place.project, path)[0]
-            built = build_report(spark, place.warehouse, path, run_id, site.places.root, plan)
+            plan, run = plan_of(place.project, path)[0], together.run(path.stem, run_id)
+            built = build_report(spark, place.warehouse, path, run_id, site.places.root, plan, run)
             paths[path.stem] = {"report": built.html, "picture": built.png}
         except Exception as error:  # the results are published, whatever their page is
             print_error(f"{pattern}: its report could not be written: {in_words(error)}")
-    for page in refresh_patterns(site, [place.project.pattern_path(pattern) for pattern in patterns]):
+    for page in refresh_patterns(site, files):
         if page.failure:
             print_error(f"{page.name}: its page could not be written: {page.failure}")
         else:

@@ -12,7 +12,7 @@ from cep_core import AnyPlan, draw
 from cep_core.errors import NotSupportedError
 from pipelines.delta.tables import Warehouse, exists
 from pipelines.report import chart
-from pipelines.report.facts import ReportFacts
+from pipelines.report.facts import ReportFacts, RunFacts
 from pipelines.report.places import Places, write_whole
 from pipelines.report.read_pattern import read_pattern
 from pipelines.report.read_quarantine import read_quarantine
@@ -37,26 +37,29 @@ def build_report(
     run_id: str,
     out_dir: Path,
     plan: AnyPlan | None = None,
+    run: RunFacts | None = None,
 ) -> ReportPaths:
     """Write the report of run `run_id` of the pattern file `pattern` below `out_dir`, where `Places` says. It links to
     the pattern's own page, which `pipelines.site` makes.
 
-    `plan`: the file's, where it still compiles; its automaton is shown if it is the one that the run has used.
+    `plan`: the file's, where it still compiles; its automaton is shown if it is the one that the run has used. `run`:
+    the facts of the run, where they have been read.
     The results are read at the version the run published, so a report made later shows what was true then.
     Raises RunNotFoundError when `trendlake_runs` knows no such run.
     """
-    facts = read_facts(spark, warehouse, pattern, run_id, plan)
+    facts = read_facts(spark, warehouse, pattern, run_id, plan, run)
     if plan is not None and plan.hash == facts.run.plan_hash:
         facts = replace(facts, automaton=drawn(plan, facts.pattern.name))
     return write_report(facts, out_dir)
 
 
 def read_facts(
-    spark: SparkSession, warehouse: Warehouse, pattern: Path, run_id: str, plan: AnyPlan | None = None
-) -> ReportFacts:
+    spark: SparkSession, warehouse: Warehouse, pattern: Path, run_id: str, plan: AnyPlan | None = None,
+    run: RunFacts | None = None,
+) -> ReportFacts:  # fmt: skip
     """All that the page shows, from the pattern file, its plan and the warehouse's tables."""
     facts = read_pattern(pattern)
-    run = read_run(spark, warehouse, facts.name, run_id)
+    run = run or read_run(spark, warehouse, facts.name, run_id)
     source = run.source or facts.source
     results = warehouse.results(facts.name)
     used = plan if plan is not None and plan.hash == run.plan_hash else None

@@ -36,7 +36,7 @@ def read_run(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: st
 
     Raises RunNotFoundError when nothing was recorded under `run_id` for `pattern`.
     """
-    rows = pattern_records(spark, warehouse, pattern, SCHEMA.fieldNames(), [run_id])
+    rows = pattern_records(spark, warehouse, [pattern], SCHEMA.fieldNames(), [run_id])
     if not rows:
         raise RunNotFoundError.of(run_id, pattern, warehouse.runs)
     return run_facts(rows)

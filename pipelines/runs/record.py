@@ -215,28 +215,32 @@ def _of_run(
 
 
 def pattern_records(
-    spark: SparkSession, warehouse: Warehouse, pattern: str, names: Sequence[str], run_ids: Sequence[str] | None = None
+    spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str], names: Sequence[str],
+    run_ids: Sequence[str] | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The records of a pattern, of `run_ids` or all its runs, in no order: those of the columns `names` that the table
+    """The records of patterns, of `run_ids` or all their runs, in no order: those of the columns `names` that the table
     has, times as microseconds since the epoch."""
-    asked = ("pattern", [pattern]) if run_ids is None else ("run_id", list(run_ids))
+    asked = ("pattern", list(patterns)) if run_ids is None else ("run_id", list(run_ids))
     named = list(dict.fromkeys((*names, "pattern")))
     try:
-        return _chosen(table_here(spark, warehouse.runs).near("pattern", pattern), *asked, named, pattern)
+        table = table_here(spark, warehouse.runs)
+        if len(patterns) == 1:
+            table = table.near("pattern", patterns[0])
+        return _chosen(table, *asked, named, patterns)
     except LocalUnsupportedError:
         rows = _by_spark(spark, warehouse, *asked, named)
-    return [row for row in rows if row["pattern"] == pattern]
+    return [row for row in rows if row["pattern"] in patterns]
 
 
 def _chosen(
-    table: TableHere, column: str, values: list[str], names: Sequence[str], pattern: str | None = None
+    table: TableHere, column: str, values: list[str], names: Sequence[str], patterns: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The records with one of `values` in `column`, of all patterns or of one, whose name is among `names` then. Raises
+    """The records with one of `values` in `column`, of all patterns or of some (`names` has "pattern" then). Raises
     LocalUnsupportedError."""
     there = [name for name in dict.fromkeys((column, *names)) if name in table.schema.names]
     records = table.rows_with(there, pa.array(values, pa.string()), RECORDS)
-    if pattern is not None:
-        records = records.filter(pc.equal(records["pattern"], pattern))
+    if patterns is not None:
+        records = records.filter(pc.is_in(records["pattern"], value_set=pa.array(patterns, pa.string())))
     for name in _TIMES:
         if name in there:
             records = records.set_column(there.index(name), name, records[name].cast(pa.int64()))

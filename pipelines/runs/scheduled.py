@@ -33,7 +33,7 @@ def published_by_schedule(run: Run) -> Scheduled:
         return Scheduled()
     published = [
         row
-        for row in pattern_records(run.spark, run.warehouse, run.name, COLUMNS)
+        for row in pattern_records(run.spark, run.warehouse, [run.name], COLUMNS)
         if (row["stage"], row["status"]) == ("publish", "succeeded") and _name(row["run_id"]) is not None
     ]
     interval = (run.start_us, run.end_us, run.plan.hash)

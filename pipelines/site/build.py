@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,9 +22,10 @@ from pipelines.report.build import drawn
 from pipelines.report.facts import PatternFacts, RunFacts
 from pipelines.report.places import Places, alone, write_whole
 from pipelines.report.read_pattern import read_pattern
+from pipelines.results.ledger import Publications
 from pipelines.site.cards import card_of, card_text, read_cards
 from pipelines.site.data_docs import NOT_CHECKED, build_data_docs, last_checked
-from pipelines.site.facts import Card, ChangesFacts, DocsFacts, PatternPageFacts, SourceFacts
+from pipelines.site.facts import Card, ChangesFacts, DocsFacts, PatternPageFacts, RunsFacts, SourceFacts
 from pipelines.site.freshness import read_freshness, read_source
 from pipelines.site.pages import index_page, pattern_page
 from pipelines.site.read_changes import read_changes
@@ -42,6 +43,47 @@ class Site:
     places: Places
 
 
+GROUP = 50
+"""Patterns whose records are read together: a look at the run record takes as long for all of them as for one. Of more
+at once the records would take room."""
+
+
+class Together:
+    """What is read once for the pages of several patterns: the sources, and a group after another the records."""
+
+    def __init__(self, site: Site, files: Sequence[Path]) -> None:
+        self._site = site
+        self._names = [file.stem for file in files]
+        self._group: tuple[str, ...] = ()
+        self._runs: Mapping[str, RunsFacts] = {}
+        self._publications: Publications | None = None
+        self.sources: dict[str, SourceFacts] = {}
+
+    def runs(self, name: str) -> RunsFacts:
+        """The newest runs of one of the patterns."""
+        self._read_group_of(name)
+        return self._runs[name]
+
+    def run(self, name: str, run_id: str) -> RunFacts | None:
+        """One of the newest runs with its checks; None where it is none of them."""
+        runs = self.runs(name)
+        return next((run for run in runs.runs[: runs.judged] if run.run_id == run_id), None)
+
+    def publications(self, name: str) -> Publications | None:
+        """The recorded publications of the patterns about one of them."""
+        self._read_group_of(name)
+        return self._publications
+
+    def _read_group_of(self, name: str) -> None:
+        if name in self._group:
+            return
+        groups = (tuple(self._names[at : at + GROUP]) for at in range(0, len(self._names), GROUP))
+        group = next((group for group in groups if name in group), (name,))  # else a file of another name than its own
+        self._runs = read_runs(self._site.spark, self._site.warehouse, group)
+        self._publications = Publications(self._site.spark, self._site.warehouse, group)
+        self._group = group
+
+
 @dataclass(frozen=True)
 class Built:
     """A page that was written: of a pattern, or of all (`name` empty). `failure`: why it was not, in one line."""
@@ -55,37 +97,37 @@ class Built:
 def build_site(site: Site, files: Sequence[Path]) -> list[Built]:
     """The pages of the pattern `files`, with the Data Docs of their last checks, and the page of all patterns. One that
     cannot be made leaves the others their pages."""
-    sources: dict[str, SourceFacts] = {}
-    built = [_attempt(site, file, docs=True, sources=sources) for file in files]
+    together = Together(site, files)
+    built = [_attempt(site, file, docs=True, together=together) for file in files]
     return [*built, Built("", _index(site.places))]
 
 
 def refresh_pattern(site: Site, file: Path) -> Path:
     """Builds the page of one pattern after a run of it, and the index, in which other patterns of the same source are
     beside the version of it that is newest now. Data Docs are linked where they exist: they take the longest."""
-    page = _build(site, file, docs=False, sources={}).page
+    page = _build(site, file, docs=False, together=Together(site, [file])).page
     _index(site.places)
     return page
 
 
 def refresh_patterns(site: Site, files: Sequence[Path]) -> list[Built]:
-    """As `refresh_pattern`, of several `files`: each source is looked at once, and the index is written once. One that
+    """As `refresh_pattern`, of several `files`: what they share is read once, and the index is written once. One that
     cannot be made leaves the others their pages."""
-    sources: dict[str, SourceFacts] = {}
-    built = [_attempt(site, file, docs=False, sources=sources) for file in files]
+    together = Together(site, files)
+    built = [_attempt(site, file, docs=False, together=together) for file in files]
     _index(site.places)
     return built
 
 
-def _attempt(site: Site, file: Path, *, docs: bool, sources: dict[str, SourceFacts]) -> Built:
+def _attempt(site: Site, file: Path, *, docs: bool, together: Together) -> Built:
     try:
-        return _build(site, file, docs=docs, sources=sources)
+        return _build(site, file, docs=docs, together=together)
     except Exception as error:  # whatever is wrong with the tables of one
         return Built(file.stem, site.places.pattern(file.stem), failure=in_words(error))
 
 
-def _build(site: Site, file: Path, *, docs: bool, sources: dict[str, SourceFacts]) -> Built:
-    facts = read_page_facts(site, file, docs=docs, sources=sources)
+def _build(site: Site, file: Path, *, docs: bool, together: Together) -> Built:
+    facts = read_page_facts(site, file, docs=docs, together=together)
     name = facts.pattern.name
     page, card = site.places.pattern(name), card_of(facts)
     write_whole(page, pattern_page(facts).encode())
@@ -99,13 +141,13 @@ def _index(places: Places) -> Path:
     return places.index
 
 
-def read_page_facts(site: Site, file: Path, *, docs: bool, sources: dict[str, SourceFacts]) -> PatternPageFacts:
-    """All that the page of the pattern in `file` says. `sources`: those already read, each is looked at once."""
+def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -> PatternPageFacts:
+    """All that the page of the pattern in `file` says. `together`: of this file among others."""
     spark, warehouse, places = site.spark, site.warehouse, site.places
     pattern = read_pattern(site.project.own(file))
     plan, mistake = plan_of(site.project, file)
     contract = _contract(site.project, pattern)
-    runs = read_runs(spark, warehouse, pattern.name)
+    runs, sources = together.runs(pattern.name), together.sources
     results = warehouse.results(pattern.name)
     published = exists(spark, results)
     if pattern.source not in sources:
@@ -128,7 +170,9 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, sources: dict[str, So
         verdicts={run.run_id: verdict_of(run) for run in runs.runs},
         overview=read_overview(spark, results, pattern, plan) if published else None,
         changes=read_changes(spark, results, plan) if published else ChangesFacts((), 0),
-        fresh=read_freshness(spark, warehouse, pattern.name, plan, sources[pattern.source]),
+        fresh=read_freshness(
+            spark, warehouse, pattern.name, plan, sources[pattern.source], together.publications(pattern.name)
+        ),
         docs=checks_pages,
         pages=frozenset(run.run_id for run in runs.runs if places.run(pattern.name, run.run_id).is_file()),
         made_at=datetime.now(UTC),

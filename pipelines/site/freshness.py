@@ -18,7 +18,7 @@ from pipelines.delta.tables import Warehouse, exists, latest_version
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.read_run import utc
 from pipelines.results.coverage import slice_of
-from pipelines.results.ledger import read_ledger
+from pipelines.results.ledger import Publications, read_ledger
 from pipelines.site.facts import FreshFacts, SourceFacts
 from pipelines.spark.columns import column
 
@@ -49,12 +49,14 @@ def _newest(spark: SparkSession, path: str, version: int, time: str) -> int | No
 
 
 def read_freshness(
-    spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan | None, source: SourceFacts
-) -> FreshFacts:
-    """What the pattern's publications say they answer for, window by window; nothing where it does not compile."""
+    spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan | None, source: SourceFacts,
+    publications: Publications | None = None,
+) -> FreshFacts:  # fmt: skip
+    """What the pattern's publications say they answer for, window by window; nothing where it does not compile.
+    `publications`: those recorded, where they have been read."""
     if plan is None:
         return FreshFacts(source)
-    segments = read_ledger(spark, warehouse, name, plan, source.name).segments
+    segments = read_ledger(spark, warehouse, name, plan, source.name, publications).segments
     shown = [(segment, segment.version) for segment in segments if segment.version is not None]
     versions = [version for _, version in shown]
     last = max((segment.last for segment, _ in shown), default=None)

@@ -1,8 +1,9 @@
-"""The newest runs of a pattern, from the run record."""
+"""The newest runs of patterns, from the run record."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -21,20 +22,32 @@ RUNS_JUDGED = 10
 """Of so many the verdicts on each check are read too."""
 
 
-def read_runs(spark: SparkSession, warehouse: Warehouse, name: str) -> RunsFacts:
-    """The newest runs of the pattern `name`; none where nothing has been recorded."""
-    ends: dict[str, int] = {}
-    for row in pattern_records(spark, warehouse, name, ("run_id", "finished_at")):
-        ends[row["run_id"]] = max(ends.get(row["run_id"], 0), row["finished_at"] or 0)
-    newest = sorted(ends, key=lambda run_id: (-ends[run_id], run_id))[:RUNS_SHOWN]
-    judged, others = newest[:RUNS_JUDGED], newest[RUNS_JUDGED:]
-    names = [item for item in SCHEMA.fieldNames() if item != "checks"]
-    rows = pattern_records(spark, warehouse, name, SCHEMA.fieldNames(), judged) if judged else []
-    rows += [row | {"checks": None} for row in pattern_records(spark, warehouse, name, names, others)] if others else []
-    stages = defaultdict(list)
-    for row in rows:
-        stages[row["run_id"]].append(row)
-    return RunsFacts(tuple(run_facts(stages[run_id]) for run_id in newest), len(ends), len(judged))
+def read_runs(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str]) -> dict[str, RunsFacts]:
+    """The newest runs of each of `patterns`; none where nothing has been recorded. The run record is read three times,
+    however many patterns there are."""
+    ends: dict[str, dict[str, int]] = {pattern: {} for pattern in patterns}
+    for row in pattern_records(spark, warehouse, patterns, ("run_id", "finished_at")):
+        mine = ends[row["pattern"]]
+        mine[row["run_id"]] = max(mine.get(row["run_id"], 0), row["finished_at"] or 0)
+    newest = {
+        pattern: sorted(mine, key=lambda run_id, mine=mine: (-mine[run_id], run_id))[:RUNS_SHOWN]  # type: ignore[misc]
+        for pattern, mine in ends.items()
+    }
+    stages: dict[str, dict[str, list[dict[str, Any]]]] = {pattern: {} for pattern in patterns}
+    others = [name for name in SCHEMA.fieldNames() if name != "checks"]
+    for part, names in ((slice(RUNS_JUDGED), SCHEMA.fieldNames()), (slice(RUNS_JUDGED, None), others)):
+        asked = {pattern: set(run_ids[part]) for pattern, run_ids in newest.items()}
+        if run_ids := sorted(set().union(*asked.values())):
+            for row in pattern_records(spark, warehouse, patterns, names, run_ids):
+                if row["run_id"] in asked[row["pattern"]]:
+                    stages[row["pattern"]].setdefault(row["run_id"], []).append({"checks": None} | row)
+    return {
+        pattern: RunsFacts(
+            tuple(run_facts(stages[pattern][run_id]) for run_id in run_ids),
+            len(ends[pattern]), len(run_ids[:RUNS_JUDGED]),
+        )
+        for pattern, run_ids in newest.items()
+    }  # fmt: skip
 
 
 def verdict_of(run: RunFacts) -> Verdict:

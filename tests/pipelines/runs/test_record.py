@@ -34,7 +34,7 @@ def test_records_of_a_long_history(spark: SparkSession, tmp_path: Path, monkeypa
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(write, ("second", "third")))
     for pattern in ("first", "second", "third"):
-        rows = pattern_records(spark, warehouse, pattern, ("run_id", "rows_out"))
+        rows = pattern_records(spark, warehouse, [pattern], ("run_id", "rows_out"))
         expected = [(f"r{number}", number) for number in range(RECORDS)]
         assert sorted((row["run_id"], row["rows_out"]) for row in rows) == sorted(expected)
     newest = newest_records(spark, warehouse, None, 3 * RECORDS + 1) or []

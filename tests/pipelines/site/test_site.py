@@ -24,7 +24,7 @@ from pipelines.report.facts import PatternFacts
 from pipelines.report.places import Places
 from pipelines.report.read_pattern import read_pattern
 from pipelines.report.tally import Tally
-from pipelines.site.build import Site, build_site, read_page_facts, refresh_pattern
+from pipelines.site.build import Site, Together, build_site, read_page_facts, refresh_pattern
 from pipelines.site.facts import OverviewFacts, PatternPageFacts
 from pipelines.site.pages import pattern_page
 from pipelines.site.read_overview import GROUPS_SHOWN, HEAT_COLUMNS, read_overview
@@ -303,5 +303,6 @@ def _pattern(story: Lake) -> PatternFacts:
 
 
 def _with(site: Site, story: Lake, overview: OverviewFacts) -> PatternPageFacts:
-    facts = read_page_facts(site, Path(story.pattern()), docs=False, sources={})
+    file = Path(story.pattern())
+    facts = read_page_facts(site, file, docs=False, together=Together(site, [file]))
     return replace(facts, overview=overview)

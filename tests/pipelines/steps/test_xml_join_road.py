@@ -24,7 +24,7 @@ from pipelines.report.places import Places
 from pipelines.results import history
 from pipelines.results.read import group_values
 from pipelines.runs.run import Run
-from pipelines.site.build import Site, build_site, read_page_facts
+from pipelines.site.build import Site, Together, build_site, read_page_facts
 from pipelines.steps.batch import Member, run_batch
 from pipelines.steps.revise import revise
 from pipelines.steps.sequence import STEPS
@@ -238,7 +238,7 @@ def test_the_report_tells_answers_by_query(road: Road, tmp_path: Path) -> None:
 def test_the_site_tells_answers_by_query(road: Road, tmp_path: Path) -> None:
     """Of what is published now: over time, and the queries by their busiest day."""
     site = Site(road.lake.spark, road.lake.project, road.lake.warehouse, Places(tmp_path))
-    facts = read_page_facts(site, road.path, docs=False, sources={})
+    facts = read_page_facts(site, road.path, docs=False, together=Together(site, [road.path]))
     rows = wanted(road.second)
     assert facts.mistake == ""
     overview = facts.overview
