@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 from cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_query
@@ -63,21 +64,22 @@ def compiled_quietly(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
 
 def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, TrendlakeError | None, list[str]]]:
     """Each file (all patterns and contracts of the project, when none is named) with its error and warnings."""
-    contracts = sorted(project.contracts.glob("*.yaml"))
-    for path in files or [*contracts, *project.pattern_files()]:
+    contracts, patterns = sorted(project.contracts.glob("*.yaml")), project.pattern_files()
+    read = cache(lambda path: read_pattern(path)[0])
+    for path in files or [*contracts, *patterns]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", PatternWarning)
             try:
-                _check(project, path)
+                _check(project, path, lambda pattern: check_member(pattern, patterns, read))
                 error = None
             except TrendlakeError as raised:
                 error = raised
         yield path, error, [str(item.message) for item in caught if item.category is PatternWarning]
 
 
-def _check(project: Project, path: Path) -> None:
+def _check(project: Project, path: Path, among_others: Callable[[Pattern], None]) -> None:
     if path.resolve().parent != project.contracts.resolve():
-        check_member(project, compiled(project, path)[0])
+        among_others(compiled(project, path)[0])
     elif path.stem.startswith("results_"):
         check_templates(*load_document(project.own(path)))
     else:

@@ -155,12 +155,13 @@ class Patterns:
         return did_you_mean(value.removesuffix("+"), known) or "see all with `trendlake ls`"
 
 
-def check_member(project: Project, pattern: Pattern) -> None:
-    """Raises PatternErrors if the first of the other patterns of its batch has another source or schedule."""
+def check_member(pattern: Pattern, files: Sequence[Path], read: Callable[[Path], Pattern | None]) -> None:
+    """Raises PatternErrors if the first of the other patterns of its batch, among `files`, has another source or
+    schedule."""
     if pattern.batch is None:
         return
-    for path in project.pattern_files():
-        other = read_pattern(path)[0] if path.stem != pattern.name else None
+    for path in files:
+        other = read(path) if path.stem != pattern.name else None
         if other is not None and other.batch == pattern.batch:
             if mistakes := differences(pattern, other):
                 raise PatternErrors(mistakes)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cep_core import PatternErrors
+from cep_core import PatternErrors, load
+from cep_core.load import read_pattern
+from jobs.actions.revise import patterns_below
+from jobs.terminal.workspace import Place
+from pipelines.authoring import validate
 from pipelines.authoring.validate import check_files
 from pipelines.errors import CycleError, ProjectError
 from pipelines.project.paths import Project
+from pipelines.project.profile import Profile
 from pipelines.project.selection import Patterns
 
 FILES = {
@@ -132,6 +139,33 @@ def test_validate_compares_a_member_with_its_batch(write: Callable[[dict[str, st
     errors = {path.stem: str(error or "") for path, error, _ in check_files(project, project.pattern_files())}
     assert "schedule: none, but 'two' of the same batch 'b' has @daily" in errors["one"]
     assert "two.yaml:3" in errors["two"]
+
+
+def test_no_file_is_read_for_each_other(
+    write: Callable[[dict[str, str]], Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To compare each with its batch (whose members are far apart), and to find who reads what, down a long chain."""
+    count = 12
+    chain = {f"p{n}": f"source: results/p{n - 1}\n" if n else "source: trades\n" for n in range(count)}
+    project = write({name: f"{text}batch: b{int(name[1:]) % (count // 2)}\n" for name, text in chain.items()})
+    project.contracts.mkdir()
+    (project.contracts / "trades.yaml").write_text(CONTRACT)
+    reads: Counter[str] = Counter()
+
+    def counted(path: Path) -> Any:
+        reads[path.stem] += 1
+        return read_pattern(path)
+
+    monkeypatch.setattr(validate, "read_pattern", counted)
+    assert len(list(check_files(project, project.pattern_files()))) == count
+    assert set(reads) == set(chain)
+    assert max(reads.values()) == 2  # for itself, and for the others
+
+    reads.clear()
+    monkeypatch.setattr(load, "read_pattern", counted)
+    place = Place(project, Profile())
+    assert patterns_below(place, "trades") == list(chain)
+    assert reads == dict.fromkeys(chain, 1)
 
 
 CONTRACT = """\
