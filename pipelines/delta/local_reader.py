@@ -9,7 +9,7 @@ else `LocalUnsupportedError` says why, and the caller asks Spark: there is nothi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -111,9 +111,12 @@ class TableHere:
         rows = self._scan(asked, near, most, row_groups.near(time, slices), at_once)
         return rows.select(list(names))
 
-    def rows_with(self, names: Sequence[str], values: pa.Array, most: int) -> pa.Table:
-        """Columns `names` of the rows whose first of them has one of `values`; NULL has itself. Raises as `rows`."""
-        condition = partial(_has_one_of, names[0], values)
+    def rows_with(
+        self, names: Sequence[str], values: pa.Array, most: int, also: Mapping[str, pa.Array] | None = None
+    ) -> pa.Table:
+        """Columns `names` of the rows whose first of them has one of `values`; NULL has itself. `also`: what others of
+        the columns must have one of. Raises as `rows`."""
+        condition = partial(_has_one_of, {names[0]: values} | dict(also or {}))
         return self._scan(names, condition, most, row_groups.within(names[0], values))
 
     def every(self, names: Sequence[str], most: int) -> pa.Table:
@@ -265,8 +268,8 @@ def inside(rows: pa.RecordBatch | pa.Table, time: str, slices: Slices) -> pa.Arr
     return pc.fill_null(reduce(pc.or_, conditions), False)
 
 
-def _has_one_of(name: str, values: pa.Array, rows: pa.RecordBatch) -> pa.Array:
-    return pc.is_in(rows.column(name), values)
+def _has_one_of(values: Mapping[str, pa.Array], rows: pa.RecordBatch) -> pa.Array:
+    return reduce(pc.and_, (pc.is_in(rows.column(name), of_it) for name, of_it in values.items()))
 
 
 def table_here(spark: SparkSession, path: str, version: int | None = None) -> TableHere:

@@ -37,6 +37,8 @@ NOTED = "note"
 NUMBER, BASIS = "record_number", "basis"
 """Columns: the place of the record in its run, and what the stage's work is based on (`Basis.as_json`); tables written
 before 0.2 lack them."""
+NARROW_RECORDS = 1_000_000
+"""Run records of which this process reads a few short columns."""
 RECORDS = 100_000
 """Records that are read in this process."""
 
@@ -209,9 +211,32 @@ def _of_run(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """The records of a run, of all its patterns, in no order: those of the columns `names` that the table has."""
     try:
-        return _chosen(table_here(spark, warehouse.runs).near("run_id", run_id), "run_id", [run_id], names)
+        return _chosen(table_here(spark, warehouse.runs).near("run_id", run_id), {"run_id": [run_id]}, names)
     except LocalUnsupportedError:
-        return _by_spark(spark, warehouse, "run_id", [run_id], names)
+        return _by_spark(spark, warehouse, {"run_id": [run_id]}, names)
+
+
+def run_ends(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str]) -> dict[str, dict[str, int]]:
+    """When the last record of each run was written, microseconds since the epoch, by pattern and run; 0 where no record
+    says it."""
+    ends: dict[str, dict[str, int]] = {pattern: {} for pattern in patterns}
+    try:
+        names = ("pattern", "run_id", "finished_at")
+        records = table_here(spark, warehouse.runs).rows_with(names, pa.array(patterns, pa.string()), NARROW_RECORDS)
+        with local_errors():
+            records = records.set_column(2, "finished_at", records["finished_at"].cast(pa.int64()))
+            runs = records.group_by(["pattern", "run_id"]).aggregate([("finished_at", "max")])
+            columns = (runs[name].to_pylist() for name in ("pattern", "run_id", "finished_at_max"))
+            rows = list(zip(*columns, strict=True))
+    except LocalUnsupportedError:
+        if not exists(spark, warehouse.runs):
+            return ends
+        frame = spark.read.format("delta").load(warehouse.runs).where(sf.col("pattern").isin(list(patterns)))
+        last = sf.unix_micros(sf.max("finished_at"))
+        rows = [tuple(row) for row in frame.groupBy("pattern", "run_id").agg(last).collect()]
+    for pattern, run_id, end in rows:
+        ends[pattern][run_id] = end or 0
+    return ends
 
 
 def pattern_records(
@@ -220,27 +245,22 @@ def pattern_records(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """The records of patterns, of `run_ids` or all their runs, in no order: those of the columns `names` that the table
     has, times as microseconds since the epoch."""
-    asked = ("pattern", list(patterns)) if run_ids is None else ("run_id", list(run_ids))
-    named = list(dict.fromkeys((*names, "pattern")))
+    asked = {"pattern": list(patterns)} if run_ids is None else {"run_id": list(run_ids), "pattern": list(patterns)}
     try:
         table = table_here(spark, warehouse.runs)
         if len(patterns) == 1:
             table = table.near("pattern", patterns[0])
-        return _chosen(table, *asked, named, patterns)
+        return _chosen(table, asked, names)
     except LocalUnsupportedError:
-        rows = _by_spark(spark, warehouse, *asked, named)
-    return [row for row in rows if row["pattern"] in patterns]
+        return _by_spark(spark, warehouse, asked, names)
 
 
-def _chosen(
-    table: TableHere, column: str, values: list[str], names: Sequence[str], patterns: Sequence[str] | None = None
-) -> list[dict[str, Any]]:  # fmt: skip
-    """The records with one of `values` in `column`, of all patterns or of some (`names` has "pattern" then). Raises
+def _chosen(table: TableHere, asked: Mapping[str, list[str]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """The records that have, in each of the columns `asked`, one of its values; with these columns. Raises
     LocalUnsupportedError."""
-    there = [name for name in dict.fromkeys((column, *names)) if name in table.schema.names]
-    records = table.rows_with(there, pa.array(values, pa.string()), RECORDS)
-    if patterns is not None:
-        records = records.filter(pc.is_in(records["pattern"], value_set=pa.array(patterns, pa.string())))
+    there = [name for name in dict.fromkeys((*asked, *names)) if name in table.schema.names]
+    (_, values), *others = [(name, pa.array(values, pa.string())) for name, values in asked.items()]
+    records = table.rows_with(there, values, RECORDS, dict(others))
     for name in _TIMES:
         if name in there:
             records = records.set_column(there.index(name), name, records[name].cast(pa.int64()))
@@ -248,15 +268,16 @@ def _chosen(
 
 
 def _by_spark(
-    spark: SparkSession, warehouse: Warehouse, column: str, values: list[str], names: Sequence[str]
+    spark: SparkSession, warehouse: Warehouse, asked: Mapping[str, list[str]], names: Sequence[str]
 ) -> list[dict[str, Any]]:  # fmt: skip
     if not exists(spark, warehouse.runs):
         return []
     frame = spark.read.format("delta").load(warehouse.runs)
-    there = [name for name in dict.fromkeys((column, *names)) if name in frame.columns]
+    there = [name for name in dict.fromkeys((*asked, *names)) if name in frame.columns]
     micros = {name: sf.unix_micros(name) for name in _TIMES if name in there}
-    chosen = frame.where(sf.col(column).isin(values)).select(*there).withColumns(micros)
-    return [row.asDict() for row in chosen.collect()]
+    for name, values in asked.items():
+        frame = frame.where(sf.col(name).isin(values))
+    return [row.asDict() for row in frame.select(*there).withColumns(micros).collect()]
 
 
 def need(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage) -> Mapping[str, Any]:

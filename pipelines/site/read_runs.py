@@ -12,7 +12,7 @@ from pipelines.error_text import plural
 from pipelines.report.facts import RunFacts
 from pipelines.report.read_run import run_facts
 from pipelines.report.verdict import Verdict, verdict
-from pipelines.runs.record import SCHEMA, pattern_records
+from pipelines.runs.record import SCHEMA, pattern_records, run_ends
 from pipelines.site.facts import RunsFacts
 
 STALE = "stale_rows"
@@ -25,10 +25,7 @@ RUNS_JUDGED = 10
 def read_runs(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str]) -> dict[str, RunsFacts]:
     """The newest runs of each of `patterns`; none where nothing has been recorded. The run record is read three times,
     however many patterns there are."""
-    ends: dict[str, dict[str, int]] = {pattern: {} for pattern in patterns}
-    for row in pattern_records(spark, warehouse, patterns, ("run_id", "finished_at")):
-        mine = ends[row["pattern"]]
-        mine[row["run_id"]] = max(mine.get(row["run_id"], 0), row["finished_at"] or 0)
+    ends = run_ends(spark, warehouse, patterns)
     newest = {
         pattern: sorted(mine, key=lambda run_id, mine=mine: (-mine[run_id], run_id))[:RUNS_SHOWN]  # type: ignore[misc]
         for pattern, mine in ends.items()

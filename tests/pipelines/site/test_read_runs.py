@@ -41,6 +41,7 @@ def test_together_as_alone(
     monkeypatch.setattr(read_runs, "RUNS_JUDGED", JUDGED)
     if not few:
         monkeypatch.setattr(runs, "RECORDS", 1)
+        monkeypatch.setattr(runs, "NARROW_RECORDS", 1)
     together = read_runs.read_runs(spark, warehouse, list(PATTERNS))
     assert together == {
         name: facts for pattern in PATTERNS for name, facts in read_runs.read_runs(spark, warehouse, [pattern]).items()
