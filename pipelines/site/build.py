@@ -79,6 +79,14 @@ class Together:
             return
         groups = (tuple(self._names[at : at + GROUP]) for at in range(0, len(self._names), GROUP))
         group = next((group for group in groups if name in group), (name,))  # else a file of another name than its own
+        try:
+            self._read(group)
+        except Exception:  # a record that cannot be read is its own pattern's mistake
+            if group == (name,):
+                raise
+            self._read((name,))
+
+    def _read(self, group: tuple[str, ...]) -> None:
         self._runs = read_runs(self._site.spark, self._site.warehouse, group)
         self._publications = Publications(self._site.spark, self._site.warehouse, group)
         self._group = group

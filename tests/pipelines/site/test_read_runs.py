@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 from pipelines.check import Check
 from pipelines.delta.tables import Warehouse
@@ -73,3 +74,20 @@ def test_a_group_after_another(
     assert newest is not None
     assert (newest.run_id, [check.check for check in newest.checks]) == ("r8", ["looked_at"])
     assert together.run("every", "r9") is None
+
+
+def test_a_record_that_cannot_be_read_is_its_own_pattern_s(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    warehouse = Warehouse(str(tmp_path_factory.mktemp("runs")))
+    for pattern in ("good", "bad", "other"):
+        with recorded(spark, warehouse, Record("r", pattern, "compute")):
+            pass
+    row = spark.read.format("delta").load(warehouse.runs).where("pattern = 'bad'")
+    row.withColumn("checks", sf.lit("no JSON")).write.format("delta").mode("append").save(warehouse.runs)
+    files = [Path(f"{name}.yaml") for name in ("good", "bad", "other")]
+    together = Together(Site(spark, None, warehouse, None), files)  # type: ignore[arg-type]
+    for name in ("good", "other"):
+        assert [run.run_id for run in together.runs(name).runs] == ["r"]
+    with pytest.raises(ValueError, match="Expecting value"):
+        together.runs("bad")
