@@ -84,7 +84,8 @@ def test_a_record_that_cannot_be_read_is_its_own_pattern_s(
         with recorded(spark, warehouse, Record("r", pattern, "compute")):
             pass
     row = spark.read.format("delta").load(warehouse.runs).where("pattern = 'bad'")
-    row.withColumn("checks", sf.lit("no JSON")).write.format("delta").mode("append").save(warehouse.runs)
+    spoilt = row.withColumns({"run_id": sf.lit("r2"), "checks": sf.lit("no JSON")})
+    spoilt.write.format("delta").mode("append").save(warehouse.runs)
     files = [Path(f"{name}.yaml") for name in ("good", "bad", "other")]
     together = Together(Site(spark, None, warehouse, None), files)  # type: ignore[arg-type]
     for name in ("good", "other"):
