@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,10 +16,14 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.delta.commits import recent_commits
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import table_here
+from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount, text
 from pipelines.report.words import NO_VALUE, stamp
 from pipelines.results.history import ADDED, CHANGE, CHANGED, COMMIT, RETRACTED
 from pipelines.results.provenance import PROVENANCE
+from pipelines.results.spark_order import comparable
 from pipelines.revision.change_feed import lost
 from pipelines.site.facts import ChangeFacts, ChangesFacts, RowChange
 from pipelines.spark.columns import column
@@ -32,6 +35,10 @@ ROWS_SHOWN = 8
 """of each so many,"""
 MOST_ROWS = 100_000
 """where it changed no more than these: a publication of more is not read again for a sample."""
+FEW_ROWS = 10_000
+"""Changes of a publication that are read in this process."""
+OLD = ("update_preimage", "delete")
+"""Delta's types of changes whose row is the one before."""
 CELL = 60
 """Characters of a value that are shown."""
 
@@ -70,36 +77,71 @@ def read_changes(spark: SparkSession, path: str, plan: AnyPlan | None) -> Change
     )  # fmt: skip
 
 
-def _samples(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[int]) -> Mapping[int, list[RowChange]]:
-    """By version the first rows, in the order of the key, that it changed."""
+Samples = dict[int, list[RowChange]]
+"""By version the first rows, in the order of the key, that it changed."""
+
+
+def _samples(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
+    try:
+        return _samples_here(spark, path, plan, versions)
+    except LocalUnsupportedError:
+        return _samples_by_spark(spark, path, plan, versions)
+
+
+def _samples_here(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
+    """Raises LocalUnsupportedError, also where the changes are more than `FEW_ROWS`."""
+    there = _columns(plan, table_here(spark, path).schema.names)
+    samples: Samples = {}
+    for version in versions if there else ():
+        _, (_, feed) = table_here(spark, path, version).feed_by_version(there, version - 1, FEW_ROWS)
+        sides: dict[tuple[Any, ...], dict[bool, dict[str, Any]]] = {}
+        with local_errors():
+            for row in feed.to_pylist():
+                is_old = row.pop(CHANGE) in OLD
+                sides.setdefault(tuple(comparable(row[name]) for name in plan.key), {})[is_old] = row
+        first = sorted(sides)[:ROWS_SHOWN]
+        if first:
+            samples[version] = [_change(plan.key, there, sides[key].get(True), sides[key].get(False)) for key in first]
+    return samples
+
+
+def _samples_by_spark(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
     reader = spark.read.format("delta").option("readChangeFeed", "true")
     feed = reader.option("startingVersion", min(versions)).option("endingVersion", max(versions)).load(path)
-    there = [name for name in plan.result_schema.names if name in feed.columns and name not in PROVENANCE]
-    if not set(plan.key) <= set(there):
+    there = _columns(plan, feed.columns)
+    if not there:
         return {}
     row = sf.struct(*map(column, there))
-    old = sf.when(sf.col(CHANGE).isin("update_preimage", "delete"), row)
-    new = sf.when(sf.col(CHANGE).isin("update_postimage", "insert"), row)
+    is_old = sf.col(CHANGE).isin(*OLD)
     keys = [column(name) for name in plan.key]
     pairs = (
         feed.where(sf.col(COMMIT).isin(list(versions)))
         .groupBy(sf.col(COMMIT), *keys)
-        .agg(sf.first(old, ignorenulls=True).alias("__before"), sf.first(new, ignorenulls=True).alias("__after"))
+        .agg(
+            sf.first(sf.when(is_old, row), ignorenulls=True).alias("__before"),
+            sf.first(sf.when(~is_old, row), ignorenulls=True).alias("__after"),
+        )
     )
     turn = sf.row_number().over(SqlWindow.partitionBy(COMMIT).orderBy(*keys))
     picked = pairs.withColumn("__turn", turn).where(sf.col("__turn") <= ROWS_SHOWN).orderBy(COMMIT, "__turn").collect()
-    shown = [name for name in there if name not in (*plan.key, "window_end") and not name.endswith("_log10")]
-    changes: dict[int, list[RowChange]] = defaultdict(list)
+    samples: Samples = {}
     for item in picked:
-        before = item["__before"].asDict() if item["__before"] else None
-        after = item["__after"].asDict() if item["__after"] else None
-        changes[item[COMMIT]].append(_change(plan.key, shown, before, after))
-    return changes
+        before = item["__before"].asDict(recursive=True) if item["__before"] else None
+        after = item["__after"].asDict(recursive=True) if item["__after"] else None
+        samples.setdefault(item[COMMIT], []).append(_change(plan.key, there, before, after))
+    return samples
+
+
+def _columns(plan: AnyPlan, names: Sequence[str]) -> list[str]:
+    """Those of the results' columns that the table has and that are shown; none where it lacks one of the key."""
+    there = [name for name in plan.result_schema.names if name in names and name not in PROVENANCE]
+    return there if set(plan.key) <= set(there) else []
 
 
 def _change(
-    key: Sequence[str], names: Sequence[str], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+    key: Sequence[str], there: Sequence[str], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
 ) -> RowChange:
+    names = [name for name in there if name not in (*key, "window_end") and not name.endswith("_log10")]
     kind = ADDED if before is None else RETRACTED if after is None else CHANGED
     of = after or before or {}
     values = [

@@ -23,6 +23,7 @@ from pipelines.results import history, read
 from pipelines.results.read import Rows, Selection, group_values
 from pipelines.runs.record import newest_records
 from pipelines.runs.run import Run
+from pipelines.site import read_changes
 from pipelines.steps.revise import revise
 from tests.conftest import CHAOS
 from tests.support.flights import all_steps, renamed
@@ -93,6 +94,22 @@ def test_differences(published: tuple[Signals, Run]) -> None:
         assert (counts, plain(rows)) == (expected[0], plain(expected[1]))
         kinds += sum(map(bool, counts.values()))
     assert kinds >= 3
+
+
+def test_samples_of_changes(published: tuple[Signals, Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of each publication that a pattern's page shows: the first few, and all."""
+    lake, run = published
+    path = lake.warehouse.results(run.name)
+    versions = list(range(1, latest_version(lake.spark, path) + 1))
+    for most in (2, 1_000):
+        monkeypatch.setattr(read_changes, "ROWS_SHOWN", most)
+        samples = read_changes._samples_here(lake.spark, path, run.plan, versions)
+        assert samples == read_changes._samples_by_spark(lake.spark, path, run.plan, versions)
+    kinds = {change.kind for changes in samples.values() for change in changes}
+    assert len(kinds) >= 2
+    monkeypatch.setattr(read_changes, "FEW_ROWS", 1)
+    with pytest.raises(LocalUnsupportedError):
+        read_changes._samples_here(lake.spark, path, run.plan, versions)
 
 
 def test_values_of_a_row(published: tuple[Signals, Run]) -> None:
