@@ -83,7 +83,8 @@ class PatternsBundle(BaseDagBundle):
         seen = _seen(self.patterns)
         self._write(seen)
         if self._prepared != seen:
-            prepare(self.patterns)
+            with suppress(Exception):  # each DAG file then fails for the same reason, and Airflow's pages show it
+                prepare(self.patterns)
             self._prepared = seen
 
     def _write(self, seen: str) -> None:

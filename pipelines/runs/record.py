@@ -222,7 +222,8 @@ def run_ends(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str])
     ends: dict[str, dict[str, int]] = {pattern: {} for pattern in patterns}
     try:
         names = ("pattern", "run_id", "finished_at")
-        records = table_here(spark, warehouse.runs).rows_with(names, pa.array(patterns, pa.string()), NARROW_RECORDS)
+        table = _near(table_here(spark, warehouse.runs), patterns)
+        records = table.rows_with(names, pa.array(patterns, pa.string()), NARROW_RECORDS)
         with local_errors():
             records = records.set_column(2, "finished_at", records["finished_at"].cast(pa.int64()))
             runs = records.group_by(["pattern", "run_id"]).aggregate([("finished_at", "max")])
@@ -247,12 +248,14 @@ def pattern_records(
     has, times as microseconds since the epoch."""
     asked = {"pattern": list(patterns)} if run_ids is None else {"run_id": list(run_ids), "pattern": list(patterns)}
     try:
-        table = table_here(spark, warehouse.runs)
-        if len(patterns) == 1:
-            table = table.near("pattern", patterns[0])
-        return _chosen(table, asked, names)
+        return _chosen(_near(table_here(spark, warehouse.runs), patterns), asked, names)
     except LocalUnsupportedError:
         return _by_spark(spark, warehouse, asked, names)
+
+
+def _near(table: TableHere, patterns: Sequence[str]) -> TableHere:
+    """Without the files that cannot hold records of the pattern, where it is one."""
+    return table.near("pattern", patterns[0]) if len(patterns) == 1 else table
 
 
 def _chosen(table: TableHere, asked: Mapping[str, list[str]], names: Sequence[str]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from cep_core.errors import TrendlakeError
 from pipelines.authoring.validate import compiled
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.pattern_source import source_contract
-from pipelines.delta.tables import Warehouse, exists
+from pipelines.delta.tables import Warehouse, exists, latest_version
 from pipelines.error_text import in_words
 from pipelines.project.paths import Project
 from pipelines.report.build import drawn
@@ -55,6 +55,7 @@ class Together:
         self._site = site
         self._names = [file.stem for file in files]
         self._group: tuple[str, ...] = ()
+        self._version: int | None = None
         self._runs: Mapping[str, RunsFacts] = {}
         self._publications: Publications | None = None
         self.sources: dict[str, SourceFacts] = {}
@@ -75,8 +76,10 @@ class Together:
         return self._publications
 
     def _read_group_of(self, name: str) -> None:
-        if name in self._group:
-            return
+        version = self._version_now()
+        if name in self._group and version == self._version:
+            return  # else another process has recorded a run meanwhile, which may be of this pattern
+        self._version = version
         groups = (tuple(self._names[at : at + GROUP]) for at in range(0, len(self._names), GROUP))
         group = next((group for group in groups if name in group), (name,))  # else a file of another name than its own
         try:
@@ -85,6 +88,10 @@ class Together:
             if group == (name,):
                 raise
             self._read((name,))
+
+    def _version_now(self) -> int | None:
+        spark, runs = self._site.spark, self._site.warehouse.runs
+        return latest_version(spark, runs) if exists(spark, runs) else None
 
     def _read(self, group: tuple[str, ...]) -> None:
         self._runs = read_runs(self._site.spark, self._site.warehouse, group)

@@ -93,7 +93,10 @@ def _samples_here(spark: SparkSession, path: str, plan: AnyPlan, versions: Seque
     there = _columns(plan, table_here(spark, path).schema.names)
     samples: Samples = {}
     for version in versions if there else ():
-        _, (_, feed) = table_here(spark, path, version).feed_by_version(there, version - 1, FEW_ROWS)
+        table = table_here(spark, path, version)
+        if not set(there) <= set(table.schema.names):
+            raise LocalUnsupportedError(f"version {version} has other columns")
+        _, (_, feed) = table.feed_by_version(there, version - 1, FEW_ROWS)
         sides: dict[tuple[Any, ...], dict[bool, dict[str, Any]]] = {}
         with local_errors():
             for row in feed.to_pylist():

@@ -76,6 +76,17 @@ def test_a_group_after_another(
     assert together.run("every", "r9") is None
 
 
+def test_a_run_that_is_recorded_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
+    """By another process, while the pages of the others are written: the page shows it."""
+    warehouse = Warehouse(str(tmp_path))
+    together = Together(Site(spark, None, warehouse, None), [Path("a.yaml"), Path("b.yaml")])  # type: ignore[arg-type]
+    assert together.runs("a").runs == ()
+    for number in range(2):
+        with recorded(spark, warehouse, Record(f"r{number}", "b", "compute")):
+            pass
+        assert [run.run_id for run in together.runs("b").runs] == [f"r{n}" for n in range(number, -1, -1)]
+
+
 def test_a_record_that_cannot_be_read_is_its_own_pattern_s(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
