@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from pipelines.ingest.readers.cells import Cells
+from pipelines.errors import SourceFileError
+from pipelines.ingest.readers.cells import Cells, is_text
 from pipelines.ingest.readers.csv_file import Block
 from pipelines.ingest.readers.unpacking import Unpacked
 
@@ -24,13 +25,35 @@ class ParquetFile:
         self.names: list[str] = self.schema.names
 
     def blocks(self, words: Mapping[str, Sequence[str]]) -> Iterator[Block]:
-        """The columns that are keys of `words`. Raises SourceFileError beyond the bound on what it unpacks to."""
+        """The columns that are keys of `words`. Raises SourceFileError beyond the bound on what it unpacks to, and for
+        a text that is not UTF-8: Arrow does not look."""
         wanted = [name for name in self.names if name in words]
-        unpacked = Unpacked(self.path, "write it in parts")
+        unpacked, before = Unpacked(self.path, "write it in parts"), 0
         with pyarrow.parquet.ParquetFile(self.path) as file:
             for batch in file.iter_batches(ROWS, columns=wanted):
                 unpacked.add(batch.nbytes)
+                for name in wanted:
+                    self._refuse_other_texts(name, batch.column(name), before)
+                before += batch.num_rows
                 yield batch.num_rows, {name: (Cells(batch.column(name)),) for name in wanted}
+
+    def _refuse_other_texts(self, name: str, values: pa.Array, before: int) -> None:
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        if not is_text(values.type) or _is_utf_8(values):
+            return
+        row = next(row for row in range(len(values)) if not _is_utf_8(values.slice(row, 1)))
+        (place,), shown = self.where([before + row]), values[row].as_buffer().to_pybytes()[:20]
+        message = f"{self.path}, {place}: column {name}: {shown!r} is not UTF-8"
+        raise SourceFileError(message, hint="texts of Parquet are UTF-8: convert them before the file is written")
 
     def where(self, rows: Sequence[int]) -> list[str]:
         return [f"row {row + 1}" for row in rows]
+
+
+def _is_utf_8(texts: pa.Array) -> bool:
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True

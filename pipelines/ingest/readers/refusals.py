@@ -93,9 +93,16 @@ def _failing(values: pa.Array, conversion: Callable[[pa.Array], pa.Array]) -> li
 
 
 def _shown(cells: pa.Array, row: int) -> str:
+    cell = cells[row]
     try:
-        value = cells[row].as_py()
-    except (ValueError, OverflowError):  # a year that Python does not have
-        return f"{cells[row].value} ({cells.type})"
-    text = f"'{value}'" if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+        value = cell.as_py()
+    except (ValueError, OverflowError, KeyError):  # a year or zone that Python does not have, bytes that are no text
+        stored = getattr(cell, "value", None)
+        return _short(f"a value of {cells.type}" if stored is None else f"{stored} ({cells.type})")
+    return _short(
+        f"'{value}'" if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    )
+
+
+def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:50]} [...]"

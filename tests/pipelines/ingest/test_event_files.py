@@ -16,8 +16,9 @@ import pytest
 
 from pipelines.contracts.contract import Contract
 from pipelines.errors import ContractErrors, SourceFileError
-from pipelines.ingest.readers import json_lines, spool, unpacking
+from pipelines.ingest.readers import json_lines, parquet_file, spool, unpacking
 from pipelines.ingest.readers.files import read_file
+from pipelines.ingest.readers.read_once import read_once
 from tests.support.event_files import TYPES, WHOLE, contract_of
 
 AT = "2026-01-05T00:00:00Z"
@@ -154,7 +155,10 @@ PARQUET: list[tuple[pa.Array, dict[str, Any]]] = [
     (pa.array([date(2026, 1, 5)]), {"date": date(2026, 1, 5), "timestamp": JAN_5}),
     (pa.array([datetime(2026, 1, 5)], pa.timestamp("us")), {"timestamp": JAN_5}),
     (pa.array([JAN_5], pa.timestamp("ms", "America/New_York")), {"timestamp": JAN_5}),
+    (pa.array([JAN_5], pa.timestamp("s", "Mars/Olympus")), {"timestamp": JAN_5}),  # the zone says nothing of the moment
     (pa.array([1], pa.timestamp("ns")), {}),
+    (pa.array([[10**15]], pa.list_(pa.timestamp("s"))), {}),
+    (pa.array([{"a": 1}], pa.struct([("a", pa.timestamp("us", "Mars/Olympus"))])), {}),
     (pa.array([-719_163], pa.int32()).cast(pa.date32()), {}),
     (pa.array([time(1)]), {}),
     (pa.array([b"x"]), {}),
@@ -171,6 +175,33 @@ def test_values_of_parquet(
 ) -> None:
     """A value goes into another type only where that holds exactly this value."""
     assert cell(tmp_path, contracts[kind], "parquet", values) == expected(by_type, kind)
+
+
+@pytest.mark.parametrize("kind", ["string", "double"])
+@pytest.mark.parametrize("form", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+def test_texts_of_parquet_are_utf_8(
+    tmp_path: Path, contracts: dict[str, Contract], form: pa.DataType, kind: str
+) -> None:  # fmt: skip
+    """A program that does not look wrote the bytes of another encoding: named at ingestion and by who looks first."""
+    first, second = pa.array([b"1"] * parquet_file.ROWS), pa.array([None, "caf\xe9".encode("latin-1")])
+    stored = pa.concat_arrays([first, second])
+    texts = pa.Array.from_buffers(pa.string(), len(stored), stored.buffers())
+    columns = {"id": [f"e{n}" for n in range(len(texts))], "at": [JAN_5] * len(texts), "v": recoded(texts, form)}
+    path = tmp_path / "e.parquet"
+    pyarrow.parquet.write_table(pa.table(columns), path)
+    place = f"{path}, row {parquet_file.ROWS + 2}: column v: b'caf\\xe9' is not UTF-8"
+    with pytest.raises(SourceFileError) as refused:
+        read_file(path, contracts[kind])
+    assert refused.value.message.startswith(place)
+    with read_once(path) as file, pytest.raises(SourceFileError, match="is not UTF-8"):
+        list(file.blocks(["v"]))
+
+
+def recoded(texts: pa.Array, form: pa.DataType) -> pa.Array:
+    """The texts, whatever their bytes, in another form that Parquet has for texts."""
+    if pa.types.is_dictionary(form):
+        return texts.dictionary_encode()
+    return texts if form == texts.type else texts.view(pa.binary()).cast(pa.large_binary()).view(form)
 
 
 def rows(path: Path, contract: Contract, **how: Any) -> list[Any]:
