@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
@@ -68,6 +69,10 @@ def _columns(
         one for one in time_columns if time_columns[one].zoneless and pa.types.is_timestamp(columns.field(one).type)
     ]
     times |= {one: TimeFormat(times.get(one, TimeFormat()).format, options.zone or UTC) for one in zoned}
+    with TemporaryDirectory() as folder:
+        trial = Project(Path(folder), Path(folder))
+        trial.contracts.mkdir()
+        file.check(load_contract(new_source(trial, "trial", columns, roles, times)))
     return columns, times, [*notes, *_check_id(file, columns, roles), *_notes_of_zone(zoned, options)]
 
 

@@ -15,15 +15,19 @@ import pyarrow.parquet
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from pipelines.contracts.contract import Contract
-from pipelines.errors import SourceFileError
+from pipelines.authoring.scaffold import Roles
+from pipelines.authoring.source_file import TimeOptions, new_source_of_file
+from pipelines.contracts.contract import Contract, load_contract
+from pipelines.errors import ContractErrors, ProjectError, SourceFileError
 from pipelines.ingest.readers.csv_texts import write_csv
 from pipelines.ingest.readers.files import arrow_type, read_file
-from pipelines.ingest.readers.read_once import columns_of
+from pipelines.project.paths import Project
 from tests.random.bad_files import PATIENCE, deadline
 from tests.support.event_files import TYPES, contract_of
 
 COLUMNS = {f"v{number}": kind for number, kind in enumerate(TYPES)}
+NEW = "drawn"
+"""The source that a file is taken on as."""
 NAMES = ("id", "at", *COLUMNS)
 
 
@@ -137,6 +141,8 @@ ARRAYS = (
     pa.array(["x"]), pa.array(["NA"]).dictionary_encode(), pa.array([True]), pa.array([b"\xff"]), pa.array([[1]]),
     pa.array([{"a": 1}]), pa.array([None]), pa.array([1], pa.timestamp("ns")), pa.array([2**62], pa.timestamp("us")),
     pa.array([0], pa.timestamp("s", "Asia/Kolkata")), pa.array([-(2**31)], pa.int32()).cast(pa.date32()),
+    pa.array([0], pa.timestamp("us", "Mars/Olympus")), pa.array([[10**15]], pa.list_(pa.timestamp("s"))),
+    pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xe9"]).buffers()), pa.array(["2026-01-05"]),
     pa.array([1], pa.duration("s")), pa.array([1], pa.time64("us")),
     pa.array([12345], pa.int64()).cast(pa.decimal128(38, 0)),
 )  # fmt: skip
@@ -191,13 +197,28 @@ def checked_events(contract: Contract, folder: Path, file: EventsFile) -> bool:
         for ways in ({"others": False}, {"also": ("quarantine_id",), "repaired": True}, None):
             try:
                 if ways is None:
-                    columns_of(path)
+                    _take_on(folder, path)
                 else:
                     _reread(contract, folder, read_file(path, contract, **ways))
             except SourceFileError as error:
                 refused = True
                 _helps(error, path)
     return refused
+
+
+def _take_on(folder: Path, path: Path) -> None:
+    """By the contract that `new source` writes for it, a file is read."""
+    project = Project(folder, folder / "state")
+    project.contracts.mkdir(exist_ok=True)
+    (project.contracts / f"{NEW}.yaml").unlink(missing_ok=True)
+    try:
+        written, _ = new_source_of_file(project, NEW, path, Roles("id", "at", constant="E"), TimeOptions())
+    except (ProjectError, ContractErrors):
+        return
+    try:
+        read_file(path, load_contract(written))
+    except SourceFileError as error:
+        raise AssertionError(f"the contract is wrong: {error}") from error
 
 
 def _helps(error: SourceFileError, path: Path) -> None:

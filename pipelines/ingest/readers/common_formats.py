@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pipelines.contracts.time_formats import ISO, UNIX_MILLIS, UNIX_SECONDS, TimeFormat
 from pipelines.ingest.readers.refusals import Refusals
-from pipelines.ingest.readers.times import read_moments
+from pipelines.ingest.readers.times import read_moments, refuse_years
 
 DAYS = (
     "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%m.%d.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d",
@@ -32,6 +32,8 @@ COMMON = (
 EXAMPLE = datetime(2026, 1, 31, 9, 0, 0, 123456)
 SECONDS, MILLIS = (range(10**8, 10**10), range(10**11, 10**13))
 """Numbers that are likely to be times: from 1973 to 2286."""
+DIGITS = 19
+"""Of numbers at which it is worth to look; Python refuses to read some thousand."""
 
 
 def common_formats(texts: Sequence[str]) -> list[str]:
@@ -55,7 +57,7 @@ def without_alike(formats: Sequence[str], texts: Sequence[str]) -> list[str]:
 def read_all(texts: pa.Array, how: TimeFormat) -> pa.Array | None:
     """The texts as moments; None if one cannot be read."""
     refusals = Refusals(texts)
-    moments = read_moments(texts, how, refusals)
+    moments = refuse_years(read_moments(texts, how, refusals), refusals)
     return None if refusals.count else moments
 
 
@@ -64,7 +66,8 @@ def candidates(text: str) -> list[str]:
     if read_all(pa.array([text], pa.string()), TimeFormat()) is not None:
         return [ISO]
     likely = {UNIX_SECONDS: SECONDS, UNIX_MILLIS: MILLIS}
-    unix = [one for one, numbers in likely.items() if text.isascii() and text.isdecimal() and int(text) in numbers]
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) <= DIGITS else -1
+    unix = [one for one, numbers in likely.items() if number in numbers]
     return unix + _by_outline().get(_outline(text), [])
 
 

@@ -86,7 +86,7 @@ def read_file(
                 errors = []
                 for name, kind in kinds.items():
                     cells = block.get(stored.get(name, name), (Cells(pa.nulls(rows)),))
-                    values, refused = _values(cells, kind, words.get(name, ()), formats.get(name, ISO_IN_UTC))
+                    values, refused = column_of(cells, kind, words.get(name, ()), formats.get(name, ISO_IN_UTC))
                     errors += [(name, error) for error in refused]
                     columns[name] = unescaped(values) if repaired and pa.types.is_string(kind) else values
                 if errors:
@@ -151,10 +151,10 @@ def arrow_type(spark_type: str) -> pa.DataType:
     return ARROW[spark_type]
 
 
-def _values(
+def column_of(
     cells: Sequence[Cells], kind: pa.DataType, words: Sequence[str], how: TimeFormat
 ) -> tuple[pa.Array, list[BadCellsError]]:  # fmt: skip
-    """A column of a block in its type, and what its type does not take."""
+    """A column of a block in its type `kind` (`words`, `how`: as for `values_of`), and what the type does not take."""
     values, errors = pa.nulls(len(cells[0].values), kind), []
     for part in cells:
         try:

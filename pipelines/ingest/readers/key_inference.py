@@ -87,7 +87,12 @@ def _codes(file: FileCells, names: Sequence[str]) -> dict[str, Int64s]:
 
 
 def _texts(cells: Sequence[Cells]) -> pa.Array:
-    return pc.coalesce(*[part.values.cast(pa.string()) for part in cells])
+    return pc.coalesce(*[_of_any_zone(part.values).cast(pa.string()) for part in cells])
+
+
+def _of_any_zone(values: pa.Array) -> pa.Array:
+    """Moments as numbers: Arrow writes no time of a zone that this machine does not know."""
+    return values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
 
 
 def _combined(columns: Sequence[Int64s]) -> Int64s:

@@ -14,10 +14,13 @@ from typing import IO
 
 import pyarrow as pa
 
+from pipelines.contracts.contract import Contract
+from pipelines.contracts.null_words import USUAL
 from pipelines.errors import SourceFileError
-from pipelines.ingest.readers.cells import Cells
+from pipelines.ingest.readers.bad_values import BadValues
+from pipelines.ingest.readers.cells import ISO_IN_UTC, Cells
 from pipelines.ingest.readers.csv_file import CsvFile
-from pipelines.ingest.readers.files import open_file, refuse_names, unreadable
+from pipelines.ingest.readers.files import arrow_type, column_of, open_file, refuse_names, unreadable
 from pipelines.ingest.readers.inference import Column
 from pipelines.ingest.readers.json_lines import JsonLines
 from pipelines.ingest.readers.parquet_file import ParquetFile
@@ -51,6 +54,25 @@ class FileCells:
                 with pa.ipc.open_stream(stored) as stream:
                     for batch in stream:  # the only one: to the end of its stream
                         yield _columns(batch, names)
+
+    def check(self, contract: Contract) -> None:
+        """Raises SourceFileError for values that ingestion would refuse by the contract."""
+        kinds = {one.name: arrow_type(one.type) for one in contract.columns if one.name in self.schema.names}
+        formats, before = contract.time_formats, 0
+        bad = BadValues(self.path, contract, kinds, formats, repaired=False)
+        for block in self.blocks(list(kinds)):
+            errors = []
+            for name, kind in kinds.items():
+                words = () if pa.types.is_string(kind) else USUAL
+                _, refused = column_of(block[name], kind, words, formats.get(name, ISO_IN_UTC))
+                errors += [(name, error) for error in refused]
+            if errors:
+                bad.add(lambda rows: [f"row {row + 1}" for row in rows], before, errors)
+            before += max(len(cells.values) for column in block.values() for cells in column)
+        try:
+            bad.check()
+        except SourceFileError as error:
+            raise SourceFileError(error.message, hint="correct the file: ingestion would refuse it") from None
 
     def _read(self, file: CsvFile | JsonLines, copy: IO[bytes]) -> pa.Schema:
         columns: dict[str, Column] = {name: Column() for name in file.names}

@@ -71,7 +71,7 @@ class Refusals:
     def first(self) -> tuple[BadCell, ...]:
         """The first `SHOWN`."""
         rows = islice(sorted(self._reasons.items()), SHOWN)
-        return tuple(BadCell(row, _shown(self._cells, row), reason) for row, reason in rows)
+        return tuple(BadCell(row, shown(self._cells, row), reason) for row, reason in rows)
 
 
 def _failing(values: pa.Array, conversion: Callable[[pa.Array], pa.Array]) -> list[int]:
@@ -92,7 +92,8 @@ def _failing(values: pa.Array, conversion: Callable[[pa.Array], pa.Array]) -> li
     return rows
 
 
-def _shown(cells: pa.Array, row: int) -> str:
+def shown(cells: pa.Array, row: int) -> str:
+    """The cell as an error shows it."""
     cell = cells[row]
     try:
         value = cell.as_py()

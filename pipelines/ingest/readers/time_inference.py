@@ -13,8 +13,8 @@ from pipelines.contracts.time_formats import DATE_DIRECTIVES, DIRECTIVE, ISO, Ti
 from pipelines.ingest.readers.cells import Cells, is_text
 from pipelines.ingest.readers.common_formats import candidates, read_all, without_alike
 from pipelines.ingest.readers.read_once import FileCells
-from pipelines.ingest.readers.refusals import Refusals
-from pipelines.ingest.readers.times import ZONED, read_moments
+from pipelines.ingest.readers.refusals import Refusals, shown
+from pipelines.ingest.readers.times import ZONED, read_moments, refuse_years
 
 SAMPLE = 1000
 """Values that tell formats apart that read the same texts alike."""
@@ -45,7 +45,7 @@ class TimeColumn:
             self.formats, self.numeric = [ISO], False
             self.zoneless = self.zoneless or getattr(values.type, "tz", None) is None
         else:
-            self.formats, self.misfit = [], str(values[0].as_py())
+            self.formats, self.misfit = [], shown(values, 0)
 
     def _look_at_texts(self, texts: pa.Array, text_format: str | None) -> None:
         texts = texts.filter(pc.invert(pc.is_in(texts, value_set=pa.array(["", *USUAL]))))
@@ -76,7 +76,7 @@ def time_columns(file: FileCells, names: Sequence[str], text_format: str | None 
 
 def _first_refused(texts: pa.Array, text_format: str) -> str:
     refusals = Refusals(texts)
-    read_moments(texts, TimeFormat(text_format), refusals)
+    refuse_years(read_moments(texts, TimeFormat(text_format), refusals), refusals)
     return refusals.first[0].shown
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -106,6 +107,45 @@ def test_times_as_text_in_a_parquet_file(started: Path) -> None:
         output_of("new", "source", name, "--from", started / f"{name}.parquet", *roles)
     (started / "header.csv").write_text("id,at\n")
     output_of("new", "source", "header", "--from", started / "header.csv", *roles)
+
+
+DAY = pa.array([datetime(2026, 1, 5, tzinfo=UTC)])
+
+
+@pytest.mark.parametrize(
+    ("ident", "time", "other", "said"),
+    [
+        (["t1"], pa.array([1], pa.timestamp("ns")), [1], "row 1, column at: 1970-01-01 00:00:00.000000001 is no time"),
+        ([0.5], DAY, [1], "row 1, column id: 0.5 is no text"),
+        (pa.array([b"\xff"]), DAY, [1], "row 1, column id: b'\\xff' is no text"),
+        (["t1"], DAY, pa.array([2**62], pa.timestamp("us")), "row 1, column more: 4611686018427387904 (timestamp[us]"),
+        (["t1"], pa.array([[10**15]], pa.list_(pa.timestamp("s"))), [1], "it holds a value of list<"),
+        ('{"id": NaN, "at": "2026-01-05"}', None, None, "row 1, column id: 'NaN' is no text"),
+        ('{"id": true, "at": "2026-01-05"}', None, None, "row 1, column id: true is no text"),
+        ('{"id": 1, "at": "9999-12-31T23:00:00-14:00"}', None, None, "it holds '9999-12-31T23:00:00-14:00'"),
+        ('{"id": 1, "at": ' + 5000 * "9" + "}", None, None, "column 'at' cannot be the event time"),
+    ],
+)  # fmt: skip
+def test_values_that_ingestion_would_refuse(started: Path, ident: Any, time: Any, other: Any, said: str) -> None:
+    """Whatever type a file states: the value is named, and no contract is written."""
+    file = started / ("e.json" if isinstance(ident, str) else "e.parquet")
+    if isinstance(ident, str):
+        file.write_text(ident)
+    else:
+        pq.write_table(pa.table({"id": ident, "at": time, "more": other}), file)
+    roles = ["--event-id", "id", "--event-time", "at", "--type", "Trade", "--project-dir", started]
+    assert said in " ".join(output_of("new", "source", "others", "--from", file, *roles, code=1).split())
+    assert not (started / "data_contracts" / "others.yaml").exists()
+
+
+def test_a_time_zone_that_nobody_knows(started: Path) -> None:
+    """It says nothing of the moment; the file is taken on, and its rows are as they were."""
+    at = pa.array([0, 1], pa.timestamp("us", "Mars/Olympus"))
+    pq.write_table(pa.table({"id": ["t1", "t2"], "at": at}), started / "e.parquet")
+    roles = ["--event-id", "id", "--event-time", "at", "--type", "Trade", "--project-dir", started]
+    output_of("new", "source", "others", "--from", started / "e.parquet", *roles)
+    contract = load_contract(started / "data_contracts" / "others.yaml")
+    assert read_file(started / "e.parquet", contract)["at"].cast(pa.int64()).to_pylist() == [0, 1]
 
 
 def test_repeated_ids(started: Path) -> None:
