@@ -15,7 +15,7 @@ from ruamel.yaml.comments import CommentedMap
 
 from cep_core.errors import did_you_mean
 from cep_core.yaml.source import read_yaml
-from pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, Contract
+from pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, TYPE_NAME, Contract
 from pipelines.contracts.id_columns import ID_COLUMNS, KINDS
 from pipelines.contracts.rule_options import name_fault, same_name
 from pipelines.contracts.time_formats import ISO, TIME_FORMAT, TIME_ZONE, TimeFormat
@@ -186,6 +186,8 @@ def check_roles(columns: pa.Schema, roles: Roles) -> dict[str, str]:
         raise ProjectError(
             f"column '{roles.event_time}' cannot be both the id and the time", hint="--event-id COLUMN,COLUMN"
         )
+    if roles.constant is not None and not TYPE_NAME.fullmatch(roles.constant):
+        raise ProjectError(f"--type: patterns cannot name '{roles.constant}'", hint="a name of letters, such as Trade")
     if several:
         _check_id_columns(columns, roles.id_columns)
     ids = ("event_id", ID_COLUMN if several else roles.id_columns[0])

@@ -13,7 +13,7 @@ from pipelines.authoring.scaffold import Roles, check_roles, new_source, usable_
 from pipelines.contracts.contract import load_contract
 from pipelines.contracts.rule_options import refuse_column_names
 from pipelines.contracts.time_formats import ISO, UTC, TimeFormat, format_fault, zone_fault
-from pipelines.errors import ProjectError
+from pipelines.errors import ContractErrors, ProjectError
 from pipelines.ingest.readers.cells import is_text
 from pipelines.ingest.readers.key_inference import Key, examine_key
 from pipelines.ingest.readers.read_once import FileCells, read_once
@@ -69,11 +69,20 @@ def _columns(
         one for one in time_columns if time_columns[one].zoneless and pa.types.is_timestamp(columns.field(one).type)
     ]
     times |= {one: TimeFormat(times.get(one, TimeFormat()).format, options.zone or UTC) for one in zoned}
+    _check_values(file, columns, roles, times)
+    return columns, times, [*notes, *_check_id(file, columns, roles), *_notes_of_zone(zoned, options)]
+
+
+def _check_values(file: FileCells, columns: pa.Schema, roles: Roles, times: Mapping[str, TimeFormat]) -> None:
+    """Raises SourceFileError for values that ingestion would refuse by the contract of these columns."""
     with TemporaryDirectory() as folder:
         trial = Project(Path(folder), Path(folder))
         trial.contracts.mkdir()
-        file.check(load_contract(new_source(trial, "trial", columns, roles, times)))
-    return columns, times, [*notes, *_check_id(file, columns, roles), *_notes_of_zone(zoned, options)]
+        try:
+            contract = load_contract(new_source(trial, "trial", columns, roles, times))
+        except ContractErrors:
+            return  # which the contract in its own place raises
+    file.check(contract)
 
 
 def _check_options(options: TimeOptions) -> None:

@@ -33,6 +33,8 @@ ROLES = ("event_id", "event_time", "event_type", "document", "sequence")
 _TYPES_OF_ROLES = {
     "event_id": ("string", "integer"), "event_time": ("timestamp",), "event_type": ("string",), "document": ("string",),
 }  # fmt: skip
+TYPE_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+"""An event type that patterns can name."""
 TYPE_COLUMN = "event_type"
 """What events of one constant type are given, to tell it."""
 ID_COLUMN = "event_id"
@@ -220,7 +222,7 @@ def _constant_type(document: Document, source: Source, errors: list[TrendlakeErr
         if custom.property != "eventType":
             continue
         path = ("schema", 0, "customProperties", index)
-        if not isinstance(custom.value, str) or not re.fullmatch(r"[A-Za-z_]\w*", custom.value, re.ASCII):
+        if not isinstance(custom.value, str) or not TYPE_NAME.fullmatch(custom.value):
             message = f"eventType is a name that patterns can use, not {custom.value!r}"
             errors.append(BadValueError(message, place=source.place((*path, "value"))))
             continue

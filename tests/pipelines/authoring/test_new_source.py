@@ -138,6 +138,13 @@ def test_values_that_ingestion_would_refuse(started: Path, ident: Any, time: Any
     assert not (started / "data_contracts" / "others.yaml").exists()
 
 
+def test_a_type_that_patterns_cannot_name(started: Path) -> None:
+    roles = ["--event-id", "id", "--event-time", "at", "--type", "1 Trade", "--project-dir", started]
+    out = output_of("new", "source", "others", "--from", started.parent / "trades.csv", *roles, code=1)
+    assert "--type: patterns cannot name '1 Trade'" in out
+    assert not (started / "data_contracts" / "others.yaml").exists()
+
+
 def test_a_time_zone_that_nobody_knows(started: Path) -> None:
     """It says nothing of the moment; the file is taken on, and its rows are as they were."""
     at = pa.array([0, 1], pa.timestamp("us", "Mars/Olympus"))
