@@ -73,13 +73,13 @@ def print_results(
     which = "busiest" if rank_of(plan).endswith("_log10") else "latest"
     if as_json:
         about = {"pattern": loaded.name, "table": path, "which": which, "rows_in_all": rows.total}
-        documents = {"stale_rows": rows.stale, "rows": rows.table.select(names).to_pylist()}
+        documents = {"stale_rows": rows.stale, "rows": _readable(rows.table.select(names)).to_pylist()}
         return {**about, "rows_selected": rows.selected, **documents, "out": shown.out}
     if shown.out is not None:
         console.print(f"wrote {plural(rows.table.num_rows, 'row')} to {shown.out}", soft_wrap=True)
     else:
         title = f"{loaded.name}: the {which} of {plural(rows.selected, 'row')}"
-        console.print(table_of(plan, title, rows.table.to_pylist(), names if shown.columns else None))
+        console.print(table_of(plan, title, _readable(rows.table).to_pylist(), names if shown.columns else None))
     _print_stale(loaded.name, rows)
     console.print(path, soft_wrap=True)
     return None
@@ -104,6 +104,21 @@ def _columns(plan: AnyPlan, text: str | None) -> list[str]:
         if name not in known:
             raise ProjectError(f"--columns: the results have no column '{name}'", hint=did_you_mean(name, known))
     return names
+
+
+def _readable(rows: pa.Table) -> pa.Table:
+    """Texts that are not UTF-8, which tables of other programs may hold, with U+FFFD for what is no character."""
+    import pyarrow as pa
+
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_string(field.type):
+            try:
+                rows.column(at).validate(full=True)
+            except pa.ArrowInvalid:
+                stored = rows.column(at).cast(pa.binary()).to_pylist()
+                texts = [None if text is None else text.decode("utf-8", "replace") for text in stored]
+                rows = rows.set_column(at, field, pa.array(texts, pa.string()))
+    return rows
 
 
 def _print_stale(pattern: str, rows: Rows) -> None:

@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs.actions.show import Shown, print_results
+from jobs.terminal.workspace import Place
 from pipelines.contracts.contract import Contract, load_contract
 from pipelines.contracts.time_formats import TimeFormat
 from pipelines.errors import ContractErrors, SourceFileError
@@ -308,3 +310,22 @@ def test_a_run_over_files(spark: SparkSession, started: Path) -> None:
     rows = [(row["company"], int(row["trends"]), row["lowest"]) for row in answers(lake.results(run), run)]
     # falling sequences of A: 10, 9, 8.5 in any choice of them, and the trade without a price by itself
     assert rows == [("A", 8, 8.5), ("B", 3, 6.0)]
+
+
+def test_a_text_of_another_program_that_is_not_utf_8(
+    spark: SparkSession, started: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the table, where no file is refused any more: its rows are grouped by its bytes, and shown."""
+    lake = Lake(spark, find_project(started), Profile(master="local[2]"))
+    contract, file = trades(started), started.parent / "trades.csv"
+    (started / "conf" / "patterns" / "falling.yaml").write_text(FALLING)
+    ingest(spark, lake.warehouse, contract, [read_file(file, contract)], feed=feed_of(file), run_id="ingest")
+    latin = "CAST(X'4EE9' AS STRING)"
+    spark.sql(f"UPDATE delta.`{lake.warehouse.source('trades')}` SET company = {latin} WHERE company = 'A'")
+    assert all_steps(lake.run("falling", "2026-01-05", "2026-01-06", "r1")).rows_inserted == 2
+    place = Place(lake.project, lake.profile)
+    shown = print_results(place, spark, "falling", Shown(5), as_json=True)
+    assert shown is not None
+    assert [(row["company"], int(row["trends"])) for row in shown["rows"]] == [("N\ufffd", 8), ("B", 1)]
+    print_results(place, spark, "falling", Shown(5))
+    assert "N\ufffd" in capsys.readouterr().out
