@@ -73,13 +73,13 @@ def print_results(
     which = "busiest" if rank_of(plan).endswith("_log10") else "latest"
     if as_json:
         about = {"pattern": loaded.name, "table": path, "which": which, "rows_in_all": rows.total}
-        documents = {"stale_rows": rows.stale, "rows": _readable(rows.table.select(names)).to_pylist()}
+        documents = {"stale_rows": rows.stale, "rows": _documents(rows.table.select(names))}
         return {**about, "rows_selected": rows.selected, **documents, "out": shown.out}
     if shown.out is not None:
         console.print(f"wrote {plural(rows.table.num_rows, 'row')} to {shown.out}", soft_wrap=True)
     else:
         title = f"{loaded.name}: the {which} of {plural(rows.selected, 'row')}"
-        console.print(table_of(plan, title, _readable(rows.table).to_pylist(), names if shown.columns else None))
+        console.print(table_of(plan, title, _documents(rows.table), names if shown.columns else None))
     _print_stale(loaded.name, rows)
     console.print(path, soft_wrap=True)
     return None
@@ -106,19 +106,33 @@ def _columns(plan: AnyPlan, text: str | None) -> list[str]:
     return names
 
 
-def _readable(rows: pa.Table) -> pa.Table:
-    """Texts that are not UTF-8, which tables of other programs may hold, with U+FFFD for what is no character."""
+def _documents(rows: pa.Table) -> list[dict[str, Any]]:
+    columns = [_values(rows.column(at)) for at in range(rows.num_columns)]
+    return [dict(zip(rows.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column of results. Of texts that are not UTF-8, which tables of other programs may hold, what is
+    no character is U+FFFD."""
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        return [_decoded(value) for value in column.cast(_of_bytes(column.type)).to_pylist()]
+
+
+def _of_bytes(kind: pa.DataType) -> pa.DataType:
+    """The type with bytes in place of texts: results have texts, and lists of them."""
     import pyarrow as pa
 
-    for at, field in enumerate(rows.schema):
-        if pa.types.is_string(field.type):
-            try:
-                rows.column(at).validate(full=True)
-            except pa.ArrowInvalid:
-                stored = rows.column(at).cast(pa.binary()).to_pylist()
-                texts = [None if text is None else text.decode("utf-8", "replace") for text in stored]
-                rows = rows.set_column(at, field, pa.array(texts, pa.string()))
-    return rows
+    if pa.types.is_list(kind):
+        return pa.list_(_of_bytes(kind.value_type))
+    return pa.binary() if pa.types.is_string(kind) else kind
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _print_stale(pattern: str, rows: Rows) -> None:
@@ -142,7 +156,7 @@ def write_rows(rows: pa.Table, out: Path) -> None:
     if write is write_csv:
         for at, field in enumerate(rows.schema):
             if pa.types.is_nested(field.type):
-                values = rows.column(at).to_pylist()
+                values = _values(rows.column(at))
                 texts = [None if value is None else json_text(value, None) for value in values]
                 rows = rows.set_column(at, field.name, pa.array(texts, pa.string()))
     try:

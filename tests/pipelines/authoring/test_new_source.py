@@ -33,6 +33,17 @@ t4,2026-01-05T10:00:03+01:00,B,7
 t5,2026-01-05T09:00:04,A,NA
 """
 
+PAIRS = """\
+name: pairs
+kind: matches
+source: trades
+pattern: SEQ(Trade a, Trade b)
+select: skip_till_any_match
+where: [a.price > b.price]
+return: {last: b.price}
+within: 1 minute
+"""
+
 
 @pytest.fixture
 def started(tmp_path: Path) -> Path:
@@ -312,20 +323,33 @@ def test_a_run_over_files(spark: SparkSession, started: Path) -> None:
     assert rows == [("A", 8, 8.5), ("B", 3, 6.0)]
 
 
+IDS = ("t1N\ufffd", "t2N\ufffd", "t3N\ufffd", "t4")
+
+
 def test_a_text_of_another_program_that_is_not_utf_8(
     spark: SparkSession, started: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In the table, where no file is refused any more: its rows are grouped by its bytes, and shown."""
+    """In the table, where no file is refused: rows are grouped by its bytes, and shown; ids in lists too."""
     lake = Lake(spark, find_project(started), Profile(master="local[2]"))
     contract, file = trades(started), started.parent / "trades.csv"
     (started / "conf" / "patterns" / "falling.yaml").write_text(FALLING)
+    (started / "conf" / "patterns" / "pairs.yaml").write_text(PAIRS)
     ingest(spark, lake.warehouse, contract, [read_file(file, contract)], feed=feed_of(file), run_id="ingest")
     latin = "CAST(X'4EE9' AS STRING)"
-    spark.sql(f"UPDATE delta.`{lake.warehouse.source('trades')}` SET company = {latin} WHERE company = 'A'")
-    assert all_steps(lake.run("falling", "2026-01-05", "2026-01-06", "r1")).rows_inserted == 2
+    changes = f"company = {latin}, id = concat(id, {latin})"
+    spark.sql(f"UPDATE delta.`{lake.warehouse.source('trades')}` SET {changes} WHERE company = 'A'")
+    for name, count in (("falling", 2), ("pairs", 6)):
+        assert all_steps(lake.run(name, "2026-01-05", "2026-01-06", "r1")).rows_inserted == count
     place = Place(lake.project, lake.profile)
     shown = print_results(place, spark, "falling", Shown(5), as_json=True)
     assert shown is not None
     assert [(row["company"], int(row["trends"])) for row in shown["rows"]] == [("N\ufffd", 8), ("B", 1)]
     print_results(place, spark, "falling", Shown(5))
     assert "N\ufffd" in capsys.readouterr().out
+    print_results(place, spark, "pairs", Shown(5, out=started / "pairs.csv"))
+    assert '["t1N\ufffd"]' in (started / "pairs.csv").read_text().replace('""', '"')
+    pairs = print_results(place, spark, "pairs", Shown(5), as_json=True)
+    assert pairs is not None
+    listed = {(*row["a"], *row["b"]) for row in pairs["rows"]}
+    assert len(listed) == 5
+    assert listed <= {(a, b) for a in IDS[:3] for b in IDS if a < b}
