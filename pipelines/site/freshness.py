@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.contracts.contract import Contract
-from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS, table_here
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, exists, latest_version
 from pipelines.errors import LocalUnsupportedError
@@ -39,10 +36,7 @@ def read_source(spark: SparkSession, warehouse: Warehouse, name: str, contract: 
 def _newest(spark: SparkSession, path: str, version: int, time: str) -> int | None:
     """The last event time, microseconds; None where no row has one."""
     with suppress(LocalUnsupportedError):
-        times = table_here(spark, path, version).every([time], ROWS)[time]
-        with local_errors():
-            last: int | None = pc.max(times.cast(pa.int64())).as_py()
-            return last
+        return table_here(spark, path, version).extent(time)[2]
     table = spark.read.format("delta").option("versionAsOf", version).load(path)
     by_spark: int | None = table.agg(sf.unix_micros(sf.max(column(time)))).collect()[0][0]
     return by_spark

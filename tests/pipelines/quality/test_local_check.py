@@ -50,6 +50,7 @@ def checked(run: Run, monkeypatch: pytest.MonkeyPatch, limit: int) -> tuple[Any,
     """What check_source records where `limit` rows are few."""
     with monkeypatch.context() as patch:
         patch.setattr(local_check, "ROWS", limit)
+        patch.setattr(local_check, "JUDGED", limit)
         record: Record = run.record("check_source")
         try:
             record = check_source(replace(run, run_id=f"{run.run_id}, up to {limit}"))

@@ -75,6 +75,7 @@ def test_together_as_alone(lake: Lake, faults: str, only_spark: bool, monkeypatc
     judged in this process, the others by Spark."""
     if only_spark:
         monkeypatch.setattr(local_check, "ROWS", -1)
+        monkeypatch.setattr(local_check, "JUDGED", -1)
     lake.append(drawn(*FAULTS[faults]))
     runs = runs_of(lake)
     together = judged(lake, runs)
@@ -92,6 +93,7 @@ def test_each_row_is_judged_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) ->
     """Of keys Spark is asked for all ranges at once; those without a bad row are judged by what is held of all, the
     others by one table of rows with their reasons."""
     monkeypatch.setattr(local_check, "ROWS", -1)
+    monkeypatch.setattr(local_check, "JUDGED", -1)
     lake.append(drawn([3], []))  # on the fourth day
     asked: list[str] = []
 
