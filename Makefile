@@ -24,9 +24,9 @@ setup: ## bring Python packages, Java and Delta's jars (the other verbs do it wh
 demo: setup ## the main job: a year of real flights through Airflow, Spark and Delta to trend tables
 	@$(RUN) python -m jobs.demo
 
-test: setup ## every test, in two processes
+test: setup ## every test, in two processes (EXAMPLES=all: random tests with all their examples, as in .ci/run, not a third)
 	@scripts/setup.sh --browser
-	@$(RUN) python -m pytest -n 2 --dist loadfile
+	@$(RUN) EXAMPLES=$(EXAMPLES) python -m pytest -n 2 --dist loadfile
 
 test-fast: setup ## the tests that need neither Spark nor Airflow, in two processes
 	@$(RUN) python -m pytest -n 2 --dist loadfile -m "not spark and not airflow and not slow"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
 from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile(
@@ -14,6 +17,21 @@ settings.register_profile(
 )
 
 CI = settings.get_profile("ci")
+
+ALL = os.environ.get("EXAMPLES") == "all"
+"""Whether random tests have all their examples: in `.ci/run`, before a change lands. `make test` takes a third, so that
+it stays quick enough to be run often."""
+
+
+def share(count: int) -> int:
+    """How many of `count` random examples a test has now."""
+    return count if ALL else -(-count // 3)
+
+
+def examples(count: int, **more: Any) -> settings:
+    """The settings of a property test that has `count` examples in `.ci/run`; `more` as of Hypothesis."""
+    return settings(CI, max_examples=share(count), **more)
+
 
 OPEN_ENDED = settings(
     deadline=None,

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core import PatternErrors, compile_query, run_plan, run_plans
@@ -20,7 +20,7 @@ from cep_core.sharing import interest
 from cep_core.sharing.interest import Interests
 from tests.random import algebra
 from tests.random.batches import shown
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 CONSTANTS = ("x = 1", "x > 1", "y >= 0.5", "s = 'a'", "n IN (1, 2)", "x BETWEEN 1 AND 2", "y = -0.0", "x + 1 > 2",
              "contains(s, 'a')", "DUR = INTERVAL '0' SECOND", "x * n > 0 AND s = 'a'")  # fmt: skip
@@ -54,7 +54,7 @@ def compare(table: pa.Table, plan: Any) -> None:
 
 
 @pytest.mark.random
-@settings(CI, max_examples=250)
+@examples(250)
 @given(
     st.sampled_from(SHAPES), st.sampled_from(CONSTANTS), st.sampled_from(SIMPLE), st.sampled_from(SIMPLE),
     st.booleans(), algebra.rows_of(14, wide=False, big=False),
@@ -71,7 +71,7 @@ def test_what_cannot_be_bound_changes_nothing(
 
 
 @pytest.mark.random
-@settings(CI, max_examples=100)
+@examples(100)
 @given(algebra.cases(most=8))
 def test_random_queries_bind_what_they_need(case: algebra.Case) -> None:
     try:

@@ -5,27 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cep_core import run_plan
 from cep_core.errors import BadEventsError, PatternErrors
 from tests.random.agreement import TALLIES
 from tests.random.algebra import COLUMNS, AlgebraTally, Case, cases, compiled, disagreement, exact
-from tests.random.profile import CI
+from tests.random.profile import examples
 from tests.support.intervals import plain, table_of
 
 pytestmark = pytest.mark.random
 
 
-@settings(CI, max_examples=400)
+@examples(400)
 @given(cases())
 def test_queries(case: Case) -> None:
     """The rows are the same set, whole and pane by pane, in any order of the events."""
     assert disagreement(case, TALLIES.setdefault("algebra", AlgebraTally())) == []
 
 
-@settings(CI, max_examples=60)
+@examples(60)
 @given(cases(6), st.data())
 def test_a_change_touches_rows_from_its_time_to_the_reach(case: Case, data: st.DataObject) -> None:
     """An event of time t is deleted, or gets other values: only rows of its partition with end in [t, t + reach)
@@ -57,7 +57,7 @@ CONDITIONS = ("x > 1", "y < 1 OR x IS NULL", "NOT (x = 2)", "contains(event_id, 
 PAIRS = ("", "{$1.x = $2.x}", "{$2.y > $1.y}", "{$2.x >= $1.x AND DUR < 3 seconds}", "{$1.x + $2.x > 2}")
 
 
-@settings(CI, max_examples=60)
+@examples(60)
 @given(cases(8), *(st.sampled_from(one) for one in (STREAMS, STREAMS, STREAMS, CONDITIONS, PAIRS)))
 def test_laws(case: Case, r: str, s: str, other: str, condition: str, pair: str) -> None:
     """FILTER moves into NEXT's left side, UNION distributes over it, and UNION is a set's."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core.algebra.run import fold, runs
 from tests.random.algebra import AlgebraTally, Case, disagreement, rows_of
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 pytestmark = pytest.mark.random
 
@@ -46,7 +46,7 @@ def questions(draw: st.DrawFn) -> Case:
     return Case(query, rows, draw(st.permutations(range(len(rows)))))
 
 
-@settings(CI, max_examples=150)
+@examples(150)
 @given(questions())
 def test_runs(case: Case) -> None:
     assert disagreement(case, AlgebraTally()) == []

@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core import compile_query, evaluate
@@ -18,7 +18,7 @@ from cep_core.algebra.compile.plan import AlgebraPlan
 from cep_core.algebra.compile.pruning import sets
 from cep_core.algebra.kernels.rows import all_different
 from cep_core.events.schema import schema_of
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 NEXT = "SELECT event_id_1 AS first, event_id AS next FROM A NEXT{$1.k = $2.k} A"
 QUERIES = {
@@ -68,7 +68,7 @@ def test_events_delivered_again_are_no_other_events(pattern: str, ids: list[Any]
 
 
 @pytest.mark.random
-@settings(CI, max_examples=200)
+@examples(200)
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 12), max_size=9))
 def test_all_different(values: list[int]) -> None:
     """Never said of values of which two are equal; always of those that ascend, or lie close together."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core import AnyPlan, PatternWarning, compile_query, run_plan, run_plans
@@ -17,7 +17,7 @@ from cep_core.events.schema import schema_of
 from cep_core.sharing.explain import shared_passes
 from cep_core.sharing.run_plans import template_of
 from tests.random.algebra import COLUMNS, exact, rows_of
-from tests.random.profile import CI
+from tests.random.profile import examples
 from tests.support.intervals import plain, table_of
 
 pytestmark = pytest.mark.random
@@ -59,7 +59,7 @@ def alone(plan: AnyPlan, table: pa.Table, windows: range | None) -> Any:
         return outcome(error)
 
 
-@settings(CI, max_examples=120)
+@examples(120)
 @given(st.data())
 def test_each_has_its_own_rows_or_error(data: st.DataObject) -> None:
     draw = data.draw

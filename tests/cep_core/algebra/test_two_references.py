@@ -10,10 +10,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from tests.random.algebra import KINDS, Case, cases
-from tests.random.profile import CI
+from tests.random.profile import examples
 from tests.reference.algebra import OverflowedError, TooManyEventsError, reference
 from tests.reference.algebra.moments import by_moments
 from tests.support.intervals import Case as WorkedCase
@@ -47,7 +47,7 @@ def test_worked_cases_moment_by_moment(case: WorkedCase) -> None:
     assert comparable(by_moments(query, rows)) == comparable(case.expect)
 
 
-@settings(CI, max_examples=300)
+@examples(300)
 @given(cases())
 def test_random_queries(case: Case) -> None:
     """The same set of rows, where no integer leaves 64 bits."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cep_core import PatternErrors, compile_query, run_plan
@@ -15,7 +15,7 @@ from cep_core.automaton.compile.plan import AutomatonPlan
 from cep_core.errors import BadEventsError
 from cep_core.events.schema import EventSchema
 from tests.random.automata import Case, cases, compiled
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 pytestmark = pytest.mark.random
 
@@ -23,7 +23,7 @@ SECOND = 1_000_000
 SCHEMA = EventSchema({"event_id": "string", "event_time": "timestamp", "event_type": "string", "x": "double"})
 
 
-@settings(CI, max_examples=150)
+@examples(150)
 @given(cases(), st.data())
 def test_equal_hashes_have_equal_rows(case: Case, data: Any) -> None:
     """Another lifetime for one arc: in the windows whose hash is the same, the rows are the same."""

@@ -5,24 +5,24 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from cep_core.automaton.run import memory
 from tests.random.agreement import TALLIES
 from tests.random.automata import AfaTally, Case, cases, disagreement
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 pytestmark = pytest.mark.random
 
 
-@settings(CI, max_examples=700)
+@examples(700)
 @given(cases())
 def test_automata(case: Case) -> None:
     """The rows are the same set, and so are the partial runs, kept as intervals or event by event."""
     assert disagreement(case, TALLIES.setdefault("automata", AfaTally())) == []
 
 
-@settings(CI, max_examples=100)
+@examples(100)
 @given(cases())
 def test_automata_judged_event_by_event(case: Case) -> None:
     """As where conditions are too many for a row for each combination of them."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core import EventSchema, PatternErrors, PatternWarning, compile_query, draw
@@ -26,6 +26,7 @@ from pipelines.authoring.validate import compiled
 from pipelines.project.paths import find_project
 from tests.conftest import ROOT
 from tests.random.patterns import Drawn, patterns
+from tests.random.profile import examples
 
 pytestmark = pytest.mark.random
 
@@ -135,7 +136,7 @@ def graphs(draw: st.DrawFn) -> Graph:
     return Graph(draw(st.sampled_from(("", "Heading"))), nodes, tuple(edges))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(graphs())
 def test_any_graph(graph: Graph) -> None:
     """No text or state is overlapped or crossed; each state and arrow is there; drawn twice, the same."""
@@ -154,7 +155,7 @@ def test_any_graph(graph: Graph) -> None:
         assert all(line.text in said for line in edge.lines)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(patterns())
 def test_any_pattern(pattern: Drawn) -> None:
     """Every state and transition of the plan and of its NOTs, and no flaw."""

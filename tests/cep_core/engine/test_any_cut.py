@@ -7,14 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cep_core import PatternErrors, run_plan
 from cep_core.errors import BadEventsError
 from tests.random.automata import Case, cases, compiled
 from tests.random.matches import COLUMNS, matches_questions, plan_of
-from tests.random.profile import CI
+from tests.random.profile import examples
 from tests.support.engines import to_table
 
 pytestmark = pytest.mark.random
@@ -37,7 +37,7 @@ def by_shards(plan: Any, table: pa.Table, size: int, order: Any, watermark: int 
     return sorted(collected)
 
 
-@settings(CI, max_examples=300)
+@examples(300)
 @given(cases(), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_automata(case: Case, size: int, order: Any) -> None:
     """A part of the events does not say how far time has come: the watermark does, the newest event of all."""
@@ -54,7 +54,7 @@ def test_automata(case: Case, size: int, order: Any) -> None:
     assert by_shards(plan, table, size, order, newest) == whole
 
 
-@settings(CI, max_examples=300)
+@examples(300)
 @given(matches_questions(), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_matches(question: Any, size: int, order: Any) -> None:
     """All outputs; with non_overlap every shard is given all that came before."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core import evaluate
@@ -18,7 +18,7 @@ from cep_core.events.normalise import normalise
 from cep_core.events.schema import key_type
 from cep_core.expressions.columnar import compare
 from pipelines.execute.hashing import row_hashes
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 pytestmark = pytest.mark.random
 
@@ -130,7 +130,7 @@ def test_short_decimals_stay_doubles() -> None:
 _DIGITS = st.integers(-(10**18), 10**18)
 
 
-@settings(CI, max_examples=200)
+@examples(200)
 @given(
     st.lists(_DIGITS | st.sampled_from([2**53, 2**53 + 1, -(2**53) - 1]) | st.none(), max_size=12), st.integers(0, 6)
 )

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core import PatternErrors, evaluate
@@ -28,7 +28,7 @@ from cep_core.trends.compile.pair_programs import compile_program
 from cep_core.trends.kernels import pair_predicates
 from pipelines.contracts import row_conditions
 from pipelines.spark.row_columns import SPARK_FORMS
-from tests.random.profile import CI
+from tests.random.profile import examples
 from tests.support.engines import to_table
 
 WHOLE = st.one_of(st.sampled_from([0, 1, -1, 2**63 - 1, -(2**63), -(2**63) + 1]), st.integers(-(2**63), 2**63 - 1))
@@ -150,7 +150,7 @@ def call(name: str, row: Row) -> s.Call:
 
 @pytest.mark.random
 @pytest.mark.parametrize(("name", "family"), CASES, ids=str)
-@settings(CI, max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_all_evaluators_agree(name: str, family: str, data: st.DataObject) -> None:
     """Of every family that the function takes: NULL, NaN, -0.0, infinities, the ends of 64 bits, letters of several

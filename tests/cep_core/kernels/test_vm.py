@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cep_core.expressions import opcodes as m
 from cep_core.kernels.vm import execute
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 EDGES = st.sampled_from([0, 1, -1, 2, -2, 3, 2**31, 2**32, 2**62, -(2**62), 2**63 - 1, -(2**63), -(2**63) + 1])
 WHOLE = st.one_of(EDGES, st.integers(-(2**63), 2**63 - 1), st.integers(-(2**32), 2**32))
@@ -24,7 +24,7 @@ def executed(op: int, a: int, b: int) -> int | None:
     return int(values[2]) if fine else None
 
 
-@settings(CI, max_examples=1000)
+@examples(1000)
 @given(st.sampled_from([m.ADD, m.SUBTRACT, m.MULTIPLY, m.NEGATE, m.ABS]), WHOLE, WHOLE)
 @example(m.MULTIPLY, 2, 2**62)
 @example(m.MULTIPLY, -2, 2**62)

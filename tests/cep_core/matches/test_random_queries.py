@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.random.agreement import TALLIES, Tally
 from tests.random.matches import cut_rows, disagreement, interpreted, matches_questions, unfolded, unmerged
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 pytestmark = pytest.mark.random
 
@@ -24,10 +24,10 @@ THEMES: dict[str, tuple[int, dict[str, Any]]] = {
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_engine_agrees(theme: str) -> None:
     """The same events under the same variables, and the same measures."""
-    examples, flags = THEMES[theme]
+    count, flags = THEMES[theme]
     tally = TALLIES.setdefault(theme, Tally())
 
-    @settings(CI, max_examples=examples)
+    @examples(count)
     @given(matches_questions(**flags))
     def agree(question: Any) -> None:
         assert disagreement(question, tally) == []
@@ -35,7 +35,7 @@ def test_the_engine_agrees(theme: str) -> None:
     agree()
 
 
-@settings(CI, max_examples=150)
+@examples(150)
 @given(matches_questions(output=False), st.booleans())
 def test_any_way_of_cutting_gives_the_same_rows(question: Any, compressed: bool) -> None:
     """Window by window, in two ranges, each from the events its windows need only: the rows of the whole."""
@@ -44,7 +44,7 @@ def test_any_way_of_cutting_gives_the_same_rows(question: Any, compressed: bool)
     assert parts == whole
 
 
-@settings(CI, max_examples=250)
+@examples(250)
 @given(matches_questions(output=False, most=9))
 def test_a_compressed_row_unfolds_to_its_matches(question: Any) -> None:
     """Each match once, the count and the earliest start right."""
@@ -60,7 +60,7 @@ BIG_CONDITIONS = (
 )  # fmt: skip
 
 
-@settings(CI, max_examples=300)
+@examples(300)
 @given(
     st.lists(st.tuples(BIG, st.integers(-1, 2)), max_size=9),
     st.lists(st.sampled_from(BIG_CONDITIONS), min_size=1, max_size=2),
@@ -78,7 +78,7 @@ def test_numbers_that_do_not_fit_are_left_to_python(cells: Any, where: list[str]
     assert interpreted(query | {"select": select, "output": output}, rows) == []
 
 
-@settings(CI, max_examples=100)
+@examples(100)
 @given(matches_questions(negation=False))
 def test_merging_changes_no_match(question: Any) -> None:
     """The slow twin keeps every run apart."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core import compile_query
@@ -16,11 +16,11 @@ from cep_core.events.columns import Columns
 from cep_core.events.schema import schema_of
 from cep_core.sharing.changes import bindable
 from tests.random.batches import Batch, alone, batches
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 
 @pytest.mark.random
-@settings(CI, max_examples=100)
+@examples(100)
 @given(batches(), st.randoms(use_true_random=False))
 def test_events_that_are_not_bound_may_come_and_go(batch: Batch, chance: Any) -> None:
     """Some of them are left out, which is what a change of the source does."""

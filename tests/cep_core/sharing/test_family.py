@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from cep_core import PatternErrors, compile_query, evaluate, explain, load_pattern, run_plan, run_plans
 from cep_core.errors import TooManyMatchesError
@@ -23,7 +23,7 @@ from cep_core.sharing.changes import bindable
 from cep_core.sharing.family import FamilyPlan
 from tests.random.batches import shown
 from tests.random.families import Family, as_family, families, one_by_one
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.random
 @pytest.mark.usefixtures("eager")
-@settings(CI, max_examples=100)
+@examples(100)
 @given(families())
 def test_a_family_is_its_members(family: Family) -> None:
     """Bound plans against members that are written out, compiled and run one by one."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core import compile_query
@@ -22,7 +22,7 @@ from cep_core.language.parse import parse_condition
 from cep_core.sharing import interest
 from cep_core.sharing.comparisons import comparison_of, harmless
 from cep_core.sharing.interest import Interests
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 TIME = pa.timestamp("us", tz="UTC")
 TYPES: dict[str, tuple[Any, list[Any], list[str]]] = {
@@ -71,7 +71,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.random
 @pytest.mark.usefixtures("eager")
-@settings(CI, max_examples=1_000)
+@examples(1_000)
 @given(tables(), st.lists(conditions(), min_size=1, max_size=3))
 def test_rows_as_by_asking_every_event(table: pa.Table, where: list[str]) -> None:
     """What is left to be asked, asked of the rows of the index, gives the rows of all conditions asked of all events;

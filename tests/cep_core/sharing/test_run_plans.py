@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core import compile_query, run_plan, run_plans
@@ -16,7 +16,7 @@ from cep_core.kinds import KINDS
 from cep_core.sharing import batches as batches_of_forms
 from cep_core.sharing import interest, lanes
 from tests.random.batches import Batch, alone, batches, shown, together
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 BATCHES = 10
 """Of the plans of an example: some of them, in some order."""
@@ -34,7 +34,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.random
 @pytest.mark.usefixtures("eager")
-@settings(CI, max_examples=100)
+@examples(100)
 @given(batches(), st.randoms(use_true_random=False))
 def test_together_as_alone(batch: Batch, order: Any) -> None:
     """1,000 batches."""

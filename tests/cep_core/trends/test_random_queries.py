@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.random.agreement import TALLIES, Tally, disagreement
-from tests.random.profile import CI
+from tests.random.profile import examples
 from tests.random.strategies import long_questions, pairs_of_patterns, questions, repeated_questions
 from tests.reference.trends.measures import counted
 from tests.support.engines import kernels
@@ -26,10 +26,10 @@ THEMES: dict[str, tuple[int, dict[str, Any]]] = {
 @pytest.mark.parametrize("theme", THEMES)
 def test_kernels_agree(theme: str) -> None:
     """Counts exactly, doubles and logarithms to 1e-9, the same rows."""
-    examples, flags = THEMES[theme]
+    count, flags = THEMES[theme]
     tally = TALLIES.setdefault(theme, Tally())
 
-    @settings(CI, max_examples=examples)
+    @examples(count)
     @given(questions(**flags))
     def agree(question: Any) -> None:
         assert disagreement(question, tally) == []
@@ -41,7 +41,7 @@ def test_kernels_agree_on_longer_streams() -> None:
     """Streams long enough that ranks, hashes and halves have something to do."""
     tally = TALLIES.setdefault("longer streams", Tally())
 
-    @settings(CI, max_examples=80)
+    @examples(80)
     @given(long_questions())
     def agree(question: Any) -> None:
         assert disagreement(question, tally) == []
@@ -53,7 +53,7 @@ def test_kernels_agree_on_trends_of_two_patterns() -> None:
     """Which event is the next that may follow is a matter of each pattern; a trend of both is what both select."""
     tally = TALLIES.setdefault("two patterns", Tally())
 
-    @settings(CI, max_examples=300)
+    @examples(300)
     @given(pairs_of_patterns())
     def agree(question: Any) -> None:
         assert disagreement(question, tally) == []
@@ -65,7 +65,7 @@ def test_kernels_agree_on_variables_at_several_positions() -> None:
     """Which event may follow is a matter of the position, and a trend counts if one of its derivations is allowed."""
     tally = TALLIES.setdefault("several positions", Tally())
 
-    @settings(CI, max_examples=300)
+    @examples(300)
     @given(repeated_questions())
     def agree(question: Any) -> None:
         assert disagreement(question, tally) == []

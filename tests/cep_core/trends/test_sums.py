@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.random.profile import CI
+from tests.random.profile import examples
 from tests.reference.trends.measures import counted, double, log10
 from tests.support.engines import differences, kernels
 
@@ -87,7 +87,7 @@ def test_large_values_that_nearly_cancel(events: int) -> None:
         assert abs(Fraction(actual["total"]) - sum(values) * 2 ** (events - 1)) <= mean * events * 2**events / 10**16
 
 
-@settings(CI, max_examples=150)
+@examples(150)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), min_size=1, max_size=40))
 def test_any_doubles(values: list[float]) -> None:
     """Whatever the doubles, SUM and AVG are as close as the magnitudes summed allow."""

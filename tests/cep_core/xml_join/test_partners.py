@@ -19,6 +19,7 @@ from cep_core.xml_join.run import partners as partners_of
 from cep_core.xml_join.run.partners import Partners
 from cep_core.xml_join.run.text_search import MOST_BYTES, TextSearch
 from tests.cep_core.xml_join.test_worked_cases import SCHEMA
+from tests.random.profile import share
 from tests.random.xml_joins import elements, xml_question
 from tests.support.xml_documents import engine
 
@@ -115,7 +116,7 @@ def test_documents_that_are_not_understood_have_every_text() -> None:
 def test_all_documents_of_answers_are_partners(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each document as the changed one, beside the answers of all documents."""
     answered = left_out = 0
-    for number in range(600):
+    for number in range(share(600)):
         query, rows = xml_question(number, most=6)
         query.pop("limit_per_document", None)
         r = Random(number)
@@ -139,8 +140,8 @@ def test_all_documents_of_answers_are_partners(monkeypatch: pytest.MonkeyPatch) 
             assert needed - ids <= others, (number, changed)
             answered += bool(needed)
             left_out += len(rows) - len(others)
-    assert answered > 40
-    assert left_out > 1_000
+    assert answered > share(40)
+    assert left_out > share(1_000)
 
 
 def test_what_any_document_may_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,13 +11,14 @@ import pytest
 import cep_core.xml_join.run.witnesses as witnesses_module
 from cep_core import compile_query, run_plan
 from tests.cep_core.xml_join.test_worked_cases import SCHEMA
+from tests.random.profile import share
 from tests.random.xml_joins import XmlTally, disagreement, xml_question
 from tests.reference.xml_join import answers
 from tests.support.xml_documents import documents_table, rows_of
 
 pytestmark = pytest.mark.random
 
-QUESTIONS = 1_000
+QUESTIONS = share(1_000)
 DAY = 86_400_000_000
 
 
@@ -66,7 +67,7 @@ def test_shuffled_documents_and_witnesses_give_the_same_rows(monkeypatch: pytest
     """The same rows with the same keys, whatever the order of documents in the table and of witnesses in the engine."""
     joined = witnesses_module._joined
     answered = 0
-    for number in range(200):
+    for number in range(share(200)):
         r = Random(f"shuffled {number}")
         query, rows = xml_question(number, most=8)
         query.pop("limit_per_document", None)
@@ -84,4 +85,4 @@ def test_shuffled_documents_and_witnesses_give_the_same_rows(monkeypatch: pytest
                 again = run_plan(plan, documents_table(r.sample(rows, len(rows)))).sort_by("answer_id")
                 assert again.equals(first), number
         answered += first.num_rows > 1
-    assert answered > 10
+    assert answered > share(10)

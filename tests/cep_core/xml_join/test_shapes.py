@@ -11,6 +11,7 @@ from lxml import etree
 from cep_core.documents.document import Reader
 from cep_core.xml_join.run import shapes
 from cep_core.xml_join.run.walk import Walker
+from tests.random.profile import share
 from tests.random.xml_joins import VALUES, XmlTally, disagreement, xml_question
 
 
@@ -38,7 +39,7 @@ def test_alike_as_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Walker, "walk", counted)
     tally, documents = XmlTally(), 0
-    for number in range(400):
+    for number in range(share(400)):
         r = Random(f"alike {number}")
         query, rows = xml_question(1_000_000 + number, most=3)
         more = [
@@ -46,7 +47,7 @@ def test_alike_as_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         documents += len(rows) + len(more)
         assert disagreement((query, [*rows, *more]), tally) == [], number
-    assert tally.with_answers > 20
+    assert tally.with_answers > share(20)
     assert walked < documents * 0.75
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from cep_core.errors import MAX_ERRORS, TrendlakeError
 from cep_core.yaml.source import plain, read_yaml
@@ -17,7 +17,7 @@ from pipelines.project.paths import Project
 from tests.conftest import ROOT
 from tests.random import bad_files as b
 from tests.random import spoilt_events, spoilt_files
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 pytestmark = pytest.mark.random
 
@@ -46,31 +46,31 @@ def test_shipped_files_are_good(spoilt: Project, kind: b.Kind, path: Path) -> No
     assert errors_of(spoilt, kind, path.stem, spoilt_files.as_json(plain(read_yaml(path).data))) == []
 
 
-@settings(CI, max_examples=100)
+@examples(100)
 @given(spoilt_files.spoilt_texts())
 def test_mistakes_of_the_text(spoilt: Project, file: b.BadFile) -> None:
     b.checked(spoilt, file)
 
 
-@settings(CI, max_examples=100)
+@examples(100)
 @given(spoilt_files.spoilt_trees())
 def test_mistakes_of_the_tree(spoilt: Project, file: b.BadFile) -> None:
     b.checked(spoilt, file)
 
 
-@settings(CI, max_examples=80)
+@examples(80)
 @given(spoilt_files.spoilt_expressions())
 def test_expressions_of_fragments(spoilt: Project, file: b.BadFile) -> None:
     b.checked(spoilt, file)
 
 
-@settings(CI, max_examples=60)
+@examples(60)
 @given(spoilt_files.spoilt_mappings())
 def test_queries_given_as_data(query: dict[str, Any]) -> None:
     b.checked_mapping(query)
 
 
-@settings(CI, max_examples=150)
+@examples(150)
 @given(spoilt_events.EVENT_FILES)
 def test_files_of_events(spoilt: Project, events: Contract, file: spoilt_events.EventsFile) -> None:
     spoilt_events.checked_events(events, spoilt.root, file)

@@ -28,11 +28,11 @@ from pipelines.results.staging import staged_here
 from pipelines.runs.run import Run
 from pipelines.spark.frames import frame_of
 from tests.random.batches import Batch, batches, shown
-from tests.random.profile import CI
+from tests.random.profile import CI, examples, share
 from tests.support.case_batches import CASES, case_batches, faults, of_any_time, plans_of, table_of, windows_of
 from tests.support.worked_cases import ROLES
 
-BATCHES = int(os.environ.get("TRENDLAKE_BATCHES", "20"))
+BATCHES = int(os.environ.get("TRENDLAKE_BATCHES") or share(20))
 PATTERN = {"kind": "trends", "pattern": "A+", "return": {"n": "COUNT(*)"}, "within": "1 hour"}
 
 
@@ -59,7 +59,7 @@ def asked(draw: st.DrawFn) -> tuple[Windows, range]:
     return windows, range(first, first + draw(st.integers(1, 30)))
 
 
-@settings(CI, max_examples=300)
+@examples(300)
 @given(st.lists(asked(), min_size=1, max_size=5), st.integers(1, 12))
 def test_each_window_of_each_member_is_whole_in_one_shard(wanted: list[tuple[Windows, range]], size: int) -> None:
     channel = Channel.of([member(number, *one) for number, one in enumerate(wanted)])

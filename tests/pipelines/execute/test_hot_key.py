@@ -17,12 +17,12 @@ from tests.support.worked_cases import CHECKED
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-EVENTS = 400_000
+EVENTS = 300_000
 
 
 @pytest.mark.parametrize(("slide", "shards"), [("1 hour", 6), ("20 minutes", 2)])
 def test_time_shards_give_the_rows_of_one_shard(spark: SparkSession, project: Project, slide: str, shards: int) -> None:
-    """400,000 events of one company, windows side by side and overlapping (where each shard's events beside its own are
+    """300,000 events of one company, windows side by side and overlapping (where each shard's events beside its own are
     read twice, so that there is one a core): the shares are even, no row differs."""
     run = run_of(spark, project, "hot", FALLING | {"within": "1 hour", "slide": slide})
     write_trades(spark, run.warehouse.source("trades"), EVENTS, companies=1)

@@ -8,11 +8,12 @@ from fractions import Fraction
 from statistics import median
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cep_core.patterns.expectations import ExpectationModel
 from pipelines.history_checks.evaluate import ZERO, Judged, Number, Row, judge
+from tests.random.profile import examples
 
 pytestmark = pytest.mark.random
 
@@ -78,7 +79,7 @@ measures = st.sampled_from([(counts, Fraction(0)), (doubles, None)])
 windows = st.integers(-12, 24)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(st.data(), expectations, measures, st.lists(windows, unique=True).map(sorted))
 def test_sliding_is_looking_back(
     data: st.DataObject, one: ExpectationModel, measure: tuple[st.SearchStrategy[Value], Value], judged: list[int]

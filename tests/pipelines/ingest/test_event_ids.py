@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.contracts.contract import Contract, load_contract
@@ -19,7 +19,7 @@ from pipelines.errors import ContractErrors, SourceFileError
 from pipelines.ingest.delete import keys_in
 from pipelines.ingest.readers.event_ids import event_ids
 from pipelines.ingest.readers.files import read_file
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 FLIGHTS = "carrier,flight,hour\nUA,1545,01/01/2013 05:00\nA|A,7,01/01/2013 05:00\nA,,01/01/2013 05:00\n"
 IDS = [
@@ -58,7 +58,7 @@ def contract_of(folder: Path, **changes: Any) -> Contract:
 VALUES = st.one_of(st.none(), st.text(st.sampled_from("\\|Na,\u00e9\n "), max_size=4))
 
 
-@settings(CI, max_examples=500)
+@examples(500)
 @given(width=st.integers(2, 4), data=st.data())
 def test_different_keys_have_different_ids(width: int, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.tuples(*[VALUES] * width), min_size=1, max_size=30))

@@ -7,12 +7,12 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.ingest.readers.key_inference import MOST_COLUMNS, Key, examine_key
 from pipelines.ingest.readers.read_once import read_once
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 NAMES = ("a", "b", "c", "d")
 CELLS = st.sampled_from(["", "0", "1", "2"])
@@ -31,7 +31,7 @@ def tells_apart(rows: set[Row], names: tuple[str, ...]) -> bool:
     return len(set(keys)) == len(rows) and all(all(key) for key in keys)
 
 
-@settings(CI, max_examples=300)
+@examples(300)
 @given(rows=st.lists(st.tuples(*[CELLS] * 4), min_size=1, max_size=9), width=st.integers(1, 3))
 def test_any_file(tmp_path_factory: pytest.TempPathFactory, rows: list[Row], width: int) -> None:
     """Rows without a value in the key do not count. What is proposed identifies the others and needs each of its

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -20,7 +20,7 @@ from pipelines.ingest.look_at_open_rows import _by_spark, look
 from pipelines.ingest.open_rows import identities, identity_by_spark, open_rows_here
 from pipelines.ingest.replay import newest
 from pipelines.steps.check_source import check_source
-from tests.random.profile import CI
+from tests.random.profile import examples
 from tests.support.flights import Lake, flight, renamed
 
 pytestmark = pytest.mark.spark
@@ -119,7 +119,7 @@ COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 ROWS = st.lists(st.fixed_dictionaries({name: st.none() | values for name, (_, values) in COLUMNS.items()}), max_size=40)
 
 
-@settings(CI, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(ROWS)
 def test_identities_are_spark_s(spark: SparkSession, rows: list[dict[str, Any]]) -> None:
     table = pa.Table.from_pylist(rows, schema=pa.schema({name: kind for name, (kind, _) in COLUMNS.items()}))

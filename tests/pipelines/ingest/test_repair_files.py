@@ -11,14 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.contracts.contract import Contract
 from pipelines.ingest.readers.csv_texts import escaped, unescaped, unescaped_name, write_csv
 from pipelines.ingest.readers.files import arrow_type, read_file
 from pipelines.ingest.replay import ID
-from tests.random.profile import CI
+from tests.random.profile import examples
 from tests.support.event_files import TYPES, contract_of
 
 pytestmark = pytest.mark.random
@@ -70,7 +70,7 @@ def same(one: Any, other: Any) -> bool:
     return repr(one) == repr(other)
 
 
-@settings(CI, max_examples=150)
+@examples(150)
 @given(rows=st.lists(ROWS, min_size=1, max_size=5))
 def test_what_nobody_edits_stays(contract: Contract, tmp_path_factory: pytest.TempPathFactory, rows: Any) -> None:
     """All types, odd texts, NULL beside the empty text, days before 1582, the last microsecond."""
@@ -103,7 +103,7 @@ def _no_formulas(path: Path) -> None:
                 Decimal(cell)
 
 
-@settings(CI, max_examples=300)
+@examples(300)
 @given(texts=st.lists(st.none() | TEXTS))
 def test_the_mark_comes_off_again(texts: list[str | None]) -> None:
     array = pa.array(texts, pa.string())

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from pipelines.contracts.contract import Contract
@@ -26,7 +26,7 @@ from pipelines.ingest.readers.csv_texts import write_csv
 from pipelines.ingest.readers.files import read_file
 from pipelines.ingest.readers.refusals import BadCellsError, Refusals
 from pipelines.ingest.readers.times import MOMENT, in_zone
-from tests.random.profile import CI
+from tests.random.profile import examples
 from tests.support.event_files import contract_of
 
 AT = "2026-01-05T00:00:00Z"
@@ -82,7 +82,7 @@ MOMENTS = st.datetimes(datetime(1969, 1, 1), datetime(2068, 12, 31))
 OFFSETS = st.sampled_from([UTC, timezone(timedelta(hours=1)), timezone(-timedelta(hours=5, minutes=30))])
 
 
-@settings(CI, max_examples=400)
+@examples(400)
 @given(text_format=formats(), moment=MOMENTS, offset=OFFSETS)
 def test_texts_of_a_format(text_format: str, moment: datetime, offset: timezone) -> None:
     """What `strftime` writes is read as `strptime` reads it."""
@@ -92,7 +92,7 @@ def test_texts_of_a_format(text_format: str, moment: datetime, offset: timezone)
     assert read(text, text_format) == expected
 
 
-@settings(CI, max_examples=600)
+@examples(600)
 @given(
     text_format=formats(), moment=MOMENTS, offset=OFFSETS, at=st.integers(0, 30), length=st.integers(0, 2),
     new=st.sampled_from(["", "0", "1", "3", "9", " ", "/", ":", "-", "x", "\u0661", "\u017f", "PM", "jan", "Z"]),
@@ -278,7 +278,7 @@ def test_changes_of_clocks(year: int) -> None:
         assert refusals.count == expected.count("refused")
 
 
-@settings(CI, max_examples=300)
+@examples(300)
 @given(local=st.datetimes(), name=st.sampled_from(ZONES))
 @example(datetime.max, "America/New_York")
 @example(datetime.min, "Asia/Tokyo")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.authoring.scaffold import Roles, new_source
@@ -18,7 +18,7 @@ from pipelines.errors import SourceFileError
 from pipelines.ingest.readers.files import read_file
 from pipelines.ingest.readers.read_once import columns_of
 from pipelines.project.paths import Project
-from tests.random.profile import CI
+from tests.random.profile import examples
 
 DOUBLE, TEXT, WHOLE = pa.float64(), pa.string(), pa.int64()
 
@@ -102,7 +102,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(CI, max_examples=150)
+@examples(150)
 @given(columns=st.lists(st.one_of(st.lists(NUMBERS, min_size=1, max_size=4), st.lists(TEXTS, min_size=1, max_size=4))))
 def test_the_proposed_contract_reads_the_file(tmp_path_factory: pytest.TempPathFactory, columns: Any) -> None:
     """Whatever cells a file has: its number is the cell's to the last digit, its text is the cell."""

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise, product
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from cep_core.language import syntax as s
 from cep_core.language.parse import parse_pattern
 from tests.random.patterns import Drawn, patterns
-from tests.random.profile import CI
+from tests.random.profile import examples
 from tests.random.strategies import streams
 from tests.reference.trends import reference
 from tests.reference.trends.query import read
@@ -47,7 +47,7 @@ def words(pattern: str, rows: Sequence[dict[str, Any]]) -> int:
     )
 
 
-@settings(CI, max_examples=150)
+@examples(150)
 @given(patterns(negation=False, conjunction=False).flatmap(lambda drawn: _asked(drawn)))
 def test_trends_are_the_words_of_the_expression(asked: tuple[str, list[dict[str, Any]]]) -> None:
     """Kleene, optional parts, bounds, SEQ and OR, however they nest."""
