@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from cep_core.errors import BadEventsError
 from cep_core.events.array_types import Codes, Int32s, Int64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import dense_ranks, group_codes, ordered_codes
@@ -86,6 +87,14 @@ class Columns:
         is asked of partitions and groups."""
         return _Extended(self, name, values)
 
+    def other_text(self) -> BadEventsError | None:
+        """The error of a text that is not UTF-8 in one of the columns that were asked for; None where each text is."""
+        for key, column in self._known.items():
+            if key[0] in ("raw", "column") and (text := _not_utf_8(column)) is not None:
+                message = f"column '{key[1]}' has a text that is not UTF-8: {text!r}"
+                return BadEventsError(message, hint="correct it in the source")
+        return None
+
     def within(self, name: str, start: int, end: int) -> Columns:
         """The rows with start <= `name` < end, microseconds; those with NULL too."""
         return self.once(("within", name, start, end), lambda: self._within(name, start, end))
@@ -128,6 +137,20 @@ class Columns:
         places = np.empty(self.length, np.int64)
         places[order] = np.arange(self.length)
         return places
+
+
+def _not_utf_8(column: pa.Array) -> bytes | None:
+    """The first text of a column that is not UTF-8."""
+    texts = column.dictionary if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
+        values: list[bytes | None] = texts.cast(pa.large_binary()).to_pylist()
+        for value in values:
+            if value is not None:
+                try:
+                    value.decode()
+                except UnicodeDecodeError:
+                    return value
+    return None
 
 
 class _Chosen(Columns):

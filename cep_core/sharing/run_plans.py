@@ -178,6 +178,9 @@ class _Shared:
         except TrendlakeError as error:
             return error
         except Exception as failure:
+            other_text = columns.other_text() if isinstance(failure, UnicodeDecodeError) else None
+            if other_text is not None:
+                return other_text
             answer = EngineFailureError(f"the engine failed: {type(failure).__name__}: {failure}")
             answer.__cause__ = failure
             return answer
