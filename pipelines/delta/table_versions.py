@@ -48,12 +48,12 @@ def newest(spark: SparkSession, path: str) -> TableVersion | None:
         return TableVersion(version, read_at(spark, path, version).schema, table_id(spark, path, version))
 
 
-def schema_of(spark: SparkSession, path: str) -> StructType:
-    """The columns of the newest version of the table at `path`, which is there."""
+def schema_of(spark: SparkSession, path: str, version: int | None = None) -> StructType:
+    """The columns of the table at `path`, which is there, in `version`, in the newest one where that is None."""
     try:
-        return table_here(spark, path).schema
+        return table_here(spark, path, version).schema
     except LocalUnsupportedError:
-        return spark.read.format("delta").load(path).schema
+        return read_at(spark, path, latest_version(spark, path) if version is None else version).schema
 
 
 def table_id(spark: SparkSession, path: str, version: int | None = None) -> str | None:

@@ -36,7 +36,8 @@ from pyspark.sql import SparkSession
 
 from cep_core.events.windows import moment
 from pipelines.check import Check
-from pipelines.delta.tables import Warehouse, read_at
+from pipelines.delta.table_versions import schema_of
+from pipelines.delta.tables import Warehouse
 from pipelines.runs.stage import Record
 
 set_producer("urn:trendlake:pipelines")
@@ -142,7 +143,7 @@ class Step:
         dataset_facets: dict[str, DatasetFacet] = {"storage": storage_dataset.StorageDatasetFacet("delta", "parquet")}
         if version is None:
             return dataset_facets
-        columns = read_at(self.spark, path, version).schema.fields
+        columns = schema_of(self.spark, path, version).fields
         fields = [schema_dataset.SchemaDatasetFacetFields(item.name, item.dataType.simpleString()) for item in columns]
         dataset_facets["version"] = dataset_version_dataset.DatasetVersionDatasetFacet(str(version))
         dataset_facets["schema"] = schema_dataset.SchemaDatasetFacet(fields)

@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 
 from pipelines.check import Check
 from pipelines.delta.local_reader import table_here
+from pipelines.delta.table_versions import schema_of
 from pipelines.delta.tables import read_at, with_retries
 from pipelines.error_text import plural
 from pipelines.errors import LocalUnsupportedError
@@ -49,8 +50,8 @@ def judge_source(runs: Sequence[Run], version: int, table: str | None) -> Iterat
     are the same. The rows that are set apart go to the quarantine, each span's in the name of its run.
     Raises SourceSchemaError, ContractRuleError."""
     spark, contract = runs[0].spark, runs[0].contract
-    source = read_at(spark, runs[0].warehouse.source(contract.name), version)
-    q.check_columns(source.schema, contract)
+    path = runs[0].warehouse.source(contract.name)
+    q.check_columns(schema_of(spark, path, version), contract)
     sparks: list[Run] = []
     for run in runs:
         try:
@@ -60,7 +61,7 @@ def judge_source(runs: Sequence[Run], version: int, table: str | None) -> Iterat
         else:
             yield run, judgement
     if sparks:
-        yield from _judged_by_spark(sparks, source, version, table)
+        yield from _judged_by_spark(sparks, read_at(spark, path, version), version, table)
 
 
 def _judged_here(run: Run, version: int, table: str | None) -> Judgement:

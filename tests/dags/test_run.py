@@ -238,7 +238,7 @@ def kill_task(*words: str) -> None:
             os.kill(process, signal.SIGKILL)
 
 
-def wait(for_it: Callable[[], bool], pause: float = 0.5) -> None:
+def wait(for_it: Callable[[], bool], pause: float = 1.0) -> None:
     deadline = time.monotonic() + SECONDS
     while not for_it():
         assert time.monotonic() < deadline

@@ -44,8 +44,15 @@ def used(tree: ast.Module) -> set[tuple[str, str]]:
         for alias in node.names
         if alias.asname
     }
-    attributes = [(ast.unparse(node.value), node.attr) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    attributes = [(dotted(node.value), node.attr) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     return set(imported.values()) | {(modules.get(module, module), name) for module, name in attributes}
+
+
+def dotted(node: ast.expr) -> str:
+    """`a.b.c`; "" of what is no name."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 @pytest.mark.parametrize(

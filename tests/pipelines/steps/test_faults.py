@@ -432,7 +432,7 @@ def test_no_secret_in_the_run_table(lake: Signals, monkeypatch: pytest.MonkeyPat
     redaction.keep_secret({"spark.hadoop.fs.s3a.secret.key": key})
     run = lake.run(0, 1, "first")
     real = lake.spark.range(1).select(sf.raise_error(sf.lit(f"403: signed with {key}")))
-    monkeypatch.setattr("pipelines.steps.judge_source.read_at", lambda *given: real.collect())
+    monkeypatch.setattr("pipelines.steps.judge_source.schema_of", lambda *given: real.collect())
     with quiet(lake.spark), pytest.raises(Exception, match=key):
         check_source(run)
     ((stage, error),) = failures(lake)
