@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.terminal.printing import console, table_of
 from jobs.terminal.times import micros_of
-from jobs.terminal.workspace import Place, find_place, session
+from jobs.terminal.workspace import Place, find_place, reading_session
 from pipelines.error_text import plural
 from pipelines.results.columns import rank_of
 
@@ -83,13 +83,13 @@ def _of_file(
 
 def _of_table(options: TryOptions, place: Place, interval: tuple[int, int] | None) -> tuple[Sample, str]:
     from pipelines.authoring.trial import sample
-    from pipelines.authoring.trial_table import QUICK, TableOfEvents
+    from pipelines.authoring.trial_table import QUICK, table_of_events
     from pipelines.runs.run import prepare
 
     quick = place.profile.model_copy(update={"spark": QUICK | place.profile.spark})
-    with session(Place(place.project, quick), f"trendlake try {options.pattern}") as spark:
+    with reading_session(Place(place.project, quick), f"trendlake try {options.pattern}") as spark:
         run = prepare(spark, place.project, quick, options.pattern, "try", *(interval or (0, 1)))
-        source = TableOfEvents(run)
+        source = table_of_events(run)
         return sample(run.plan, source, options.most, interval), f"{run.contract.name} at version {source.version}"
 
 

@@ -1,4 +1,7 @@
-"""A source's table to try a pattern on: its newest version, read by Spark, judged here as a run judges it."""
+"""A source's table to try a pattern on: its newest version, judged as a run judges it.
+
+A table on this machine's disk is read in this process, any other, and one of many rows, by Spark.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from pipelines.authoring.trial import Extent, Taken, events_of
+from pipelines.authoring.trial_rows import HeldRows
+from pipelines.delta.local_log import local_errors
+from pipelines.delta.local_reader import table_here
+from pipelines.delta.table_versions import schema_of
 from pipelines.delta.tables import exists, latest_version, read_at
-from pipelines.errors import SourceMissingError
+from pipelines.errors import LocalUnsupportedError, SourceMissingError
 from pipelines.quality import quarantine as q
+from pipelines.quality.arrow_split import JUDGED
 from pipelines.quality.uniqueness import BROKEN
+from pipelines.runs.local_events import all_parted
 from pipelines.runs.run import Run
 from pipelines.spark.columns import column
 from pipelines.steps.compute import reached
@@ -23,18 +32,47 @@ QUICK = {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.enabled": 
 """For a session that reads one slice: to compile plans takes longer than to run them."""
 
 
-class TableOfEvents:
+def table_of_events(run: Run) -> HeldTable | TableBySpark:
+    """The newest version of the source of `run`, which says the pattern, the contract and where; its interval is not
+    asked. Raises SourceMissingError, SourceSchemaError, ContractRuleError."""
+    spark, path = run.spark, run.warehouse.source(run.contract.name)
+    if not exists(spark, path):
+        error = run.warehouse.missing(run.contract.name)
+        raise SourceMissingError(error.message, hint=f"{error.hint}; or try the pattern on a file: --events FILE")
+    version = latest_version(spark, path)
+    q.check_columns(schema_of(spark, path, version), run.contract)
+    try:
+        return HeldTable(run, version)
+    except LocalUnsupportedError:
+        return TableBySpark(run, version)
+
+
+class HeldTable(HeldRows):
+    """The table at one version, all rows of it."""
+
+    def __init__(self, run: Run, version: int) -> None:
+        """Raises LocalUnsupportedError where this process cannot hold or judge the table."""
+        contract, plan = run.contract, run.plan
+        if contract.made_id and plan.schema.event_id in plan.columns:
+            raise LocalUnsupportedError("ids that are made of keys")
+        with local_errors():
+            rows, self.parted = all_parted(
+                run, table_here(run.spark, run.warehouse.source(contract.name), version), JUDGED
+            )
+            super().__init__(rows, contract, plan)
+        self.run, self.version = run, version
+
+    def watermark(self, windows: range) -> int | None:
+        """As a run's."""
+        return reached(replace(self.run, only=windows), {"source_version": self.version})
+
+
+class TableBySpark:
     """The table at one version; see `pipelines.authoring.trial.Sampled`."""
 
-    def __init__(self, run: Run) -> None:
-        """`run` says the pattern, the contract and where; its interval is not asked. Raises SourceMissingError,
-        SourceSchemaError."""
-        self.run, self.path = run, run.warehouse.source(run.contract.name)
-        if not exists(run.spark, self.path):
-            error = run.warehouse.missing(run.contract.name)
-            raise SourceMissingError(error.message, hint=f"{error.hint}; or try the pattern on a file: --events FILE")
-        self.version = latest_version(run.spark, self.path)
-        q.check_columns(self._source.schema, run.contract)
+    def __init__(self, run: Run, version: int) -> None:
+        self.run, self.version = run, version
+        self.path = run.warehouse.source(run.contract.name)
 
     @cached_property
     def _source(self) -> DataFrame:

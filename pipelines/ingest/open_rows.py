@@ -24,11 +24,11 @@ from cep_core.events.array_types import AnyArray, Int64s
 from cep_core.events.arrays import arrow, numbers, valid
 from pipelines.contracts.contract import Contract
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS, table_here
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import Warehouse, exists, read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
-from pipelines.quality.arrow_split import split, whole
+from pipelines.quality.arrow_split import JUDGED, split, whole
 from pipelines.quality.quarantine import ID, RUNS, SINCE, check_columns
 from pipelines.quality.uniqueness import BROKEN
 from pipelines.spark.columns import column
@@ -92,7 +92,7 @@ def open_rows_here(
     names = [item.name for item in contract.columns]
     with local_errors():
         quarantined = _quarantined(spark, warehouse.quarantine(contract.name), names, run_id)
-        rows = source.every(names, ROWS).combine_chunks()
+        rows = source.every(names, JUDGED).combine_chunks()
         parted = whole(split(rows, contract))
         bad = np.flatnonzero(parted.broken >= 0)
         broken = parted.with_reasons(contract, bad, rows.take(arrow(bad)))

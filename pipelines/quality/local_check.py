@@ -23,7 +23,7 @@ from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import ROWS, TableHere, inside
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.arrow_split import Split, split, whole
+from pipelines.quality.arrow_split import JUDGED, Split, split, whole
 from pipelines.quality.great_expectations import judge_truth_values
 from pipelines.quality.key_index import hashes_of, occurrences
 from pipelines.quality.local_rules import kept_rows
@@ -31,9 +31,6 @@ from pipelines.quality.local_uniqueness import DIFFER, EQUAL
 from pipelines.quality.local_verdicts import not_repeating
 from pipelines.quality.quarantine_counts import Broken
 
-JUDGED = 1_000_000
-"""Rows of a run's windows that are judged here, in a table of any size: 4 s and some 600 MB. On two cores Spark takes 6
-to 10 times as long, even where no row is bad."""
 DOCUMENTS = 10_000
 """In a table of up to so many documents all are judged; in a larger one only those of the run's windows."""
 

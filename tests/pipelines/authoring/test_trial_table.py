@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from pyspark.sql import functions as sf
 
 from jobs.terminal.times import micros_of
-from pipelines.authoring.trial import Sample, sample
-from pipelines.authoring.trial_table import TableOfEvents
+from pipelines.authoring.trial import Sample, Sampled, sample
+from pipelines.authoring.trial_table import HeldTable, TableBySpark, table_of_events
 from pipelines.delta.tables import exists
 from pipelines.errors import SampleTooLargeError, SourceMissingError
 from pipelines.ingest.deliver import typed
 from pipelines.quality import quarantine as q
 from pipelines.quality.arrow_split import split
 from pipelines.quality.uniqueness import BROKEN
+from pipelines.runs.run import Run
 from tests.support.flights import Lake, all_steps, answers, flight, table
 
 pytestmark = pytest.mark.spark
@@ -48,9 +51,27 @@ def source(shared_lake: Lake) -> Lake:
 
 
 def tried(lake: Lake, most: int, interval: tuple[str, str] | None = None, within: str = "1 day") -> Sample:
+    """What this process takes of the table, which is what Spark takes."""
     run = lake.run(lake.pattern(within=within), "2013-03-01", "2013-03-02", "try")
     asked = None if interval is None else (micros_of(interval[0], "--from"), micros_of(interval[1], "--to"))
-    return sample(run.plan, TableOfEvents(run), most, asked)
+    held = table_of_events(run)
+    assert isinstance(held, HeldTable)
+    mine, theirs = (outcome(run, table, most, asked) for table in (held, TableBySpark(run, held.version)))
+    if isinstance(mine, SampleTooLargeError) or isinstance(theirs, SampleTooLargeError):
+        assert str(mine) == str(theirs)
+        raise SampleTooLargeError(str(mine))
+    order = [(name, "ascending") for name in run.plan.key]
+    assert mine.rows.sort_by(order) == theirs.rows.sort_by(order)
+    assert replace(mine, rows=None) == replace(theirs, rows=None)
+    return mine
+
+
+def outcome(run: Run, table: Sampled, most: int, asked: tuple[int, int] | None) -> Any:
+    """A sample, or the error."""
+    try:
+        return sample(run.plan, table, most, asked)
+    except SampleTooLargeError as error:
+        return error
 
 
 def test_it_shows_what_a_run_publishes(source: Lake) -> None:
@@ -87,7 +108,7 @@ def test_no_part_of_a_window(source: Lake) -> None:
 def test_no_table(lake: Lake) -> None:
     run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "try")
     with pytest.raises(SourceMissingError, match="is not in the warehouse"):
-        TableOfEvents(run)
+        table_of_events(run)
 
 
 def test_the_split_without_spark_is_the_split(source: Lake) -> None:

@@ -195,6 +195,7 @@ def test_commands_that_read_start_no_java(published: tuple[Signals, Run]) -> Non
         ["runs"],
         ["diff", lake.pattern, "--from", "0", "--to", "1"],
         ["history", lake.pattern, "--window", day],
+        ["try", lake.pattern],
     ]
     ended = subprocess.run(
         [sys.executable, "-c", COMMANDS, json.dumps(every)], env=env, capture_output=True, text=True, check=False

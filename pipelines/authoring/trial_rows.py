@@ -1,0 +1,60 @@
+"""Rows that this process holds, to try a pattern on: they are judged as a run judges them, without Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cep_core import AnyPlan
+from cep_core.events.array_types import Bools
+from cep_core.events.arrays import arrow, numbers
+from pipelines.authoring.trial import Extent, Taken, events_of
+from pipelines.contracts.contract import Contract
+from pipelines.quality.arrow_split import Split, split
+
+
+class HeldRows:
+    """All rows of a file or of a table; see `pipelines.authoring.trial.Sampled`."""
+
+    def __init__(self, table: pa.Table, contract: Contract, plan: AnyPlan) -> None:
+        """`table`: the contract's columns, and others behind them."""
+        self.table, self.contract, self.plan = table, contract, plan
+        time = table.column(contract.event_time).combine_chunks()
+        self.timed: Bools = numbers(pc.is_valid(time))
+        self.times = numbers(time.cast(pa.int64()), 0)
+        self.ordered = np.sort(self.times[self.timed])
+
+    @cached_property
+    def parted(self) -> Split:
+        """Keys are unique among all rows, so all are judged."""
+        return split(self.table, self.contract)
+
+    def extent(self) -> Extent | None:
+        if not len(self.ordered):
+            return None
+        return Extent(len(self.ordered), int(self.ordered[0]), int(self.ordered[-1]))
+
+    def newest(self, number: int) -> int | None:
+        return int(self.ordered[-number]) if number <= len(self.ordered) else None
+
+    def count(self, start_us: int, end_us: int) -> int:
+        low, high = np.searchsorted(self.ordered, [start_us, end_us])
+        return int(high - low)
+
+    def take(self, windows: range) -> Taken:
+        """A row without a time belongs to every range."""
+        start, end = self.plan.windows.span(windows)
+        good, within = self.parted.broken < 0, (self.times >= start) & (self.times < end)
+        inside = within | ~self.timed
+        counts = Counter(self.contract.rules[number].name for number in self.parted.broken[inside & ~good].tolist())
+        events = events_of(self.table.filter(arrow(inside & good)), self.contract, self.plan)
+        rows = int(np.count_nonzero(inside))
+        return Taken(events, rows, dict(counts), self.parted.unjudged, self.watermark(windows))
+
+    def watermark(self, windows: range) -> int | None:
+        """How far time is known to have come, microseconds, for the windows."""
+        raise NotImplementedError
