@@ -11,6 +11,7 @@ from pipelines.contracts.contract import Contract
 from pipelines.ingest.documents import DocumentFiles
 from pipelines.ingest.readers.files import read_file
 from pipelines.ingest.readers.xml_names import is_xml
+from pipelines.quality.arrow_split import split
 
 
 class FileOfEvents(HeldRows):
@@ -21,7 +22,8 @@ class FileOfEvents(HeldRows):
         table = DocumentFiles(path, contract).table() if is_xml(path) else read_file(path, contract)
         named = [item.name for item in contract.columns]
         others = [name for name in table.column_names if name not in named]
-        super().__init__(table.select([*named, *others]), contract, plan)
+        table = table.select([*named, *others])
+        super().__init__(table, split(table, contract), contract, plan)
         self.lateness = lateness
 
     def watermark(self, windows: range) -> int:

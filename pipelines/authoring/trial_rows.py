@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -14,24 +14,20 @@ from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, numbers
 from pipelines.authoring.trial import Extent, Taken, events_of
 from pipelines.contracts.contract import Contract
-from pipelines.quality.arrow_split import Split, split
+from pipelines.quality.arrow_split import Split
 
 
-class HeldRows:
+class HeldRows(ABC):
     """All rows of a file or of a table; see `pipelines.authoring.trial.Sampled`."""
 
-    def __init__(self, table: pa.Table, contract: Contract, plan: AnyPlan) -> None:
-        """`table`: the contract's columns, and others behind them."""
-        self.table, self.contract, self.plan = table, contract, plan
+    def __init__(self, table: pa.Table, parted: Split, contract: Contract, plan: AnyPlan) -> None:
+        """`table`: the contract's columns, and others behind them; `parted`: which of its rows break the contract, of
+        all, as keys are unique among all."""
+        self.table, self.parted, self.contract, self.plan = table, parted, contract, plan
         time = table.column(contract.event_time).combine_chunks()
         self.timed: Bools = numbers(pc.is_valid(time))
         self.times = numbers(time.cast(pa.int64()), 0)
         self.ordered = np.sort(self.times[self.timed])
-
-    @cached_property
-    def parted(self) -> Split:
-        """Keys are unique among all rows, so all are judged."""
-        return split(self.table, self.contract)
 
     def extent(self) -> Extent | None:
         if not len(self.ordered):
@@ -55,6 +51,6 @@ class HeldRows:
         rows = int(np.count_nonzero(inside))
         return Taken(events, rows, dict(counts), self.parted.unjudged, self.watermark(windows))
 
+    @abstractmethod
     def watermark(self, windows: range) -> int | None:
         """How far time is known to have come, microseconds, for the windows."""
-        raise NotImplementedError

@@ -34,7 +34,7 @@ QUICK = {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.enabled": 
 
 def table_of_events(run: Run) -> HeldTable | TableBySpark:
     """The newest version of the source of `run`, which says the pattern, the contract and where; its interval is not
-    asked. Raises SourceMissingError, SourceSchemaError, ContractRuleError."""
+    asked. Raises SourceMissingError, SourceSchemaError."""
     spark, path = run.spark, run.warehouse.source(run.contract.name)
     if not exists(spark, path):
         error = run.warehouse.missing(run.contract.name)
@@ -56,10 +56,8 @@ class HeldTable(HeldRows):
         if contract.made_id and plan.schema.event_id in plan.columns:
             raise LocalUnsupportedError("ids that are made of keys")
         with local_errors():
-            rows, self.parted = all_parted(
-                run, table_here(run.spark, run.warehouse.source(contract.name), version), JUDGED
-            )
-            super().__init__(rows, contract, plan)
+            table = table_here(run.spark, run.warehouse.source(contract.name), version)
+            super().__init__(*all_parted(run, table, JUDGED), contract, plan)
         self.run, self.version = run, version
 
     def watermark(self, windows: range) -> int | None:
