@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.errors import JarsMissingError
 from pipelines.spark.java_home import java_program
+from pipelines.spark.jvm import java_class
 from pipelines.spark.setup_files import spark_jars
 
 SOURCES = tuple(Path(__file__).with_name(f"{name}.java") for name in ("LinkLogStore", "LocalDisk"))
@@ -70,7 +71,7 @@ def use_local_disk(spark: SparkSession) -> None:
     for name, value in settings.items():
         hadoop.set(name, value)
     if settings:
-        files = context._jvm.org.apache.hadoop.fs.FileSystem
+        files = java_class(spark, "org.apache.hadoop.fs.FileSystem")
         files.getLocal(hadoop).close()  # Spark's first one, which Hadoop would go on to hand out
         files.getLocal(hadoop)  # before somebody asks who has settings of his own, and all get what he got
 

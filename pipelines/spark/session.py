@@ -6,9 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from py4j.java_gateway import java_import
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -20,6 +18,7 @@ from pipelines.spark import local_disk
 from pipelines.spark.jars import find_jars
 from pipelines.spark.java_home import JAVA_HINT, choose_java
 from pipelines.spark.java_process import start_java
+from pipelines.spark.jvm import hold_classes, java_class
 from pipelines.spark.setup_files import setup_file
 
 FIXED = {
@@ -55,9 +54,6 @@ takes to hand rows to Python."""
 CODE = "-XX:ReservedCodeCacheSize=240m"
 """What Java has compiled is kept. With the quick compiler alone there is room for 48 MB by default, which Spark fills
 within minutes: from then on code is thrown away and compiled again, or not compiled any more."""
-HELPERS = ("org.apache.spark.api.python.PythonUtils", "org.apache.spark.sql.api.python.PythonSQLUtils")
-"""Classes that PySpark asks for by their last name whenever it passes columns on. Without an import of each, all jars
-are searched first for a class of that name in other packages."""
 WHOLE_STAGE = "spark.sql.codegen.wholeStage"
 ARCHIVE = "classes.jsa"
 """What `scripts/class_archive.py` has left: Spark's Java classes, read and verified (class data sharing), so that it is
@@ -120,10 +116,9 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
         raise JavaMissingError(message, hint=JAVA_HINT) from None
     spark.sparkContext.setLogLevel("ERROR")
     local_disk.use_local_disk(spark)
-    java: Any = spark.sparkContext._jvm
-    for name in HELPERS:
-        java_import(java, name)
-    java.System.setOut(java.System.err)  # Delta's VACUUM prints on what is a command's document for programs
+    hold_classes(spark)
+    system = java_class(spark, "java.lang.System")
+    system.setOut(system.err)  # Delta's VACUUM prints on what is a command's document for programs
     return spark
 
 
