@@ -19,7 +19,7 @@ from pyspark.sql import functions as sf
 from cep_core.events.windows import moment
 from pipelines.check import Check
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS, table_here
+from pipelines.delta.local_reader import ROWS, TableHere, table_here
 from pipelines.delta.tables import read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
@@ -32,6 +32,8 @@ FUTURE = "future_events"
 """The check that counts events of the far future."""
 EARLIEST, LATEST = -(2**63), 2**63 - 1
 """Microseconds: before and after every event."""
+SOME_ROWS = 1000
+"""How many rows are about read at first, to know the newest good one."""
 
 
 def last_ready(run: Run, version: int) -> int | None:
@@ -47,10 +49,10 @@ def watermark_of(run: Run, version: int, span: tuple[int, int] | None = None) ->
     as `future_limit`."""
     limit = limit_of(run, version)
     try:
-        times = good_times(run, version, (EARLIEST if span is None else span[0], limit + 1))
+        newest = newest_good(run, version, (EARLIEST if span is None else span[0], limit + 1))
     except LocalUnsupportedError:
         return watermark(_good(run, version), run.contract.event_time, run.lateness, limit, span)
-    return watermark_at(pc.max(times).as_py(), run.lateness, span)
+    return watermark_at(newest, run.lateness, span)
 
 
 def limit_of(run: Run, version: int) -> int:
@@ -81,15 +83,37 @@ def _after(run: Run, version: int, limit: int) -> tuple[int, int | None]:
     return rows, newest
 
 
+def newest_good(run: Run, version: int, near: tuple[int, int]) -> int | None:
+    """The last of `good_times`, without most of them: they are read from the last to the first, in ever longer
+    stretches, until a row is good. Raises LocalUnsupportedError, also where such a stretch has many rows."""
+    source = _source(run, version)
+    count, first, last = source.extent(run.contract.event_time)
+    if first is None or last is None:
+        return None
+    low, end = max(near[0], first), min(near[1], last + 1)
+    stretch = 1 + (last - first) * SOME_ROWS // count
+    while low < end:
+        start = max(low, end - stretch)
+        newest: int | None = pc.max(_times(run, source, (start, end))).as_py()
+        if newest is not None:
+            return newest
+        end, stretch = start, 4 * stretch
+    return None
+
+
 def good_times(run: Run, version: int, near: tuple[int, int]) -> pa.ChunkedArray:
     """The event times, int64, microseconds, of the good rows of a version in `near`, which is half-open, as this
-    process reads them: to plan and to start a job takes Spark longer. Raises LocalUnsupportedError, also where the
-    table has many rows."""
-    source = table_here(run.spark, run.warehouse.source(run.contract.name), version)
-    if source.row_count is None or source.row_count > ROWS:
-        raise LocalUnsupportedError("many rows")
-    if run.contract.documents is not None:
-        source.refuse_large()
+    process reads them: to plan and to start a job takes Spark longer. Raises LocalUnsupportedError, also where many
+    rows are near."""
+    return _times(run, _source(run, version), near)
+
+
+def _source(run: Run, version: int) -> TableHere:
+    return table_here(run.spark, run.warehouse.source(run.contract.name), version)
+
+
+def _times(run: Run, source: TableHere, near: tuple[int, int]) -> pa.ChunkedArray:
+    source.refuse_large_search(run.contract.event_time, [near])
     with local_errors():
         return good_events(run, source, [near], ROWS)[run.contract.event_time].cast(pa.int64())
 

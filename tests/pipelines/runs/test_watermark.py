@@ -59,13 +59,17 @@ def test_here_and_by_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
     with monkeypatch.context() as alone:
         alone.setattr(consistency, "_good", None)  # Spark is not asked
         assert {asked: watermark_of(run, *asked) for asked in expected} == expected
+        alone.setattr(consistency, "SOME_ROWS", 0)  # a microsecond at first
+        alone.setattr(consistency, "ROWS", len(rows) - 1)  # as in a table of more rows than this process reads
+        assert {asked: watermark_of(run, *asked) for asked in expected} == expected
         checks = {version: future_events(run, version) for version in future}
     assert {version: (check.data["rows"], check.data["newest"]) for version, check in checks.items()} == future
 
     def refuse(*_: object) -> None:
         raise LocalUnsupportedError("as if the table were large")
 
-    monkeypatch.setattr(consistency, "good_times", refuse)
+    for name in ("newest_good", "good_times"):
+        monkeypatch.setattr(consistency, name, refuse)
     some = [(version, span) for version, span in expected if version > 1][::8]
     assert {asked: watermark_of(run, *asked) for asked in some} == {asked: expected[asked] for asked in some}
     assert checks == {version: future_events(run, version) for version in future}
