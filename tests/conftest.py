@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,8 @@ SETTINGS = {
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
 }
+ROOM = "-Xms2g -Xmn900m"
+"""For the session of a process of tests: where memory grows little by little, all of it is gone through each time."""
 FEW_ROWS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -110,10 +113,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     project = find_project(ROOT)
     scratch = str(tmp_path_factory.mktemp("spark"))
     settings = SETTINGS | FEW_ROWS
+    settings["spark.driver.extraJavaOptions"] += f" {ROOM}"
     settings |= {"spark.sql.warehouse.dir": f"{scratch}/tables", "spark.local.dir": f"{scratch}/local"}
     session = start_session(project, Profile(master="local[2]", spark=settings), "trendlake tests")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables_of_the_module() -> Iterator[None]:
+    """Delta holds what it has read of each table's log for an hour, and the collector of garbage goes through it all:
+    no test of another file asks for it again."""
+    yield
+    loaded = sys.modules.get("pyspark.sql")
+    if loaded and (spark := loaded.SparkSession.getActiveSession()):
+        from pipelines.spark.jvm import DELTA_LOG, java_class
+
+        java_class(spark, DELTA_LOG).clearCache()
 
 
 @pytest.fixture(scope="module")
