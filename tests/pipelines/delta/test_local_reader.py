@@ -181,16 +181,18 @@ def same_as_read_anew(spark: SparkSession, path: str) -> None:
 def test_what_is_held_of_a_log(spark: SparkSession, tmp_path: Path) -> None:
     """Across checkpoints, a column more, transactions, a restored version, another table in the same place."""
     path, other = str(tmp_path / "t"), str(tmp_path / "u")
-    grown_in_all_ways(spark, path)
+    versions = grown_in_all_ways(spark, path)
     shutil.move(path, other)
-    grown_in_all_ways(spark, path)
+    for number in range(versions):
+        write_deltalake(path, pa.Table.from_pylist(rows(number, 1), SCHEMA), mode="append")
+        same_as_read_anew(spark, path)
     shutil.rmtree(path)
     shutil.move(other, path)  # of as many versions
     same_as_read_anew(spark, path)
 
 
-def grown_in_all_ways(spark: SparkSession, path: str) -> None:
-    """A new table at `path`, looked at after each of its commits."""
+def grown_in_all_ways(spark: SparkSession, path: str) -> int:
+    """A new table at `path`, looked at after each of its commits: how many these are."""
     new_table(spark, Path(path), checkpointInterval="3")
     more = spark.createDataFrame(pa.Table.from_pylist(rows(1, 1), SCHEMA)).withColumn("more", sf.lit(1))
     for step in (
@@ -204,6 +206,7 @@ def grown_in_all_ways(spark: SparkSession, path: str) -> None:
         step()
         same_as_read_anew(spark, path)
         assert table_here(spark, path, 1).schema.names == NAMES
+    return latest_version(spark, path) + 1
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -212,13 +215,15 @@ def test_moments_of_all_ages(spark: SparkSession, tmp_path: Path, way: str) -> N
     within a millisecond of a row."""
     spark.conf.set("spark.sql.parquet.outputTimestampType", way)
     try:
-        path = new_table(spark, tmp_path / "t", checkpointInterval="3")
-        for number, moment in enumerate(MOMENTS):
-            write(spark, path, rows(number, 1, moment))
+        path = new_table(spark, tmp_path / "t", checkpointInterval="2")
+        each = [row for number, moment in enumerate(MOMENTS) for row in rows(number, 1, moment)]
+        write(spark, path, each, maxRecordsPerFile=1)
         write(spark, path, [row for n, moment in enumerate([*MOMENTS, None]) for row in rows(10 + n, 1, moment)])
     finally:
         spark.conf.set("spark.sql.parquet.outputTimestampType", WAYS[0])
+    assert list((tmp_path / "t" / "_delta_log").glob("*.checkpoint.parquet"))
     table = table_here(spark, path)
+    assert len(table.files) == len(MOMENTS) + 1
     time = sf.unix_micros("at")
     whole = spark.read.format("delta").load(path)
     times = [row[0] for row in whole.select(time).where("at IS NOT NULL").distinct().collect()]
@@ -423,10 +428,12 @@ def test_files_that_may_hold_a_text(spark: SparkSession, tmp_path: Path) -> None
     texts = ["", "a", "é", "\U0001f600", long, *(f"{long}{tail}" for tail in ("a", "é", "\U0001f600", "z" * 90)), None]
     path = str(tmp_path / "t")
     schema = StructType([StructField("text", StringType()), StructField("n", LongType())])
+    numbered = spark.createDataFrame([(text, number) for number, text in enumerate(texts)], schema).coalesce(1)
+    numbered.write.format("delta").option("maxRecordsPerFile", 1).save(path)
     for number, text in enumerate(texts):
-        spark.createDataFrame([(text, number)], schema).write.format("delta").mode("append").save(path)
         append_here(spark, path, pa.table({"text": pa.array([text], pa.string()), "n": pa.array([-number])}))
     table = table_here(spark, path)
+    assert len(table.files) == 2 * len(texts)
     read = []
     for text in texts[:-1]:
         near, values = table.near("text", str(text)), pa.array([text])
