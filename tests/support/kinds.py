@@ -9,6 +9,7 @@ from pipelines.report.build import build_report, read_facts
 from pipelines.report.facts import ReportFacts
 from pipelines.runs.run import Run
 from tests.support.flights import Lake
+from tests.support.reading import stored
 
 LATER = """\
 name: three_legs_later
@@ -75,7 +76,7 @@ def pattern_file(lake: Lake, text: str) -> str:
 
 def published(lake: Lake, run: Run) -> list[dict[str, Any]]:
     """The result columns of the published rows, in some order that stays."""
-    table = lake.results(run).select(*[f"`{name}`" for name in run.plan.result_schema.names]).toArrow()
+    table = stored(lake.warehouse.results(run.name), run.plan.result_schema.names)
     return sorted(table.to_pylist(), key=str)
 
 

@@ -14,11 +14,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.contracts.contract import Contract, load_contract
-from pipelines.delta.tables import Warehouse
+from pipelines.delta.tables import Warehouse, latest_version
 from pipelines.errors import DeliveryError, LocalUnsupportedError, NotOursError, ProjectError
 from pipelines.ingest import existing_rows
 from pipelines.ingest.delete import delete_rows, find_rows, keys_in, rows_where
 from pipelines.ingest.deliver import Taken, ingest
+from tests.support.reading import changes, stored
 
 pytestmark = pytest.mark.spark
 
@@ -66,17 +67,15 @@ class Sales:
         return deliveries[0]
 
     def rows(self) -> Counter[tuple[Any, ...]]:
-        table = self.spark.read.format("delta").load(self.path).toArrow()
+        table = stored(self.path)
         hours = [None if at is None else (at - START) // timedelta(hours=1) for at in table["at"].to_pylist()]
         return Counter(zip(table["id"].to_pylist(), hours, table["price"].to_pylist(), strict=True))
 
     def feed(self, version: int) -> Counter[str]:
-        reader = self.spark.read.format("delta").option("readChangeFeed", "true")
-        changes = reader.option("startingVersion", version).option("endingVersion", version).load(self.path)
-        return Counter(row[0] for row in changes.select("_change_type").collect())
+        return Counter(changes(self.path, version, version)["_change_type"].to_pylist())
 
     def version(self) -> int:
-        return int(self.spark.sql(f"DESCRIBE HISTORY delta.`{self.path}` LIMIT 1").collect()[0]["version"])
+        return latest_version(self.spark, self.path)
 
 
 def sales(*rows: tuple[Any, ...]) -> pa.Table:

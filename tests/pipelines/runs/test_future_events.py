@@ -19,6 +19,7 @@ from pipelines.steps.revise import revise
 from pipelines.steps.sequence import STEPS
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree
+from tests.support.reading import stored
 from tests.support.recomputation import in_order
 from tests.support.signal_patterns import PATTERNS
 from tests.support.signals import CONTRACT, START_US, Signals, signals
@@ -54,8 +55,7 @@ def future(record: Record) -> list[tuple[bool, str]]:
 
 
 def published(lake: Signals, run: Run) -> list[dict[str, Any]]:
-    frame = lake.spark.read.format("delta").load(lake.warehouse.results(run.name))
-    return in_order(frame.select(*run.plan.result_schema.names).toArrow().to_pylist(), run)
+    return in_order(stored(lake.warehouse.results(run.name), run.plan.result_schema.names).to_pylist(), run)
 
 
 @pytest.mark.parametrize("what", TEXTS)

@@ -16,6 +16,7 @@ from pipelines.steps import judge_source as judging
 from pipelines.steps.check_source import check_source_together
 from pipelines.steps.judge_source import Judgement, judge_source
 from tests.support.flights import Lake, flight, renamed
+from tests.support.reading import stored
 
 pytestmark = pytest.mark.spark
 
@@ -50,8 +51,8 @@ def judged(lake: Lake, runs: Sequence[Run]) -> dict[str, tuple[Judgement, list[A
     assert len(judgements) == len(runs)
     columns = [item.name for item in lake.contract.columns] + ["rule", "reason", "source_version"]
     set_apart: dict[str, list[Any]] = {run.run_id: [] for run in runs}
-    if exists(lake.spark, lake.warehouse.quarantine("flights")):
-        for row in lake.quarantined().collect():
+    if exists(lake.spark, quarantine := lake.warehouse.quarantine("flights")):
+        for row in stored(quarantine).to_pylist():
             if row["run_id"] in set_apart:
                 set_apart[row["run_id"]].append([row[name] for name in columns])
     return {name: (judgements[name], sorted(set_apart[name], key=str)) for name in set_apart}
