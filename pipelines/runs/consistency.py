@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from cep_core.events.arrays import arrow
 from cep_core.events.windows import moment
 from pipelines.check import Check
 from pipelines.delta.local_log import local_errors
@@ -23,7 +24,7 @@ from pipelines.delta.local_reader import ROWS, TableHere, table_here
 from pipelines.delta.tables import read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
-from pipelines.runs.local_events import good_events
+from pipelines.runs.local_events import are_good, events_in
 from pipelines.runs.run import Run
 from pipelines.runs.watermark import future_limit, watermark, watermark_at
 from pipelines.spark.columns import column
@@ -33,7 +34,7 @@ FUTURE = "future_events"
 EARLIEST, LATEST = -(2**63), 2**63 - 1
 """Microseconds: before and after every event."""
 SOME_ROWS = 1000
-"""How many rows are about read at first, to know the newest good one."""
+"""About how many rows are read at first, to know the newest good one."""
 
 
 def last_ready(run: Run, version: int) -> int | None:
@@ -85,7 +86,8 @@ def _after(run: Run, version: int, limit: int) -> tuple[int, int | None]:
 
 def newest_good(run: Run, version: int, near: tuple[int, int]) -> int | None:
     """The last of `good_times`, without most of them: they are read from the last to the first, in ever longer
-    stretches, until a row is good. Raises LocalUnsupportedError, also where such a stretch has many rows."""
+    stretches, until a row is good. A stretch of many rows is made shorter: one event of a far time says little of where
+    the others are. Raises LocalUnsupportedError, also where many rows have one time."""
     source = _source(run, version)
     count, first, last = source.extent(run.contract.event_time)
     if first is None or last is None:
@@ -94,7 +96,14 @@ def newest_good(run: Run, version: int, near: tuple[int, int]) -> int | None:
     stretch = 1 + (last - first) * SOME_ROWS // count
     while low < end:
         start = max(low, end - stretch)
-        newest: int | None = pc.max(_times(run, source, (start, end))).as_py()
+        try:
+            rows = _rows_near(run, source, (start, end))
+        except LocalUnsupportedError:
+            if end - start == 1:
+                raise
+            stretch = max(1, (end - start) // 16)
+            continue
+        newest: int | None = pc.max(_times(run, rows)).as_py()
         if newest is not None:
             return newest
         end, stretch = start, 4 * stretch
@@ -105,17 +114,21 @@ def good_times(run: Run, version: int, near: tuple[int, int]) -> pa.ChunkedArray
     """The event times, int64, microseconds, of the good rows of a version in `near`, which is half-open, as this
     process reads them: to plan and to start a job takes Spark longer. Raises LocalUnsupportedError, also where many
     rows are near."""
-    return _times(run, _source(run, version), near)
+    return _times(run, _rows_near(run, _source(run, version), near))
 
 
 def _source(run: Run, version: int) -> TableHere:
     return table_here(run.spark, run.warehouse.source(run.contract.name), version)
 
 
-def _times(run: Run, source: TableHere, near: tuple[int, int]) -> pa.ChunkedArray:
+def _rows_near(run: Run, source: TableHere, near: tuple[int, int]) -> pa.Table:
     source.refuse_large_search(run.contract.event_time, [near])
+    return events_in(run, source, [near], ROWS)
+
+
+def _times(run: Run, rows: pa.Table) -> pa.ChunkedArray:
     with local_errors():
-        return good_events(run, source, [near], ROWS)[run.contract.event_time].cast(pa.int64())
+        return rows.filter(arrow(are_good(run, rows)))[run.contract.event_time].cast(pa.int64())
 
 
 def counted_after(times: pa.Array, limit: int) -> tuple[int, int | None]:

@@ -18,7 +18,7 @@ BY_LAST_NAME = (
     "org.apache.spark.sql.api.python.PythonSQLUtils",
     "org.apache.spark.sql.functions",
 )
-"""Classes that PySpark asks for by their last names, among others."""
+"""Classes that PySpark asks for by their last names."""
 BY_FULL_NAME = (
     "org.apache.spark.api.python.PythonUtils",
     "org.apache.spark.sql.classic.SparkSession",
@@ -45,8 +45,8 @@ class HeldClass(JavaClass):  # type: ignore[misc]
 
 def hold_classes(spark: SparkSession) -> None:
     """Has the classes at hand that PySpark and Delta use for every column and table. py4j asks Java for a class and for
-    its method whenever one is called, and Java searches all jars for a name that is none of a class's: that takes three
-    times as long as to call `col`."""
+    its method whenever one is called, and Java searches all jars for a name that is none of a class's: that takes
+    longer than to call `col`."""
     view: Any = spark.sparkContext._jvm
     for name in BY_FULL_NAME:
         java_class(spark, name)
