@@ -15,8 +15,11 @@ from pipelines.contracts.contract import contract_of
 from pipelines.contracts.document import load_document
 from pipelines.contracts.pattern_source import source_contract
 from pipelines.contracts.results import check_templates
-from pipelines.errors import ProjectError
-from pipelines.project.paths import Project
+from pipelines.errors import ProfileError, ProjectError
+from pipelines.project.batches import batch_of
+from pipelines.project.dag_names import DagNames, may_clash
+from pipelines.project.paths import TEMPLATES, Project, odd_entries
+from pipelines.project.profile import Profile, load_profile
 from pipelines.project.selection import check_member
 
 
@@ -64,23 +67,46 @@ def compiled_quietly(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
 
 def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, TrendlakeError | None, list[str]]]:
     """Each file (all patterns and contracts of the project, when none is named) with its error and warnings."""
-    contracts, patterns = sorted(project.contracts.glob("*.yaml")), project.pattern_files()
+    contracts, patterns = project.contract_files(), project.pattern_files()
     read = cache(lambda path: read_pattern(path)[0])
+    if not files:
+        for folder in (project.contracts, project.patterns):
+            for path, wrong in odd_entries(folder, project.root):
+                yield path, wrong, []
+    profile = _profile(project)
+
+    def among_others(pattern: Pattern) -> None:
+        check_member(pattern, patterns, read, profile.batches)
+        if may_clash(pattern.name) or may_clash(batch_of(pattern, profile.batches) or ""):
+            others = {path.stem: other for path in patterns if (other := read(path)) and other.name == path.stem}
+            everything = {name: other for name, other in others.items() if other.source} | {pattern.name: pattern}
+            names = DagNames.of(everything, profile.batches, profile.sources)
+            if mistakes := names.mistakes.get(pattern.name):
+                raise PatternErrors(list(mistakes))
+
     for path in files or [*contracts, *patterns]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", PatternWarning)
             try:
-                _check(project, path, lambda pattern: check_member(pattern, patterns, read))
+                _check(project, path, among_others)
                 error = None
             except TrendlakeError as raised:
                 error = raised
         yield path, error, [str(item.message) for item in caught if item.category is PatternWarning]
 
 
+def _profile(project: Project) -> Profile:
+    """The profile that commands take; where it has mistakes, which they tell of, that of a project without one."""
+    try:
+        return load_profile(project)
+    except ProfileError:
+        return Profile()
+
+
 def _check(project: Project, path: Path, among_others: Callable[[Pattern], None]) -> None:
     if path.resolve().parent != project.contracts.resolve():
         among_others(compiled(project, path)[0])
-    elif path.stem.startswith("results_"):
+    elif path.stem.startswith(TEMPLATES):
         check_templates(*load_document(project.own(path)))
     else:
         contract_of(*load_document(project.own(path)), events=True)
