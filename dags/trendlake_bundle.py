@@ -26,7 +26,7 @@ from cep_core.load import read_pattern
 from pipelines.contracts.pattern_source import source_contract
 from pipelines.project.dag_names import DagNames
 from pipelines.project.paths import files_of, find_project, odd_entries
-from pipelines.project.profile import Profile, load_profile, profile_path
+from pipelines.project.profile import Profile, profile_or_default, profile_path
 
 LOADER = '''\
 """The Airflow DAGs of one pattern. Written by Trendlake from its file, whose text follows."""
@@ -209,8 +209,8 @@ def _root(folder: Path) -> Path:
 
 def _names(patterns: Mapping[str, Pattern]) -> DagNames:
     try:
-        profile = load_profile(find_project())
-    except TrendlakeError:  # which each pattern's own file tells of
+        profile = profile_or_default(find_project())
+    except TrendlakeError:  # there is no project, which each pattern's own file tells of
         profile = Profile()
     return DagNames.of(patterns, profile.batches, profile.sources)
 

@@ -8,19 +8,21 @@ from functools import cache
 from pathlib import Path
 
 from cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_query
-from cep_core.errors import TrendlakeError, UnknownAttributeError
+from cep_core.errors import BadValueError, TrendlakeError, UnknownAttributeError, did_you_mean
 from cep_core.events.schema import EventSchema
 from cep_core.load import read_pattern
 from pipelines.contracts.contract import contract_of
 from pipelines.contracts.document import load_document
 from pipelines.contracts.pattern_source import source_contract
 from pipelines.contracts.results import check_templates
-from pipelines.errors import ProfileError, ProjectError
+from pipelines.errors import ContractErrors, ProjectError
 from pipelines.project.batches import batch_of
 from pipelines.project.dag_names import DagNames, may_clash
 from pipelines.project.paths import TEMPLATES, Project, odd_entries
-from pipelines.project.profile import Profile, load_profile
+from pipelines.project.profile import Profile, profile_or_default
 from pipelines.project.selection import check_member
+from pipelines.project.shipped import shipped
+from pipelines.project.table_names import shared_table
 
 
 def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
@@ -73,7 +75,7 @@ def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, Tre
         for folder in (project.contracts, project.patterns):
             for path, wrong in odd_entries(folder, project.root):
                 yield path, wrong, []
-    profile = _profile(project)
+    profile = profile_or_default(project)
 
     def among_others(pattern: Pattern) -> None:
         check_member(pattern, patterns, read, profile.batches)
@@ -88,25 +90,28 @@ def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, Tre
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", PatternWarning)
             try:
-                _check(project, path, among_others)
+                _check(project, profile, path, among_others)
                 error = None
             except TrendlakeError as raised:
                 error = raised
         yield path, error, [str(item.message) for item in caught if item.category is PatternWarning]
 
 
-def _profile(project: Project) -> Profile:
-    """The profile that commands take; where it has mistakes, which they tell of, that of a project without one."""
-    try:
-        return load_profile(project)
-    except ProfileError:
-        return Profile()
-
-
-def _check(project: Project, path: Path, among_others: Callable[[Pattern], None]) -> None:
+def _check(project: Project, profile: Profile, path: Path, among_others: Callable[[Pattern], None]) -> None:
     if path.resolve().parent != project.contracts.resolve():
         among_others(compiled(project, path)[0])
     elif path.stem.startswith(TEMPLATES):
-        check_templates(*load_document(project.own(path)))
+        document, source = load_document(project.own(path))
+        known = [file.stem for file in shipped("data_contracts").glob(f"{TEMPLATES}*.yaml")]
+        if path.stem not in known:
+            message = f"'{path.stem}' is no contract of results, and names of sources do not begin with {TEMPLATES}"
+            place = source.place(("schema", 0, "name"))
+            raise ContractErrors([BadValueError(message, place=place, hint=did_you_mean(path.stem, known))])
+        check_templates(document, source)
     else:
-        contract_of(*load_document(project.own(path)), events=True)
+        document, source = load_document(project.own(path))
+        contract = contract_of(document, source, events=True)
+        error = shared_table(contract.name, project.contracts, profile.sources)
+        if error is not None:
+            error.place = source.place(("schema", 0, "name"))
+            raise ContractErrors([error])
