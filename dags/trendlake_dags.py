@@ -40,6 +40,7 @@ from pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
 
 SUBMIT = Path(str(files("jobs"))) / "submit.py"
 SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is
+OWNER = 2_000  # characters that Airflow's database has room for; a batch's owners are many
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # where the windows start too
 
 # A run covers its data interval, [start, end), or the range that it was triggered with.
@@ -167,7 +168,7 @@ def results_asset(pattern: str) -> Asset:
 def defaults(owner: str) -> dict[str, Any]:
     """What all tasks of a DAG share."""
     return {
-        "owner": owner or "trendlake",
+        "owner": owner[:OWNER] or "trendlake",
         "pool": SPARK_POOL,
         "retries": 2,
         "retry_policy": RetryCrashes(),
