@@ -17,6 +17,7 @@ from cep_core import Pattern
 from cep_core.load import read_pattern
 from jobs.actions.revise import REVISE_STEPS
 from jobs.actions.steps import STEPS
+from pipelines.project.dag_names import batch_id, revision_id
 from pipelines.project.paths import find_project, upstream
 from pipelines.project.profile import load_profile
 
@@ -40,7 +41,7 @@ def runs_dag(name: str, members: dict[str, Pattern]) -> DAG:
     a pattern that had a DAG of its own has runs of the same ids."""
     first = next(iter(members.values()))
     with DAG(
-        dag_id=f"batch_{name}",
+        dag_id=batch_id(name),
         description=f"{len(members)} patterns over {first.source}",
         doc_md=page(name, members),
         schedule=timetable(first),
@@ -67,7 +68,7 @@ def revise_dag(name: str, members: dict[str, Pattern]) -> DAG:
     source = str(first.source)
     notified = source not in load_profile(find_project()).sources
     with DAG(
-        dag_id=f"batch_{name}_revise",
+        dag_id=revision_id(batch_id(name)),
         description=f"Late, changed and deleted events of {source} in the results of {len(members)} patterns",
         schedule=on_new_versions(source, first.schedule, notified=notified),
         start_date=EPOCH,

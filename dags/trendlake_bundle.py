@@ -11,7 +11,7 @@ patterns is a Python file too; the files of its patterns give no DAG, only their
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
@@ -24,22 +24,24 @@ from cep_core import Pattern, PatternErrors
 from cep_core.errors import TrendlakeError
 from cep_core.load import read_pattern
 from pipelines.contracts.pattern_source import source_contract
-from pipelines.project.batches import Batch, batches_of
-from pipelines.project.paths import find_project, upstream
-from pipelines.project.profile import load_profile, profile_path
+from pipelines.project.dag_names import DagNames
+from pipelines.project.paths import files_of, find_project, odd_entries
+from pipelines.project.profile import Profile, profile_or_default, profile_path
 
 LOADER = '''\
-"""The Airflow DAGs of one pattern. Written by Trendlake from {path}, whose text follows."""
+"""The Airflow DAGs of one pattern. Written by Trendlake from its file, whose text follows."""
 {text}
 from trendlake_dags import pattern_dags
 
 globals().update(pattern_dags({path!r}{more}))
 '''
+"""A file's name and text are data: they stand here as a literal of Python and as comments. The docstring is the first
+line, for Python would obey a comment about the encoding there."""
 MEMBER = ", in_batch=True"
-MISTAKEN = """\
-from trendlake_bundle import refuse_member
+REFUSED = """\
+from trendlake_bundle import refuse
 
-refuse_member({patterns!r}, {batch!r}, {path!r})
+refuse({folder!r}, {path!r})
 """
 BATCH = '''\
 """The Airflow DAGs of a batch of patterns. Written by Trendlake; their texts have the digest {digest}."""
@@ -47,12 +49,20 @@ from trendlake_batches import batch_dags
 
 globals().update(batch_dags({batch!r}, {paths!r}))
 '''
-SOURCES = "sources_of_the_project.py"
+SOURCES = "sources-of-the-project.py"
+"""No pattern has such a name, as none has `-`."""
 INGESTION = '''\
 """The Airflow DAGs that ingest files into the sources that the project's patterns read. Written by Trendlake."""
 from trendlake_dags import ingest_dags
 
 globals().update(ingest_dags({read!r}))
+'''
+ODD_ENTRIES = "odd-entries.py"
+ODD = '''\
+"""No Airflow DAG: raises the errors of files that look like patterns and are none. Written by Trendlake."""
+from trendlake_bundle import refuse_odd_entries
+
+refuse_odd_entries({folder!r})
 '''
 STAMP = "seen.txt"
 """Which files the present ones were written from. A task need not read the patterns of all others to find its own."""
@@ -91,21 +101,23 @@ class PatternsBundle(BaseDagBundle):
         """Writes changed files and removes deleted ones. Another process may do the same at the same time."""
         self.path.mkdir(parents=True, exist_ok=True)
         stamp = self.path / STAMP
-        if stamp.is_file() and stamp.read_text() == seen:
+        if stamp.is_file() and stamp.read_bytes() == os.fsencode(seen):
             return
         wanted = loaders(self.patterns)
         for name, code in wanted.items():
             file = self.path / name
-            if not file.is_file() or file.read_text() != code:
-                fresh = self.path / f".{name}.{os.getpid()}"
-                fresh.write_text(code)
-                fresh.replace(file)
+            if not file.is_file() or file.read_bytes() != code.encode():
+                self._replace(file, code.encode())
         for file in self.path.glob("*.py"):
             if file.name not in wanted:
                 file.unlink(missing_ok=True)
-        fresh = self.path / f".{STAMP}.{os.getpid()}"
-        fresh.write_text(seen)
-        fresh.replace(stamp)
+        self._replace(stamp, os.fsencode(seen))
+
+    def _replace(self, file: Path, content: bytes) -> None:
+        """Others see the former file or the whole new one."""
+        fresh = self.path / f".{os.getpid()}.new"
+        fresh.write_bytes(content)
+        fresh.replace(file)
 
     def get_current_version(self) -> None:
         return None
@@ -117,67 +129,98 @@ def prepare(folder: Path) -> None:
         import_module(module)
     with suppress(TrendlakeError):  # of the project: each pattern's own file tells of it
         project = find_project()
-        sources = {str(pattern.source) for path in folder.glob("*.yaml") if (pattern := _read(path, _text(path)))}
+        sources = {str(pattern.source) for path in _files(folder) if (pattern := _read(path, _text(path)))}
         for source in sources:
             with suppress(TrendlakeError):
                 source_contract(project, source)
 
 
 def loaders(folder: Path) -> dict[str, str]:
-    """The Python files by name: of each pattern, of each batch, of the sources."""
-    texts = {path: _text(path) for path in sorted(folder.glob("*.yaml"))}
-    patterns = {path: pattern for path, text in texts.items() if (pattern := _read(path, text)) is not None}
-    batches = _batches(patterns.values())
+    """The Python files by name: of each pattern, of each batch, of the sources, of entries that are no patterns."""
+    texts = {path: _text(path) for path in _files(folder)}
+    patterns = {path.stem: pattern for path, text in texts.items() if (pattern := _read(path, text)) is not None}
+    names = _names(patterns)
     more: dict[str, str] = {}
-    wrong: dict[str, str] = {}
     files: dict[str, str] = {}
-    for batch in batches.values():
-        members = [folder / f"{name}.yaml" for name in batch.members]
+    for batch in names.batches.values():
         more |= dict.fromkeys(batch.members, MEMBER)
-        wrong |= dict.fromkeys(batch.others, batch.name)
+        members = [path for path in texts if path.stem in batch.members and path.stem not in names.mistakes]
         digest = sha256("\0".join(texts[path] for path in members).encode()).hexdigest()[:16]
         paths = [str(path.absolute()) for path in members]
-        files[f"batch-{batch.name}.py"] = BATCH.format(batch=batch.name, digest=digest, paths=paths)
+        if paths:
+            files[f"batch-{batch.name}.py"] = BATCH.format(batch=batch.name, digest=digest, paths=paths)
     for path, text in texts.items():
         code = LOADER.format(path=str(path.absolute()), text=_commented(text), more=more.get(path.stem, ""))
-        if path.stem in wrong:
-            code = MISTAKEN.format(patterns=str(folder), batch=wrong[path.stem], path=str(path)) + code
+        if path.stem in names.mistakes:
+            code = REFUSED.format(folder=str(folder.absolute()), path=str(path.absolute())) + code
         files[f"{path.stem}.py"] = code
-    read = sorted({str(pattern.source) for pattern in patterns.values() if not upstream(str(pattern.source))})
-    files[SOURCES] = INGESTION.format(read=read)
+    files[SOURCES] = INGESTION.format(read=list(names.ingested))
+    if odd_entries(folder, _root(folder)):
+        files[ODD_ENTRIES] = ODD.format(folder=str(folder.absolute()))
     return files
 
 
 def _seen(folder: Path) -> str:
-    """Each file that the Python files depend on, with size and time; this module too, which writes them."""
+    """Each file that the Python files depend on, with size and time; this module too, which writes them. Another
+    program may remove a file meanwhile."""
     try:
         profiles = [profile_path(find_project())]
     except TrendlakeError:
         profiles = []
-    about = ((path, path.stat()) for path in (*sorted(folder.glob("*.yaml")), *profiles, Path(__file__)))
-    return "\n".join(f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in about)
+    odd = [f"odd {path}" for path, _ in odd_entries(folder, _root(folder))]
+    return "\n".join([*map(_state, (*_files(folder), *profiles, Path(__file__))), *odd])
 
 
-def refuse_member(folder: str, batch: str, path: str) -> None:
-    """Raises the errors of a pattern whose source or schedule is not that of its batch."""
-    patterns = [_read(item, _text(item)) for item in sorted(Path(folder).glob("*.yaml"))]
-    mistakes = _batches(item for item in patterns if item is not None)[batch].others.get(Path(path).stem)
+def _state(path: Path) -> str:
+    try:
+        stat = path.stat()
+    except OSError:
+        return f"{path} -"
+    return f"{path} {stat.st_size} {stat.st_mtime_ns}"
+
+
+def refuse(folder: str, path: str) -> None:
+    """Raises the errors of a pattern whose source or schedule is not that of its batch, or whose DAG another file
+    makes."""
+    patterns = {item.stem: pattern for item in _files(Path(folder)) if (pattern := _read(item, _text(item)))}
+    mistakes = _names(patterns).mistakes.get(Path(path).stem)
     if mistakes:
         raise PatternErrors(list(mistakes))
 
 
-def _batches(patterns: Iterable[Pattern]) -> dict[str, Batch]:
+def refuse_odd_entries(folder: str) -> None:
+    """Raises an error for each entry that looks like a pattern's file and is none."""
+    errors = [error for _, error in odd_entries(Path(folder), _root(Path(folder)))]
+    if errors:
+        raise PatternErrors(errors)
+
+
+def _files(folder: Path) -> list[Path]:
+    return files_of(folder, _root(folder))
+
+
+def _root(folder: Path) -> Path:
+    """The project's folder, which links may lead into; the folder of patterns itself where there is no project."""
     try:
-        rule = load_profile(find_project()).batches
-    except TrendlakeError:  # which each pattern's own file tells of
-        rule = None
-    return batches_of({pattern.name: pattern for pattern in patterns}, rule)
+        return find_project().root
+    except TrendlakeError:
+        return folder
+
+
+def _names(patterns: Mapping[str, Pattern]) -> DagNames:
+    try:
+        profile = profile_or_default(find_project())
+    except TrendlakeError:  # there is no project, which each pattern's own file tells of
+        profile = Profile()
+    return DagNames.of(patterns, profile.batches, profile.sources)
 
 
 def _text(path: Path) -> str:
-    """Of a link out of the folder nothing: its target may not be meant for Airflow's pages."""
-    inside = path.resolve().is_relative_to(path.parent.resolve())
-    return path.read_text(errors="replace") if inside else ""
+    """The text of a file; none of one that cannot be read, whose own error says why."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 @lru_cache(maxsize=10_000)

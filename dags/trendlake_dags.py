@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
@@ -33,11 +34,13 @@ from jobs.airflow.notify import asset_of
 from pipelines.authoring.pattern_page import pattern_page
 from pipelines.authoring.validate import compiled_quietly
 from pipelines.contracts.pattern_source import source_contract
-from pipelines.project.paths import PUBLISHED, TABLE_NAME, Project, find_project
+from pipelines.project.dag_names import ingestion_id, revision_id
+from pipelines.project.paths import PUBLISHED, Project, find_project
 from pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
 
 SUBMIT = Path(str(files("jobs"))) / "submit.py"
 SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is
+OWNER = 2_000  # characters that Airflow's database has room for; a batch's owners are many
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # where the windows start too
 
 # A run covers its data interval, [start, end), or the range that it was triggered with.
@@ -61,7 +64,7 @@ def pattern_dags(path: str, *, in_batch: bool = False) -> dict[str, DAG]:
 
 def page(project: Project, pattern: Pattern, plan: AnyPlan, path: str) -> str:
     contract = source_contract(project, str(pattern.source), (pattern.name,))
-    return pattern_page(pattern, plan, contract, Path(path).read_text())
+    return pattern_page(pattern, plan, contract, Path(path).read_text(encoding="utf-8"))
 
 
 def runs_dag(pattern: Pattern, path: str, doc_md: str) -> DAG:
@@ -98,7 +101,7 @@ def revise_dag(pattern: Pattern, path: str, *, notified: bool) -> DAG:
     """Updates published results: a run for each new version of the source. Other programs may write the source without
     an event for Airflow; such a source is not `notified`, and there is a run at each time of the schedule too."""
     with DAG(
-        dag_id=f"{pattern.name}_revise",
+        dag_id=revision_id(pattern.name),
         description=f"Late, changed and deleted events of {pattern.source} in the results of {pattern.name}",
         schedule=on_new_versions(str(pattern.source), pattern.schedule, notified=notified),
         start_date=EPOCH,
@@ -110,7 +113,7 @@ def revise_dag(pattern: Pattern, path: str, *, notified: bool) -> DAG:
     ) as dag:
         # A run started by an asset has no data interval and no logical date, and needs neither.
         # A pattern without published results has nothing to revise, which is no failure.
-        arguments = ["revise", path, "--if-published", "--run-id", "{{ run_id }}"]
+        arguments = ["revise", verbatim(path), "--if-published", "--run-id", "{{ run_id }}"]
         submitted("revise", f"trendlake {pattern.name} revise", arguments, outlets=[results_asset(pattern.name)])
     return dag
 
@@ -127,13 +130,14 @@ def ingest_dags(read: Collection[str]) -> dict[str, DAG]:
     """A DAG for each of the sources that patterns `read`. It ingests files and creates an event of the source's asset;
     none for tables that other programs write."""
     others = load_profile(find_project()).sources
-    names = [path.stem for path in source_contracts() if path.stem in read and path.stem not in others]
-    return {f"ingest_{name}": ingest_dag(name) for name in names}
+    contracts = find_project().source_contracts()
+    names = [path.stem for path in contracts if path.stem in read and path.stem not in others]
+    return {ingestion_id(name): ingest_dag(name) for name in names}
 
 
 def ingest_dag(source: str) -> DAG:
     with DAG(
-        dag_id=f"ingest_{source}",
+        dag_id=ingestion_id(source),
         description=f"Files into {source}, then the revision of every pattern that reads it",
         schedule=None,
         start_date=EPOCH,
@@ -150,13 +154,6 @@ def ingest_dag(source: str) -> DAG:
     return dag
 
 
-def source_contracts() -> list[Path]:
-    """The contracts of sources, not of results. Skips files whose name is no valid table name, because the name becomes
-    part of a task's template."""
-    contracts = sorted(find_project().contracts.glob("*.yaml"))
-    return [path for path in contracts if TABLE_NAME.fullmatch(path.stem) and not path.stem.startswith("results_")]
-
-
 def source_asset(source: str) -> Asset:
     """The asset of a source's table; each new version is an event."""
     name, uri = asset_of(source)
@@ -171,7 +168,7 @@ def results_asset(pattern: str) -> Asset:
 def defaults(owner: str) -> dict[str, Any]:
     """What all tasks of a DAG share."""
     return {
-        "owner": owner or "trendlake",
+        "owner": owner[:OWNER] or "trendlake",
         "pool": SPARK_POOL,
         "retries": 2,
         "retry_policy": RetryCrashes(),
@@ -207,7 +204,7 @@ def timetable(pattern: Pattern) -> CronDataIntervalTimetable | None:
 
 def step_task(step: str, path: str, pattern: str) -> StepOperator:
     """One step of docs/architecture.md. Of the tasks that wait for Spark's pool, those of begun runs come first."""
-    arguments = ["run-steps", path, "--from", FROM, "--to", TO, "--run-id", "{{ run_id }}"]
+    arguments = ["run-steps", verbatim(path), "--from", FROM, "--to", TO, "--run-id", "{{ run_id }}"]
     outlets = [results_asset(pattern)] if step == "publish" else []
     return StepOperator(step=step, outlets=outlets, weight_rule="upstream", **spark(f"trendlake {pattern}", arguments))
 
@@ -222,7 +219,12 @@ def spark(name: str, arguments: Any) -> dict[str, Any]:
     return {
         "conn_id": SPARK_CONNECTION,
         "name": name,
-        "application": str(SUBMIT),
+        "application": verbatim(str(SUBMIT)),
         "application_args": arguments,
-        "properties_file": os.environ.get(SPARK_PROPERTIES),
+        "properties_file": verbatim(os.environ[SPARK_PROPERTIES]) if SPARK_PROPERTIES in os.environ else None,
     }
+
+
+def verbatim(path: str) -> str:
+    """A path where Airflow expects a template: one that means the path itself, whatever the folders are called."""
+    return f"{{{{ {json.dumps(path)} }}}}" if "{" in path else path

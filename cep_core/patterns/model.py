@@ -25,6 +25,9 @@ Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 SourceName = Annotated[str, Field(pattern=r"^(results/)?[a-z][a-z0-9_]{0,63}$")]
 SnakeName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
+Tag = Annotated[str, Field(min_length=1, max_length=100)]
+"""Airflow takes no longer ones, and would have no DAG of the pattern's batch."""
+
 PROVENANCE_COLUMNS = frozenset({"plan_hash", "source_version", "run_id", "computed_at"})
 """Columns every results table has, whatever the kind."""
 RESERVED_COLUMNS = PROVENANCE_COLUMNS | {"window_start", "window_end"}
@@ -112,7 +115,7 @@ class Pattern(BaseModel):
     """How long a run in Airflow may take, from when it is queued, before somebody is told."""
     batch: SnakeName | None = None
     """A name for patterns of one source and schedule that `trendlake run --batch` runs together."""
-    tags: tuple[str, ...] = ()
+    tags: tuple[Tag, ...] = ()
     """Words to find its DAG by."""
     consistency: Consistency = "middle"
     """What is published before lateness has passed: nothing (strong), what is known, corrected later (middle), what is

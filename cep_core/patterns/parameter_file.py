@@ -18,6 +18,7 @@ from cep_core.errors import (
     TrendlakeError,
     did_you_mean,
 )
+from cep_core.events.names import same_name
 from cep_core.fingerprint import canonical
 from cep_core.language.tree_builder import timestamp_us
 from cep_core.patterns.parameters import MOST_ROWS, ForEachError, Parameters, Value, as_doubles
@@ -94,7 +95,7 @@ def _header(file: CsvFile) -> list[TrendlakeError]:
         if not (name.isascii() and name.isidentifier()):
             message = f"'{name}' is no name of a parameter: letters, digits and _, beginning with a letter"
             errors.append(BadValueError(message, place=file.place(1), hint="the first line names the parameters"))
-    if len({name.lower() for name in file.header}) < len(file.header):
+    if len({same_name(name) for name in file.header}) < len(file.header):
         errors.append(BadValueError("the header names a parameter twice", place=file.place(1)))
     return errors
 

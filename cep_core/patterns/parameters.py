@@ -23,6 +23,7 @@ from cep_core.errors import (
     UnknownParameterError,
     did_you_mean,
 )
+from cep_core.events.names import same_name
 from cep_core.events.schema import TIME_TYPE, arrow_type
 from cep_core.fingerprint import canonical
 from cep_core.language import syntax as s
@@ -231,6 +232,6 @@ def refuse_names(names: Sequence[str], place_of: Any) -> Iterator[TrendlakeError
         if not (name.isascii() and name.isidentifier()):
             message = f"for_each: '{name}' is no name: letters, digits and _, beginning with a letter"
             yield BadValueError(message, place=place_of(name))
-        elif name.lower() in seen:
+        elif same_name(name) in seen:
             yield BadValueError(f"for_each: '{name}' is a parameter already", place=place_of(name))
-        seen.add(name.lower())
+        seen.add(same_name(name))

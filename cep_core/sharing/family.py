@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from cep_core.errors import BadValueError, PatternErrors, TrendlakeError
+from cep_core.events.names import TakenNames
 from cep_core.events.schema import EventSchema
 from cep_core.events.windows import Windows
 from cep_core.fingerprint import fingerprint
@@ -147,13 +148,13 @@ def family_of(template: AnyPlan, pattern: Pattern, parameters: Parameters) -> Fa
     """The family of a pattern that was compiled with parameters in it. Raises PatternErrors: a parameter that no
     condition reads, or with the name of another result column."""
     errors: list[TrendlakeError] = []
-    taken = {name.lower() for name in (*template.result_schema.names, *PROVENANCE_COLUMNS)}
+    columns = TakenNames((*template.result_schema.names, *PROVENANCE_COLUMNS), "a column of the results already")
     used = {parameter.name for parameter in s.parameters_in(template)}
     for name in parameters.names:
         place = pattern.document.place(("for_each", name if not parameters.origin else "file"), key=True)
         whose = "" if not parameters.origin else f" (a column of {parameters.origin})"
-        if name.lower() in taken:
-            message = f"for_each: '{name}'{whose} is a column of the results already"
+        if taken := columns.take(name, "a parameter already"):
+            message = f"for_each: '{name}'{whose} is {taken}"
             errors.append(BadValueError(message, place=place, hint="give the parameter another name"))
         elif name not in used:
             message = f"for_each: no condition reads '{name}'{whose}: its rows would repeat each other"

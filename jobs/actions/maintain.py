@@ -16,7 +16,7 @@ def maintain_all(profile: str | None, folder: Path | None) -> dict[str, Any]:
     from pipelines.delta.maintain import STAGED_DAYS, clear_staging, maintain, tables
 
     place = find_place(folder, profile)
-    sources = [path.stem for path in sorted(place.project.contracts.glob("*.yaml"))]
+    sources = [path.stem for path in place.project.source_contracts()]
     patterns = [path.stem for path in place.project.pattern_files()]
     with session(place, "trendlake maintain") as spark:
         done = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pipelines.errors import ProjectError
-from pipelines.project.paths import TABLE_NAME, find_project
+from pipelines.project.paths import find_project
 from pipelines.project.shipped import shipped
 
 if TYPE_CHECKING:
@@ -35,10 +35,12 @@ def write_source(
     name: str, sample: Path, roles: Roles, options: TimeOptions, project_dir: Path | None
 ) -> dict[str, Any]:  # fmt: skip
     """The contract of a new source. Raises as `pipelines.authoring.source_file.new_source_of_file`."""
+    from pipelines.authoring.free_names import refuse_source
     from pipelines.authoring.source_file import new_source_of_file
+    from pipelines.project.profile import profile_or_default
 
     project = find_project(project_dir)
-    _named(name)
+    refuse_source(project, profile_or_default(project), name)
     path, notes = new_source_of_file(project, name, sample, roles, options)
     for note in notes:
         typer.echo(note)
@@ -51,10 +53,12 @@ def write_source_of_documents(
     name: str, sample: Path, roles: Roles, document_path: str | None, time_format: str | None, project_dir: Path | None
 ) -> dict[str, Any]:  # fmt: skip
     """The contract of a source of XML documents. Raises as `pipelines.authoring.source_documents.new_source`."""
+    from pipelines.authoring.free_names import refuse_source
     from pipelines.authoring.source_documents import new_source_of_documents
+    from pipelines.project.profile import profile_or_default
 
     project = find_project(project_dir)
-    _named(name)
+    refuse_source(project, profile_or_default(project), name)
     path, note = new_source_of_documents(project, name, sample, roles, document_path, time_format)
     typer.echo(note)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
@@ -69,10 +73,12 @@ def write_source_of_table(
     `pipelines.authoring.existing_table.adopt`, and ProfileError."""
     from jobs.terminal.workspace import find_place, session
     from pipelines.authoring.existing_table import adopt
+    from pipelines.authoring.free_names import refuse_source
     from pipelines.authoring.scaffold import note_source
 
     where = find_place(project_dir, profile)
-    _named(name)
+    known = where.profile.model_copy(update={"sources": {**where.profile.sources, name: place}})
+    refuse_source(where.project, known, name)
     place = place if "://" in place else str(Path(place).resolve())
     with session(where, f"trendlake new source {name}") as spark:
         path, left_out = adopt(spark, where.project, name, place, roles)
@@ -87,17 +93,14 @@ def write_source_of_table(
 
 def write_pattern(name: str, source: str, project_dir: Path | None) -> dict[str, Any]:
     """A pattern to begin with. Raises ProjectError, ContractErrors."""
+    from pipelines.authoring.free_names import refuse_pattern
     from pipelines.authoring.scaffold import new_pattern
     from pipelines.contracts.pattern_source import source_contract
+    from pipelines.project.profile import profile_or_default
 
     project = find_project(project_dir)
-    _named(name)
+    refuse_pattern(project, profile_or_default(project), name)
     path = new_pattern(project, name, source_contract(project, source, (name,)))
     typer.echo(f"wrote {path}: say in it what to find")
     typer.echo(f"next: trendlake validate {path}")
     return {"wrote": [path]}
-
-
-def _named(name: str) -> None:
-    if not TABLE_NAME.fullmatch(name):
-        raise ProjectError(f"'{name}' is no name: lower case letters, digits and _, beginning with a letter")

@@ -6,14 +6,17 @@ from pathlib import Path
 
 from jobs.terminal.outcome import Verdict
 from jobs.terminal.printing import console
-from pipelines.authoring.pattern_tests import files_of_tests, run_tests
-from pipelines.project.paths import Project
+from pipelines.authoring.pattern_tests import files_of_tests, folder_of_tests, run_tests
+from pipelines.project.paths import Project, odd_entries
 
 
 def print_tests(project: Project, patterns: list[str]) -> Verdict:
-    """Runs the tests of the named patterns (default: all). Raises ProjectError for a named pattern without tests,
-    PatternErrors for errors of a file."""
+    """Runs the tests of the named patterns (default: all, and prints the entries of the folder that are no tests).
+    Raises ProjectError for a named pattern without tests, PatternErrors for errors of a file."""
     verdicts = []
+    odd = [] if patterns else odd_entries(folder_of_tests(project), project.root)
+    for _, error in odd:
+        console.print(str(error), soft_wrap=True)
     for file in _files(project, patterns):
         for verdict in run_tests(project, file):
             console.print(f"{'ok    ' if not verdict.differences else 'failed'} {verdict.pattern}: {verdict.test}")
@@ -22,7 +25,8 @@ def print_tests(project: Project, patterns: list[str]) -> Verdict:
             verdicts.append(verdict)
     failed = sum(bool(verdict.differences) for verdict in verdicts)
     console.print(f"{len(verdicts) - failed} passed, {failed} failed")
-    return Verdict({"passed": len(verdicts) - failed, "failed": failed, "tests": verdicts}, good=failed == 0)
+    document = {"passed": len(verdicts) - failed, "failed": failed, "tests": verdicts}
+    return Verdict(document, good=failed == 0 and not odd)
 
 
 def _files(project: Project, patterns: list[str]) -> list[Path]:
@@ -32,6 +36,6 @@ def _files(project: Project, patterns: list[str]) -> list[Path]:
     for name in patterns:
         project.pattern_path(name)
         if name not in files:
-            where = project.patterns / "tests" / f"{name}.yaml"
+            where = folder_of_tests(project) / f"{name}.yaml"
             raise ProjectError(f"{name} has no tests: {where} does not exist", hint="a list of {name, events, expect}")
     return [files[name] for name in patterns] if patterns else list(files.values())

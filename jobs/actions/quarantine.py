@@ -15,10 +15,10 @@ from jobs.airflow.notify import notify_of_source
 from jobs.terminal.printing import console, frame
 from jobs.terminal.times import manual_run_id
 from jobs.terminal.workspace import Place, find_place, reading_session, session
+from pipelines.contracts.column_names import ID, RUNS, SINCE
 from pipelines.contracts.contract import Contract, load_contract
 from pipelines.error_text import plural
 from pipelines.errors import ProjectError, SourceFileError
-from pipelines.quality.quarantine import ID, RUNS, SINCE
 from pipelines.quality.quarantine_counts import Broken
 
 ABOUT = ("rule", "reason", RUNS, SINCE)

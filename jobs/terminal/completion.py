@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipelines.project.paths import Project
+
 
 def patterns(incomplete: str) -> list[str]:
     """Names of patterns that begin with `incomplete`; none outside a project."""
-    return [name for name in _stems("conf/patterns") if name.startswith(incomplete)]
+    return _names(lambda project: project.pattern_files(), incomplete)
 
 
 def sources(incomplete: str) -> list[str]:
     """Names of sources that begin with `incomplete`; none outside a project."""
-    names = _stems("data_contracts")
-    return [name for name in names if name.startswith(incomplete) and not name.startswith("results_")]
+    return _names(lambda project: project.source_contracts(), incomplete)
 
 
-def _stems(folder: str) -> list[str]:
+def _names(files: Callable[[Project], list[Path]], incomplete: str) -> list[str]:
     from cep_core.errors import TrendlakeError
     from pipelines.project.paths import find_project
 
     try:
-        return sorted(path.stem for path in (find_project().root / folder).glob("*.yaml"))
+        return [path.stem for path in files(find_project()) if path.stem.startswith(incomplete)]
     except TrendlakeError:
         return []

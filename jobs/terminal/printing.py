@@ -17,7 +17,7 @@ from cep_core.errors import TrendlakeError
 from jobs.terminal.json_output import of_error
 from jobs.terminal.outcome import Verdict
 from pipelines.errors import ProjectError
-from pipelines.project.paths import Project
+from pipelines.project.paths import Project, printable
 
 if TYPE_CHECKING:
     pass
@@ -41,16 +41,17 @@ def print_validation(project: Project, files: list[Path]) -> Verdict:
 
     documents = []
     for path, error, warnings in check_files(project, files):
+        file = printable(path)
         if error is None:
-            console.print(f"ok    {path}")
+            console.print(f"ok    {file}")
         else:
-            console.print(f"wrong {path}")
+            console.print(f"wrong {file}")
             console.print(str(error), soft_wrap=True)
         for warning in warnings:
             console.print(f"note  {warning}", soft_wrap=True)
         mistake = error and str(error)
         documents.append(
-            {"file": path, "good": error is None, "error": mistake, "mistakes": _each(error), "notes": warnings}
+            {"file": file, "good": error is None, "error": mistake, "mistakes": _each(error), "notes": warnings}
         )
     return Verdict({"files": documents}, good=all(document["good"] for document in documents))
 

@@ -31,7 +31,7 @@ from cep_core.errors import (
 from cep_core.events.schema import EventSchema, arrow_type
 from cep_core.yaml.source import Source, plain, read_yaml
 from pipelines.authoring.validate import compiled
-from pipelines.project.paths import Project
+from pipelines.project.paths import Project, files_of
 
 Row = dict[str, Any]
 
@@ -57,7 +57,11 @@ class Verdict:
 
 def files_of_tests(project: Project) -> list[Path]:
     """The files of tests of a project's patterns."""
-    return sorted((project.patterns / "tests").glob("*.yaml"))
+    return files_of(folder_of_tests(project), project.root)
+
+
+def folder_of_tests(project: Project) -> Path:
+    return project.patterns / "tests"
 
 
 def run_tests(project: Project, file: Path) -> Iterator[Verdict]:

@@ -14,10 +14,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
 from cep_core.errors import did_you_mean
+from cep_core.events.names import same_name
 from cep_core.yaml.source import read_yaml
+from pipelines.contracts.column_names import name_fault
 from pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, TYPE_NAME, Contract
 from pipelines.contracts.id_columns import ID_COLUMNS, KINDS
-from pipelines.contracts.rule_options import name_fault, same_name
 from pipelines.contracts.time_formats import ISO, TIME_FORMAT, TIME_ZONE, TimeFormat
 from pipelines.errors import ProfileError, ProjectError
 from pipelines.project.paths import Project
@@ -99,7 +100,7 @@ def usable_columns(columns: pa.Schema) -> tuple[pa.Schema, list[str]]:
     """The columns of names and types that contracts take, and the names of the others."""
 
     def is_known(field: pa.Field) -> bool:
-        if name_fault(field.name) is not None:
+        if name_fault(field.name, quarantined=True) is not None:
             return False
         try:
             _types(field, None)
@@ -221,8 +222,12 @@ def _contract(name: str, columns: pa.Schema, roles: Roles, times: Mapping[str, T
             "say what type events have: a column that tells it, or one type for all",
             hint="--event-type COLUMN or --type NAME; --document COLUMN of XML documents",
         )
-    if roles.constant is not None and TYPE_COLUMN in columns.names:
-        raise ProjectError(f"the table has a column '{TYPE_COLUMN}'", hint=f"--event-type {TYPE_COLUMN}")
+    taken = [name for name in columns.names if same_name(name) == TYPE_COLUMN]
+    if roles.constant is not None and taken:
+        raise ProjectError(
+            f"the table has a column '{taken[0]}', and a constant type is read as a column '{TYPE_COLUMN}'",
+            hint=f"--event-type {taken[0]}",
+        )
     table: dict[str, Any] = {"name": name, "physicalType": "table"}
     constant = [] if roles.constant is None else [{"property": "eventType", "value": roles.constant}]
     table["customProperties"] = [*constant, {"property": "corrections", "value": "replace"}]

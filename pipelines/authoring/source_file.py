@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from pipelines.authoring.scaffold import Roles, check_roles, new_source, usable_columns
+from pipelines.contracts.column_names import refuse_column_names
 from pipelines.contracts.contract import load_contract
-from pipelines.contracts.rule_options import refuse_column_names
 from pipelines.contracts.time_formats import ISO, UTC, TimeFormat, format_fault, zone_fault
 from pipelines.errors import ContractErrors, ProjectError
 from pipelines.ingest.readers.cells import is_text

@@ -8,16 +8,21 @@ from functools import cache
 from pathlib import Path
 
 from cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_query
-from cep_core.errors import TrendlakeError, UnknownAttributeError
+from cep_core.errors import BadValueError, TrendlakeError, UnknownAttributeError, did_you_mean
 from cep_core.events.schema import EventSchema
 from cep_core.load import read_pattern
 from pipelines.contracts.contract import contract_of
 from pipelines.contracts.document import load_document
 from pipelines.contracts.pattern_source import source_contract
 from pipelines.contracts.results import check_templates
-from pipelines.errors import ProjectError
-from pipelines.project.paths import Project
+from pipelines.errors import ContractErrors, ProjectError
+from pipelines.project.batches import batch_of
+from pipelines.project.dag_names import DagNames, may_clash
+from pipelines.project.paths import TEMPLATES, Project, odd_entries
+from pipelines.project.profile import Profile, profile_or_default
 from pipelines.project.selection import check_member
+from pipelines.project.shipped import shipped
+from pipelines.project.table_names import shared_table
 
 
 def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
@@ -64,23 +69,49 @@ def compiled_quietly(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
 
 def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, TrendlakeError | None, list[str]]]:
     """Each file (all patterns and contracts of the project, when none is named) with its error and warnings."""
-    contracts, patterns = sorted(project.contracts.glob("*.yaml")), project.pattern_files()
+    contracts, patterns = project.contract_files(), project.pattern_files()
     read = cache(lambda path: read_pattern(path)[0])
+    if not files:
+        for folder in (project.contracts, project.patterns):
+            for path, wrong in odd_entries(folder, project.root):
+                yield path, wrong, []
+    profile = profile_or_default(project)
+
+    def among_others(pattern: Pattern) -> None:
+        check_member(pattern, patterns, read, profile.batches)
+        if may_clash(pattern.name) or may_clash(batch_of(pattern, profile.batches) or ""):
+            others = {path.stem: other for path in patterns if (other := read(path)) and other.name == path.stem}
+            everything = {name: other for name, other in others.items() if other.source} | {pattern.name: pattern}
+            names = DagNames.of(everything, profile.batches, profile.sources)
+            if mistakes := names.mistakes.get(pattern.name):
+                raise PatternErrors(list(mistakes))
+
     for path in files or [*contracts, *patterns]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", PatternWarning)
             try:
-                _check(project, path, lambda pattern: check_member(pattern, patterns, read))
+                _check(project, profile, path, among_others)
                 error = None
             except TrendlakeError as raised:
                 error = raised
         yield path, error, [str(item.message) for item in caught if item.category is PatternWarning]
 
 
-def _check(project: Project, path: Path, among_others: Callable[[Pattern], None]) -> None:
+def _check(project: Project, profile: Profile, path: Path, among_others: Callable[[Pattern], None]) -> None:
     if path.resolve().parent != project.contracts.resolve():
         among_others(compiled(project, path)[0])
-    elif path.stem.startswith("results_"):
-        check_templates(*load_document(project.own(path)))
+    elif path.stem.startswith(TEMPLATES):
+        document, source = load_document(project.own(path))
+        known = [file.stem for file in shipped("data_contracts").glob(f"{TEMPLATES}*.yaml")]
+        if path.stem not in known:
+            message = f"'{path.stem}' is no contract of results, and names of sources do not begin with {TEMPLATES}"
+            place = source.place(("schema", 0, "name"))
+            raise ContractErrors([BadValueError(message, place=place, hint=did_you_mean(path.stem, known))])
+        check_templates(document, source)
     else:
-        contract_of(*load_document(project.own(path)), events=True)
+        document, source = load_document(project.own(path))
+        contract = contract_of(document, source, events=True)
+        error = shared_table(contract.name, project.contracts, profile.sources)
+        if error is not None:
+            error.place = source.place(("schema", 0, "name"))
+            raise ContractErrors([error])

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
+from cep_core.events.names import same_name
 from cep_core.events.schema import EventSchema
 from cep_core.yaml.source import Source
+from pipelines.contracts.column_names import name_fault, usable_name
 from pipelines.contracts.column_types import spark_type
 from pipelines.contracts.document import load_document
 from pipelines.contracts.document_paths import DocumentPaths, document_paths_of
@@ -24,7 +26,6 @@ from pipelines.contracts.null_words import Words, null_words_of
 from pipelines.contracts.odcs import Document, Property
 from pipelines.contracts.properties import MAX_FUTURE_US, duration, misspelt, replaces
 from pipelines.contracts.read_rules import rules_of
-from pipelines.contracts.rule_options import same_name
 from pipelines.contracts.rules import Rule
 from pipelines.contracts.time_formats import TimeFormat, time_formats_of
 from pipelines.errors import ContractErrors
@@ -152,6 +153,8 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
     table = document.table
     columns = _columns(document, source, errors, lists=not events)
     rules = rules_of(document, source, errors)
+    if events and any(rule.quarantines for rule in rules):
+        errors += _names_of_quarantine(document, source)
     constant = _constant_type(document, source, errors) if events else None
     roles = _roles(document, source, constant, errors) if events else {}
     keyed = sorted(
@@ -216,6 +219,15 @@ def _columns(
     return tuple(columns)
 
 
+def _names_of_quarantine(document: Document, source: Source) -> Iterator[TrendlakeError]:
+    """Columns that rows could not have in the quarantine table."""
+    for index, item in enumerate(document.table.properties):
+        fault = name_fault(item.name, quarantined=True)
+        if fault is not None and name_fault(item.name) is None:
+            place = source.place(("schema", 0, "properties", index, "name"))
+            yield BadValueError(fault, place=place, hint=f"such as {usable_name(item.name)}")
+
+
 def _constant_type(document: Document, source: Source, errors: list[TrendlakeError]) -> str | None:
     """The type of every event of the table, where it has no column for it."""
     for index, custom in enumerate(document.table.custom_properties):
@@ -226,8 +238,9 @@ def _constant_type(document: Document, source: Source, errors: list[TrendlakeErr
             message = f"eventType is a name that patterns can use, not {custom.value!r}"
             errors.append(BadValueError(message, place=source.place((*path, "value"))))
             continue
-        if any(item.name == TYPE_COLUMN for item in document.table.properties):
-            message = f"the table has a column '{TYPE_COLUMN}': eventType would hide it"
+        hidden = [item.name for item in document.table.properties if same_name(item.name) == TYPE_COLUMN]
+        if hidden:
+            message = f"the table has a column '{hidden[0]}': eventType would hide it"
             hint = "give that column the role event_type, or another name"
             errors.append(BadValueError(message, place=source.place((*path, "property")), hint=hint))
         return custom.value

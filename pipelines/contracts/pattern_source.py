@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cep_core import AnyPlan, compile_plan, load_pattern
+from cep_core.events.names import same_name
 from cep_core.events.schema import family
 from cep_core.patterns.model import PROVENANCE_COLUMNS
 from pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, Contract, load_contract
@@ -52,7 +53,7 @@ def resubscribed(results: Contract, plan: AnyPlan, read: Contract) -> Contract:
     key = [item for item in columns if item.name in results.key]
     needs_id = len(results.key) != 1 or [item.type for item in key] != ["string"]
     added = {TYPE_COLUMN, *({ID_COLUMN} if needs_id else ())}
-    taken = sorted(item.name for item in columns if item.name.lower() in added)
+    taken = sorted(item.name for item in columns if same_name(item.name) in added)
     if taken:
         raise ProjectError(
             f"the results of '{results.name}' cannot be a source: they have a column '{taken[0]}' of their own",

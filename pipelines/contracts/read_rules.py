@@ -10,9 +10,10 @@ from typing import Any
 from cep_core.documents.document import RULES
 from cep_core.errors import BadValueError, NotSupportedError, Place, TextError, TrendlakeError, did_you_mean
 from cep_core.yaml.source import Source
+from pipelines.contracts.column_names import bad_name
 from pipelines.contracts.odcs import Document, Property, Quality
 from pipelines.contracts.row_conditions import parse_row_condition
-from pipelines.contracts.rule_options import bad_arguments, bad_name, bad_options
+from pipelines.contracts.rule_options import bad_arguments, bad_options
 from pipelines.contracts.rules import Limit, Rule, Scalar
 
 Path = tuple[str | int, ...]

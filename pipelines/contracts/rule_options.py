@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
 from cep_core.yaml.source import Path_, Source
 from pipelines.contracts.odcs import Property, Quality
-from pipelines.errors import SourceFileError
 
 INTEGER_FORMATS = {"i8": "tinyint", "i16": "smallint", "i32": "int", "i64": "bigint"}
 NUMBER_FORMATS = {"f32": "float", "f64": "double"}
@@ -26,8 +23,6 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
 }
 """What each metric takes."""
 UNITS = ("rows", "percent")
-NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
-"""Characters that Delta refuses in the names of a table's columns (without column mapping)."""
 
 
 def bad_options(item: Property, source: Source, path: Path_) -> Iterator[TrendlakeError]:
@@ -85,42 +80,6 @@ def bad_arguments(quality: Quality, source: Source, path: Path_) -> Iterator[Tre
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
             message = f"the bound of '{name.replace('_', ' ')}' is a number, or two numbers, the smaller first"
             yield BadValueError(message, place=source.place(path))
-
-
-def bad_name(item: Property, source: Source, path: Path_) -> Iterator[TrendlakeError]:
-    """A column's name that cannot be read, written down, or stored."""
-    fault = name_fault(item.name)
-    if fault is not None:
-        yield BadValueError(fault, place=source.place((*path, "name")), hint=f"such as {usable_name(item.name)}")
-
-
-def name_fault(name: str) -> str | None:
-    """What is wrong with a column's name, if anything."""
-    if not name.strip() or not name.isprintable() or len(name) > 255:
-        return "a column's name is 1 to 255 characters that can be printed"
-    wrong = sorted(set(name) & NOT_IN_NAMES)
-    if wrong:
-        shown = " or ".join("space" if char == " " else f"'{char}'" for char in wrong)
-        return f"column '{name}': Delta tables take no {shown} in a column's name"
-    return None
-
-
-def usable_name(name: str) -> str:
-    """A name like this one that tables take."""
-    return re.sub(r"\W+", "_", name).strip("_")[:255] or "value"
-
-
-def refuse_column_names(path: Path, names: Sequence[str]) -> None:
-    """Raises SourceFileError for a column of a file that no table can have."""
-    for name in names:
-        fault = name_fault(name)
-        if fault is not None:
-            raise SourceFileError(f"{path}: {fault}", hint=f"rename it in the file, such as {usable_name(name)}")
-
-
-def same_name(name: str) -> str:
-    """What two names share if Spark takes one for the other: it compares letters in upper case, then in lower case."""
-    return name.upper().lower().replace("\u0307", "")  # the dot that lower case leaves of a Turkish capital I
 
 
 def decimal_fits(digits: str) -> bool:

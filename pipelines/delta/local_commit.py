@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from cep_core.events.names import same_name
 from pipelines.delta.local_log import Action, local_errors
 from pipelines.delta.local_reader import TableHere
 from pipelines.spark.jvm import DELTA_LOG, java_class
@@ -105,10 +106,10 @@ def _now() -> int:
 
 def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """`rows` with the columns of `schema`, in their types: NULL in those that `rows` has not."""
-    given = {name.lower(): name for name in rows.column_names}
+    given = {same_name(name): name for name in rows.column_names}
     columns = [
-        rows[given[field.name.lower()]].cast(field.type)
-        if field.name.lower() in given
+        rows[given[same_name(field.name)]].cast(field.type)
+        if same_name(field.name) in given
         else pa.nulls(rows.num_rows, field.type)
         for field in schema
     ]

@@ -21,6 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from cep_core.events.arrays import arrow, numbers, repeated, valid
+from cep_core.events.names import same_name
 from cep_core.plan import Reading
 from pipelines.errors import OtherwiseWrittenError
 from pipelines.spark.jvm import DELTA_LOG, java_class
@@ -127,8 +128,8 @@ def _alone(spark: SparkSession, path: str, version: int) -> bool:
 
 def _schema(columns: StructType, names: Sequence[str]) -> pa.Schema | None:
     """Arrow's types of the columns, each under the name it was asked for by; None where one needs Spark to read it."""
-    fields = {field.name.lower(): field for field in columns.fields}
-    asked = [fields[name.lower()] for name in names]
+    fields = {same_name(field.name): field for field in columns.fields}
+    asked = [fields[same_name(name)] for name in names]
     kinds = to_arrow_schema(StructType(asked), timezone="UTC").types
     if any(field.metadata.keys() - {"comment"} for field in asked):  # a default, a padded text, a mapped name
         return None
@@ -177,7 +178,7 @@ def plain_batches(
         fields = {field.name: field for field in file.schema_arrow}
         stored = {file.schema.column(i).path: file.schema.column(i).physical_type for i in range(len(file.schema))}
         there = [name for name in schema.names if name in fields]
-        if {name.lower() for name in set(schema.names) - set(there)} & {name.lower() for name in fields}:
+        if {same_name(name) for name in set(schema.names) - set(there)} & {same_name(name) for name in fields}:
             raise OtherwiseWrittenError(f"{path}: a column's name is written otherwise")
         for name in there:
             _refuse_other_type(path, fields[name], schema.field(name).type, stored.get(name, ""))

@@ -31,6 +31,7 @@ from pipelines.errors import BusyTableError, NotOursError, SourceMissingError
 from pipelines.project.lineage_settings import Lineage
 from pipelines.project.paths import PUBLISHED, Project, upstream
 from pipelines.project.profile import Profile
+from pipelines.project.table_names import QUARANTINE, shared_table
 from pipelines.spark.jvm import java_class
 from pipelines.spark.on_demand import SessionOnDemand
 
@@ -71,21 +72,27 @@ Result = TypeVar("Result")
 @dataclass(frozen=True)
 class Warehouse:
     """Paths of the tables under `root`, a path or URI without a slash at its end; `lineage`: who is told what runs
-    read and write there, None for nobody; `elsewhere`: where the tables of sources lie that other programs write."""
+    read and write there, None for nobody; `elsewhere`: where the tables of sources lie that other programs write;
+    `contracts`: the folder of the project's contracts, None where no project is asked about."""
 
     root: str
     lineage: Lineage | None = None
     elsewhere: Mapping[str, str] = field(default_factory=dict, hash=False)
+    contracts: Path | None = None
 
     @classmethod
     def of(cls, profile: Profile, project: Project) -> Warehouse:
-        return cls(profile.warehouse_of(project), profile.lineage_of(project), profile.sources_of(project))
+        elsewhere = profile.sources_of(project)
+        return cls(profile.warehouse_of(project), profile.lineage_of(project), elsewhere, project.contracts)
 
     @property
     def runs(self) -> str:
         return f"{self.root}/trendlake_runs"
 
     def source(self, name: str) -> str:
+        """The table of a source. Raises ProjectError where it would be another source's quarantine, or the other way
+        round: neither is read or written then."""
+        self._refuse_shared(name)
         if name in self.elsewhere:
             return self.elsewhere[name]
         return f"{self.root}/{name}" if name.startswith(PUBLISHED) else f"{self.root}/sources/{name}"
@@ -108,7 +115,14 @@ class Warehouse:
             )
 
     def quarantine(self, name: str) -> str:
-        return f"{self.root}/sources/{name}_quarantine"
+        """The table of a source's rows that break its contract. Raises ProjectError as `source`."""
+        self._refuse_shared(name)
+        return f"{self.root}/sources/{name}{QUARANTINE}"
+
+    def _refuse_shared(self, name: str) -> None:
+        error = self.contracts and shared_table(name, self.contracts, self.elsewhere)
+        if error:
+            raise error
 
     def results(self, pattern: str) -> str:
         return f"{self.root}/results/{pattern}"

@@ -23,6 +23,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core.events.arrays import arrow, repeated
+from cep_core.events.names import same_name
+from pipelines.contracts.column_names import name_fault, usable_name
 from pipelines.contracts.contract import Contract
 from pipelines.delta.commits import Commit, commit_token, find_commit, known_commits
 from pipelines.delta.local_reader import table_here
@@ -82,6 +84,8 @@ def create_source(spark: SparkSession, path: str, contract: Contract) -> None:
         return
     builder = DeltaTable.createIfNotExists(spark).location(path)
     for item in contract.columns:
+        if (fault := name_fault(item.name, merged=True)) is not None:
+            raise SourceSchemaError(f"{contract.file}: {fault}", hint=f"rename it, such as {usable_name(item.name)}")
         builder = builder.addColumn(item.name, item.type, comment=item.description or None)
     for key, value in FED.items():
         builder = builder.property(key, value)
@@ -225,8 +229,8 @@ class _Writer:
         return find_commit(self.spark, self.path, token)
 
     def _typed(self, delivery: pa.Table) -> pa.Table:
-        there = {name.lower() for name in self.columns}
-        unknown = [name for name in delivery.column_names if name.lower() not in there]
+        there = {same_name(name) for name in self.columns}
+        unknown = [name for name in delivery.column_names if same_name(name) not in there]
         if unknown:
             raise SourceSchemaError(
                 f"the delivery has columns that the table '{self.contract.name}' lacks: {', '.join(unknown)}",

@@ -22,6 +22,8 @@ from pyspark.sql import functions as sf
 
 from cep_core.events.array_types import AnyArray, Int64s
 from cep_core.events.arrays import arrow, numbers, valid
+from cep_core.events.names import same_name
+from pipelines.contracts.column_names import ID, RUNS, SINCE
 from pipelines.contracts.contract import Contract
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
@@ -29,13 +31,16 @@ from pipelines.delta.tables import Warehouse, exists, read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
 from pipelines.quality.arrow_split import JUDGED, split, whole
-from pipelines.quality.quarantine import ID, RUNS, SINCE, check_columns
+from pipelines.quality.quarantine import check_columns
 from pipelines.quality.uniqueness import BROKEN
 from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of
 
 FEW = 50_000
 """Rows of a quarantine that are read in this process."""
+
+
+OLD = "__trendlake_old_"
 
 
 def open_rows(
@@ -68,7 +73,7 @@ def open_rows_by_spark(
         sf.count_distinct("run_id").alias(RUNS), sf.min("quarantined_at").alias(SINCE)
     )
     keys = sf.broadcast(log.select(*_renamed(names)))
-    same = _all([column(name).eqNullSafe(sf.col(f"old_{i}")) for i, name in enumerate(names)])
+    same = _all([column(name).eqNullSafe(sf.col(f"{OLD}{i}")) for i, name in enumerate(names)])
     annotated = q.annotate(
         source.join(keys, same, "left_semi"), contract.rules, rest=source.join(keys, same, "left_anti")
     )
@@ -149,8 +154,8 @@ def identity_by_spark(frame: DataFrame, names: Sequence[str]) -> Column:
     """`ID`: 16 hex digits that rows of `frame` share only if they agree on all columns `names`: a hash of the values as
     texts, each with its length, NULL told apart. Of a number that may have a fraction the text is a hash: Java's texts
     of such numbers depend on its version."""
-    kinds = {name.lower(): kind for name, kind in frame.dtypes}
-    fractions = {name for name in names if kinds[name.lower()] in ("float", "double")}
+    kinds = {same_name(name): kind for name, kind in frame.dtypes}
+    fractions = {name for name in names if kinds[same_name(name)] in ("float", "double")}
     hashes = {name: sf.xxhash64(column(name).cast("double")) for name in fractions}
     unless_null = {name: sf.when(column(name).isNotNull(), hashes[name]) for name in fractions}
     texts = [unless_null.get(name, column(name)).cast("string") for name in names]
@@ -159,7 +164,7 @@ def identity_by_spark(frame: DataFrame, names: Sequence[str]) -> Column:
 
 
 def _renamed(names: Sequence[str]) -> Iterator[Column]:
-    return (column(name).alias(f"old_{i}") for i, name in enumerate(names))
+    return (column(name).alias(f"{OLD}{i}") for i, name in enumerate(names))
 
 
 def _all(conditions: Sequence[Column]) -> Column:

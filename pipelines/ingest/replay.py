@@ -27,6 +27,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core.events.arrays import arrow
+from pipelines.contracts.column_names import ID
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import unique_rules
 from pipelines.delta.commits import commit_token, find_commit
@@ -44,7 +45,6 @@ from pipelines.ingest.write_here import Target, merge_here
 from pipelines.quality import quarantine as q
 from pipelines.quality.arrow_split import split
 from pipelines.quality.local_uniqueness import exact_codes
-from pipelines.quality.quarantine import ID
 from pipelines.quality.quarantine_counts import first_broken
 from pipelines.quality.uniqueness import BROKEN
 from pipelines.runs.basis import Basis
@@ -53,7 +53,7 @@ from pipelines.runs.stage import Record
 from pipelines.spark.frames import frame_of
 from pipelines.spark.identifiers import quoted
 
-PLACE = "__trendlake_place"
+PLACE, REPLACES = "__trendlake_place", "__trendlake_replaces"
 TOLD = 10
 """So many rows are named in an error."""
 
@@ -134,11 +134,11 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
 
 
 def _given(spark: SparkSession, contract: Contract, file: pa.Table) -> pa.Table:
-    """The file's rows in the source's types: the contract's columns, `ID` as they are now, `replaces` as the file says
+    """The file's rows in the source's types: the contract's columns, `ID` as they are now, `REPLACES` as the file says
     (NULL where it does not)."""
     names = [item.name for item in contract.columns]
     replaces = file[ID].cast(pa.string()) if ID in file.column_names else pa.nulls(file.num_rows, pa.string())
-    rows = typed_table(spark, file.select(names).append_column("replaces", replaces), contract)
+    rows = typed_table(spark, file.select(names).append_column(REPLACES, replaces), contract)
     return with_identity(spark, rows, names)
 
 
@@ -161,11 +161,11 @@ def _matched(
         by_event.setdefault(event, set()).add(name)
     pairs: dict[str, str] = {}
     faults, known, unchanged = [], 0, 0
-    for number, row in enumerate(given.select([ID, "replaces", key]).to_pylist(), start=1):
+    for number, row in enumerate(given.select([ID, REPLACES, key]).to_pylist(), start=1):
         named = by_event.get(row[key], set())
-        if row["replaces"]:
-            named = {row["replaces"]} if row["replaces"] in copies else set()
-        if row[ID] in named or row[ID] == row["replaces"]:
+        if row[REPLACES]:
+            named = {row[REPLACES]} if row[REPLACES] in copies else set()
+        if row[ID] in named or row[ID] == row[REPLACES]:
             unchanged += 1
         elif not named and row[ID] in there:
             known += 1

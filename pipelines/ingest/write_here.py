@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from cep_core.events.array_types import Bools, Int64s
 from cep_core.events.arrays import arrow, repeated
+from cep_core.events.names import same_name
 from pipelines.contracts.contract import Contract
 from pipelines.delta import local_commit, row_groups
 from pipelines.delta.local_log import Action, local_errors
@@ -191,12 +192,12 @@ def _files_with(table: TableHere, keys: pa.Table) -> Iterator[tuple[str, pa.Tabl
 def _with_values(whole: pa.Table, values: pa.Table, at: Int64s) -> pa.Table:
     """`whole`, where row i has the values in row `at[i]` of `values` unless that is -1."""
     place = arrow(np.where(at >= 0, whole.num_rows + at, np.arange(whole.num_rows)))
-    given = {name.lower(): name for name in values.column_names}
+    given = {same_name(name): name for name in values.column_names}
     columns = []
     for kind in whole.schema:
         column = whole[kind.name]
-        if kind.name.lower() in given:
-            other = values[given[kind.name.lower()]].cast(kind.type)
+        if same_name(kind.name) in given:
+            other = values[given[same_name(kind.name)]].cast(kind.type)
             column = pa.chunked_array([*column.chunks, *other.chunks], kind.type).take(place)
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=whole.schema)

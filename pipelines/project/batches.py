@@ -5,6 +5,7 @@ If the profile says `batches: by_source_and_schedule`, also those of one source 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -13,6 +14,9 @@ from dataclasses import dataclass
 from cep_core import Pattern
 from cep_core.errors import BadValueError
 
+LONGEST = 200
+"""Characters of a batch's name, which is part of a DAG's id (250 in Airflow, with what stands before and after it), of
+a file's name, and of run ids in records and commits: a stored format, like the digest of longer names."""
 CRON_SIGNS = {"*": "any", "/": "per", ",": "and", "-": "to", "#": "nth"}
 
 
@@ -33,7 +37,11 @@ def batch_of(pattern: Pattern, rule: str | None) -> str | None:
     if pattern.batch is not None or rule is None or pattern.schedule is None:
         return pattern.batch
     words = re.sub(r"[*/,#-]", lambda sign: f" {CRON_SIGNS[sign[0]]} ", f"{pattern.source} {pattern.schedule}")
-    return "_".join(re.findall(r"[a-z0-9]+", words.lower()))
+    name = "_".join(re.findall(r"[a-z0-9]+", words.lower()))
+    if len(name) <= LONGEST:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: LONGEST - len(digest) - 1]}_{digest}"
 
 
 def batches_of(patterns: Mapping[str, Pattern], rule: str | None) -> dict[str, Batch]:
@@ -50,15 +58,15 @@ def _batch(name: str, patterns: Mapping[str, Pattern]) -> Batch:
     usual = counts.most_common(1)[0][0]
     members = {key: item for key, item in patterns.items() if (item.source, item.schedule) == usual}
     first = next(iter(members.values()))
-    others = {key: differences(item, first) for key, item in patterns.items() if key not in members}
+    others = {key: differences(item, first, name) for key, item in patterns.items() if key not in members}
     return Batch(name, str(first.source), first.schedule, tuple(members), others)
 
 
-def differences(member: Pattern, first: Pattern) -> list[BadValueError]:
-    """An error for each key in which `member` has to agree with the `first` pattern of its batch, and does not."""
+def differences(member: Pattern, first: Pattern, batch: str) -> list[BadValueError]:
+    """An error for each key in which `member` has to agree with the `first` pattern of its `batch`, and does not."""
     return [
         BadValueError(
-            f"{key}: {ours or 'none'}, but '{first.name}' of the same batch '{first.batch}' has {theirs or 'none'}",
+            f"{key}: {ours or 'none'}, but '{first.name}' of the same batch '{batch}' has {theirs or 'none'}",
             place=member.document.place((key,) if key in member.document.data else ("batch",)),
             hint="the patterns of a batch share source and schedule: give this one another batch",
         )

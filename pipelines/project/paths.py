@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cep_core.errors import did_you_mean
+from cep_core.errors import did_you_mean, readable
 from pipelines.errors import ProjectError
 
 TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 """What a table is called: a folder of the warehouse, and what patterns write."""
-
-
+TEMPLATES = "results_"
+"""How the name of a contract of results begins, which is a template and no source's."""
 PRIVATE = 0o700
 PUBLISHED = "results/"
 """How a source begins that is the results of the pattern named after it."""
@@ -47,19 +48,21 @@ class Project:
 
     def pattern_files(self) -> list[Path]:
         """Every pattern file, in a stable order."""
-        return sorted(self.patterns.glob("*.yaml"))
+        return files_of(self.patterns, self.root)
+
+    def contract_files(self) -> list[Path]:
+        """Every contract, in a stable order: of sources, and the templates of results."""
+        return files_of(self.contracts, self.root)
 
     def source_contracts(self) -> list[Path]:
         """Every contract of a source, in a stable order; contracts of results are templates and no source's."""
-        return [path for path in sorted(self.contracts.glob("*.yaml")) if not path.stem.startswith("results_")]
+        return [path for path in self.contract_files() if not path.stem.startswith(TEMPLATES)]
 
     def own(self, path: Path) -> Path:
         """`path` as it is. Raises ProjectError for a file of the project that is a link out of it: errors quote the
         lines of a file, which may be one that only the server's own user can read. (A folder may be a link.)"""
-        homes = (self.root.resolve(), path.parent.resolve())
-        linked = path.is_symlink() and self.root in path.absolute().parents
-        if linked and not any(path.resolve().is_relative_to(home) for home in homes):
-            raise ProjectError(f"{path} is a link out of the project", hint="put the file itself there")
+        if self.root in path.absolute().parents and leads_out(path, self.root):
+            raise ProjectError(f"{path} is {LEADS_OUT}", hint="put the file itself there")
         return path
 
     def pattern_path(self, name: str) -> Path:
@@ -82,6 +85,70 @@ class Project:
                 hint=did_you_mean(source, known),
             )
         return self.own(path)
+
+
+LEADS_OUT = "a link out of the project"
+EXTENSION = ".yaml"
+
+
+def files_of(folder: Path, root: Path) -> list[Path]:
+    """The files of patterns or contracts in `folder`, in a stable order: those with the name of a table that can be
+    read. `root`: the project's folder. Whoever can write into the folder chooses the names there, and an editor puts
+    files of its own beside the one that is edited."""
+    return [path for path in _entries(folder) if path.suffix == EXTENSION and fault_of(path, root) is None]
+
+
+def odd_entries(folder: Path, root: Path) -> list[tuple[Path, ProjectError]]:
+    """Each entry of `folder` that looks like a file of a pattern or contract and is none of `files_of`, with its error.
+    Hidden files are meant for programs and not looked at."""
+    faults = ((path, fault_of(path, root)) for path in _entries(folder))
+    return [
+        (path, ProjectError(f"{printable(path)} is not read: {fault[0]}", hint=fault[1]))
+        for path, fault in faults
+        if fault is not None
+    ]
+
+
+def fault_of(path: Path, root: Path) -> tuple[str, str] | None:
+    """Why a file is no pattern and no contract, and what to do; None for one that is. Its text is not read."""
+    if not TABLE_NAME.fullmatch(path.stem) or path.suffix != EXTENSION:
+        plain = re.sub(r"[^a-z0-9_]+", "_", path.stem.lower()).lstrip("_0123456789")[:64].rstrip("_")
+        rule = f"a lower case letter, then those, digits and _, 64 at most, then {EXTENSION}"
+        return f"the name of such a file is {rule}", f"call it {plain or 'name'}{EXTENSION}"
+    if path.is_symlink() and not os.path.exists(path):
+        return "it is a link that leads nowhere", "remove it, or put the file itself there"
+    if leads_out(path, root):
+        return f"it is {LEADS_OUT}", "put the file itself there"
+    if not os.path.isfile(path):  # to open a pipe would wait for a writer
+        return "it is a folder" if os.path.isdir(path) else "it is no file", "move it out of this folder"
+    return None
+
+
+def leads_out(path: Path, root: Path) -> bool:
+    """Whether a file is a link out of its folder and the project at `root`."""
+    if not path.is_symlink():
+        return False
+    try:
+        target = path.resolve(strict=False)
+    except (OSError, RuntimeError):  # a link to itself
+        return False
+    return not any(target.is_relative_to(home.resolve()) for home in (root, path.parent))
+
+
+def printable(path: Path) -> str:
+    """A path on one line, as any terminal and log can show it."""
+    return readable(str(path).replace("\n", "\\n"))
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """What looks like a file in YAML, in a stable order, without hidden entries."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return
+    for name in names:
+        if not name.startswith((".", "#")) and name.lower().endswith((EXTENSION, ".yml")):
+            yield folder / name
 
 
 def find_project(root: str | Path | None = None) -> Project:

@@ -148,6 +148,14 @@ def load_profile(project: Project, name: str | None = None) -> Profile:
     return read_profile(profile_path(project, name))
 
 
+def profile_or_default(project: Project) -> Profile:
+    """As `load_profile`; where that has mistakes, of which the commands that need it tell, one that says nothing."""
+    try:
+        return load_profile(project)
+    except ProfileError:
+        return Profile()
+
+
 def profile_path(project: Project, name: str | None = None) -> Path:
     """The file of `load_profile`. Raises ProfileError where there is none."""
     name = name or os.environ.get("TRENDLAKE_PROFILE") or "local"

@@ -77,7 +77,8 @@ class Patterns:
         if not members:
             known = sorted({batch for batch in batches.values() if batch})
             raise ProjectError(f"there is no batch '{name}'", hint=did_you_mean(name, known))
-        mistakes = [error for member in members[1:] for error in differences(self.read[member], self.read[members[0]])]
+        first = self.read[members[0]]
+        mistakes = [error for member in members[1:] for error in differences(self.read[member], first, name)]
         if mistakes:
             raise PatternErrors(mistakes)
         return members
@@ -155,14 +156,17 @@ class Patterns:
         return did_you_mean(value.removesuffix("+"), known) or "see all with `trendlake ls`"
 
 
-def check_member(pattern: Pattern, files: Sequence[Path], read: Callable[[Path], Pattern | None]) -> None:
+def check_member(
+    pattern: Pattern, files: Sequence[Path], read: Callable[[Path], Pattern | None], rule: str | None
+) -> None:  # fmt: skip
     """Raises PatternErrors if the first of the other patterns of its batch, among `files`, has another source or
-    schedule."""
-    if pattern.batch is None:
+    schedule. `rule`: the profile's `batches`."""
+    batch = batch_of(pattern, rule)
+    if batch is None:
         return
     for path in files:
         other = read(path) if path.stem != pattern.name else None
-        if other is not None and other.batch == pattern.batch:
-            if mistakes := differences(pattern, other):
+        if other is not None and batch_of(other, rule) == batch:
+            if mistakes := differences(pattern, other, batch):
                 raise PatternErrors(mistakes)
             return

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from cep_core.events.array_types import Bools, Int8s, Int64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import group_codes
+from pipelines.contracts.column_names import REASONS
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rule_text import reason_of, repeat_reasons
 from pipelines.contracts.rules import Rule, unique_rules
@@ -23,8 +24,6 @@ from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.local_rules import kept_rows
 from pipelines.quality.local_uniqueness import DIFFER, EQUAL, OLDER, exact, repeats
 
-REASONS = ("reason", "rule")
-"""Columns of the quarantine."""
 JUDGED = 1_000_000
 """Rows that are judged in this process: 4 s and some 600 MB. On two cores Spark takes 6 to 10 times as long, even where
 no row is bad."""

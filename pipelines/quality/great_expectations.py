@@ -25,6 +25,7 @@ from pyspark.sql import functions as sf
 
 from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, repeated
+from cep_core.events.names import same_name
 from pipelines.check import Check
 from pipelines.contracts.rules import Rule
 from pipelines.quality.local_verdicts import rule_check
@@ -208,13 +209,13 @@ def quiet_context() -> Any:
 
 def native(rule: Rule, types: Mapping[str, str], judged: Mapping[str, Sequence[str] | None]) -> bool:
     """Whether a rule is judged on its column itself, where the kinds and types of `judged` are. `types`: Spark's, by
-    the column's name in lower case."""
+    the column's `same_name`."""
     if rule.kind == "row_count":
         return True
     if rule.kind not in judged:
         return False
     wanted = judged[rule.kind]
-    kind = types.get(rule.columns[0].lower())
+    kind = types.get(same_name(rule.columns[0]))
     if wanted is not None and kind not in wanted:
         return False
     values = rule.values if rule.kind == "in_set" else (rule.low, rule.high) if rule.kind == "range" else ()
@@ -231,7 +232,7 @@ def renamed(
     """The columns that rules are judged on, and `others`, under names that need no quoting (Great Expectations quotes
     none), with those by `column NAME` and by `rule NAME`: of rules that are `native`, the columns that they speak of;
     of the others, truth values. Where `unique` is not in `judged`, no row may repeat a key."""
-    types = {field.name.lower(): field.dataType.simpleString() for field in frame.schema.fields}
+    types = {same_name(field.name): field.dataType.simpleString() for field in frame.schema.fields}
     names: dict[str, str] = {}
     columns: list[Column] = [sf.lit(True).alias("row_there"), *others]
 
@@ -245,7 +246,7 @@ def renamed(
             continue
         for name in rule.columns:
             if f"column {name}" not in names:
-                reserved = name.startswith(("rule_", "column_", "row_"))
+                reserved = same_name(name).startswith(("rule_", "column_", "row_"))
                 plain = re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) and not reserved
                 add(f"column {name}", column_of(name), name if plain else f"column_{len(names)}")
     return frame.select(*columns), names

@@ -20,6 +20,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from cep_core.events.names import same_name
+from pipelines.contracts.column_names import ADDED, OPEN
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta import local_commit
@@ -28,18 +30,12 @@ from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import OvertakenError
 from pipelines.errors import ContractRuleError, LocalUnsupportedError, SourceSchemaError
-from pipelines.quality.arrow_split import REASONS
 from pipelines.quality.documents import broken_document_rule
 from pipelines.quality.uniqueness import BROKEN, annotate_duplicates, entry, repeats
 from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of
 from pipelines.spark.row_columns import as_column, constant
 
-ADDED = (*REASONS, "run_id", "source_version", "quarantined_at")
-"""Columns the quarantine table has beside those of the source."""
-ID, RUNS, SINCE = "quarantine_id", "quarantine_runs", "quarantine_since"
-"""Columns of an open row beside its own (`pipelines.ingest.open_rows`): 16 hex digits of a hash of the
-contract's columns, how many runs have quarantined it, when the first did."""
 REFUSED = (AnalysisException, ParseException)
 """What Spark raises for a condition that it cannot take."""
 FEW = 10_000
@@ -48,16 +44,16 @@ FEW = 10_000
 
 def check_columns(schema: StructType, contract: Contract) -> None:
     """Raises SourceSchemaError when the table lacks a column of the contract or has it in another type."""
-    have = {field.name.lower(): field for field in schema.fields}
+    have = {same_name(field.name): field for field in schema.fields}
     faults = []
     for wanted in contract.columns:
-        field = have.get(wanted.name.lower())
+        field = have.get(same_name(wanted.name))
         if field is None:
             faults.append(f"{wanted.name} is missing")
         elif field.dataType.simpleString() != wanted.type:
             faults.append(f"{wanted.name} is {field.dataType.simpleString()}, not {wanted.type}")
     if any(rule.quarantines for rule in contract.rules):
-        faults += [f"{name} is a name the quarantine table needs" for name in (*ADDED, ID, RUNS, SINCE) if name in have]
+        faults += [f"{name} is a name the quarantine table needs" for name in (*ADDED, *OPEN) if name in have]
     if faults:
         raise SourceSchemaError(f"table '{contract.name}' is not as {contract.file} says: {'; '.join(faults)}")
 

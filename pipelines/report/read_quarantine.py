@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
+from pipelines.contracts.column_names import ADDED
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import Warehouse, exists
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.quarantine import ADDED
 from pipelines.report.facts import QuarantineFacts, ReasonFacts, RunFacts, SampleFacts
 from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of

@@ -45,7 +45,7 @@ def read_counted(
     groups = tuple(name for name in pattern.group_by if name in table.columns)
     inside = table.where((column(owner) >= sf.lit(begin)) & (column(owner) < sf.lit(end)))
     stretch = sf.floor((sf.unix_micros(owner) - sf.lit(micros(since))) / sf.lit(seconds * 10**6))
-    keyed = inside.withColumn("__stretch", stretch.cast("bigint"))
+    keyed = inside.withColumn("__trendlake_stretch", stretch.cast("bigint"))
     mine = inside.where(column(owner) >= sf.lit(since))
     layout = Layout.of(table.columns, pattern.kind)
     names, longest = _longest(mine, layout, groups, within)
@@ -131,12 +131,12 @@ def _counted(
 ) -> Iterator[tuple[tuple[Any, ...], Amount]]:  # fmt: skip
     """By group and stretch: how many matches; of graphs, how many they hold together."""
     keys = [column(name).cast("string").alias(f"g{i}") for i, name in enumerate(groups)]
-    names = [*(f"g{i}" for i in range(len(groups))), "__stretch"]
+    names = [*(f"g{i}" for i in range(len(groups))), "__trendlake_stretch"]
     if layout.graphs:
-        for row in frame.select(*keys, "__stretch", "matches", "matches_log10").toLocalIterator():
+        for row in frame.select(*keys, "__trendlake_stretch", "matches", "matches_log10").toLocalIterator():
             yield tuple(row[name] for name in names), Amount.of_count(row["matches"], row["matches_log10"])
     else:
-        for row in frame.select(*keys, "__stretch").groupBy(*names).count().collect():
+        for row in frame.select(*keys, "__trendlake_stretch").groupBy(*names).count().collect():
             yield tuple(row[name] for name in names), Amount.of_count(row["count"])
 
 

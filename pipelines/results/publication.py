@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from cep_core.events.names import same_name
 from pipelines.delta import local_commit
 from pipelines.delta.commits import Commit, commit_token, find_commit, in_line, publication
 from pipelines.delta.local_log import Action
@@ -57,9 +58,9 @@ class Publication:
     def append(self, rows: DataFrame) -> Commit | None:
         """What `replace` does where the windows have no rows yet, in a third of the time. The number in line shows
         whether some have come since."""
-        have = {name.lower() for name in rows.columns}
+        have = {same_name(name) for name in rows.columns}
         values = [
-            (sf.col(quoted(field.name)) if field.name.lower() in have else sf.lit(None))
+            (sf.col(quoted(field.name)) if same_name(field.name) in have else sf.lit(None))
             .cast(field.dataType)
             .alias(field.name)
             for field in self._results().schema.fields
@@ -140,8 +141,8 @@ def create_results(spark: SparkSession, path: str, schema: StructType, owner: st
         for key, value in FED.items():
             builder = builder.property(key, value)
         create(spark, path, builder.clusterBy(owner), "creating the results table")
-    have = {name.lower() for name in _columns(spark, path)}
-    if any(name.lower() not in have for name in schema.fieldNames()):
+    have = {same_name(name) for name in _columns(spark, path)}
+    if any(same_name(name) not in have for name in schema.fieldNames()):
         none = spark.createDataFrame([], schema)
         writer = none.write.format("delta").mode("append").option("mergeSchema", "true")
         with_retries(lambda: writer.save(path), "adding columns to the results table")
@@ -156,8 +157,8 @@ def _columns(spark: SparkSession, path: str) -> list[str]:
 
 def in_columns(columns: Sequence[str], have: Sequence[str], alias: str) -> dict[str, Column]:
     """The values of a results table's `columns` from the rows called `alias`: NULL in those that they do not `have`."""
-    names = {name.lower() for name in have}
-    return {name: side(alias, name) if name.lower() in names else sf.lit(None) for name in columns}
+    names = {same_name(name) for name in have}
+    return {name: side(alias, name) if same_name(name) in names else sf.lit(None) for name in columns}
 
 
 def equal(alias: str, values: Mapping[str, Column]) -> Column:

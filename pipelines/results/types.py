@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from cep_core.events.names import same_name
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import exists
 from pipelines.errors import LocalUnsupportedError, ResultsTypeError
@@ -35,10 +36,10 @@ def refuse_other_types(run: Run) -> None:
 
 def other_types(there: StructType, wanted: pa.Schema) -> list[str]:
     """The columns that are there with another type than is wanted, each a clause for people."""
-    have = {field.name.lower(): field.dataType.simpleString() for field in there}
+    have = {same_name(field.name): field.dataType.simpleString() for field in there}
     changes = []
     for field in from_arrow_schema(wanted):
-        now, then = field.dataType.simpleString(), have.get(field.name.lower())
+        now, then = field.dataType.simpleString(), have.get(same_name(field.name))
         if then not in (None, now):
             changes.append(f"'{field.name}' is {then}, and the pattern gives {now}")
     return changes

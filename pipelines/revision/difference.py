@@ -69,10 +69,10 @@ def difference(published: DataFrame, staged: DataFrame, affected: Affected) -> D
     plan = affected.plan
     columns = published.columns
     new = in_columns(columns, staged.columns, "s")
-    there, wanted = sf.col("t.__there").isNotNull(), sf.col("s.__wanted").isNotNull()
+    there, wanted = sf.col("t.__trendlake_there").isNotNull(), sf.col("s.__trendlake_wanted").isNotNull()
     operation = sf.when(~there, INSERT).when(~wanted, DELETE).when(~equal("t", new), UPDATE)
-    old = affected.rows(published).withColumn("__there", sf.lit(True)).alias("t")
-    rows = staged.withColumn("__wanted", sf.lit(True)).alias("s")
+    old = affected.rows(published).withColumn("__trendlake_there", sf.lit(True)).alias("t")
+    rows = staged.withColumn("__trendlake_wanted", sf.lit(True)).alias("s")
     on = conjunction([side("t", name).eqNullSafe(side("s", name)) for name in plan.key])
     kinds = {field.name: field.dataType for field in published.schema.fields}
     shown = [sf.when(wanted, new[name]).otherwise(side("t", name)).cast(kinds[name]).alias(name) for name in columns]

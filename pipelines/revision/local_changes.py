@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 from cep_core.events.array_types import Int8s
 from cep_core.events.arrays import arrow, numbers, repeated
 from cep_core.events.codes import group_codes
+from pipelines.contracts.column_names import REASONS
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta.local_reader import CHANGE, TableHere, table_here
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.arrow_split import REASONS, Split, split_alone, whole
+from pipelines.quality.arrow_split import Split, split_alone, whole
 from pipelines.quality.local_uniqueness import EQUAL, OLDER
 from pipelines.quality.quarantine_counts import Broken
 from pipelines.revision.matching import summed

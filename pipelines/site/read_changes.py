@@ -38,6 +38,7 @@ MOST_ROWS = 100_000
 FEW_ROWS = 10_000
 """Changes of a publication that are read in this process."""
 OLD = ("update_preimage", "delete")
+BEFORE, AFTER, TURN = "__trendlake_before", "__trendlake_after", "__trendlake_turn"
 """Delta's types of changes whose row is the one before."""
 CELL = 60
 """Characters of a value that are shown."""
@@ -121,16 +122,16 @@ def _samples_by_spark(spark: SparkSession, path: str, plan: AnyPlan, versions: S
         feed.where(sf.col(COMMIT).isin(list(versions)))
         .groupBy(sf.col(COMMIT), *keys)
         .agg(
-            sf.first(sf.when(is_old, row), ignorenulls=True).alias("__before"),
-            sf.first(sf.when(~is_old, row), ignorenulls=True).alias("__after"),
+            sf.first(sf.when(is_old, row), ignorenulls=True).alias(BEFORE),
+            sf.first(sf.when(~is_old, row), ignorenulls=True).alias(AFTER),
         )
     )
     turn = sf.row_number().over(SqlWindow.partitionBy(COMMIT).orderBy(*keys))
-    picked = pairs.withColumn("__turn", turn).where(sf.col("__turn") <= ROWS_SHOWN).orderBy(COMMIT, "__turn").collect()
+    picked = pairs.withColumn(TURN, turn).where(sf.col(TURN) <= ROWS_SHOWN).orderBy(COMMIT, TURN).collect()
     samples: Samples = {}
     for item in picked:
-        before = item["__before"].asDict(recursive=True) if item["__before"] else None
-        after = item["__after"].asDict(recursive=True) if item["__after"] else None
+        before = item[BEFORE].asDict(recursive=True) if item[BEFORE] else None
+        after = item[AFTER].asDict(recursive=True) if item[AFTER] else None
         samples.setdefault(item[COMMIT], []).append(_change(plan.key, there, before, after))
     return samples
 

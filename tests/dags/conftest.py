@@ -36,18 +36,20 @@ for words in json.loads(sys.argv.pop()):
 """Runs commands one after another: Airflow takes longer to import than most of them take."""
 PARSE = ("dag-processor", "--num-runs", "1")
 """Has Airflow's DAG processor look at every file once."""
+ODD_FOLDER = "it's a\\xy {{ 7 * 7 }}"
 FOREIGN = "stock"
 """The source whose table other programs write."""
 
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowHome]:
-    """An Airflow home that serves a copy of the project's patterns; schedules start nothing. Lineage goes to a file."""
+    """An Airflow home that serves a copy of the project's patterns, below a folder with an odd name; schedules start
+    nothing. Lineage goes to a file."""
     own = find_project(ROOT)
     folder = tmp_path_factory.mktemp("airflow")
-    patterns = folder / "patterns"
+    patterns = folder / ODD_FOLDER / "patterns"
     shutil.copytree(own.patterns, patterns)
-    project = Project(folder / "project", folder / "state")
+    project = Project(folder / ODD_FOLDER / "project", folder / "state")
     shutil.copytree(own.root / "conf", project.root / "conf")
     project.contracts.symlink_to(own.contracts)
     with (project.root / "conf" / "profiles" / "local.yaml").open("a") as profile:
@@ -93,7 +95,7 @@ def patterns(home: AirflowHome) -> Iterator[Path]:
     before = set(home.patterns.iterdir())
     yield home.patterns
     for added in set(home.patterns.iterdir()) - before:
-        added.unlink()
+        shutil.rmtree(added) if added.is_dir() and not added.is_symlink() else added.unlink()
 
 
 def rows(printed: str) -> Rows:

@@ -89,7 +89,7 @@ def test_a_batch_is_one_dag(home: AirflowHome, airflow_commands: AirflowCommands
     assert {"batch_legs", "batch_legs_revise", "delay_snowball"} <= dags
     assert not {"legs", "legs_by_airport", "legs_hourly", "legs_revise"} & dags
     assert "ingest_flights" in dags  # Airflow may still list those of files that another test has removed
-    sources = home.home / "bundles" / "patterns" / "dags" / "sources_of_the_project.py"
+    sources = home.home / "bundles" / "patterns" / "dags" / "sources-of-the-project.py"
     assert "ingest_dags(['flights'])" in sources.read_text()
     (command,) = airflow_commands(("tasks", "render", "batch_legs", "publish", "2013-01-05"))
     assert "'run-steps', '--batch', 'legs', '--from', '2013-01-04T00:00:00+00:00'" in command

@@ -22,23 +22,24 @@ from cep_core.errors import (
     UnknownAttributeError,
     did_you_mean,
 )
+from cep_core.events.names import TakenNames
 from cep_core.events.schema import EventSchema
 
 
 def _check_result(checker: Checker, stream: Known, statement: c.Statement) -> None:
     """Reports columns that the results cannot have."""
-    taken = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table of kind algebra")
-    taken |= {name.lower(): "a partition column already" for name in checker.partition}
+    columns = TakenNames(RESERVED_COLUMNS, "a column of every results table of kind algebra")
+    for name in checker.partition:
+        columns.take(name, "a partition column already")
     spans = {item.name.text: item.name.span for item in statement.items or () if item.name is not None}
     for name, kind in stream.families.items():
         span = spans.get(name, statement.span)
         hint = f"SELECT it under another name: {name} AS other"
-        if name.lower() in taken:
-            checker.report(BadPatternError(f"a row cannot have '{name}': it is {taken[name.lower()]}", hint=hint), span)
+        if taken := columns.take(name, "an attribute already"):
+            checker.report(BadPatternError(f"a row cannot have '{name}': it is {taken}", hint=hint), span)
         elif kind == "other":
             hint = "SELECT the attributes that are needed"
             checker.report(TypeMismatchError(f"a row cannot have '{name}': its type is not known", hint=hint), span)
-        taken[name.lower()] = "an attribute already"
 
 
 def _check_keys(checker: Checker) -> None:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from cep_core.algebra.compile.parse import parse_cel
 from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.events.names import TakenNames
 from cep_core.language import syntax as s
 from cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier
 
@@ -40,10 +41,8 @@ class AlgebraPattern(FamilyPattern):
     def mistakes(self) -> list[TrendlakeError]:
         """Partition columns that would share a name."""
         errors = super().mistakes()
-        taken = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table of kind algebra")
+        columns = TakenNames(RESERVED_COLUMNS, "a column of every results table of kind algebra")
         for i, name in enumerate(self.partition_by):
-            if name.lower() in taken:
-                place = self.document.place(("partition_by", i))
-                errors.append(BadValueError(f"'{name}' is {taken[name.lower()]}", place=place))
-            taken[name.lower()] = "a partition column already"
+            if taken := columns.take(name, "a partition column already"):
+                errors.append(BadValueError(f"'{name}' is {taken}", place=self.document.place(("partition_by", i))))
         return errors

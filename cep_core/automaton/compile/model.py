@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
+from cep_core.events.names import TakenNames
 from cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier, Moment
 from cep_core.yaml.source import Path_
 
@@ -106,18 +107,17 @@ class AutomatonPattern(FamilyPattern):
 
     def _names(self) -> list[TrendlakeError]:
         errors: list[TrendlakeError] = []
-        taken: dict[str, str] = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table of kind automaton")
+        columns = TakenNames(RESERVED_COLUMNS, "a column of every results table of kind automaton")
         for i, name in enumerate(self.partition_by):
-            if name.lower() in taken:
-                errors.append(self._bad(f"'{name}' is {taken[name.lower()]}", ("partition_by", i)))
-            taken[name.lower()] = "a partition column already"
+            if taken := columns.take(name, "a partition column already"):
+                errors.append(self._bad(f"'{name}' is {taken}", ("partition_by", i)))
         for name in self.register_:
             path = ("register", name)
+            taken = columns.take(name, "a field of the register already")
             if name.lower() in WORDS:
                 errors.append(self._bad(f"'{name}' is a word of the language", path, key=True))
-            elif name.lower() in taken:
-                errors.append(self._bad(f"'{name}' is {taken[name.lower()]}", path, key=True))
-            taken[name.lower()] = "a field of the register already"
+            elif taken:
+                errors.append(self._bad(f"'{name}' is {taken}", path, key=True))
         if len(self.register_) > MAX_FIELDS:
             errors.append(self._bad(f"more than {MAX_FIELDS} fields", ("register",), key=True))
         return errors

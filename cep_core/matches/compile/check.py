@@ -13,6 +13,7 @@ from cep_core.errors import (
     UnknownAttributeError,
     did_you_mean,
 )
+from cep_core.events.names import same_name
 from cep_core.events.schema import EventSchema
 from cep_core.matches.compile.check_pattern import PATTERN
 from cep_core.matches.compile.check_return import MeasureChecker
@@ -66,14 +67,14 @@ class _Checker(MeasureChecker):
     def _names(self) -> None:
         columns: dict[str, str] = {}
         for variable in (part.variable for part in self.parts):
-            if variable.lower() in columns:
-                message = f"variables '{columns[variable.lower()]}' and '{variable}' would be one column"
+            if same_name(variable) in columns:
+                message = f"variables '{columns[same_name(variable)]}' and '{variable}' would be one column"
                 self.report(BadPatternError(message), PATTERN)
-            columns[variable.lower()] = variable
+            columns[same_name(variable)] = variable
         for name in self.query.returns:
-            if name.lower() in columns:
+            if same_name(name) in columns:
                 place = self.pattern.document.place(("return", name), key=True)
-                error = BadConditionError(f"'{name}' is the column of the variable '{columns[name.lower()]}'")
+                error = BadConditionError(f"'{name}' is the column of the variable '{columns[same_name(name)]}'")
                 error.place = place
                 self.errors.append(error)
 

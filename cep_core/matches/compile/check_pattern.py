@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cep_core.errors import BadPatternError
+from cep_core.events.names import TakenNames
 from cep_core.events.schema import EventSchema
 from cep_core.language import parse
 from cep_core.language import syntax as s
@@ -66,6 +67,7 @@ class PatternChecker(Checking):
     def _add(self, atom: s.Atom, *, kleene: bool) -> None:
         if self._known(atom):
             self.parts.append(Part(atom.variable, atom.type_name, kleene))
-            if atom.variable.lower() in RESERVED_COLUMNS:
-                message = f"'{atom.variable}' is a column of every results table of kind matches"
+            columns = TakenNames(RESERVED_COLUMNS, "a column of every results table of kind matches")
+            if taken := columns.take(atom.variable, "a variable"):
+                message = f"'{atom.variable}' is {taken}"
                 self.report(BadPatternError(message, hint="name the variable differently"), PATTERN, atom.span)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.events.names import TakenNames
 from cep_core.patterns.model import PROVENANCE_COLUMNS, FamilyPattern, Identifier, Selection
 
 Output = Literal["all", "non_overlap", "compressed"]
@@ -38,11 +39,10 @@ class MatchesPattern(FamilyPattern):
 
     def mistakes(self) -> list[TrendlakeError]:
         """Columns that would share a name."""
-        taken = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table of kind matches")
+        columns = TakenNames(RESERVED_COLUMNS, "a column of every results table of kind matches")
         errors = super().mistakes()
         for name in self.returns:
-            if name.lower() in taken:
+            if taken := columns.take(name, "a measure already"):
                 place = self.document.place(("return", name), key=True)
-                errors.append(BadValueError(f"'{name}' is {taken[name.lower()]}", place=place))
-            taken[name.lower()] = "a measure already"
+                errors.append(BadValueError(f"'{name}' is {taken}", place=place))
         return errors

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.events.names import TakenNames
 from cep_core.patterns.model import RESERVED_COLUMNS, FamilyPattern, Identifier, MaybeDuration, Moment, Selection
 
 
@@ -43,18 +44,15 @@ class TrendsPattern(FamilyPattern):
         """Columns that would share a name; too many windows."""
         source = self.document
         errors = super().mistakes()
-        taken: dict[str, str] = dict.fromkeys(RESERVED_COLUMNS, "a column of every results table")
+        columns = TakenNames(RESERVED_COLUMNS, "a column of every results table")
         for index, name in enumerate(self.group_by):
-            if name.lower() in taken:
-                place = source.place(("group_by", index))
-                errors.append(BadValueError(f"'{name}' is {taken[name.lower()]}", place=place))
-            taken[name.lower()] = "a group column already"
+            if taken := columns.take(name, "a group column already"):
+                errors.append(BadValueError(f"'{name}' is {taken}", place=source.place(("group_by", index))))
         for name in self.returns:
             for column in (name, f"{name}_log10"):
-                if column.lower() in taken:
+                if taken := columns.take(column, "a measure already (or its _log10 companion)"):
                     place = source.place(("return", name), key=True)
-                    errors.append(BadValueError(f"'{column}' is {taken[column.lower()]}", place=place))
-                taken[column.lower()] = "a measure already (or its _log10 companion)"
+                    errors.append(BadValueError(f"'{column}' is {taken}", place=place))
         slide = self.slide or self.within
         if self.within > 100_000 * slide:
             errors.append(

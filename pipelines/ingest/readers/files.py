@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.errors import did_you_mean
+from cep_core.events.names import same_name
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.null_words import USUAL
-from pipelines.contracts.rule_options import same_name
 from pipelines.contracts.time_formats import ISO, TimeFormat
 from pipelines.errors import SourceFileError
 from pipelines.ingest.readers.bad_values import COUNTED, BadValues

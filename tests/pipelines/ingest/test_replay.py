@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from jobs.actions.quarantine import _write
+from pipelines.contracts.column_names import ID
 from pipelines.delta.commits import read_log_anew
 from pipelines.errors import RepairError
 from pipelines.ingest import write_here
 from pipelines.ingest.open_rows import open_rows
 from pipelines.ingest.replay import Replayed, newest, read_repaired, replay
-from pipelines.quality.quarantine import ID
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
 from tests.support.flights import Lake, all_steps, answers, flight, renamed

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from pipelines.contracts.column_names import REASONS
 from pipelines.delta.tables import read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
-from pipelines.quality.arrow_split import REASONS
 from pipelines.quality.quarantine_counts import broken_of
 from pipelines.revision.change_feed import Changes, changes
 from pipelines.revision.local_changes import local_changes

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from pipelines.contracts.column_names import ID
 from pipelines.ingest.open_rows import open_rows
 from pipelines.ingest.replay import replay
-from pipelines.quality.quarantine import ID
 from pipelines.report.build import build_report
 from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed

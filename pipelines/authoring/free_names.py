@@ -1,0 +1,49 @@
+"""Which names new sources and patterns of a project may have."""
+
+from __future__ import annotations
+
+from cep_core.load import read_pattern
+from pipelines.errors import ProjectError
+from pipelines.project.dag_names import DagNames, ingestion_id, revision_id
+from pipelines.project.paths import TABLE_NAME, Project
+from pipelines.project.profile import Profile
+from pipelines.project.table_names import refuse_template, shared_table
+
+
+def refuse_source(project: Project, profile: Profile, name: str) -> None:
+    """Raises ProjectError for a name that no new source of the project may have."""
+    _refuse_form(name)
+    refuse_template(name)
+    error = shared_table(name, project.contracts, profile.sources)
+    if error is not None:
+        raise error
+    names = dag_names(project, profile)
+    if name not in names.ingested and name not in profile.sources:
+        _refuse_dags([ingestion_id(name)], names)
+
+
+def refuse_pattern(project: Project, profile: Profile, name: str) -> None:
+    """Raises ProjectError for a name that no new pattern of the project may have."""
+    _refuse_form(name)
+    if not (project.patterns / f"{name}.yaml").exists():
+        _refuse_dags([name, revision_id(name)], dag_names(project, profile))
+
+
+def dag_names(project: Project, profile: Profile) -> DagNames:
+    """The DAGs of the project's patterns that can be read."""
+    read = {path.stem: read_pattern(path)[0] for path in project.pattern_files()}
+    patterns = {name: pattern for name, pattern in read.items() if pattern and pattern.source and pattern.name == name}
+    return DagNames.of(patterns, profile.batches, profile.sources)
+
+
+def _refuse_form(name: str) -> None:
+    if not TABLE_NAME.fullmatch(name):
+        raise ProjectError(f"'{name}' is no name: lower case letters, digits and _, beginning with a letter")
+
+
+def _refuse_dags(dags: list[str], names: DagNames) -> None:
+    for dag in dags:
+        if dag in names.makers:
+            raise ProjectError(
+                f"there would be two DAGs '{dag}' in Airflow: one {names.makers[dag]}", hint="take another name"
+            )

@@ -1,0 +1,60 @@
+"""Names of the columns of a source's table: what Delta takes, what is reserved, and what the quarantine needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cep_core.errors import BadValueError, TrendlakeError
+from cep_core.events.names import reserved, same_name
+from cep_core.yaml.source import Path_, Source
+from pipelines.contracts.odcs import Property
+from pipelines.errors import SourceFileError
+
+NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
+"""Characters that Delta refuses in the names of a table's columns (without column mapping)."""
+REASONS = ("reason", "rule")
+ADDED = (*REASONS, "run_id", "source_version", "quarantined_at")
+"""Columns the quarantine table has beside those of the source."""
+ID, RUNS, SINCE = OPEN = ("quarantine_id", "quarantine_runs", "quarantine_since")
+"""Columns of an open row beside its own (`pipelines.ingest.open_rows`): 16 hex digits of a hash of the
+contract's columns, how many runs have quarantined it, when the first did."""
+
+
+def bad_name(item: Property, source: Source, path: Path_) -> Iterator[TrendlakeError]:
+    """A column's name that cannot be read, written down, or stored."""
+    fault = name_fault(item.name)
+    if fault is not None:
+        yield BadValueError(fault, place=source.place((*path, "name")), hint=f"such as {usable_name(item.name)}")
+
+
+def name_fault(name: str, *, quarantined: bool = False, merged: bool = False) -> str | None:
+    """What is wrong with a column's name, if anything. `quarantined`: of a table whose rows may be set apart; `merged`:
+    of a table that ingestion writes, not other programs."""
+    if not name.strip() or not name.isprintable() or len(name) > 255:
+        return "a column's name is 1 to 255 characters that can be printed"
+    wrong = sorted(set(name) & NOT_IN_NAMES)
+    if wrong:
+        shown = " or ".join("space" if char == " " else f"'{char}'" for char in wrong)
+        return f"column '{name}': Delta tables take no {shown} in a column's name"
+    whose = reserved(name, merged=merged)
+    if whose is not None:
+        return f"column '{name}' is {whose}"
+    if quarantined and same_name(name) in (*ADDED, *OPEN):
+        return f"column '{name}' is a name the quarantine table needs"
+    return None
+
+
+def usable_name(name: str) -> str:
+    """A name like this one that tables take."""
+    plain = re.sub(r"\W+", "_", name).strip("_")[:255] or "value"
+    return plain if name_fault(plain, quarantined=True, merged=True) is None else f"source_{plain}"
+
+
+def refuse_column_names(path: Path, names: Sequence[str]) -> None:
+    """Raises SourceFileError for a column of a file that no source's table can have."""
+    for name in names:
+        fault = name_fault(name, quarantined=True, merged=True)
+        if fault is not None:
+            raise SourceFileError(f"{path}: {fault}", hint=f"rename it in the file, such as {usable_name(name)}")
