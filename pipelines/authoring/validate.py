@@ -17,6 +17,7 @@ from pipelines.contracts.pattern_source import source_contract
 from pipelines.contracts.results import check_templates
 from pipelines.errors import ProjectError
 from pipelines.project.paths import Project
+from pipelines.project.renames import refuse_bad_rename
 from pipelines.project.selection import check_member
 
 
@@ -29,6 +30,7 @@ def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
     pattern, errors = read_pattern(project.own(path))
     if pattern is None or pattern.source is None:
         raise PatternErrors(errors)
+    refuse_bad_rename(project, pattern, path)
     try:
         contract = source_contract(project, pattern.source, (pattern.name,))
     except ProjectError as error:

@@ -71,15 +71,18 @@ Result = TypeVar("Result")
 @dataclass(frozen=True)
 class Warehouse:
     """Paths of the tables under `root`, a path or URI without a slash at its end; `lineage`: who is told what runs
-    read and write there, None for nobody; `elsewhere`: where the tables of sources lie that other programs write."""
+    read and write there, None for nobody; `elsewhere`: where the tables of sources lie that other programs write;
+    `project`: whose pattern files say which results tables have other names than their patterns, None: no table has."""
 
     root: str
     lineage: Lineage | None = None
     elsewhere: Mapping[str, str] = field(default_factory=dict, hash=False)
+    project: Project | None = None
+    _tables: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, profile: Profile, project: Project) -> Warehouse:
-        return cls(profile.warehouse_of(project), profile.lineage_of(project), profile.sources_of(project))
+        return cls(profile.warehouse_of(project), profile.lineage_of(project), profile.sources_of(project), project)
 
     @property
     def runs(self) -> str:
@@ -88,7 +91,8 @@ class Warehouse:
     def source(self, name: str) -> str:
         if name in self.elsewhere:
             return self.elsewhere[name]
-        return f"{self.root}/{name}" if name.startswith(PUBLISHED) else f"{self.root}/sources/{name}"
+        pattern = upstream(name)
+        return f"{self.root}/sources/{name}" if pattern is None else self.results(pattern)
 
     def missing(self, source: str) -> SourceMissingError:
         """What is said of a source whose table is not there, and how to bring it."""
@@ -110,8 +114,20 @@ class Warehouse:
     def quarantine(self, name: str) -> str:
         return f"{self.root}/sources/{name}_quarantine"
 
+    def table_of(self, pattern: str) -> str:
+        """The name of the results table of a pattern. It stays as it was when this object was first asked: a file that
+        is edited while a run goes on does not send its rows elsewhere."""
+        if pattern not in self._tables:
+            self._tables[pattern] = (self.project and self.project.table_of(pattern)) or pattern
+        return self._tables[pattern]
+
     def results(self, pattern: str) -> str:
-        return f"{self.root}/results/{pattern}"
+        """The results table of a pattern."""
+        return self.results_table(self.table_of(pattern))
+
+    def results_table(self, table: str) -> str:
+        """The results table of that name."""
+        return f"{self.root}/{PUBLISHED}{table}"
 
     @property
     def staged(self) -> str:
