@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from jobs.commands import airflow, check, look, quarantine, run, setup, sources, try_pattern, versions
+from jobs.terminal.hints import know
 from jobs.terminal.outcome import EXIT_CODES
 
 EXAMPLES = """
@@ -94,6 +95,7 @@ app.command(context_settings=airflow.OWN_OPTIONS_FIRST)(airflow.airflow)
 app.add_typer(sources.new, name="new")
 app.add_typer(sources.source_app, name="source")
 app.add_typer(quarantine.quarantine, name="quarantine")
+know(app)
 
 if __name__ == "__main__":
     app(prog_name="trendlake")

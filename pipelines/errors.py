@@ -137,6 +137,10 @@ class ProjectError(TrendlakeError):
     code = "PROJECT"
 
 
+class OtherFormError(ProjectError):
+    """The published results are of an earlier form of the pattern, without columns that it has now."""
+
+
 class CycleError(ProjectError):
     """Patterns read each other's results in a circle."""
 

@@ -101,6 +101,8 @@ class Pattern(BaseModel):
     name: SnakeName = "query"
     """Unique, and the name of its file."""
     kind: str
+    renamed_from: SnakeName | None = None
+    """The name of the pattern's results table, of before the pattern was renamed."""
     description: str = ""
     """What it finds, in words for those who read its results."""
     owner: str = ""

@@ -11,6 +11,7 @@ import typer
 
 from cep_core.errors import TextError, TrendlakeError
 from cep_core.language.parse import parse_duration
+from jobs.terminal.hints import as_typed
 from jobs.terminal.json_output import of_record
 from jobs.terminal.times import micros_of
 from jobs.terminal.workspace import Place, changed
@@ -65,6 +66,7 @@ def run_stale(
     from cep_core.events.windows import moment
     from pipelines.results.ledger import read_ledger
     from pipelines.revision.scope import older_versions
+    from pipelines.runs.intervals import interval_of, options_of
     from pipelines.runs.run import prepare
     from pipelines.steps.backfill import stale_chunks
 
@@ -82,11 +84,11 @@ def run_stale(
             typer.echo(f"{run.name}: no window is stale")
             yield {"pattern": run.name, "windows": 0, "stretches": [], "reason": None, "changed": False}
             continue
-        typer.echo(f"{run.name}: {stale.sentence(run.name)}")
+        typer.echo(f"{run.name}: {as_typed(stale.sentence(run.typed))}")
         windows = run.plan.windows
-        ends = [(windows.end(a) - windows.slide, windows.end(b)) for a, b in stale.windows]
-        for start, end in ends[:SHOWN]:
-            typer.echo(f"  --from {moment(start):%Y-%m-%dT%H:%M:%S} --to {moment(end):%Y-%m-%dT%H:%M:%S}")
+        ends = [interval_of(windows, *stretch) for stretch in stale.windows]
+        for stretch in stale.windows[:SHOWN]:
+            typer.echo(f"  {options_of(windows, *stretch)}")
         if len(ends) > SHOWN:
             typer.echo(f"  and {len(ends) - SHOWN} more")
         stretches = [{"from": moment(start), "to": moment(end)} for start, end in ends]

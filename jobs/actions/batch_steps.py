@@ -12,6 +12,7 @@ from cep_core.errors import TrendlakeError
 from jobs.actions.steps import STEPS, in_order
 from jobs.airflow.progress import Failure, end_with_task, write_members, write_step
 from jobs.terminal import workspace
+from jobs.terminal.hints import command
 from jobs.terminal.json_output import of_record
 from jobs.terminal.outcome import Verdict, print_error
 from jobs.terminal.workspace import Place
@@ -52,7 +53,7 @@ def run_batch_steps(
     members, files = _compiling(place, patterns)
     with workspace.session(place, f"trendlake batch {batch}", judges=True) as spark:
         for member in members:
-            member.run = workspace.prepared(place, spark, files[member.name], since, until, run_id)
+            member.run = workspace.prepared(place, spark, files[member.name], (since, until), run_id)
         due = [member for member in members if names[0] != STEPS[0] or _is_due(member)]
         _run_steps(spark, due, [name for name in names if name != STEPS[-1]], note)
         failures = [_failure(member, files[member.name], names) for member in due if member.error is not None]
@@ -105,7 +106,7 @@ def _is_due(member: Member) -> bool:
         return False
     if earlier.until is not None and earlier.until < run.start_us:
         gap = f"--from {moment(earlier.until):%FT%T} --to {moment(run.start_us):%FT%T}"
-        typer.echo(f"{member.name}: no scheduled run before this one: trendlake run {member.name} {gap}")
+        typer.echo(f"{member.name}: no scheduled run before this one: {command(f'run {run.typed} {gap}')}")
     return True
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cep_core.errors import did_you_mean
 from jobs.airflow.notify import notify_of_source
+from jobs.terminal.hints import command
 from jobs.terminal.json_output import of_record
 from jobs.terminal.times import manual_run_id
 from jobs.terminal.workspace import find_place, session
 from pipelines.error_text import plural
 from pipelines.errors import ProjectError
+from pipelines.project.paths import find_project
 
 if TYPE_CHECKING:
     from jobs.terminal.workspace import Place
@@ -126,13 +127,14 @@ def _counts(taken: Taken) -> dict[str, Any]:
 
 def _next(source: str, outcomes: list[Taken]) -> None:
     if any(taken.broken.rows for taken in outcomes):
-        typer.echo(f"  rows that break the contract: trendlake quarantine show {source}")
+        typer.echo(f"  rows that break the contract: `{command(f'quarantine show {source}')}`")
 
 
 def ingest_source(source: str, profile: str | None, project_dir: Path | None) -> dict[str, Any]:
     """Ingests every delivery of `source` and prints a line for each."""
     if source not in SOURCES:
-        raise ProjectError(f"there is no source '{source}' to ingest", hint=did_you_mean(source, SOURCES))
+        find_project(project_dir).contract_path(source)  # raises with a suggestion
+        raise ProjectError(f"'{source}' is read from files: name one or more", hint=f"`trendlake ingest {source} FILE`")
     place = find_place(project_dir, profile)
 
     from pipelines.contracts.contract import load_contract

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from jobs.terminal.hints import command
 from pipelines.errors import ProjectError
 from pipelines.project.paths import find_project
 from pipelines.project.shipped import shipped
@@ -45,7 +47,7 @@ def write_source(
     for note in notes:
         typer.echo(note)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
-    typer.echo(f"next: trendlake ingest {name} {sample}")
+    typer.echo(f"next: {command(f'ingest {name} {shlex.quote(str(sample))}')}")
     return {"wrote": [path]}
 
 
@@ -62,7 +64,7 @@ def write_source_of_documents(
     path, note = new_source_of_documents(project, name, sample, roles, document_path, time_format)
     typer.echo(note)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
-    typer.echo(f"next: trendlake ingest {name} {sample}")
+    typer.echo(f"next: {command(f'ingest {name} {shlex.quote(str(sample))}')}")
     return {"wrote": [path]}
 
 
@@ -87,7 +89,7 @@ def write_source_of_table(
     if left_out:
         typer.echo(f"left out, of names or types that contracts do not take: {', '.join(left_out)}")
     typer.echo(f"wrote {noted}: {name} is read at {place}, and never changed")
-    typer.echo(f"next: trendlake new pattern NAME --source {name}")
+    typer.echo(f"next: {command(f'new pattern NAME --source {name}')}")
     return {"wrote": [path, noted], "left_out": left_out}
 
 
@@ -102,5 +104,5 @@ def write_pattern(name: str, source: str, project_dir: Path | None) -> dict[str,
     refuse_pattern(project, profile_or_default(project), name)
     path = new_pattern(project, name, source_contract(project, source, (name,)))
     typer.echo(f"wrote {path}: say in it what to find")
-    typer.echo(f"next: trendlake validate {path}")
+    typer.echo(f"next: {command(f'validate {shlex.quote(str(path))}')}")
     return {"wrote": [path]}

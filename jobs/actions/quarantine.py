@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from rich.table import Table
 
 from jobs.actions.revise import next_revision, patterns_of
 from jobs.airflow.notify import notify_of_source
+from jobs.terminal.hints import command
 from jobs.terminal.printing import console, frame
 from jobs.terminal.times import manual_run_id
 from jobs.terminal.workspace import Place, find_place, reading_session, session
@@ -76,11 +78,11 @@ def _print(
         table.add_row(row[ID], *[_text(row[name]) for name in (key, when)], row["reason"], str(row[RUNS]))
     console.print(table)
     if out is None:
-        console.print(f"to repair them: trendlake quarantine show {contract.name} --out FILE.csv", soft_wrap=True)
+        shown = command(f"quarantine show {contract.name} --out FILE.csv")
+        console.print(f"to repair them: `{shown}`", soft_wrap=True)
     else:
-        console.print(
-            f"wrote {out}; repair its rows, then: trendlake quarantine replay {contract.name} {out}", soft_wrap=True
-        )
+        replayed = command(f"quarantine replay {contract.name} {shlex.quote(str(out))}")
+        console.print(f"wrote {out}; repair its rows, then: `{replayed}`", soft_wrap=True)
 
 
 def _text(value: Any) -> str:

@@ -3,32 +3,70 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jobs.airflow.notify import notify_of_results
-from jobs.terminal.workspace import find_place, session
+from jobs.airflow.notify import notify_of_source
+from jobs.terminal.hints import as_typed
+from jobs.terminal.workspace import Place, find_place, session, site_of
+from pipelines.error_text import plural
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
-def reset_pattern(pattern: str, profile: str | None, folder: Path | None, *, yes: bool) -> dict[str, Any]:
-    """Prints the number of rows and versions, asks unless `yes`, and removes the results table of the pattern."""
-    from cep_core import load_pattern
+def reset_pattern(
+    name: str, profile: str | None, folder: Path | None, *, yes: bool, dry_run: bool
+) -> dict[str, Any]:  # fmt: skip
+    """Prints the number of rows and versions, asks unless `yes`, and removes the table that `name` means; with
+    `dry_run` only prints."""
     from pipelines.results import reset
+    from pipelines.results.named import publishers_of, table_named
+    from pipelines.site.build import forget_pattern
 
     place = find_place(folder, profile)
-    name = load_pattern(place.project.pattern_path(pattern)).name
     with session(place, f"trendlake reset {name}") as spark:
-        published = reset.published(spark, place.warehouse, name)
+        table = table_named(spark, place.warehouse, place.project, name)
+        about = {"pattern": table.pattern or name, "table": table.name, "rows": 0, "versions": 0, "removed": False}
+        published = reset.published(spark, table.path)
         if published is None:
             typer.echo(f"{name}: nothing is published")
-            return {"pattern": name, "rows": 0, "versions": 0, "removed": False}
-        rows = f"{published.rows:,} row{'' if published.rows == 1 else 's'}"
-        versions = f"{published.versions:,} version{'' if published.versions == 1 else 's'}"
-        typer.echo(f"{name}: {rows} and {versions} of the results are lost; sources and run records stay")
+            return about
+        lost = f"{plural(published.rows, 'row')} and {plural(published.versions, 'version')}"
+        again = as_typed(_again(place, spark, name, table.pattern))
+        about |= {"rows": published.rows, "versions": published.versions}
+        typer.echo(f"{table.name}: {lost} {'would be' if dry_run else 'are'} lost; sources and run records stay")
+        if dry_run:
+            typer.echo(again)
+            return about
         if not yes:
-            typer.confirm("Remove the results?", abort=True)
-        reset.reset(spark, place.warehouse, name)
-    typer.echo(f"{name}: results removed; `trendlake run {name}` or `trendlake backfill {name}` computes them again")
-    notify_of_results(place.project, name)
-    return {"pattern": name, "rows": published.rows, "versions": published.versions, "removed": True}
+            typer.confirm(f"Remove {table.name}?", abort=True)
+        publishers = [] if table.pattern is not None else publishers_of(spark, table)
+        reset.reset(spark, place.warehouse, table.name, table.path)
+        for gone in publishers:
+            forget_pattern(site_of(place, spark), gone)
+    typer.echo(f"{table.name}: removed. {again}")
+    if table.pattern is not None:
+        notify_of_source(place.project, f"results/{table.pattern}")
+    return about | {"removed": True}
+
+
+def _again(place: Place, spark: SparkSession, name: str, pattern: str | None) -> str:
+    """What computes the results again: of all windows that are published."""
+    from cep_core.errors import TrendlakeError
+    from pipelines.results.coverage import spans
+    from pipelines.results.ledger import read_ledger
+    from pipelines.revision.scope import backfills
+    from pipelines.runs.run import prepare
+
+    if pattern is None:
+        return "No file of the project speaks of it."
+    try:
+        given = pattern if name.startswith("results/") else name
+        run = prepare(spark, place.project, place.profile, given, "reset", 0, 1)
+        shown = spans(read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name).segments)
+    except TrendlakeError:  # the file is wrong, or the pattern has another table by now
+        return f"`trendlake run {pattern}` computes results of it."
+    commands = backfills(run.plan.windows, run.typed, shown[:1] and [(shown[0][0], shown[-1][1])])
+    return f"`trendlake {commands[0][1] if commands else f'run {run.typed}'}` computes it again."

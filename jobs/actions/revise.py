@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from jobs.actions.revise_together import (
-    NOT_PUBLISHED,
     by_source,
     document_of,
+    not_published,
     page_of_present,
     pages_of,
     prepared,
@@ -21,6 +21,7 @@ from jobs.actions.revise_together import (
 )
 from jobs.airflow.notify import notify_of_results
 from jobs.airflow.progress import Failure, end_with_task, write_members, write_step
+from jobs.terminal.hints import command
 from jobs.terminal.json_output import FAULT, of_record
 from jobs.terminal.outcome import Verdict
 from jobs.terminal.times import manual_run_id
@@ -151,7 +152,7 @@ def next_revision(source: str, patterns: list[str]) -> list[str]:
     """What to type after rows of a source have changed; nothing where no pattern reads it."""
     if not patterns:
         return []
-    return [f"next: trendlake revise {patterns[0] if len(patterns) == 1 else f'--source {source}'}"]
+    return [f"next: {command(f'revise {patterns[0]}' if len(patterns) == 1 else f'revise --source {source}')}"]
 
 
 def _sources(place: Place) -> dict[str, str]:
@@ -173,7 +174,7 @@ def revise_in_session(
     run = prepare(spark, place.project, place.profile, pattern, run_id, 0, 1)
     shared = Shared([run])
     if if_published and not shared.has_published(run):
-        typer.echo(NOT_PUBLISHED)
+        typer.echo(not_published(run, shared))
         return {"pattern": run.name, "run_id": run_id, "changed": False, "revision": None, "site": None}
     record = revise(run, shared)
     print_record(record)

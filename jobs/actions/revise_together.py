@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cep_core.errors import TrendlakeError
+from jobs.terminal.hints import as_typed, command
 from jobs.terminal.json_output import of_any_error, of_record
 from jobs.terminal.outcome import print_error
 from jobs.terminal.workspace import Place, changed, has_new_results, site_of
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 
     from pipelines.runs.run import Run
     from pipelines.runs.stage import Record
-
-NOT_PUBLISHED = f"{'revise':<14} nothing is published that could be revised"
+    from pipelines.steps.revise import Shared
 
 
 @dataclass
@@ -36,6 +36,8 @@ class Revised:
     run: Run | None = None
     error: Exception | None = None
     record: Record | None = None
+    unpublished: str = ""
+    """What is printed where there is no record, as nothing is published."""
 
 
 def prepared(place: Place, spark: SparkSession, file: str, run_id: str) -> Revised:
@@ -67,8 +69,12 @@ def revise_group(patterns: Sequence[Revised], *, if_published: bool) -> None:
     due = []
     for pattern in patterns:
         try:
-            if pattern.run and (not if_published or shared.has_published(pattern.run)):
+            if pattern.run is None:
+                continue
+            if not if_published or shared.has_published(pattern.run):
                 due.append((pattern, pattern.run))
+            else:
+                pattern.unpublished = not_published(pattern.run, shared)
         except TrendlakeError as error:
             pattern.error = error
     if not due:
@@ -77,13 +83,21 @@ def revise_group(patterns: Sequence[Revised], *, if_published: bool) -> None:
         pattern.record, pattern.error = attempt.record, attempt.error
 
 
+def not_published(run: Run, shared: Shared) -> str:
+    """The line about a pattern that has published nothing in its present form, with what does."""
+    from pipelines.revision.scope import to_publish
+
+    line = f"nothing is published that could be revised: {to_publish(run, shared.ledger(run))}"
+    return f"{'revise':<14} {as_typed(line)}"
+
+
 def print_outcome(pattern: Revised) -> None:
     typer.echo(f"{'pattern':<14} {pattern.name}")
     if pattern.error is not None:
         message = str(pattern.error) if isinstance(pattern.error, TrendlakeError) else in_words(pattern.error)
         print_error(f"{pattern.name}: {redacted(message)}")
     elif pattern.record is None:
-        typer.echo(NOT_PUBLISHED)
+        typer.echo(pattern.unpublished)
     else:
         print_record(pattern.record)
 
@@ -126,11 +140,11 @@ def document_of(pattern: Revised, run_id: str, page: Path | None) -> dict[str, A
 def print_record(record: Record) -> None:
     for check in record.checks:
         if check.name in ("revision", "stale_rows", "stale_versions"):
-            typer.echo(f"{check.name.replace('_', ' '):<14} {check.observed}")
+            typer.echo(f"{check.name.replace('_', ' '):<14} {as_typed(check.observed)}")
         elif check.name == "set_apart":
             if check.failed:
-                see = f"trendlake quarantine show {record.source}"
-                typer.echo(f"{'quarantined':<14} {check.observed}: {see}")
+                see = command(f"quarantine show {record.source}")
+                typer.echo(f"{'quarantined':<14} {check.observed}: `{see}`")
         elif check.failed:
             typer.echo(f"{'':<14} {check.name}: {check.observed}")
     changes = f"{record.rows_inserted:,} inserted, {record.rows_updated:,} updated, {record.rows_deleted:,} retracted"

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cep_core.errors import TrendlakeError
+from jobs.actions.next_run import Choice, NextRuns, document_of
 from jobs.airflow.notify import notify_of_results
 from jobs.terminal import workspace
 from jobs.terminal.json_output import of_any_error, of_record
 from jobs.terminal.outcome import INTERNAL_ERROR, Verdict, print_error
 from jobs.terminal.times import manual_run_id, micros_of
-from jobs.terminal.workspace import Place
+from jobs.terminal.workspace import Interval, Place
 from pipelines.errors import BadTimeError, ProjectError
 from pipelines.project.batches import batch_of
 from pipelines.project.selection import GLOB, Patterns
@@ -28,19 +29,21 @@ WIDTH = 24
 
 
 def run_patterns(
-    words: Sequence[str], batch: str | None, since: str, until: str, run_id: str | None, profile: str | None,
+    words: Sequence[str], batch: str | None, interval: Interval | None, run_id: str | None, profile: str | None,
     folder: Path | None,
 ) -> Iterator[dict[str, Any] | Verdict]:  # fmt: skip
     """Runs one pattern, named as such, and raises its error; or all that `words` and `batch` select, each of which
-    fails by itself. Yields a document for each pattern."""
+    fails by itself. Yields a document for each pattern. Without an `interval`, each pattern has its own
+    (`next_run.NextRuns`)."""
     place = workspace.find_place(folder, profile)
     if batch is None and len(words) == 1 and not selects(words[0]):
-        yield _run_one(place, words[0], since, until, run_id)
+        yield _run_one(place, words[0], interval, run_id)
         return
-    _check_interval(since, until)
+    if interval is not None:
+        _check_interval(*interval)
     patterns = Patterns(place.project, place.profile.batches)
     names = patterns.select([*words, *(patterns.batch(batch) if batch else ())], lambda: last_states(place))
-    yield from _run_several(place, names, since, until, run_id or manual_run_id("manual"))
+    yield from _run_several(place, names, interval, run_id or manual_run_id("manual"))
 
 
 def list_patterns(
@@ -61,7 +64,7 @@ def list_patterns(
     for row in rows:
         table.add_row(*[" ".join(value) if isinstance(value, tuple) else value or "" for value in row.values()])
     console.print(table)
-    return {"patterns": rows}
+    return {"patterns": rows, "orphans": []}
 
 
 def last_states(place: Place) -> Mapping[str, str]:
@@ -87,23 +90,29 @@ def _check_interval(since: str, until: str) -> tuple[int, int]:
     return start, end
 
 
-def _run_one(place: Place, pattern: str, since: str, until: str, run_id: str | None) -> dict[str, Any]:
-    name = workspace.check_early(place, pattern, since, until)
+def _run_one(place: Place, pattern: str, interval: Interval | None, run_id: str | None) -> dict[str, Any]:
+    name = workspace.check_early(place, pattern, interval)
+    run_id = run_id or manual_run_id("manual")
     with workspace.session(place, f"trendlake run {name}", judges=True) as spark:
         from pipelines.steps.sequence import STEPS  # imported while Java started
 
-        prepared = workspace.prepared(place, spark, pattern, since, until, run_id or manual_run_id("manual"))
-        typer.echo(f"run {prepared.run_id} of {name}")
+        next_runs = None if interval is not None else NextRuns.of(place, spark, [name])
+        asked = workspace.prepared(place, spark, pattern, interval, run_id)
+        prepared = asked if next_runs is None else next_runs.choose(asked)
+        chosen = document_of(Choice(prepared) if next_runs is None else next_runs.choices[name])
+        about: dict[str, Any] = {"pattern": name, "run_id": run_id, **chosen}
+        if prepared is None:
+            return about | {"stages": [], "report": None, "picture": None, "site": None}
+        typer.echo(f"run {run_id} of {name}")
         records = [workspace.run_step(step, prepared) for step in STEPS]
-        about: dict[str, Any] = {"pattern": name, "run_id": prepared.run_id, "stages": [*map(of_record, records)]}
-        done = about | workspace.report(place, spark, pattern, prepared.run_id)
+        done = about | {"stages": [*map(of_record, records)]} | workspace.report(place, spark, pattern, run_id)
     if workspace.changed(records[-1]):
         notify_of_results(place.project, name)
     return done
 
 
 def _run_several(
-    place: Place, names: Sequence[str], since: str, until: str, run_id: str
+    place: Place, names: Sequence[str], interval: Interval | None, run_id: str
 ) -> Iterator[dict[str, Any] | Verdict]:
     from pipelines.steps.batch import run_batch
 
@@ -114,23 +123,27 @@ def _run_several(
         raise ProjectError("two files of the run are patterns of one name", hint="run them one after the other")
     seconds = dict.fromkeys(files, 0.0)
     pages: dict[str, dict[str, Path]] = {}
+    next_runs: NextRuns | None = None
     if any(member.error is None for member in members):
         with workspace.session(place, f"trendlake run of {len(names)} patterns", judges=True) as spark:
             for member in members:
                 if member.error is None:
-                    member.run = workspace.prepared(place, spark, files[member.name], since, until, run_id)
+                    member.run = workspace.prepared(place, spark, files[member.name], interval, run_id)
+            next_runs = None if interval is not None else NextRuns.of(place, spark, list(files))
             began = time.monotonic()
-            for step, member in run_batch(spark, members):
+            for step, member in run_batch(spark, members, choose=None if next_runs is None else next_runs.choose):
                 seconds[member.name] += time.monotonic() - began
                 _print_step(step, member, time.monotonic() - began)
                 began = time.monotonic()
             begun = [files[member.name] for member in members if member.records]
             pages = workspace.reports(place, spark, begun, run_id)
+    choices = {} if next_runs is None else next_runs.choices
     _print_outcome(members, seconds)
     for member in members:
-        yield _document(member, run_id, pages.get(member.name, {}))
+        choice = choices.get(member.name, None if next_runs is None else Choice(None))
+        yield _document(member, run_id, pages.get(member.name, {}), choice)
     for member in members:
-        if member.error is None and workspace.changed(member.records[-1]):
+        if member.error is None and member.records and workspace.changed(member.records[-1]):
             notify_of_results(place.project, member.name)
     if any(member.error is not None and not isinstance(member.error, TrendlakeError) for member in members):
         raise typer.Exit(INTERNAL_ERROR)
@@ -164,8 +177,9 @@ def _print_outcome(members: Sequence[Member], seconds: Mapping[str, float]) -> N
         numeric = column in ("rows", "seconds")
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for member in members:
-        rows = "" if member.error is not None else f"{member.records[-1].rows_out or 0:,}"
-        reason = "" if member.error is None else _reason(member.error)
+        done = member.error is None and bool(member.records)
+        rows = f"{member.records[-1].rows_out or 0:,}" if done else ""
+        reason = "" if done else "nothing to run" if member.error is None else _reason(member.error)
         table.add_row(member.name, member.state, rows, f"{seconds.get(member.name, 0.0):.1f}", reason)
     console.print(table)
     for member in members:
@@ -181,9 +195,11 @@ def _reason(error: Exception) -> str:
     return redacted(in_words(error).splitlines()[0])
 
 
-def _document(member: Member, run_id: str, pages: Mapping[str, Path]) -> dict[str, Any] | Verdict:
-
+def _document(
+    member: Member, run_id: str, pages: Mapping[str, Path], choice: Choice | None
+) -> dict[str, Any] | Verdict:  # fmt: skip
     about: dict[str, Any] = {"pattern": member.name, "run_id": run_id, "state": member.state}
+    about |= document_of(choice or Choice(member.run))
     about["stages"] = [of_record(record) for record in member.records]
     about |= {"report": None, "picture": None, "site": None, **pages}
     if member.error is None:

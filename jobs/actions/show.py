@@ -8,22 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.table import Table
 
+from cep_core.errors import TrendlakeError
+from jobs.actions.states import documents_of, print_repairs
 from jobs.terminal.json_output import json_text
 from jobs.terminal.options import values_of
-from jobs.terminal.printing import cell, console, minute, table_of
+from jobs.terminal.printing import cell, console, frame, minute, table_of
 from jobs.terminal.times import micros_of
 from jobs.terminal.workspace import Place, find_place, reading_session
-from pipelines.error_text import plural
-from pipelines.errors import ProjectError
+from pipelines.error_text import in_words, plural
+from pipelines.errors import OtherFormError, ProjectError
+from pipelines.project.paths import upstream
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from cep_core import AnyPlan
-    from pipelines.results.read import Rows, Selection
+    from pipelines.results.named import NamedTable
+    from pipelines.results.read import Selection
+    from pipelines.revision.repairs import Repair
 
 
 @dataclass(frozen=True)
@@ -44,9 +50,13 @@ def show(
     pattern: str, shown: Shown, as_json: bool, profile: str | None, folder: Path | None
 ) -> dict[str, Any] | None:  # fmt: skip
     """Shows rows of a pattern's results."""
+    from pipelines.results.named import table_named
+
     place = find_place(folder, profile)
-    place.project.pattern_path(pattern)
     with reading_session(place, f"trendlake show {pattern}") as spark:
+        table = table_named(spark, place.warehouse, place.project, pattern)
+        if table.pattern is None:
+            return print_table(spark, table, shown, as_json=as_json)
         return print_results(place, spark, pattern, shown, as_json=as_json)
 
 
@@ -54,34 +64,120 @@ def print_results(
     place: Place, spark: SparkSession, pattern: str, shown: Shown, *, as_json: bool = False
 ) -> dict[str, Any] | None:
     """Prints the rows with the largest counts, or the latest rows of a pattern that counts nothing; or writes them to
-    `shown.out`. With `as_json`, returns them as a document and prints nothing."""
+    `shown.out`. Then the states that are to be repaired, unless rows of the past are shown. With `as_json`, returns
+    all this as a document and prints nothing."""
     from pipelines.authoring.validate import compiled
     from pipelines.delta.tables import exists
     from pipelines.results.columns import rank_of
     from pipelines.results.history import version_of
     from pipelines.results.read import read_rows
 
+    pattern = _file_of(place, pattern)
     loaded, plan = compiled(place.project, place.project.pattern_path(pattern))
     path = place.warehouse.results(loaded.name)
-    selection, names = _selection(plan, shown), _columns(plan, shown.columns)
+    selection, names = _selection(plan, shown), _columns(plan.result_schema.names, shown.columns)
+    states = _states(place, spark, pattern)
     if not exists(spark, path):
-        raise ProjectError(f"{loaded.name} has no results yet", hint=f"run `trendlake run {loaded.name}`")
+        raise ProjectError(f"{loaded.name} has no results yet", hint=_first_run(place, spark, pattern, loaded.name))
     version = None if shown.as_of is None else version_of(spark, path, shown.as_of)
-    rows = read_rows(spark, path, plan, selection, version)
+    try:
+        rows = read_rows(spark, path, plan, selection, version)
+    except OtherFormError as error:
+        error.hint = "; ".join(f"`trendlake {state.command}`" for state in states if state.command) or error.hint
+        raise
     if shown.out is not None:
         write_rows(rows.table.select(names), shown.out)
     which = "busiest" if rank_of(plan).endswith("_log10") else "latest"
     if as_json:
         about = {"pattern": loaded.name, "table": path, "which": which, "rows_in_all": rows.total}
         documents = {"stale_rows": rows.stale, "rows": _documents(rows.table.select(names))}
-        return {**about, "rows_selected": rows.selected, **documents, "out": shown.out}
+        said = documents_of(states if version is None else [])
+        return {**about, "rows_selected": rows.selected, **documents, "states": said, "out": shown.out}
     if shown.out is not None:
         console.print(f"wrote {plural(rows.table.num_rows, 'row')} to {shown.out}", soft_wrap=True)
     else:
         title = f"{loaded.name}: the {which} of {plural(rows.selected, 'row')}"
         console.print(table_of(plan, title, _documents(rows.table), names if shown.columns else None))
-    _print_stale(loaded.name, rows)
+    if version is None:
+        if rows.stale and not any(state.state == "earlier_form" for state in states):
+            typer.echo(f"{loaded.name}: {plural(rows.stale, 'row')} of an earlier form of the pattern")
+        print_repairs(loaded.name, states)
     console.print(path, soft_wrap=True)
+    return None
+
+
+def _file_of(place: Place, name: str) -> str:
+    """The pattern that `name` means, as a file names it: `results/rising` is that of the pattern whose table it is."""
+    table = upstream(name)
+    if table is None:
+        return name
+    return table if place.project.table_of(table) is not None else place.project.renamed(table) or table
+
+
+def _states(place: Place, spark: SparkSession, pattern: str) -> list[Repair]:
+    from pipelines.delta.table_versions import newest
+    from pipelines.results.ledger import read_ledger
+    from pipelines.revision.repairs import Repair, repairs
+    from pipelines.runs.run import prepare
+
+    run = prepare(spark, place.project, place.profile, pattern, "show", 0, 1)
+    try:
+        ledger = read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name)
+        return repairs(run, ledger, newest(spark, run.warehouse.source(run.contract.name)))
+    except TrendlakeError:
+        raise
+    except Exception as error:  # of the run record or the source: the rows can be shown
+        return [Repair("not_known", None, f"what is to be repaired is not known: {in_words(error)}", None)]
+
+
+def _first_run(place: Place, spark: SparkSession, pattern: str, name: str) -> str:
+    """What to do for a pattern without results; they may have another name, which its file does not say any more."""
+    from pipelines.results.owners import tables_of
+
+    table = next(tables_of(spark, place.warehouse, name), None)
+    typed = place.project.typed(name, place.project.pattern_path(pattern))
+    if table is None:
+        return f"run `trendlake run {typed}`"
+    return f"its results are in results/{table}: write `renamed_from: {table}` in {name}.yaml"
+
+
+def print_table(
+    spark: SparkSession, table: NamedTable, shown: Shown, *, as_json: bool = False
+) -> dict[str, Any] | None:  # fmt: skip
+    """As `print_results`, of a table that no file speaks of: its columns as they are, the rows published last first."""
+    from pipelines.delta.tables import exists
+    from pipelines.results.history import version_of
+    from pipelines.results.read import newest_rows
+    from pipelines.revision.repairs import Repair
+
+    if shown.groups or shown.since or shown.until:
+        message = f"no file says what the columns of {table.name} mean: --group, --from and --to cannot be used"
+        raise ProjectError(message, hint=f"`trendlake show {table.name} --out rows.csv` writes all rows")
+    if not exists(spark, table.path):
+        raise ProjectError(f"there is no table {table.name}", hint="`trendlake ls` lists the patterns")
+    version = None if shown.as_of is None else version_of(spark, table.path, shown.as_of)
+    rows, total = newest_rows(spark, table.path, None if shown.out else shown.limit, version)
+    names = _columns(rows.schema.names, shown.columns)
+    removed = f"reset {table.name}"
+    text = "no file of the project speaks of it"
+    states = [Repair("no_file", None, text, removed)] if version is None else []
+    if shown.out is not None:
+        write_rows(rows.select(names), shown.out)
+    if as_json:
+        about = {"pattern": None, "table": table.path, "which": "latest", "rows_in_all": total, "rows_selected": total}
+        documents = {"stale_rows": 0, "rows": _documents(rows.select(names)), "states": documents_of(states)}
+        return {**about, **documents, "out": shown.out}
+    if shown.out is not None:
+        console.print(f"wrote {plural(rows.num_rows, 'row')} to {shown.out}", soft_wrap=True)
+    else:
+        printed = Table(title=f"{table.name}: the latest of {plural(total, 'row')}", title_justify="left", **frame())
+        for name in names:
+            printed.add_column(name, overflow="fold")
+        for row in _documents(rows.select(names)):
+            printed.add_row(*[cell(value) for value in row.values()])
+        console.print(printed)
+    print_repairs(table.name, states)
+    console.print(table.path, soft_wrap=True)
     return None
 
 
@@ -94,11 +190,10 @@ def _selection(plan: AnyPlan, shown: Shown) -> Selection:
     return Selection(groups, start, end, None if shown.out is not None else shown.limit)
 
 
-def _columns(plan: AnyPlan, text: str | None) -> list[str]:
-    """The result columns that `text` names, separated by commas; all of them if it is None. Raises ProjectError."""
+def _columns(known: list[str], text: str | None) -> list[str]:
+    """The `known` columns that `text` names, separated by commas; all of them if it is None. Raises ProjectError."""
     from cep_core.errors import did_you_mean
 
-    known = plan.result_schema.names
     names = known if text is None else [name.strip() for name in text.split(",")]
     for name in names:
         if name not in known:
@@ -133,12 +228,6 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, list):
         return [_decoded(item) for item in value]
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-
-
-def _print_stale(pattern: str, rows: Rows) -> None:
-    if rows.stale:
-        note = f"{plural(rows.stale, 'row')} of an earlier form of the pattern; `trendlake revise {pattern}` says which"
-        console.print(note, soft_wrap=True)
 
 
 def write_rows(rows: pa.Table, out: Path) -> None:

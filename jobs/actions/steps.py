@@ -28,10 +28,10 @@ def run_steps(
     place = workspace.find_place(folder, profile)
     from pipelines.runs.scheduled import published_by_schedule
 
-    name = workspace.check_early(place, pattern, since, until)
+    name = workspace.check_early(place, pattern, (since, until))
     about: dict[str, Any] = {"pattern": name, "run_id": run_id, "stages": []}
     with workspace.session(place, f"trendlake {name}", judges=True) as spark:
-        run = workspace.prepared(place, spark, pattern, since, until, run_id)
+        run = workspace.prepared(place, spark, pattern, (since, until), run_id)
         earlier = published_by_schedule(run).run_id if names[0] == STEPS[0] else None
         if earlier is not None:
             names = _skipped(names, earlier, progress)

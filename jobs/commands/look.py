@@ -8,13 +8,13 @@ from typing import Annotated, Any, Optional
 import typer
 
 from jobs.terminal import completion
-from jobs.terminal.options import AsOf, Groups, Json, Limit, Pattern, ProfileName, ProjectDir
+from jobs.terminal.options import AsOf, Groups, Json, Limit, ProfileName, ProjectDir, Results
 from jobs.terminal.outcome import guarded
 
 
 @guarded
 def show(
-    pattern: Pattern, limit: Limit = 10, group: Groups = None,
+    pattern: Results, limit: Limit = 10, group: Groups = None,
     since: Annotated[
         Optional[str],  # noqa: UP045 - typer reads it
         typer.Option("--from", help="Only rows of windows that begin at this time (ISO 8601) or later."),
@@ -35,7 +35,9 @@ def show(
 ) -> dict[str, Any] | None:  # fmt: skip
     """Show rows of a pattern's results, now or as of a version.
 
-    The rows with the largest counts, or the latest where nothing is counted.
+    The rows with the largest counts, or the latest where nothing is counted. Then what is to be repaired, such as
+    gaps and windows of an earlier form of the pattern, with the command that does it. The results of a pattern whose
+    file is gone have its name still.
 
     Example: trendlake show delay_snowball --group carrier=UA --from 2013-02-01
 
@@ -56,6 +58,9 @@ def ls(
             metavar="SELECTOR", autocompletion=completion.patterns,
         ),
     ] = None,
+    orphans: Annotated[
+        bool, typer.Option("--orphans", help="List results and quarantines whose pattern or contract has no file.")
+    ] = False,
     profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> dict[str, Any]:  # fmt: skip
     """List the patterns of the project, or those that a selector means.
@@ -67,9 +72,17 @@ def ls(
     Example: trendlake ls
 
     Example: trendlake ls source:flights+ result:failed
+
+    Example: trendlake ls --orphans
     """
     from jobs.actions.run import list_patterns
 
+    if orphans:
+        from jobs.actions.orphans import list_orphans
+
+        if selectors:
+            raise typer.BadParameter("--orphans takes no SELECTOR: no pattern has them")
+        return list_orphans(profile, project_dir)
     return list_patterns(selectors or [], profile, project_dir)
 
 

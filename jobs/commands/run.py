@@ -20,9 +20,9 @@ def _step(
     from jobs.terminal.json_output import of_record
 
     place = workspace.find_place(folder, profile)
-    name = workspace.check_early(place, pattern, since, until)
+    name = workspace.check_early(place, pattern, (since, until))
     with workspace.session(place, f"trendlake {step} {name}") as spark:
-        return of_record(workspace.run_step(step, workspace.prepared(place, spark, pattern, since, until, run_id)))
+        return of_record(workspace.run_step(step, workspace.prepared(place, spark, pattern, (since, until), run_id)))
 
 
 @guarded
@@ -142,7 +142,6 @@ def site(
 
 @guarded
 def run(
-    since: Since, until: Until,
     patterns: Annotated[
         Optional[list[str]],  # noqa: UP045
         typer.Argument(
@@ -150,13 +149,24 @@ def run(
             metavar="PATTERN", autocompletion=completion.patterns,
         ),
     ] = None,
+    since: Annotated[Optional[str], typer.Option("--from", help="Start of the interval, ISO 8601 (UTC).")] = None,  # noqa: UP045
+    until: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--to", help="Its end: windows that end in (from, to]. Default: the next complete windows."),
+    ] = None,
     batch: Annotated[Optional[str], typer.Option("--batch", help="All patterns of this batch.")] = None,  # noqa: UP045
     run_id: AnyRunId = None, profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> Iterator[Any]:  # fmt: skip
     """Run all steps of patterns for an interval.
 
+    Without --from and --to: the complete windows after the last published one; if none is published, the last complete
+    window. A window is complete when the source has an event after it (consistency strong: when its allowed lateness
+    has passed too). A run does not fill gaps: `trendlake show PATTERN` names them.
+
     Several patterns share one Spark session and one look at their source. An error in one stops no other: the table at
     the end has the state of each, and the exit code is 1. With --json each pattern is a line.
+
+    Example: trendlake run delay_snowball
 
     Example: trendlake run delay_snowball --from 2013-01-01 --to 2014-01-02
 
@@ -166,7 +176,10 @@ def run(
 
     if not patterns and batch is None:
         raise typer.BadParameter("give a PATTERN, or --batch NAME")
-    yield from run_patterns(patterns or [], batch, since, until, run_id, profile, project_dir)
+    if (since is None) != (until is None):
+        raise typer.BadParameter("give both --from and --to; or neither: the next complete windows")
+    interval = None if since is None or until is None else (since, until)
+    yield from run_patterns(patterns or [], batch, interval, run_id, profile, project_dir)
 
 
 @guarded
@@ -219,7 +232,7 @@ def backfill(
     else:
         if pattern is None or since is None or until is None:
             raise typer.BadParameter("a backfill needs PATTERN, --from and --to; or --stale")
-        name = workspace.check_early(place, pattern, since, until)
+        name = workspace.check_early(place, pattern, (since, until))
         with workspace.session(place, f"trendlake backfill {name}") as spark:
             for document in backfilling.run_backfill(
                 place, spark, pattern, since, until, length, newest_first, dry_run

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from jobs.terminal import completion
-from jobs.terminal.options import AnyRunId, Groups, Json, Limit, Pattern, ProfileName, ProjectDir
+from jobs.terminal.options import AnyRunId, Groups, Json, Limit, Pattern, ProfileName, ProjectDir, Results
 from jobs.terminal.outcome import Verdict, guarded
 
 
@@ -60,19 +60,24 @@ def revise(
 
 @guarded
 def reset(
-    pattern: Pattern,
+    pattern: Results,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be removed.")] = False,
     profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Remove everything that a pattern has published.
 
-    Also removes the history of the results. Sources and run records stay.
+    Also removes the history of the results. Sources and run records stay. The results of a pattern whose file is gone
+    have its name still (`trendlake ls --orphans` lists them); results/NAME is the table of that name, whatever files
+    there are.
 
-    Example: trendlake reset delay_snowball
+    Example: trendlake reset delay_snowball --dry-run
+
+    Example: trendlake reset results/delay_snowball --yes
     """
     from jobs.actions.reset import reset_pattern
 
-    return reset_pattern(pattern, profile, project_dir, yes=yes)
+    return reset_pattern(pattern, profile, project_dir, yes=yes, dry_run=dry_run)
 
 
 @guarded

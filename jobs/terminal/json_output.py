@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cep_core.errors import TrendlakeError
+from jobs.terminal.hints import as_typed
 
 if TYPE_CHECKING:
     from pipelines.runs.stage import Record
@@ -29,8 +30,8 @@ def of_error(error: TrendlakeError) -> dict[str, Any]:
     from pipelines.redaction import redacted
 
     place = error.place and {"file": error.place.file, "line": error.place.line, "column": error.place.column}
-    hint = error.hint and redacted(error.hint)
-    document: dict[str, Any] = {"code": error.code, "message": redacted(error.message), "place": place, "hint": hint}
+    hint, message = error.hint and as_typed(redacted(error.hint)), as_typed(redacted(error.message))
+    document: dict[str, Any] = {"code": error.code, "message": message, "place": place, "hint": hint}
     several: tuple[TrendlakeError, ...] = getattr(error, "errors", ())
     return document | ({"errors": [of_error(one) for one in several]} if several else {})
 

@@ -16,6 +16,13 @@ Pattern = Annotated[
         help="A name under conf/patterns, or a file's path.", metavar="PATTERN", autocompletion=completion.patterns
     ),
 ]
+Results = Annotated[
+    str,
+    typer.Argument(
+        help="A pattern's name or file; or results/NAME, a table.", metavar="PATTERN",
+        autocompletion=completion.patterns,
+    ),
+]  # fmt: skip
 Source = Annotated[
     str,
     typer.Argument(help="The source, as its contract is named.", metavar="SOURCE", autocompletion=completion.sources),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from jobs.terminal.hints import as_typed, given
 from jobs.terminal.options import Json
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class Verdict:
 
 
 def print_error(message: str) -> None:
-    """Prints a line on stderr."""
-    typer.echo(message, err=True)
+    """Prints a line on stderr; the commands that it names work as typed."""
+    typer.echo(as_typed(message), err=True)
 
 
 def guarded(command: Command) -> Command:
@@ -75,7 +76,8 @@ def guarded(command: Command) -> Command:
             if as_json:
                 typer.echo(json_text(document, indent), file=out)
 
-        with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        options = given(named.get("profile"), named.get("project_dir"))
+        with redirect_stdout(sys.stderr) if as_json else nullcontext(), options:
             try:
                 code = 0
                 for result in _results(command, args, named | ({"as_json": as_json} if receives_json else {})):

@@ -34,6 +34,10 @@ ATTEMPTS_SEEN = 20
 """Newest versions of the results among which a run looks for its own."""
 
 
+Interval = tuple[str, str]
+"""`--from` and `--to`, as typed."""
+
+
 @dataclass(frozen=True)
 class Place:
     """A project with its profile; every command that starts Spark needs one."""
@@ -94,18 +98,19 @@ def reading_session(place: Place, app: str) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def prepared(place: Place, spark: SparkSession, pattern: str, since: str, until: str, run_id: str) -> Run:
+def prepared(place: Place, spark: SparkSession, pattern: str, interval: Interval | None, run_id: str) -> Run:
+    """The run of a pattern; without an `interval` it is to be given one."""
     from pipelines.runs.run import prepare
 
-    start, end = micros_of(since, "--from"), micros_of(until, "--to")
+    start, end = (0, 1) if interval is None else (micros_of(interval[0], "--from"), micros_of(interval[1], "--to"))
     return prepare(spark, place.project, place.profile, pattern, run_id, start, end)
 
 
-def check_early(place: Place, pattern: str, since: str, until: str) -> str:
+def check_early(place: Place, pattern: str, interval: Interval | None) -> str:
     """Checks interval and pattern before Spark is started. Returns the pattern's name."""
     from pipelines.authoring.validate import check_pattern
 
-    if micros_of(since, "--from") >= micros_of(until, "--to"):
+    if interval is not None and micros_of(interval[0], "--from") >= micros_of(interval[1], "--to"):
         from pipelines.errors import BadTimeError
 
         raise BadTimeError("the interval is empty: --from must be before --to")

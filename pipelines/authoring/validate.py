@@ -20,6 +20,7 @@ from pipelines.project.batches import batch_of
 from pipelines.project.dag_names import DagNames, may_clash
 from pipelines.project.paths import TEMPLATES, Project, odd_entries
 from pipelines.project.profile import Profile, profile_or_default
+from pipelines.project.renames import refuse_bad_rename
 from pipelines.project.selection import check_member
 from pipelines.project.shipped import shipped
 from pipelines.project.table_names import shared_table
@@ -34,6 +35,7 @@ def compiled(project: Project, path: Path) -> tuple[Pattern, AnyPlan]:
     pattern, errors = read_pattern(project.own(path))
     if pattern is None or pattern.source is None:
         raise PatternErrors(errors)
+    refuse_bad_rename(project, pattern, path)
     try:
         contract = source_contract(project, pattern.source, (pattern.name,))
     except ProjectError as error:

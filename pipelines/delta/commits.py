@@ -141,7 +141,7 @@ def next_number(commits: Sequence[Commit]) -> int:
 
 
 def publication(name: str) -> str:
-    """The application id of the transactions that publish the pattern `name`."""
+    """The application id of the transactions that publish to the results table `name`."""
     return f"publish {name}"
 
 

@@ -73,17 +73,18 @@ Result = TypeVar("Result")
 class Warehouse:
     """Paths of the tables under `root`, a path or URI without a slash at its end; `lineage`: who is told what runs
     read and write there, None for nobody; `elsewhere`: where the tables of sources lie that other programs write;
-    `contracts`: the folder of the project's contracts, None where no project is asked about."""
+    `project`: whose contracts say which quarantines there are, and whose pattern files say which results tables have
+    other names than their patterns; None where no project is asked about."""
 
     root: str
     lineage: Lineage | None = None
     elsewhere: Mapping[str, str] = field(default_factory=dict, hash=False)
-    contracts: Path | None = None
+    project: Project | None = None
+    _tables: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, profile: Profile, project: Project) -> Warehouse:
-        elsewhere = profile.sources_of(project)
-        return cls(profile.warehouse_of(project), profile.lineage_of(project), elsewhere, project.contracts)
+        return cls(profile.warehouse_of(project), profile.lineage_of(project), profile.sources_of(project), project)
 
     @property
     def runs(self) -> str:
@@ -95,7 +96,8 @@ class Warehouse:
         self._refuse_shared(name)
         if name in self.elsewhere:
             return self.elsewhere[name]
-        return f"{self.root}/{name}" if name.startswith(PUBLISHED) else f"{self.root}/sources/{name}"
+        pattern = upstream(name)
+        return f"{self.root}/sources/{name}" if pattern is None else self.results(pattern)
 
     def missing(self, source: str) -> SourceMissingError:
         """What is said of a source whose table is not there, and how to bring it."""
@@ -120,12 +122,24 @@ class Warehouse:
         return f"{self.root}/sources/{name}{QUARANTINE}"
 
     def _refuse_shared(self, name: str) -> None:
-        error = self.contracts and shared_table(name, self.contracts, self.elsewhere)
+        error = self.project and shared_table(name, self.project.contracts, self.elsewhere)
         if error:
             raise error
 
+    def table_of(self, pattern: str) -> str:
+        """The name of the results table of a pattern. It stays as it was when this object was first asked: a file that
+        is edited while a run goes on does not send its rows elsewhere."""
+        if pattern not in self._tables:
+            self._tables[pattern] = (self.project and self.project.table_of(pattern)) or pattern
+        return self._tables[pattern]
+
     def results(self, pattern: str) -> str:
-        return f"{self.root}/results/{pattern}"
+        """The results table of a pattern."""
+        return self.results_table(self.table_of(pattern))
+
+    def results_table(self, table: str) -> str:
+        """The results table of that name."""
+        return f"{self.root}/{PUBLISHED}{table}"
 
     @property
     def staged(self) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from cep_core.errors import did_you_mean, readable
@@ -16,6 +18,8 @@ TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 TEMPLATES = "results_"
 """How the name of a contract of results begins, which is a template and no source's."""
 PRIVATE = 0o700
+RENAMED_FROM = b"renamed_from"
+"""The key of a pattern file whose results table has an older name."""
 PUBLISHED = "results/"
 """How a source begins that is the results of the pattern named after it."""
 
@@ -72,8 +76,30 @@ class Project:
         path = self.patterns / f"{name}.yaml"
         if not path.is_file():
             known = [file.stem for file in self.pattern_files()]
-            raise ProjectError(f"there is no pattern '{name}' in {self.patterns}", hint=did_you_mean(name, known))
+            now = self.renamed(name)
+            hint = did_you_mean(name, known) if now is None else f"it is called '{now}' now, also as a source"
+            raise ProjectError(f"there is no pattern '{name}' in {self.patterns}", hint=hint)
         return self.own(path)
+
+    def table_of(self, pattern: str) -> str | None:
+        """The name of the results table of a pattern: its own, or the one that its file says it was renamed from. None
+        if it has no file."""
+        path = self.patterns / f"{pattern}.yaml"
+        try:
+            state = path.stat()
+        except (OSError, ValueError):
+            return None
+        return _renamed_from(path, state.st_mtime_ns, state.st_size) or pattern
+
+    def renamed(self, name: str) -> str | None:
+        """The pattern whose file says `renamed_from: name`; None if there is none."""
+        others = (path.stem for path in self.pattern_files() if path.stem != name)
+        return next((other for other in others if self.table_of(other) == name), None)
+
+    def typed(self, name: str, file: str | Path) -> str:
+        """What names the pattern `name` of `file` on the command line: its name, or the path of a file elsewhere."""
+        path = Path(file)
+        return name if path.absolute() == (self.patterns / f"{name}.yaml").absolute() else shlex.quote(str(path))
 
     def contract_path(self, source: str) -> Path:
         """The contract of the source `source`. Raises ProjectError."""
@@ -149,6 +175,20 @@ def _entries(folder: Path) -> Iterator[Path]:
     for name in names:
         if not name.startswith((".", "#")) and name.lower().endswith((EXTENSION, ".yml")):
             yield folder / name
+
+
+@lru_cache(maxsize=10_000)
+def _renamed_from(path: Path, _changed_at: int, _size: int) -> str | None:
+    """What the pattern file says as `renamed_from`, as of its last change."""
+    from cep_core.errors import TrendlakeError
+    from cep_core.yaml.source import read_yaml
+
+    try:
+        data = read_yaml(path).data if RENAMED_FROM in path.read_bytes() else None
+    except (OSError, TrendlakeError):
+        return None
+    name = data.get(RENAMED_FROM.decode()) if isinstance(data, Mapping) else None
+    return name if isinstance(name, str) and TABLE_NAME.fullmatch(name) else None
 
 
 def find_project(root: str | Path | None = None) -> Project:

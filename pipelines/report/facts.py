@@ -34,6 +34,7 @@ class PatternFacts:
     yaml: str
     schedule: str | None = None
     batch: str | None = None
+    consistency: str = "middle"
 
 
 @dataclass(frozen=True)

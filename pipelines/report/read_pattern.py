@@ -41,6 +41,7 @@ def read_pattern(file: Path) -> PatternFacts:
         within=_text(fields.get("within")),
         slide=_text(fields.get("slide")),
         yaml=content,
+        consistency=_text(fields.get("consistency")) or "middle",
     )
 
 

@@ -21,6 +21,7 @@ from pipelines.delta.table_versions import changes_rows, creation_time, table_id
 from pipelines.delta.tables import Warehouse, exists
 from pipelines.errors import LocalUnsupportedError
 from pipelines.results.coverage import Alteration, Claim, Segment, claim_of, covered
+from pipelines.results.owners import publishers, refuse_other_owner
 from pipelines.results.row_versions import RowVersions, row_versions
 from pipelines.runs.record import NOTED
 from pipelines.spark.row_columns import EPOCH
@@ -79,10 +80,14 @@ class Publications:
     """The records of publications of several patterns, read together when they are first asked for."""
 
     def __init__(self, spark: SparkSession, warehouse: Warehouse, names: Sequence[str]) -> None:
-        self._read = cache(lambda: _all_recorded(spark, warehouse, names))
+        self._warehouse = warehouse
+        every = [*dict.fromkeys((*names, *map(warehouse.table_of, names)))]
+        self._read = cache(lambda: _all_recorded(spark, warehouse, every))
 
     def of(self, name: str) -> list[Recorded]:
-        return self._read().get(name, [])
+        """Those of the pattern `name`, also from before it was renamed."""
+        names = dict.fromkeys((name, self._warehouse.table_of(name)))
+        return [item for one in names for item in self._read().get(one, [])]
 
 
 def read_ledger(
@@ -90,7 +95,8 @@ def read_ledger(
     publications: Publications | None = None,
 ) -> Ledger:  # fmt: skip
     """As of now. `source`: the name of the pattern's source; `publications`: that have been read, in which those that
-    were recorded since are not."""
+    were recorded since are not. Raises ProjectError, as `refuse_other_owner`."""
+    refuse_other_owner(spark, warehouse, name)
     path = warehouse.results(name)
     if not exists(spark, path):
         return Ledger(None, 1, ())
@@ -101,7 +107,7 @@ def read_ledger(
     unnamed = _table_unnamed(spark, warehouse.source(source))
     claims = {commit.version: _claim(commit.note, commit.version, commit.at, unnamed) for commit in commits}
     all_claims: list[Claim] = [claim for claim in claims.values() if claim is not None]
-    recorded = _recorded(spark, warehouse, name, table, publications)
+    recorded = _recorded(spark, warehouse, name, table, commits, publications)
     for item in recorded:
         # A commit's own record repeats its note: it is wanted where the table's log no longer reaches back to it.
         quiet = bool(item.note.get("quiet"))
@@ -124,7 +130,7 @@ def notes(
     """The notes of `commits` (the newest first), each after those of the revisions that found nothing to change in what
     it had made; `ALTERED` for a commit of other programs that changed rows."""
     path, quiet = warehouse.results(name), dict[int, list[Mapping[str, object]]]()
-    for item in _recorded(spark, warehouse, name, table_id(spark, path)):
+    for item in _recorded(spark, warehouse, name, table_id(spark, path), commits):
         if item.note.get("quiet"):
             quiet.setdefault(item.version, []).append(item.note)
     altered = {alteration.results_version for alteration in _alterations(spark, path, commits)}
@@ -170,12 +176,16 @@ def _alterations(spark: SparkSession, path: str, commits: Sequence[Commit]) -> l
 
 
 def _recorded(
-    spark: SparkSession, warehouse: Warehouse, name: str, table: str | None, publications: Publications | None = None
+    spark: SparkSession, warehouse: Warehouse, name: str, table: str | None, commits: Sequence[Commit],
+    publications: Publications | None = None,
 ) -> list[Recorded]:  # fmt: skip
-    """The records of publications to the results table whose id is `table`. Records of a table that was dropped, and
-    made anew under the same name, say nothing of this one; where they do not say which it was, it was not this one if
-    that has been made later."""
+    """The records of publications to the results table whose id is `table`, which has `commits`. Records of a table
+    that was dropped, and made anew under the same name, say nothing of this one; where they do not say which it was, it
+    was not this one if that has been made later."""
     records, created = (publications or Publications(spark, warehouse, [name])).of(name), None
+    before = {*publishers(commits, warehouse.table_of(name))} - {name, warehouse.table_of(name)}
+    if before:  # it was renamed more than once
+        records += [item for items in _all_recorded(spark, warehouse, [*before]).values() for item in items]
     if any("results_table" not in item.note for item in records):
         created = creation_time(spark, warehouse.results(name))
     return [

@@ -107,7 +107,7 @@ class Publication:
         before there is a commit."""
         rows = {"inserted": counts[INSERT], "updated": counts[UPDATE], "deleted": counts[DELETE]}
         spark, metrics = self.run.spark, local_commit.merge_metrics(actions, **rows)
-        line = publication(self.run.name), int(self.note["number"])
+        line = publication(self.run.warehouse.table_of(self.run.name)), int(self.note["number"])
         token = self._begin()
         with local_commit.active(spark, self.session) as session:
             version = local_commit.commit_files(spark, session, table, self.path, actions, "Merge", metrics, line)
@@ -117,7 +117,7 @@ class Publication:
 
     def _begin(self) -> str:
         token = commit_token(**self.note)
-        in_line(self.session, self.run.name, token)
+        in_line(self.session, self.run.warehouse.table_of(self.run.name), token)
         return token
 
     def _commit(self, token: str) -> Commit | None:

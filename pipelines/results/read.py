@@ -25,7 +25,7 @@ from cep_core.sharing.family import FamilyPlan
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import exists, latest_version, read_at
-from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
+from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, OtherFormError, ProjectError
 from pipelines.results.columns import rank_of, time_of
 from pipelines.results.reuse import row_hashes
 from pipelines.results.spark_order import comparable
@@ -98,11 +98,26 @@ def read_rows(spark: SparkSession, path: str, plan: AnyPlan, selection: Selectio
         return _by_spark(spark, path, plan, selection, latest_version(spark, path) if version is None else version)
 
 
+def newest_rows(spark: SparkSession, path: str, limit: int | None, version: int | None) -> tuple[pa.Table, int]:
+    """Rows of a results table whose plan is not known, the last computed first, in no order among those of one run;
+    and how many there are in all. `limit`, `version`: None for all rows, for the newest version."""
+    try:
+        table = table_here(spark, path, version)
+        rows = table.every(table.schema.names, MOST_ROWS)
+        with local_errors():
+            order = [("computed_at", "descending")] if "computed_at" in rows.schema.names else []
+            return (rows.sort_by(order) if order else rows).slice(0, limit), rows.num_rows
+    except LocalUnsupportedError:
+        every = read_at(spark, path, latest_version(spark, path) if version is None else version)
+        ordered = every.orderBy(sf.col("computed_at").desc()) if "computed_at" in every.columns else every
+        return (ordered if limit is None else ordered.limit(limit)).toArrow(), every.count()
+
+
 def _refuse_other_form(plan: AnyPlan, names: Sequence[str]) -> None:
     missing = [name for name in plan.result_schema.names if name not in names]
     if missing:
         message = f"the results are of an earlier form of the pattern, without {', '.join(missing)}"
-        raise ProjectError(message, hint="run the pattern, or `trendlake reset` it")
+        raise OtherFormError(message, hint="compute its windows again")
 
 
 def _local(table: TableHere, plan: AnyPlan, selection: Selection) -> Rows:

@@ -24,25 +24,24 @@ class Published:
     versions: int
 
 
-def published(spark: SparkSession, warehouse: Warehouse, pattern: str) -> Published | None:
+def published(spark: SparkSession, path: str) -> Published | None:
     """What `reset` would remove; None where nothing is published."""
-    path = warehouse.results(pattern)
     if not exists(spark, path):
         return None
     return Published(spark.read.format("delta").load(path).count(), latest_version(spark, path) + 1)
 
 
-def reset(spark: SparkSession, warehouse: Warehouse, pattern: str) -> None:
-    """Removes the results table of `pattern`.
+def reset(spark: SparkSession, warehouse: Warehouse, name: str, path: str) -> None:
+    """Removes the table `name`, such as `results/rising`, at `path`.
 
     It is moved below the staged rows first, so that no half of a table is left where one is looked for; what a reset
     that was killed leaves there, `maintain` removes. Raises BusyTableError where it cannot be moved.
     """
-    path = warehouse.results(pattern)
     files, folder = folder_of(spark, path)
-    removed = folder_of(spark, f"{warehouse.staged}/{pattern}/reset/{uuid.uuid4().hex}")[1]
+    table = name.rpartition("/")[2]
+    removed = folder_of(spark, f"{warehouse.staged}/{table}/reset/{uuid.uuid4().hex}")[1]
     files.mkdirs(removed.getParent())
     if not files.rename(folder, removed):
-        raise BusyTableError(f"the results table of {pattern} cannot be moved away: {path}")
+        raise BusyTableError(f"{name} cannot be moved away: {path}")
     java_class(spark, DELTA_LOG).invalidateCache(spark._jsparkSession, folder)
     files.delete(removed, True)

@@ -30,7 +30,7 @@ def refuse_other_types(run: Run) -> None:
     if different:
         raise ResultsTypeError(
             f"the published results of {run.name} have columns of other types: {'; '.join(different)}",
-            hint=f"give the measure another name; or remove all published results with `trendlake reset {run.name}`",
+            hint=f"give the measure another name; or remove all published results with `trendlake reset {run.typed}`",
         )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from cep_core.events.windows import moment
+from cep_core import AnyPlan
+from cep_core.events.windows import Windows
 from pipelines.delta.table_versions import TableVersion
 from pipelines.errors import StepOrderError
 from pipelines.quality import quarantine as q
@@ -15,7 +17,11 @@ from pipelines.results.row_versions import StaleRows, stale_rows
 from pipelines.results.windows import Stretch, united
 from pipelines.runs.basis import Basis
 from pipelines.runs.consistency import last_ready, ready
+from pipelines.runs.intervals import options_of
 from pipelines.runs.run import Run
+
+BACKFILLS = 3
+"""Stretches of windows for which a command each is printed."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ def task_of(run: Run, ledger: Ledger, source: TableVersion | None) -> Task:
         form = "in this form " if ledger.segments else ""
         raise StepOrderError(
             f"{run.name} has published nothing {form}that could be revised",
-            hint=f"run `trendlake run {run.name}` first",
+            hint=to_publish(run, ledger),
         )
     version = source.version
     q.check_columns(source.schema, run.contract)
@@ -104,18 +110,36 @@ def _incomparable(run: Run, published: Sequence[Segment], source: TableVersion) 
     return None
 
 
-def stale_windows(run: Run, ledger: Ledger) -> str | None:
-    """Which published windows show an earlier form of the pattern, and how they are replaced; None where none do.
+def other_forms(plan: AnyPlan, segments: Sequence[Segment]) -> list[Stretch]:
+    """The windows that show, or were held back in, another form of the pattern than `plan`. What does not change
+    results (description, owner, schedule, tags) is no part of a form."""
+    return spans([segment for segment in segments if segment.plan_hash != plan.hash])
 
-    What does not change results (description, owner, schedule, tags) is no part of a form.
-    """
-    old = spans([segment for segment in ledger.segments if segment.plan_hash != run.plan.hash])
-    if not old:
-        return None
-    windows = run.plan.windows
-    words = [
-        f"`trendlake backfill {run.name} --from {moment(windows.end(first) - windows.slide):%Y-%m-%dT%H:%M:%S} "
-        f"--to {moment(windows.end(last)):%Y-%m-%dT%H:%M:%S}`"
-        for first, last in old
-    ]
-    return f"windows of an earlier form of the pattern; replaced by {', '.join(words[:3])}{' ...' * (len(words) > 3)}"
+
+def gaps_of(segments: Sequence[Segment]) -> list[Stretch]:
+    """The windows between the first and the last published that no run has been asked for."""
+    return [(before[1] + 1, after[0] - 1) for before, after in pairwise(spans(segments))]
+
+
+def backfills(windows: Windows, typed: str, stretches: Sequence[Stretch]) -> list[tuple[Stretch, str]]:
+    """Each of the `stretches` with the command, without `trendlake`, that computes its windows. Of many stretches all
+    are computed by one command, with the windows between them."""
+    if len(stretches) > BACKFILLS:
+        stretches = [(stretches[0][0], stretches[-1][1])]
+    return [(stretch, f"backfill {typed} {options_of(windows, *stretch)}") for stretch in stretches]
+
+
+def stale_windows(run: Run, ledger: Ledger) -> str | None:
+    """Which published windows show an earlier form of the pattern, and how they are replaced; None where none do."""
+    commands = [f"`trendlake {command}`" for _, command in _backfills_of_forms(run, ledger)]
+    return f"windows of an earlier form of the pattern; replaced by {', '.join(commands)}" if commands else None
+
+
+def to_publish(run: Run, ledger: Ledger) -> str:
+    """What publishes windows in the pattern's present form, where none are."""
+    commands = [command for _, command in _backfills_of_forms(run, ledger)] or [f"run {run.typed}"]
+    return f"run {', then '.join(f'`trendlake {command}`' for command in commands)}"
+
+
+def _backfills_of_forms(run: Run, ledger: Ledger) -> list[tuple[Stretch, str]]:
+    return backfills(run.plan.windows, run.typed, other_forms(run.plan, ledger.segments))

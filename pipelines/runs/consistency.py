@@ -41,7 +41,12 @@ def last_ready(run: Run, version: int) -> int | None:
     """The last window that may be published of a version of the source; None: any may."""
     if run.pattern.consistency != "strong":
         return None
-    windows, reached = run.plan.windows, watermark_of(run, version)
+    return last_complete(run, watermark_of(run, version))
+
+
+def last_complete(run: Run, reached: int) -> int:
+    """The last window that ends at or before `reached`, a watermark in microseconds."""
+    windows = run.plan.windows
     return (reached - windows.origin - windows.within) // windows.slide
 
 
@@ -108,6 +113,16 @@ def newest_good(run: Run, version: int, near: tuple[int, int]) -> int | None:
             return newest
         end, stretch = start, 4 * stretch
     return None
+
+
+def oldest_good(run: Run, version: int) -> int | None:
+    """The first event time, microseconds, of the good rows of a version; None if there is none."""
+    oldest: int | None
+    with suppress(LocalUnsupportedError):
+        oldest = pc.min(good_times(run, version, (EARLIEST, LATEST))).as_py()
+        return oldest
+    oldest = _good(run, version).agg(sf.min(sf.unix_micros(column(run.contract.event_time)))).collect()[0][0]
+    return oldest
 
 
 def good_times(run: Run, version: int, near: tuple[int, int]) -> pa.ChunkedArray:

@@ -25,7 +25,7 @@ from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import Warehouse, create, exists
 from pipelines.error_text import in_words
-from pipelines.errors import LocalUnsupportedError, StepOrderError
+from pipelines.errors import LocalUnsupportedError
 from pipelines.runs.basis import Basis
 from pipelines.runs.lineage import Telling
 from pipelines.runs.stage import Record, Stage
@@ -281,18 +281,6 @@ def _by_spark(
     for name, values in asked.items():
         frame = frame.where(sf.col(name).isin(values))
     return [row.asDict() for row in frame.select(*there).withColumns(micros).collect()]
-
-
-def need(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage) -> Mapping[str, Any]:
-    """As `find`. Raises StepOrderError when the stage has not succeeded for this run."""
-    stored = find(spark, warehouse, pattern, run_id, stage)
-    if stored is None:
-        step = stage.replace("_", "-")
-        raise StepOrderError(
-            f"{step} has not succeeded for {pattern}, run {run_id}",
-            hint=f"run `trendlake {step} {pattern}` first",
-        )
-    return stored
 
 
 def newest_records(

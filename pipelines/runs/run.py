@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -16,9 +17,11 @@ from pipelines.delta.tables import Warehouse
 from pipelines.errors import BadTimeError, StepOrderError
 from pipelines.project.paths import Project
 from pipelines.project.profile import Profile
+from pipelines.project.renames import refuse_bad_rename
 from pipelines.runs.basis import Basis, differences
 from pipelines.runs.code_versions import versions_of
-from pipelines.runs.record import need
+from pipelines.runs.intervals import written
+from pipelines.runs.record import find
 from pipelines.runs.stage import Record, Stage
 from pipelines.runs.watermark import BEGINNING
 
@@ -46,6 +49,16 @@ class Run:
     @property
     def name(self) -> str:
         return self.pattern.name
+
+    @property
+    def typed(self) -> str:
+        """What names the pattern on the command line."""
+        return self.project.typed(self.name, self.pattern.document.name)
+
+    @property
+    def options(self) -> str:
+        """The interval on the command line: `--from 2026-01-05 --to 2026-01-06`."""
+        return f"--from {written(self.start_us)} --to {written(self.end_us)}"
 
     @property
     def windows(self) -> range:
@@ -139,12 +152,20 @@ class Run:
         mine = self.records.get(stage)
         if mine is not None and mine.succeeded:
             return {item.name: getattr(mine, item.name) for item in fields(mine)}
-        return need(self.spark, self.warehouse, self.name, self.run_id, stage)
+        stored = find(self.spark, self.warehouse, self.name, self.run_id, stage)
+        if stored is None:
+            step = stage.replace("_", "-")
+            raise StepOrderError(
+                f"{step} has not succeeded for {self.name}, run {self.run_id}",
+                hint=f"run `trendlake {step} {self.typed} {self.options} --run-id {shlex.quote(self.run_id)}` first",
+            )
+        return stored
 
     def _refused(self, stage: Stage, reason: str) -> StepOrderError:
         return StepOrderError(
             f"cannot go on from {stage} of {self.name}, run {self.run_id}: {reason}",
-            hint=f"run `trendlake check-source {self.name}` again, and the steps after it",
+            hint=f"run `trendlake check-source {self.typed} {self.options} --run-id {shlex.quote(self.run_id)}` again, "
+            "and the steps after it",
         )
 
 
@@ -162,7 +183,9 @@ def prepare(
         raise BadTimeError("the interval is empty: --from must be before --to")
     if not run_id:
         raise BadTimeError("the run id is empty")
-    loaded = load_pattern(project.pattern_path(pattern))
+    path = project.pattern_path(pattern)
+    loaded = load_pattern(path)
+    refuse_bad_rename(project, loaded, path)
     contract = source_contract(project, str(loaded.source), (loaded.name,))
     plan = compile_plan(loaded, contract.event_schema())
     warehouse = Warehouse.of(profile, project)

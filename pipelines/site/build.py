@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from pipelines.report.read_pattern import read_pattern
 from pipelines.results.ledger import Publications
 from pipelines.site.cards import card_of, card_text, read_cards
 from pipelines.site.data_docs import NOT_CHECKED, build_data_docs, last_checked
-from pipelines.site.facts import Card, ChangesFacts, DocsFacts, PatternPageFacts, RunsFacts, SourceFacts
+from pipelines.site.facts import Card, ChangesFacts, DocsFacts, FreshFacts, PatternPageFacts, RunsFacts, SourceFacts
 from pipelines.site.freshness import read_freshness, read_source
 from pipelines.site.pages import index_page, pattern_page
 from pipelines.site.read_changes import read_changes
@@ -114,14 +114,14 @@ def build_site(site: Site, files: Sequence[Path]) -> list[Built]:
     cannot be made leaves the others their pages."""
     together = Together(site, files)
     built = [_attempt(site, file, docs=True, together=together) for file in files]
-    return [*built, Built("", _index(site.places))]
+    return [*built, Built("", _index(site))]
 
 
 def refresh_pattern(site: Site, file: Path) -> Path:
     """Builds the page of one pattern after a run of it, and the index, in which other patterns of the same source are
     beside the version of it that is newest now. Data Docs are linked where they exist: they take the longest."""
     page = _build(site, file, docs=False, together=Together(site, [file])).page
-    _index(site.places)
+    _index(site)
     return page
 
 
@@ -130,7 +130,7 @@ def refresh_patterns(site: Site, files: Sequence[Path]) -> list[Built]:
     cannot be made leaves the others their pages."""
     together = Together(site, files)
     built = [_attempt(site, file, docs=False, together=together) for file in files]
-    _index(site.places)
+    _index(site)
     return built
 
 
@@ -150,9 +150,17 @@ def _build(site: Site, file: Path, *, docs: bool, together: Together) -> Built:
     return Built(name, page, card)
 
 
-def _index(places: Places) -> Path:
+def forget_pattern(site: Site, name: str) -> None:
+    """Takes a pattern out of the page of all patterns: it has neither a file nor results. Its runs' pages stay."""
+    if site.places.card(name).is_file():
+        site.places.card(name).unlink()
+        _index(site)
+
+
+def _index(site: Site) -> Path:
+    places = site.places
     with alone(places.root):
-        write_whole(places.index, index_page(read_cards(places), datetime.now(UTC)).encode())
+        write_whole(places.index, index_page(read_cards(places, site.project), datetime.now(UTC)).encode())
     return places.index
 
 
@@ -185,13 +193,22 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
         verdicts={run.run_id: verdict_of(run) for run in runs.runs},
         overview=read_overview(spark, results, pattern, plan) if published else None,
         changes=read_changes(spark, results, plan) if published else ChangesFacts((), 0),
-        fresh=read_freshness(
-            spark, warehouse, pattern.name, plan, sources[pattern.source], together.publications(pattern.name)
-        ),
+        fresh=_freshness(site, pattern, plan, contract, file, together),
         docs=checks_pages,
         pages=frozenset(run.run_id for run in runs.runs if places.run(pattern.name, run.run_id).is_file()),
         made_at=datetime.now(UTC),
     )
+
+
+def _freshness(
+    site: Site, pattern: PatternFacts, plan: AnyPlan | None, contract: Contract | None, file: Path, together: Together
+) -> FreshFacts:
+    source, publications = together.sources[pattern.source], together.publications(pattern.name)
+    typed = site.project.typed(pattern.name, file)
+    fresh = read_freshness(site.spark, site.warehouse, pattern.name, plan, source, publications, typed)
+    lateness = contract.lateness_us or 0 if contract is not None and pattern.consistency == "strong" else 0
+    fresh = replace(fresh, table=site.warehouse.table_of(pattern.name))
+    return replace(fresh, revised=pattern.consistency != "weak", lateness_seconds=lateness / 1e6)
 
 
 def _docs(site: Site, pattern: PatternFacts, plan: AnyPlan, runs: Sequence[RunFacts]) -> DocsFacts:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from pipelines.error_text import plural
+from pipelines.project.paths import Project
 from pipelines.report.places import Places
 from pipelines.report.verdict import State
 from pipelines.report.words import duration, interval_label, stamp
@@ -63,25 +65,36 @@ def freshness_words(fresh: FreshFacts) -> tuple[State | str, str, str]:
     if source.newest_event:
         has += f", its newest event is of {stamp(source.newest_event.replace(microsecond=0))}"
     if fresh.newest is None or fresh.oldest is None or fresh.until is None:
-        return "none", "Nothing published", f"{has}."
+        return "none", "Nothing published", f"{has}.{_command(fresh, 'run', 'publishes its last complete window')}"
     shown = f"version {fresh.newest}" if fresh.oldest == fresh.newest else f"versions {fresh.oldest} to {fresh.newest}"
     note = f"Published windows show {shown} of {source.name} and reach to {stamp(fresh.until)}; {has}."
     if fresh.held_back:
         note += " Some windows are held back until late events can no longer come."
     if fresh.other_form:
-        return (
-            "warn",
-            "Pattern changed",
-            f"{note} Some were computed by another form of the pattern: a backfill is due.",
-        )
-    if fresh.other_table:
-        why = "were computed from another table than the present one, or changed by other programs: a revision is due"
-        return "warn", "Source or results replaced", f"{note} Some {why}."
-    if fresh.oldest < source.version:
-        return "warn", f"{plural(source.version - fresh.oldest, 'version')} behind", note
-    if source.newest_event and fresh.due and source.newest_event >= fresh.due:
-        return "warn", f"{duration((source.newest_event - fresh.until).total_seconds())} of events not published", note
+        due = _commands(fresh.backfills) or "a backfill is due"
+        return "warn", "Pattern changed", f"{note} Some were computed by another form of the pattern: {due}."
+    revision = _command(fresh, "revise", "brings them up to date")
+    if fresh.other_table and fresh.revised:
+        why = "were computed from another table than the present one, or changed by other programs."
+        return "warn", "Source or results replaced", f"{note} Some {why}{revision}"
+    if fresh.oldest < source.version and fresh.revised:
+        return "warn", f"{plural(source.version - fresh.oldest, 'version')} behind", note + revision
+    if fresh.gaps:
+        return "warn", "Windows left out", f"{note} Some before are not published: {_commands(fresh.gaps)}."
+    waited = timedelta(seconds=fresh.lateness_seconds)
+    if source.newest_event and fresh.due and source.newest_event - waited >= fresh.due:
+        behind = duration((source.newest_event - fresh.until).total_seconds())
+        return "warn", f"{behind} of events not published", note + _command(fresh, "run", "publishes what is complete")
     return "good", "Up to date", note
+
+
+def _commands(commands: Sequence[str]) -> str:
+    return ", ".join(f"`trendlake {command}`" for command in commands)
+
+
+def _command(fresh: FreshFacts, word: str, does: str) -> str:
+    """A sentence that names a command; none in a card that was stored without the pattern's name."""
+    return f" `trendlake {word} {fresh.typed}` {does}." if fresh.typed else ""
 
 
 @dataclass(frozen=True)
@@ -100,15 +113,31 @@ def card_text(card: Card, fresh: FreshFacts) -> bytes:
     return _FORM.dump_json(StoredCard(card, fresh), indent=1)
 
 
-def read_cards(places: Places) -> list[Card]:
+def read_cards(places: Places, project: Project | None = None) -> list[Card]:
     """Those of all patterns, by name. Each pattern's freshness is beside the newest version of its source that any
     card knows of: a run or revision of one pattern tells about the source of all. A card that another version of
-    Trendlake has written is passed over until its pattern's next run."""
+    Trendlake has written is passed over until its pattern's next run. With the `project`, a pattern that it renamed is
+    left out; of one whose file is gone the card says so."""
     stored = [card for path in places.cards() if (card := _read_card(path)) is not None]
     newest: dict[str, SourceFacts] = {}
     for item in sorted(stored, key=lambda item: item.card.made_at):
         newest[item.card.source] = item.fresh.source
-    return [_with_source(item, newest[item.card.source]) for item in stored]
+    cards = []
+    for item in stored:
+        if project is None or item.fresh.typed != item.card.name or project.table_of(item.card.name) is not None:
+            cards.append(_with_source(item, newest[item.card.source]))
+        elif project.renamed(item.fresh.table) is None:
+            cards.append(_without_file(item))
+    return cards
+
+
+def _without_file(stored: StoredCard) -> Card:
+    table = f"results/{stored.fresh.table}"
+    note = (
+        f"{stored.card.file} does not exist. `trendlake reset {table}` removes the results; "
+        f"`renamed_from: {stored.fresh.table}` in another pattern's file keeps them."
+    )
+    return replace(stored.card, fresh_state="warn", fresh="No pattern file", fresh_note=note)
 
 
 def shows(places: Places, name: str, version: int, table: str | None, since: datetime) -> bool:

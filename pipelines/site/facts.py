@@ -116,6 +116,18 @@ class FreshFacts:
     held_back: bool = False
     other_form: bool = False
     source_tables: tuple[str | None, ...] = ()
+    typed: str = ""
+    """What names the pattern on the command line."""
+    table: str = ""
+    """The name of its results table."""
+    backfills: tuple[str, ...] = ()
+    """The commands, without `trendlake`, that compute the windows of another form."""
+    gaps: tuple[str, ...] = ()
+    """The commands that compute the windows which are not published, before the last one that is."""
+    revised: bool = True
+    """Whether a revision corrects what is published: not of a `weak` pattern."""
+    lateness_seconds: float = 0.0
+    """How long windows wait for late events before they are published."""
 
     @property
     def other_table(self) -> bool:

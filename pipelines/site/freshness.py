@@ -16,6 +16,7 @@ from pipelines.errors import LocalUnsupportedError
 from pipelines.report.read_run import utc
 from pipelines.results.coverage import slice_of
 from pipelines.results.ledger import Publications, read_ledger
+from pipelines.revision.scope import backfills, gaps_of, other_forms
 from pipelines.site.facts import FreshFacts, SourceFacts
 from pipelines.spark.columns import column
 
@@ -44,12 +45,14 @@ def _newest(spark: SparkSession, path: str, version: int, time: str) -> int | No
 
 def read_freshness(
     spark: SparkSession, warehouse: Warehouse, name: str, plan: AnyPlan | None, source: SourceFacts,
-    publications: Publications | None = None,
+    publications: Publications | None = None, typed: str = "",
 ) -> FreshFacts:  # fmt: skip
     """What the pattern's publications say they answer for, window by window; nothing where it does not compile.
-    `publications`: those recorded, where they have been read."""
+    `publications`: those recorded, where they have been read; `typed`: what names the pattern on the command line, its
+    name by default."""
+    typed = typed or name
     if plan is None:
-        return FreshFacts(source)
+        return FreshFacts(source, typed=typed)
     segments = read_ledger(spark, warehouse, name, plan, source.name, publications).segments
     shown = [(segment, segment.version) for segment in segments if segment.version is not None]
     versions = [version for _, version in shown]
@@ -62,14 +65,13 @@ def read_freshness(
         due=None if last is None else utc(_end(plan, last + 1)),
         held_back=len(shown) < len(segments),
         source_tables=tuple(dict.fromkeys(segment.source_table for segment, _ in shown)),
-        other_form=any(segment.plan_hash not in _forms(plan, segment.first, segment.last) for segment, _ in shown),
+        other_form=bool(other_forms(plan, segments)),
+        typed=typed,
+        backfills=tuple(command for _, command in backfills(plan.windows, typed, other_forms(plan, segments))),
+        gaps=tuple(command for _, command in backfills(plan.windows, typed, gaps_of(segments))),
     )
 
 
 def _end(plan: AnyPlan, window: int) -> int:
     """Of a window's time; of one that reaches over all history, of the results that are its own."""
     return slice_of(plan, window, window)[1] if plan.windows.endless else plan.windows.end(window)
-
-
-def _forms(plan: AnyPlan, first: int, last: int) -> set[str]:
-    return {plan.hash, *(known for _, known in plan.stretches(range(first, last + 1)))}

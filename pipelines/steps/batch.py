@@ -6,7 +6,7 @@ own staged rows, commit, note and run records, which are those of a run alone. A
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
@@ -27,8 +27,8 @@ that is killed does them again."""
 
 @dataclass
 class Member:
-    """A pattern of a batch. `run`: None where the pattern's file is wrong, which is then the `error`; `records`: of the
-    steps that have been done."""
+    """A pattern of a batch. `run`: None where the pattern's file is wrong, which is then the `error`, and where nothing
+    is to be run; `records`: of the steps that have been done."""
 
     name: str
     run: Run | None
@@ -43,13 +43,15 @@ class Member:
 
 
 def run_batch(
-    spark: SparkSession, members: Sequence[Member], steps: Sequence[str] = tuple(STEPS)
-) -> Iterator[tuple[str, Member]]:
+    spark: SparkSession, members: Sequence[Member], steps: Sequence[str] = tuple(STEPS),
+    choose: Callable[[Run], Run | None] | None = None,
+) -> Iterator[tuple[str, Member]]:  # fmt: skip
     """Runs `steps` of all members; after each step of a member, also one that failed, yields the step and the member.
 
     `members`: a pattern comes after those whose results it reads, and is skipped if one of these fails. Each step is
     done of all members of a source before the next step. An error is kept in its member; it is raised only if Spark has
-    ended, after which no member can go on.
+    ended, after which no member can go on. `choose` gives a run its interval, when the results that it reads are
+    published; None where there is nothing to run.
     """
     by_source: dict[str, list[Member]] = {}
     for member in members:
@@ -62,7 +64,19 @@ def run_batch(
             for member in group:
                 member.error = UpstreamFailedError(f"its source is the results of '{above.name}', whose run failed")
             continue
-        yield from _run_group(spark, group, steps)
+        if choose is not None:
+            for member in group:
+                _choose(spark, member, choose)
+        yield from _run_group(spark, [member for member in group if member.run is not None], steps)
+
+
+def _choose(spark: SparkSession, member: Member, choose: Callable[[Run], Run | None]) -> None:
+    try:
+        member.run = None if member.run is None else choose(member.run)
+    except Exception as error:
+        if spark.sparkContext._jsc is None:  # Spark has ended
+            raise
+        member.run, member.error = None, error
 
 
 def _run_group(

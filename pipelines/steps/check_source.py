@@ -10,6 +10,7 @@ from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import exists, latest_version
 from pipelines.errors import ToleranceError
 from pipelines.quality.quarantine_counts import Broken
+from pipelines.results.owners import refuse_other_owner
 from pipelines.results.types import refuse_other_types
 from pipelines.runs.consistency import future_events
 from pipelines.runs.record import Attempt, recorded_together
@@ -88,6 +89,7 @@ def check_source_together(runs: Sequence[Run]) -> list[Attempt]:
 def _pin(run: Run, record: Record, source: SharedSource) -> None:
     record.source_version, table = source.pin(run)
     record.basis = run.basis(record.source_version, table)
+    refuse_other_owner(run.spark, run.warehouse, run.name)
     refuse_other_types(run)
 
 

@@ -24,6 +24,7 @@ from pipelines.delta.tables import OvertakenError, with_retries
 from pipelines.errors import LocalUnsupportedError, StaleRunError, StepOrderError
 from pipelines.quality.great_expectations import FEW
 from pipelines.results.ledger import Ledger, Publications, notes, read_ledger
+from pipelines.results.owners import noted_pattern
 from pipelines.results.publication import Owned, Publication, create_results, owned_rows
 from pipelines.results.reuse import MEMBERS, changed, narrowed, noted
 from pipelines.results.row_versions import note_of_run
@@ -117,6 +118,7 @@ def _commit(
         "results_table": ledger.table_id,
         **noted(run, basis, [windows]),
         **note_of_run(run.plan, windows, partly=partly),
+        **noted_pattern(run),
     }
     note = {"run_id": run.run_id, "stage": "publish", "number": ledger.number, **record.note}
     commit = _replace(Publication(run, note, session), int(record.staged_version or 0), (owner, low, high))
@@ -172,8 +174,8 @@ def _refuse_stale(run: Run, ledger: Ledger, basis: Basis) -> None:
             raise StaleRunError(
                 f"windows of this run have been published from version {segment.version} of '{run.contract.name}'; "
                 f"this run read version {version}",
-                hint=f"run `trendlake run {run.name}` again: it reads the newest version. If an older copy of the "
-                f"source's table was put in its place, run `trendlake revise {run.name}`",
+                hint=f"run `trendlake run {run.typed} {run.options}` again: it reads the newest version. If an older "
+                f"copy of the source's table was put in its place, run `trendlake revise {run.typed}`",
             )
 
 
@@ -187,5 +189,5 @@ def _refuse_changed(run: Run, asked: Run, ledger: Ledger, basis: Basis) -> None:
     if to_compute and (to_compute.start < run.windows.start or to_compute.stop > run.windows.stop or not run.windows):
         raise StepOrderError(
             f"results of {run.name} that this run left alone have changed since they were looked at",
-            hint=f"run `trendlake run {run.name}` again",
+            hint=f"run `trendlake run {run.typed} {run.options}` again",
         )

@@ -19,6 +19,7 @@ from pipelines.delta.tables import CONFLICTS
 from pipelines.errors import BusyTableError
 from pipelines.results.coverage import Segment, slice_of
 from pipelines.results.ledger import Ledger, Publications, read_ledger
+from pipelines.results.owners import noted_pattern
 from pipelines.results.publication import DELETE, INSERT, UPDATE
 from pipelines.results.reuse import noted
 from pipelines.results.types import refuse_other_types
@@ -152,7 +153,7 @@ def _stale_checks(run: Run, ledger: Ledger) -> list[Check]:
     old = older_versions(run, ledger)
     if old is not None:
         data = {"windows": [list(interval) for interval in old.windows], "reason": old.reason}
-        sentence = old.sentence(run.name)
+        sentence = old.sentence(run.typed)
         checks.append(Check("stale_versions", False, sentence, "versions known to be right", data=data))
     return checks
 
@@ -213,6 +214,7 @@ def _claims(run: Run, ledger: Ledger, task: Task, revision: Revision) -> dict[st
         "results_table": ledger.table_id,
         **noted(run, task.basis(run), [range(first, last + 1) for first, last in task.windows]),
         **note_of_revision(run.plan, revision.affected, local=revision.local),
+        **noted_pattern(run),
     }
 
 

@@ -16,7 +16,7 @@ from pipelines.generate.load import Asked, deliveries
 from pipelines.ingest.deliver import feeds, ingest
 from pipelines.results.computation import computed
 from pipelines.results.source_events import read_events
-from pipelines.runs.record import need
+from pipelines.runs.record import find
 from tests.conftest import ROOT
 from tests.support.flights import Lake, all_steps, answers
 
@@ -35,7 +35,9 @@ def test_an_example_over_its_stream(lake: Lake) -> None:
         ROOT / "examples" / "greta" / "jams_without_accident.yaml", "2026-01-05T09:03", "2026-01-05T09:07", "r1"
     )
     assert all_steps(run).rows_inserted
-    assert need(lake.spark, lake.warehouse, run.name, "r1", "check_source")["rows_quarantined"] == 0
+    checked = find(lake.spark, lake.warehouse, run.name, "r1", "check_source")
+    assert checked is not None
+    assert checked["rows_quarantined"] == 0
     expected = run_plan(run.plan, stream.table(), run.windows).to_pylist()
     assert len(expected) > 100
     keys = [*run.plan.group_by, "window_start"]

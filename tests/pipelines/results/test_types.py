@@ -96,12 +96,12 @@ def test_reset(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resetting, "session", lambda *_: nullcontext(lake.spark))
     answer = CliRunner().invoke(app, ["reset", lake.pattern], input="n\n")
     assert answer.exit_code == 1
-    assert f"watched: {len(rows)} rows and {versions + 1} versions of the results are lost" in answer.output
+    assert f"results/watched: {len(rows)} rows and {versions + 1} versions are lost" in answer.output
     assert exists(lake.spark, lake.warehouse.results("watched"))
     done = CliRunner().invoke(app, ["reset", lake.pattern, "--yes"])
     assert done.exit_code == 0, done.output
     assert not exists(lake.spark, lake.warehouse.results("watched"))
-    assert reset.published(lake.spark, lake.warehouse, "watched") is None
+    assert reset.published(lake.spark, lake.warehouse.results("watched")) is None
     assert lake.version() == source
     records = newest_records(lake.spark, lake.warehouse, "watched", 100)
     assert records is not None

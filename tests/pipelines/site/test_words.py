@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.project.paths import Project
 from pipelines.report.facts import CheckFacts, RunFacts, StageFacts
 from pipelines.report.places import Places
 from pipelines.report.verdict import Verdict
 from pipelines.site.cards import card_text, freshness_words, read_cards
 from pipelines.site.facts import Card, FreshFacts, SourceFacts
 from pipelines.site.read_runs import verdict_of
+from tests.support.one_session import commands
 
 NIGHT = datetime(2013, 3, 3, tzinfo=UTC)
 SOURCE = SourceFacts("flights", 7, NIGHT + timedelta(hours=5))
@@ -51,6 +53,47 @@ def test_freshness_in_full() -> None:
         "Published windows show versions 5 to 7 of flights and reach to 3 Mar 2013, 00:00; flights is at version 7, "
         "its newest event is of 3 Mar 2013, 05:00. Some windows are held back until late events can no longer come."
     )
+
+
+@pytest.mark.parametrize(
+    ("fresh", "command"),
+    [
+        (replace(FRESH, other_form=True, backfills=("backfill p --from A --to B",)), "backfill p --from A --to B"),
+        (replace(FRESH, gaps=("backfill p --from A --to B",)), "backfill p --from A --to B"),
+        (replace(FRESH, source_tables=(None,)), "revise p"),
+        (replace(FRESH, oldest=5), "revise p"),
+        (replace(FRESH, source=replace(SOURCE, newest_event=NIGHT + timedelta(days=3))), "run p"),
+        (FreshFacts(SOURCE), "run p"),
+        (FRESH, None),
+        (replace(FRESH, oldest=5, revised=False), None),
+        (replace(FRESH, lateness_seconds=86_400.0, source=replace(SOURCE, newest_event=NIGHT + timedelta(days=1))),
+         None),
+    ],
+)  # fmt: skip
+def test_the_command_that_brings_results_up_to_date(fresh: FreshFacts, command: str | None) -> None:
+    """One for each state; none for a pattern that is never corrected, or that waits for late events."""
+    note = freshness_words(replace(fresh, typed="p"))[2]
+    assert commands(note) == ([] if command is None else [f"trendlake {command}"])
+
+
+def test_patterns_whose_file_is_gone(tmp_path: Path) -> None:
+    """A deleted pattern stays on the page of all, with what removes its results; a renamed one leaves it to its new
+    name."""
+    places, project = Places(tmp_path / "reports"), Project(tmp_path, tmp_path / "state")
+    project.patterns.mkdir(parents=True)
+    for name, table in (("a", "a"), ("b", "b"), ("c", "older")):
+        places.card(name).parent.mkdir(parents=True)
+        places.card(name).write_bytes(
+            card_text(card(name, "2013-03-03T01:00:00"), replace(FRESH, typed=name, table=table))
+        )
+    (project.patterns / "new.yaml").write_text("name: new\nrenamed_from: b\n")
+    (project.patterns / "c.yaml").write_text("name: c\nrenamed_from: older\n")
+    shown = {item.name: item for item in read_cards(places, project)}
+    assert sorted(shown) == ["a", "c"]
+    assert (shown["a"].fresh, commands(shown["a"].fresh_note)) == (
+        "No pattern file", ["trendlake reset results/a"],
+    )  # fmt: skip
+    assert shown["c"].fresh == "Up to date"
 
 
 def test_a_revision_that_broke_an_expectation() -> None:

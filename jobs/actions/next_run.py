@@ -1,0 +1,104 @@
+"""The interval of a run that is given none: chosen by what is published and what the source has, and printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from jobs.actions.states import print_repairs
+from jobs.terminal.hints import command
+from jobs.terminal.workspace import Place
+from pipelines.error_text import plural
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipelines.results.ledger import Publications
+    from pipelines.results.next_windows import NextWindows
+    from pipelines.runs.run import Run
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen for a pattern: `run`, None if there is nothing to run, which `reason` then explains; `backfill`:
+    the command for the complete windows before it, if nothing is published."""
+
+    run: Run | None
+    reason: str | None = None
+    backfill: str | None = None
+
+
+@dataclass
+class NextRuns:
+    """Chooses the interval of each of several runs: the complete windows after the last published one."""
+
+    publications: Publications
+    choices: dict[str, Choice] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, place: Place, spark: SparkSession, names: Sequence[str]) -> NextRuns:
+        from pipelines.results.ledger import Publications
+
+        return cls(Publications(spark, place.warehouse, names))
+
+    def choose(self, run: Run) -> Run | None:
+        """The run of its interval, None if there is nothing to run; prints which windows these are. Raises
+        SourceMissingError, StepOrderError, ProjectError."""
+        from pipelines.delta.table_versions import newest
+        from pipelines.results.ledger import read_ledger
+        from pipelines.results.next_windows import next_windows
+        from pipelines.revision.repairs import repairs
+
+        source = newest(run.spark, run.warehouse.source(run.contract.name))
+        if source is None:
+            raise run.warehouse.missing(run.contract.name)
+        ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name, self.publications)
+        upcoming = next_windows(run, ledger, source.version)
+        if upcoming.windows:
+            choice = _chosen(run, upcoming)
+        else:
+            choice = Choice(None, _reason(run, upcoming))
+            typer.echo(f"{run.name}: nothing to run: {choice.reason}")
+            states = [repair for repair in repairs(run, ledger, source) if repair.state != "nothing_published"]
+            print_repairs(run.name, states)
+        self.choices[run.name] = choice
+        return choice.run
+
+
+def _chosen(run: Run, upcoming: NextWindows) -> Choice:
+    from pipelines.runs.intervals import options_of
+
+    chosen, backfill = upcoming.of(run), None
+    which = "after the last published one" if upcoming.published is not None else "the last complete one"
+    typer.echo(f"{run.name}: {chosen.options}: {plural(len(upcoming.windows), 'window')}, {which}")
+    if upcoming.before:
+        interval = options_of(run.plan.windows, upcoming.before[0], upcoming.before[-1])
+        backfill = command(f"backfill {run.typed} {interval}")
+        typer.echo(f"{run.name}: {plural(len(upcoming.before), 'complete window')} before it: `{backfill}`")
+    return Choice(chosen, backfill=backfill)
+
+
+def _reason(run: Run, upcoming: NextWindows) -> str:
+    from pipelines.runs.intervals import interval_of, written
+
+    if upcoming.reached is None:
+        return f"'{run.contract.name}' has no event that keeps its contract"
+    reached = f"'{run.contract.name}' reaches to {written(upcoming.reached)}"
+    if run.lateness:
+        reached += ", without the time that late events are waited for"
+    if upcoming.published is None:
+        return f"no window is complete yet: {reached}"
+    end = interval_of(run.plan.windows, upcoming.published + 1, upcoming.published + 1)[1]
+    return f"the window after the last published one ends at {written(end)}, and {reached}"
+
+
+def document_of(choice: Choice) -> dict[str, Any]:
+    """What the document of a run says of its interval."""
+    from cep_core.events.windows import moment
+
+    run = choice.run
+    start, end = (None, None) if run is None else (moment(run.start_us), moment(run.end_us))
+    return {"from": start, "to": end, "nothing_to_run": choice.reason, "backfill": choice.backfill}

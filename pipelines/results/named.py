@@ -1,0 +1,111 @@
+"""Results by their name: of a pattern, or of a table whose pattern has no file any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import SparkSession
+
+from cep_core import load_pattern
+from pipelines.delta.commits import recent_commits
+from pipelines.delta.local_reader import table_here
+from pipelines.delta.tables import Warehouse, exists
+from pipelines.errors import LocalUnsupportedError, ProjectError
+from pipelines.project.paths import PUBLISHED, TABLE_NAME, Project, upstream
+from pipelines.results.owners import owner_of, publishers, results_tables, tables_in
+
+SOURCES, QUARANTINE = "sources/", "_quarantine"
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """The table `name` (`results/rising`, `sources/trades_quarantine`) at `path`; `pattern`: whose results it holds,
+    None if that has no file."""
+
+    name: str
+    path: str
+    pattern: str | None
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """A table that no file of the project speaks of; `pattern`: that has published to it last, None for a quarantine;
+    `rows`: how many it has; `changed`: when it was written last."""
+
+    table: str
+    pattern: str | None
+    rows: int
+    changed: datetime | None
+
+
+def table_named(spark: SparkSession, warehouse: Warehouse, project: Project, name: str) -> NamedTable:
+    """The results that `name` means: a pattern's (a name or a file); `results/TABLE`, whatever files there are; the
+    name of a table whose pattern has no file. Also a quarantine, `sources/SOURCE_quarantine`, whose source has no
+    contract. Raises ProjectError, PatternErrors."""
+    table = upstream(name)
+    if table is not None and TABLE_NAME.fullmatch(table):
+        return _results(warehouse, project, table)
+    source = name.removeprefix(SOURCES).removesuffix(QUARANTINE)
+    if name == f"{SOURCES}{source}{QUARANTINE}" and TABLE_NAME.fullmatch(source):
+        if source in _contracts(project):
+            raise ProjectError(
+                f"{name} is the quarantine of the source '{source}'",
+                hint=f"see its rows with `trendlake quarantine show {source}`",
+            )
+        return NamedTable(name, warehouse.quarantine(source), None)
+    if TABLE_NAME.fullmatch(name) and project.table_of(name) is None:
+        named = _results(warehouse, project, name)
+        if named.pattern is None and exists(spark, named.path):
+            return named
+    pattern = load_pattern(project.pattern_path(name)).name
+    return NamedTable(f"{PUBLISHED}{warehouse.table_of(pattern)}", warehouse.results(pattern), pattern)
+
+
+def _results(warehouse: Warehouse, project: Project, table: str) -> NamedTable:
+    return NamedTable(f"{PUBLISHED}{table}", warehouse.results_table(table), _patterns(project).get(table))
+
+
+def publishers_of(spark: SparkSession, table: NamedTable) -> list[str]:
+    """The patterns that have published to a results table; none to a quarantine."""
+    name = upstream(table.name)
+    return [] if name is None else publishers(recent_commits(spark, table.path), name)
+
+
+def orphans(spark: SparkSession, warehouse: Warehouse, project: Project) -> Iterator[Orphan]:
+    """The results tables whose pattern has no file in conf/patterns, then the quarantines of sources without a
+    contract."""
+    patterns, contracts = _patterns(project), _contracts(project)
+    for table in results_tables(spark, warehouse):
+        if table not in patterns:
+            yield _orphan(spark, warehouse.results_table(table), table)
+    for name in tables_in(spark, f"{warehouse.root}/sources"):
+        if name.endswith(QUARANTINE) and name.removesuffix(QUARANTINE) not in contracts:
+            yield _orphan(spark, f"{warehouse.root}/{SOURCES}{name}", None, f"{SOURCES}{name}")
+
+
+def _orphan(spark: SparkSession, path: str, table: str | None, name: str = "") -> Orphan:
+    commits = recent_commits(spark, path)
+    pattern = None if table is None else owner_of(commits, table)
+    return Orphan(name or f"{PUBLISHED}{table}", pattern, row_count(spark, path), commits[0].at if commits else None)
+
+
+def row_count(spark: SparkSession, path: str) -> int:
+    """How many rows the table at `path` has."""
+    try:
+        count = table_here(spark, path).row_count
+        if count is not None:
+            return count
+    except LocalUnsupportedError:
+        pass
+    return spark.read.format("delta").load(path).count()
+
+
+def _patterns(project: Project) -> dict[str, str]:
+    """The patterns of the project's files, by their results tables."""
+    return {project.table_of(file.stem) or file.stem: file.stem for file in project.pattern_files()}
+
+
+def _contracts(project: Project) -> set[str]:
+    return {file.stem for file in project.source_contracts()}

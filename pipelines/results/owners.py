@@ -1,0 +1,116 @@
+"""Which pattern a results table is of. A table keeps its name and place when its pattern is renamed (`renamed_from`).
+
+Each publication of a pattern whose table has another name notes the pattern. So a new pattern that gets the old name,
+or a second one that is said to be renamed from it, is refused and does not replace rows of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from pipelines.delta.commits import Commit, recent_commits
+from pipelines.delta.local_reader import table_here
+from pipelines.delta.tables import Warehouse, exists, folder_of, on_disk
+from pipelines.errors import LocalUnsupportedError, ProjectError
+from pipelines.runs.run import Run
+
+PATTERN = "pattern"
+"""The key of a commit's note that names the pattern, where the table has another name."""
+
+
+def noted_pattern(run: Run) -> Mapping[str, str]:
+    """What a publication notes of its pattern: the name, where that is not the table's."""
+    return {} if run.warehouse.table_of(run.name) == run.name else {PATTERN: run.name}
+
+
+def publishers(commits: Sequence[Commit], table: str) -> list[str]:
+    """The patterns that have published to the table, the newest first."""
+    notes = (commit.note for commit in commits if "number" in commit.note)
+    return list(dict.fromkeys(str(note.get(PATTERN, table)) for note in notes))
+
+
+def owner_of(commits: Sequence[Commit], table: str) -> str:
+    """The pattern that has published last to the table."""
+    return next(iter(publishers(commits, table)), table)
+
+
+def refuse_other_owner(spark: SparkSession, warehouse: Warehouse, name: str) -> None:
+    """Raises ProjectError where the results table of the pattern `name` is another pattern's, or where it is not clear
+    which of two tables is its own."""
+    table, project = warehouse.table_of(name), warehouse.project
+    if project is None:
+        return
+    there = exists(spark, warehouse.results_table(table))
+    if table != name:
+        _refuse_two_tables(spark, warehouse, name, table, there=there)
+    owner = owner_of(recent_commits(spark, warehouse.results_table(table)), table) if there else name
+    if owner == name:
+        return
+    if table == name:
+        raise ProjectError(
+            f"results/{table} holds the results of '{owner}', which was renamed from '{table}'",
+            hint=f"give this pattern another name, or remove those results with `trendlake reset results/{table}`",
+        )
+    if project.table_of(owner) == table:
+        raise ProjectError(
+            f"'{name}' is renamed from '{table}', but '{owner}' has a file still, and its results are results/{table}",
+            hint=f"remove {project.patterns / f'{owner}.yaml'}, or `renamed_from` from {name}.yaml",
+        )
+
+
+def _refuse_two_tables(spark: SparkSession, warehouse: Warehouse, name: str, table: str, *, there: bool) -> None:
+    if has_rows(spark, warehouse.results_table(name)):
+        if there:
+            hint = f"`trendlake reset results/{name}` removes those of '{name}'; without `renamed_from` they are used"
+            raise ProjectError(f"there are rows in results/{table} and in results/{name}", hint=hint)
+        raise ProjectError(
+            f"the results of '{name}' are in results/{name}, and there is no table results/{table}",
+            hint=f"remove `renamed_from: {table}` from {name}.yaml",
+        )
+    if there:
+        return
+    for other in tables_of(spark, warehouse, table):
+        raise ProjectError(
+            f"'{table}' was renamed before: its results are in results/{other}",
+            hint=f"write `renamed_from: {other}` in {name}.yaml",
+        )
+
+
+def tables_of(spark: SparkSession, warehouse: Warehouse, pattern: str) -> Iterator[str]:
+    """The results tables of another name to which `pattern` has published, after it was renamed."""
+    for table in results_tables(spark, warehouse):
+        if table != pattern and pattern in publishers(recent_commits(spark, warehouse.results_table(table)), table):
+            yield table
+
+
+def has_rows(spark: SparkSession, path: str) -> bool:
+    """Whether there is a table at `path`, and a row in it."""
+    if not exists(spark, path):
+        return False
+    try:
+        count = table_here(spark, path).row_count
+        if count is not None:
+            return count > 0
+    except LocalUnsupportedError:
+        pass
+    return not spark.read.format("delta").load(path).isEmpty()
+
+
+def results_tables(spark: SparkSession, warehouse: Warehouse) -> Iterator[str]:
+    """The names of all results tables of the warehouse, in order."""
+    return tables_in(spark, f"{warehouse.root}/results")
+
+
+def tables_in(spark: SparkSession, path: str) -> Iterator[str]:
+    """The names of the folders in the folder `path` that are Delta tables, in order."""
+    place = on_disk(spark, path)
+    if place is not None:
+        names = [item.name for item in place.iterdir() if item.is_dir()] if place.is_dir() else []
+    else:
+        files, folder = folder_of(spark, path)
+        listing: Any = files.listStatus(folder) if files.exists(folder) else ()
+        names = [item.getPath().getName() for item in listing if item.isDirectory()]
+    return (name for name in sorted(names) if exists(spark, f"{path}/{name}"))

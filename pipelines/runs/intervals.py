@@ -1,0 +1,27 @@
+"""Intervals of windows as a command takes them: `--from A --to B` means the windows that end in (A, B]."""
+
+from __future__ import annotations
+
+from cep_core.events.windows import Windows, moment
+from pipelines.runs.watermark import BEGINNING
+
+END = 253_402_300_799_999_999
+"""The last moment of year 9999, microseconds since the epoch."""
+
+
+def interval_of(windows: Windows, first: int, last: int) -> tuple[int, int]:
+    """The interval, microseconds, of the windows `first` to `last` (included)."""
+    start, end = windows.end(first) - windows.slide, windows.end(last)
+    return min(max(start, BEGINNING), END - 1), min(max(end, BEGINNING + 1), END)
+
+
+def options_of(windows: Windows, first: int, last: int) -> str:
+    """`--from 2026-01-05 --to 2026-01-07T12:00:00`: the interval of the windows `first` to `last` (included)."""
+    start, end = interval_of(windows, first, last)
+    return f"--from {written(start)} --to {written(end)}"
+
+
+def written(micros: int) -> str:
+    """A time, microseconds since the epoch, as short as it can be written: midnight as a date, UTC."""
+    text = moment(micros).replace(tzinfo=None).isoformat()
+    return text.removesuffix("T00:00:00")
