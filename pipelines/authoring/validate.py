@@ -11,6 +11,7 @@ from cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_qu
 from cep_core.errors import TrendlakeError, UnknownAttributeError
 from cep_core.events.schema import EventSchema
 from cep_core.load import read_pattern
+from pipelines.authoring.advice import notes_on
 from pipelines.contracts.contract import contract_of
 from pipelines.contracts.document import load_document
 from pipelines.contracts.pattern_source import source_contract
@@ -67,20 +68,25 @@ def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, Tre
     contracts, patterns = sorted(project.contracts.glob("*.yaml")), project.pattern_files()
     read = cache(lambda path: read_pattern(path)[0])
     for path in files or [*contracts, *patterns]:
+        notes: list[str] = []
+        error = None
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", PatternWarning)
             try:
-                _check(project, path, lambda pattern: check_member(pattern, patterns, read))
-                error = None
+                notes = _check(project, path, lambda pattern: check_member(pattern, patterns, read))
             except TrendlakeError as raised:
                 error = raised
-        yield path, error, [str(item.message) for item in caught if item.category is PatternWarning]
+        yield path, error, [*(str(item.message) for item in caught if item.category is PatternWarning), *notes]
 
 
-def _check(project: Project, path: Path, among_others: Callable[[Pattern], None]) -> None:
+def _check(project: Project, path: Path, among_others: Callable[[Pattern], None]) -> list[str]:
+    """What is rarely meant in a file without mistakes. Raises TrendlakeError."""
     if path.resolve().parent != project.contracts.resolve():
-        among_others(compiled(project, path)[0])
-    elif path.stem.startswith("results_"):
+        pattern, plan = compiled(project, path)
+        among_others(pattern)
+        return notes_on(project, str(pattern.source), plan.advice)
+    if path.stem.startswith("results_"):
         check_templates(*load_document(project.own(path)))
-    else:
-        contract_of(*load_document(project.own(path)), events=True)
+        return []
+    contract = contract_of(*load_document(project.own(path)), events=True)
+    return notes_on(project, contract.name, contract.advice)
