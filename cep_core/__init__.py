@@ -1,7 +1,7 @@
 """The engine: compiles a pattern to a plan and runs it over Arrow tables. Uses no Spark, no Airflow and no clock."""
 
 from cep_core.engine import compile_plan, compile_query, draw, evaluate, explain
-from cep_core.errors import PatternErrors, PatternWarning, TrendlakeError
+from cep_core.errors import AssumptionWarning, PatternErrors, PatternWarning, TrendlakeError
 from cep_core.events.schema import EventSchema
 from cep_core.events.windows import Windows
 from cep_core.load import load_pattern
@@ -11,6 +11,7 @@ from cep_core.sharing.run_plans import run_plan, run_plans
 
 __all__ = [
     "AnyPlan",
+    "AssumptionWarning",
     "EventSchema",
     "Pattern",
     "PatternErrors",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from cep_core.drawing import svg
-from cep_core.errors import NotSupportedError, PatternErrors
+from cep_core.errors import AssumptionWarning, NotSupportedError, PatternErrors, PatternWarning
+from cep_core.events.local_times import in_zone, zoneless_columns, zoneless_in_words
 from cep_core.events.schema import EventSchema, schema_of
+from cep_core.expressions.advice import advice_on
 from cep_core.kinds import KINDS
 from cep_core.load import read_pattern
 from cep_core.patterns.expectations import type_mistakes
@@ -61,8 +64,10 @@ def compile_plan(pattern: Pattern, schema: EventSchema) -> AnyPlan:
 def explain(plan: AnyPlan) -> str:
     """A plan in words, for a terminal."""
     if isinstance(plan, FamilyPlan):
-        return f"{explain_family(plan)}\n{KINDS[plan.kind].explain(plan.template)}"
-    return KINDS[plan.kind].explain(plan)
+        text = f"{explain_family(plan)}\n{KINDS[plan.kind].explain(plan.template)}"
+    else:
+        text = KINDS[plan.kind].explain(plan)
+    return "\n".join([text, *(str(one) for one in plan.advice if not one.columns)])
 
 
 def draw(plan: AnyPlan, title: str, *, style: bool = True) -> str:
@@ -70,6 +75,23 @@ def draw(plan: AnyPlan, title: str, *, style: bool = True) -> str:
     `cep_core.drawing.STYLE` already."""
     drawn = plan.template if isinstance(plan, FamilyPlan) else plan
     return svg(KINDS[plan.kind].draw(drawn, title), style=style)
+
+
+_GIVEN: set[str] = set()
+"""The texts of the AssumptionWarnings that this process has given."""
+
+
+def _warn_once(text: str) -> None:
+    """An AssumptionWarning at the caller of `evaluate`, once in a process; Python's own "once" begins anew wherever a
+    program changes a filter. Each time, where the filters say "always"."""
+    actions = (
+        action
+        for action, message, category, _, _ in warnings.filters
+        if issubclass(AssumptionWarning, category) and (message is None or message.match(text))
+    )
+    if text not in _GIVEN or next(actions, "default") == "always":
+        _GIVEN.add(text)
+        warnings.warn(text, AssumptionWarning, stacklevel=3)
 
 
 def evaluate(
@@ -81,12 +103,22 @@ def evaluate(
     event_type: str = "event_type",
     sequence: str | None = None,
     document: str = "document",
+    time_zone: str | None = None,
 ) -> pa.Table:
     """Run a query (a pattern file's path, or a mapping of the same shape) over a table in this process.
 
     `events`: `event_time` a timestamp, `event_type` a string, attributes as the query names them; for kind xml_join
     `document`, an XML document each, and no type. Returns the columns of the kind's results (docs/architecture.md);
-    rows in no order. Raises PatternErrors for the query's mistakes, BadEventsError for the table's.
+    rows in no order.
+
+    `time_zone`: the IANA name of the zone of timestamps without a zone, such as America/New_York; times with a zone
+    are moments already. A local time that clocks skip is an error, and of the two moments of a time that occurs twice
+    the earlier is meant. Without `time_zone` such timestamps are read as UTC, with an AssumptionWarning; `"UTC"` states
+    it. An AssumptionWarning also names text columns that the query compares by their order and whose values look like
+    numbers. A process gives each once; with the filter "always", each time. A PatternWarning names conditions that are
+    never true, such as `x.price = NULL`.
+
+    Raises PatternErrors for the query's mistakes, BadEventsError for the table's and for an unknown zone.
     """
 
     def schema(kind: str) -> EventSchema:
@@ -94,4 +126,13 @@ def evaluate(
         return schema_of(events, event_id, event_time, event_type, sequence, document, roles)
 
     plan = _compiled(query, schema)
-    return run_plan(plan, events)
+    for one in plan.advice:
+        if not one.columns and not one.some:
+            warnings.warn(str(one), PatternWarning, stacklevel=2)
+    orders = [one for one in plan.advice if one.columns]
+    for text in advice_on(events, orders):
+        _warn_once(text)
+    zoneless = zoneless_columns(events, plan.columns)
+    if zoneless and time_zone is None:
+        _warn_once(zoneless_in_words(zoneless))
+    return run_plan(plan, events if time_zone is None else in_zone(events, zoneless, time_zone))

@@ -207,7 +207,11 @@ class TooManyAnswersError(TrendlakeError):
 
 
 class PatternWarning(UserWarning):
-    """A condition without effect."""
+    """A condition without effect, or one that is never true."""
+
+
+class AssumptionWarning(UserWarning):
+    """What `evaluate` assumed of events that do not say it: the zone of their times, the order of their texts."""
 
 
 class DocumentWarning(UserWarning):

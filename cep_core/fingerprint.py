@@ -23,7 +23,8 @@ def fingerprint(plan: object, version: int) -> str:
 
 
 def canonical(node: object) -> str:
-    """A text that equal data share, stable between processes (sets sorted). Spans say where, not what: left out."""
+    """A text that equal data share, stable between processes (sets sorted). Left out are fields that are not compared,
+    such as spans."""
     if isinstance(node, frozenset):
         return "{" + ",".join(sorted(canonical(x) for x in node)) + "}"
     if isinstance(node, tuple):
@@ -37,4 +38,4 @@ def canonical(node: object) -> str:
 def _counts(field: Field[Any], node: object) -> bool:
     if field.metadata.get("added") and getattr(node, field.name) == field.default:
         return False
-    return field.name != "span"
+    return field.compare

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from cep_core.events.schema import EventSchema
 from cep_core.events.windows import Windows
+from cep_core.expressions.advice import Advice
 from cep_core.language import syntax as s
 
 
@@ -87,6 +88,10 @@ class AnyPlan(Reading, Protocol):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Conditions without effect, as they are shown."""
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """What is legal and rarely meant. It is no part of the plan's identity."""
 
     @property
     def shard_key(self) -> tuple[str, ...]:

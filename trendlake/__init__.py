@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cep_core import (
+        AssumptionWarning,
         EventSchema,
         Pattern,
         PatternErrors,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __version__ = version("trendlake")
 __all__ = [
+    "AssumptionWarning",
     "EventSchema",
     "Pattern",
     "PatternErrors",

@@ -53,6 +53,11 @@ class Parameters:
         """A row as what may stand for each `$name`."""
         return {name: literal(value, kind) for name, kind, value in zip(self.names, self.kinds, row, strict=True)}
 
+    @property
+    def empty(self) -> dict[str, int]:
+        """In how many rows each parameter is NULL."""
+        return {name: sum(row[at] is None for row in self.rows) for at, name in enumerate(self.names)}
+
     def described(self, row: Row) -> str:
         """`symbol = 'AAPL', threshold = 100`."""
         from cep_core.language.unparse import expression

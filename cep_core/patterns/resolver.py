@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from cep_core.errors import (
     BadConditionError,
     PatternSyntaxError,
+    Place,
     TextError,
     TrendlakeError,
     UnknownAttributeError,
@@ -16,6 +18,7 @@ from cep_core.errors import (
     did_you_mean,
 )
 from cep_core.events.schema import EventSchema
+from cep_core.expressions.advice import Adviser
 from cep_core.expressions.types import ExpressionError, infer
 from cep_core.language import syntax as s
 from cep_core.language.parse import parse_condition
@@ -38,6 +41,7 @@ class Checking:
         self.schema = schema
         self.families = schema.families
         self.errors: list[TrendlakeError] = []
+        self.adviser = Adviser(pattern.parameters.empty if pattern.parameters else None)
         self.types: dict[str, str] = {}
         self.unread: set[str] = set()
         """Variables of a part of the pattern that was refused: conditions on them are no mistakes of their own."""
@@ -46,7 +50,7 @@ class Checking:
         """One mistake, at a span of the text that stands at `path` in the file."""
         if isinstance(error, _FollowsError):
             return
-        error.place = self.pattern.document.place(path, offset=span[0], width=span[1] - span[0])
+        error.place = self.place_of(path, span)
         self.errors.append(error)
 
     def condition(self, text: str, path: Path_) -> s.Condition | None:
@@ -120,11 +124,20 @@ class Checking:
     def typed(self, node: s.Expr, path: Path_) -> str | None:
         """The family of an expression; None where it has none, which is reported."""
         try:
-            return infer(node, self.resolve)
+            family = infer(node, self.resolve)
         except ExpressionError as error:
             error.cause.hint = error.cause.hint or why_text(node, self.pattern.parameters)
             self.report(error.cause, path, (error.offset, error.offset + error.width))
             return None
+        self.advise(node, path)
+        return family
+
+    def advise(self, node: s.Expr, path: Path_) -> None:
+        """Looks for what is rarely meant in an expression whose types are right."""
+        self.adviser.look(node, self.resolve, partial(self.place_of, path))
+
+    def place_of(self, path: Path_, span: s.Span) -> Place:
+        return self.pattern.document.place(path, offset=span[0], width=span[1] - span[0])
 
 
 def constant_true(node: s.Expr) -> bool:

@@ -14,6 +14,7 @@ from cep_core.errors import BadValueError, PatternErrors, TrendlakeError
 from cep_core.events.names import TakenNames
 from cep_core.events.schema import EventSchema
 from cep_core.events.windows import Windows
+from cep_core.expressions.advice import Advice
 from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
 from cep_core.patterns.model import PROVENANCE_COLUMNS, Pattern
@@ -84,6 +85,10 @@ class FamilyPlan:
     @property
     def warnings(self) -> tuple[str, ...]:
         return self.template.warnings
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        return self.template.advice
 
     @property
     def schema(self) -> EventSchema:

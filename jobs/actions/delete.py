@@ -19,6 +19,7 @@ def delete(
     dry_run: bool, yes: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Deletes rows in one commit after the user has confirmed. Raises as `pipelines.ingest.delete`."""
+    from pipelines.authoring.advice import notes_on
     from pipelines.contracts.contract import load_contract
     from pipelines.ingest.delete import delete_rows, find_rows, keys_in, rows_where
 
@@ -30,6 +31,8 @@ def delete(
     with session(place, f"trendlake source delete {source}") as spark:
         if ids is None:
             selection = rows_where(str(where), contract)
+            for note in notes_on(place.project, source, selection.advice):
+                typer.echo(f"note: {note}")
         affected = find_rows(spark, place.warehouse, contract, selection)
         if affected.absent:
             typer.echo(f"{source}: not in the table: {affected.absent}")

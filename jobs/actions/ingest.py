@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from jobs.actions.revise import patterns_of
 from jobs.airflow.notify import notify_of_source
 from jobs.terminal.hints import command
 from jobs.terminal.json_output import of_record
@@ -55,11 +56,11 @@ def ingest_files(
             )  # fmt: skip
             records.append({"file": path, **of_record(record), **_counts(outcomes[-1])})
             typer.echo(f"  {path}  {describe(outcomes[-1])}")
-    _next(source, outcomes)
+    stops = _consequences(place, contract, outcomes)
     typer.echo(f"{source}: {plural(record.rows_out or 0, 'row')} in the table, version {record.source_version}")
     if any(taken.new or taken.replaced for taken in outcomes):
         notify_of_source(place.project, source)
-    return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}
+    return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records, **stops}
 
 
 def _ingest_documents(
@@ -94,13 +95,13 @@ def _ingest_documents(
             for error in files.refused:
                 typer.echo(f"  not ingested: {error.message}")
             outcomes.append(whole)
-    _next(source, outcomes)
+    stops = _consequences(place, contract, outcomes)
     typer.echo(f"{source}: {plural(record.rows_out or 0, 'row')} in the table, version {record.source_version}")
     if any(taken.new or taken.replaced for taken in outcomes):
         notify_of_source(place.project, source)
     for files in all_files:
         files.raise_refused()
-    return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}
+    return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records, **stops}
 
 
 def describe(taken: Taken) -> str:
@@ -125,9 +126,26 @@ def _counts(taken: Taken) -> dict[str, Any]:
     }
 
 
-def _next(source: str, outcomes: list[Taken]) -> None:
+def _consequences(place: Place, contract: Contract, outcomes: list[Taken]) -> dict[str, Any]:
+    """Prints what rows of these deliveries that break the contract will stop; the same for the document: the patterns
+    that read the source, those of them that are certain to stop, and the contract's tolerance."""
+    source, lost = contract.name, sum(taken.broken.lost for taken in outcomes)
+    readers = patterns_of(place, source)
+    stops = readers if lost and not contract.tolerance else []
     if any(taken.broken.rows for taken in outcomes):
         typer.echo(f"  rows that break the contract: `{command(f'quarantine show {source}')}`")
+    if lost and readers:
+        typer.echo(f"  {stopped_in_words(readers, lost, contract.tolerance)}: {', '.join(readers)}")
+    return {"readers": readers, "stops": stops, "tolerance": contract.tolerance}
+
+
+def stopped_in_words(readers: list[str], lost: int, tolerance: float) -> str:
+    """What `lost` broken rows of a source do to the patterns that read it."""
+    of = f"runs and revisions of {plural(len(readers), 'pattern')}"
+    if tolerance:
+        return f"{of} will stop where more than {tolerance:.2%} of the rows that they read break the contract"
+    rows, are = ("this row", "it is") if lost == 1 else ("these rows", "they are")
+    return f"{of} will stop where they read {rows}, until {are} repaired (tolerance 0)"
 
 
 def ingest_source(source: str, profile: str | None, project_dir: Path | None) -> dict[str, Any]:
@@ -158,7 +176,7 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
             spark, place.warehouse, contract, deliveries, feed=flights.FEED, run_id=manual_run_id("ingest"),
             progress=progress,
         )  # fmt: skip
-    _next(source, outcomes)
+    stops = _consequences(place, contract, outcomes)
     typer.echo(
         f"{source}: {plural(record.rows_out or 0, 'row')} in the table, {record.rows_inserted:,} of them new, "
         f"version {record.source_version}"
@@ -166,4 +184,4 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
     if record.rows_inserted:
         notify_of_source(place.project, source)
     records = [{"file": None, **of_record(record)}]
-    return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records}
+    return {"source": source, "version": record.source_version, "rows": record.rows_out, "ingested": records, **stops}

@@ -34,7 +34,8 @@ def create_project(folder: Path) -> dict[str, Any]:
 
 
 def write_source(
-    name: str, sample: Path, roles: Roles, options: TimeOptions, project_dir: Path | None
+    name: str, sample: Path, roles: Roles, options: TimeOptions, project_dir: Path | None, *,
+    null_words: tuple[str, ...] = (), overwrite: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """The contract of a new source. Raises as `pipelines.authoring.source_file.new_source_of_file`."""
     from pipelines.authoring.free_names import refuse_source
@@ -43,12 +44,34 @@ def write_source(
 
     project = find_project(project_dir)
     refuse_source(project, profile_or_default(project), name)
-    path, notes = new_source_of_file(project, name, sample, roles, options)
-    for note in notes:
+    path, findings = new_source_of_file(
+        project, name, sample, roles, options, null_words=null_words, overwrite=overwrite
+    )
+    for note in findings.notes:
         typer.echo(note)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
+    again = None
+    if findings.null_words:
+        again = _again(name, sample, roles, options, project_dir, (*null_words, *findings.null_words))
+        typer.echo(f"with these words as NULL: {again}")
     typer.echo(f"next: {command(f'ingest {name} {shlex.quote(str(sample))}')}")
-    return {"wrote": [path]}
+    return {"wrote": [path], "notes": findings.notes, "null_words": findings.null_words, "again": again}
+
+
+def _again(
+    name: str, sample: Path, roles: Roles, options: TimeOptions, project_dir: Path | None, words: tuple[str, ...]
+) -> str:  # fmt: skip
+    """The command that writes the contract anew, with these words as NULL."""
+    from pipelines.authoring.source_file import null_word_options
+
+    said = {
+        "--from": sample, "--event-id": roles.event_id, "--event-time": roles.event_time,
+        "--event-type": roles.event_type, "--type": roles.constant, "--document": roles.document,
+        "--time-format": options.text_format, "--time-zone": options.zone, "--project-dir": project_dir,
+    }  # fmt: skip
+    parts = [part for option, value in said.items() if value is not None for part in (option, str(value))]
+    stated = null_word_options(words)
+    return command(f"new source {name} {' '.join(map(shlex.quote, parts))} {stated} --overwrite")
 
 
 def write_source_of_documents(
@@ -65,7 +88,7 @@ def write_source_of_documents(
     typer.echo(note)
     typer.echo(f"wrote {path}: read it, say what the columns promise")
     typer.echo(f"next: {command(f'ingest {name} {shlex.quote(str(sample))}')}")
-    return {"wrote": [path]}
+    return {"wrote": [path], "notes": [note]}
 
 
 def write_source_of_table(

@@ -17,8 +17,8 @@ CUSTOM_VALUES: Mapping[str, dict[str, Any]] = {
         "no texts.",
     },
     "idColumns": {
-        "type": "array", "items": {"type": "string"}, "minItems": 2, "uniqueItems": True,
-        "description": "The columns that ingestion makes the event id of.",
+        "type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True,
+        "description": "The columns that ingestion makes the event id of: several, or that of the event time.",
     },
     "timeFormat": {
         "type": "string", "minLength": 1, "examples": ["iso8601", "unix_seconds", "unix_millis", "%m/%d/%Y %H:%M"],

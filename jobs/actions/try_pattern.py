@@ -52,6 +52,7 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
     """Runs the pattern and prints its rows, or returns them as a document. Raises SampleTooLargeError, and what a run
     raises for errors of the pattern, the contract and the source."""
     from cep_core import PatternWarning
+    from pipelines.authoring.advice import certain
     from pipelines.authoring.validate import compiled
     from pipelines.contracts.pattern_source import source_contract
 
@@ -65,9 +66,10 @@ def try_pattern(options: TryOptions, profile: str | None, folder: Path | None) -
         trial, where = _of_file(options.events, options.most, pattern, plan, contract, interval), f"{options.events}"
     else:
         trial, where = _of_table(options, place, interval)
+    notes = [*plan.warnings, *trial.notes, *certain(contract.advice)]
     if options.as_json:
-        return _document(pattern, plan, trial, where)
-    _print(options, pattern, plan, trial, where, time.monotonic() - began)
+        return _document(pattern, plan, trial, where) | {"notes": notes}
+    _print(options, pattern, plan, trial, where, notes, time.monotonic() - began)
     return None
 
 
@@ -93,13 +95,15 @@ def _of_table(options: TryOptions, place: Place, interval: tuple[int, int] | Non
         return sample(run.plan, source, options.most, interval), f"{run.contract.name} at version {source.version}"
 
 
-def _print(options: TryOptions, pattern: Pattern, plan: AnyPlan, trial: Sample, where: str, seconds: float) -> None:
+def _print(
+    options: TryOptions, pattern: Pattern, plan: AnyPlan, trial: Sample, where: str, notes: list[str], seconds: float
+) -> None:  # fmt: skip
     rows = _ranked(plan, trial)
     console.print(f"{pattern.name} on {where}: tried, nothing written", soft_wrap=True)
     for head, words in _coverage_lines(plan, trial):
         console.print(f"{head:<10}{words}", soft_wrap=True)
-    for warning in plan.warnings:
-        console.print(f"{'note':<10}{warning}", soft_wrap=True)
+    for note in notes:
+        console.print(f"{'note':<10}{note}", soft_wrap=True)
     console.print(f"{'seconds':<10}{seconds:.1f}")
     if not rows:
         console.print("no rows: the pattern finds nothing in these events")

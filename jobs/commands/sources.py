@@ -33,13 +33,13 @@ def init(folder: Annotated[Path, typer.Argument(help="The project's folder.")] =
 @guarded
 def new_source(
     name: Annotated[str, typer.Argument(help="The source's name.")],
-    event_id: Annotated[
-        str,
-        typer.Option("--event-id", help="The column with the id of an event, or several: carrier,day. XML: a path."),
-    ],
     event_time: Annotated[
         str, typer.Option("--event-time", help="The column with the time of an event; XML: a path.")
     ],
+    event_id: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--event-id", help="The column with the id of an event, or several: carrier,day. XML: a path."),
+    ] = None,
     event_type: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--event-type", help="The column with the type of an event."),
@@ -68,6 +68,13 @@ def new_source(
         Optional[str],  # noqa: UP045
         typer.Option("--time-zone", help="The zone of times without an offset; default: UTC."),
     ] = None,
+    null_words: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--null-word", help="A text that means NULL in a file, as NA and null do; repeatable."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the contract, if there is one.")
+    ] = False,
     table: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option("--table", help="Path or URI of an existing Delta table, which is read in place."),
@@ -83,6 +90,8 @@ def new_source(
     Example: trendlake new source trips --from trips.csv --event-id car,start --event-time start --type Trip --time-zone
     Europe/Berlin
 
+    Example: trendlake new source cgm --from cgm.csv --event-id time --event-time time --type Reading --null-word nil
+
     Example: trendlake new source trades --table /lake/trades --event-id id --event-time at --event-type kind
 
     Example: trendlake new source news --from feeds --document-path //item --event-id guid --event-time pubDate
@@ -93,7 +102,12 @@ def new_source(
     from pipelines.authoring.source_file import TimeOptions
     from pipelines.ingest.readers.xml_names import is_xml
 
-    roles = Roles(event_id, event_time, event_type, constant, document)
+    roles = Roles(event_id or "", event_time, event_type, constant, document)
+    words = tuple(word.strip() for word in null_words or ())
+    if (words or overwrite) and (sample is None or is_xml(sample)):
+        raise typer.BadParameter("--null-word and --overwrite are for files of events: --from FILE")
+    if event_id is None and (sample is None or is_xml(sample)):
+        raise typer.BadParameter("--event-id is missing: the column with the id of an event; of XML a path")
     if sample is not None and table is None and is_xml(sample):
         if any(value is not None for value in (event_type, constant, document, time_zone)):
             raise typer.BadParameter("XML files give id, time and document: no type, column or time zone is stated")
@@ -101,7 +115,8 @@ def new_source(
     if document_path is not None:
         raise typer.BadParameter("--document-path is for XML files: --from FOLDER")
     if sample is not None and table is None:
-        return write_source(name, sample, roles, TimeOptions(time_format, time_zone), project_dir)
+        options = TimeOptions(time_format, time_zone)
+        return write_source(name, sample, roles, options, project_dir, null_words=words, overwrite=overwrite)
     if table is not None and sample is None:
         if time_format is not None or time_zone is not None:
             raise typer.BadParameter("--time-format and --time-zone are for files; a table has timestamps")

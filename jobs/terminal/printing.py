@@ -70,12 +70,17 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
     Raises ProjectError if `picture` cannot be written.
     """
     from cep_core import draw, explain
+    from pipelines.authoring.advice import certain, notes_on
     from pipelines.authoring.shared_work import shared_work
     from pipelines.authoring.validate import compiled
 
     pattern, plan = compiled(project, project.pattern_path(name))
     text = explain(plan)
     console.print(text, soft_wrap=True)
+    orders = notes_on(project, str(pattern.source), [one for one in plan.advice if one.columns])
+    notes = [*plan.warnings, *certain(plan.advice), *orders]
+    for note in orders:
+        console.print(f"note      {note}", soft_wrap=True)
     console.print(f"on Spark  cut by {', '.join(plan.unit_key) or 'nothing'} and by time, from {pattern.source}")
     shared = shared_work(project, pattern, _batches_rule(project))
     for line in shared.lines() if shared else ():
@@ -91,7 +96,7 @@ def print_plan(project: Project, name: str, picture: Path | None = None) -> dict
         "pattern": pattern.name, "kind": plan.kind, "source": pattern.source, "plan_hash": plan.hash,
         "columns": plan.columns, "cut_by": plan.unit_key, "key": plan.key,
         "result_columns": {field.name: str(field.type) for field in plan.result_schema},
-        "warnings": plan.warnings, "explained": text.splitlines(), "picture": picture,
+        "warnings": notes, "explained": text.splitlines(), "picture": picture,
         "shared": shared.about() if shared else None,
     }  # fmt: skip
 

@@ -23,9 +23,10 @@ def adopt(spark: SparkSession, project: Project, name: str, place: str, roles: R
     Raises ProjectError, SourceMissingError, SourceSchemaError (an id that is neither text nor a whole number, a time
     that is no timestamp), ContractErrors.
     """
-    if len(roles.id_columns) > 1:
+    if roles.made_id:
+        of = "the time" if len(roles.id_columns) == 1 else ", ".join(roles.id_columns)
         raise ProjectError(
-            f"--event-id takes one column of a table that other programs write, not {', '.join(roles.id_columns)}",
+            f"--event-id takes one column of a table that other programs write, not {of}",
             hint="the table is read in place: let the program that writes it add a column with the id",
         )
     if not exists(spark, place):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from cep_core.errors import did_you_mean
 from cep_core.events.names import same_name
@@ -19,6 +19,7 @@ from cep_core.yaml.source import read_yaml
 from pipelines.contracts.column_names import name_fault
 from pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, TYPE_NAME, Contract
 from pipelines.contracts.id_columns import ID_COLUMNS, KINDS
+from pipelines.contracts.null_words import NULL_WORDS
 from pipelines.contracts.time_formats import ISO, TIME_FORMAT, TIME_ZONE, TimeFormat
 from pipelines.errors import ProfileError, ProjectError
 from pipelines.project.paths import Project
@@ -77,6 +78,20 @@ class Roles:
     def id_columns(self) -> tuple[str, ...]:
         return tuple(name.strip() for name in self.event_id.split(","))
 
+    @property
+    def made_id(self) -> bool:
+        """Whether ingestion makes the id, of several columns or of the time, whose column stays a time."""
+        return len(self.id_columns) > 1 or self.id_columns == (self.event_time,)
+
+
+@dataclass(frozen=True)
+class FileForm:
+    """How files write the values of columns. `times`: of those whose format and zone the contract states; `null_words`:
+    the texts that mean NULL, of those that the contract states them for."""
+
+    times: Mapping[str, TimeFormat] = field(default_factory=dict)
+    null_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
 
 def init_project(folder: Path, results: Path) -> list[Path]:
     """A project's folders, and the shipped profile for one machine and contracts of results, whose folder is `results`;
@@ -99,25 +114,29 @@ def init_project(folder: Path, results: Path) -> list[Path]:
 def usable_columns(columns: pa.Schema) -> tuple[pa.Schema, list[str]]:
     """The columns of names and types that contracts take, and the names of the others."""
 
-    def is_known(field: pa.Field) -> bool:
-        if name_fault(field.name, quarantined=True) is not None:
+    def is_known(column: pa.Field) -> bool:
+        if name_fault(column.name, quarantined=True) is not None:
             return False
         try:
-            _types(field, None)
+            _types(column, None)
         except ProjectError:
             return False
         return True
 
-    usable = pa.schema([field for field in columns if is_known(field)])
+    usable = pa.schema([column for column in columns if is_known(column)])
     return usable, [name for name in columns.names if name not in usable.names]
 
 
 def new_source(
-    project: Project, name: str, columns: pa.Schema, roles: Roles, times: Mapping[str, TimeFormat] | None = None
+    project: Project, name: str, columns: pa.Schema, roles: Roles, form: FileForm | None = None, *,
+    overwrite: bool = False,
 ) -> Path:  # fmt: skip
-    """A contract for the source `name`, with a table's columns; the file. `times`: how files write the times
-    of columns, for those whose format and zone the contract states. Raises ProjectError."""
-    return write_new_contract(project, name, _contract(name, columns, roles, times or {}))
+    """A contract for the source `name`, with a table's columns; the file. Raises ProjectError where there is one,
+    unless it is to `overwrite` that."""
+    contract = _contract(name, columns, roles, form or FileForm())
+    if overwrite:
+        (project.contracts / f"{name}.yaml").unlink(missing_ok=True)
+    return write_new_contract(project, name, contract)
 
 
 def write_new_contract(project: Project, name: str, contract: Mapping[str, Any]) -> Path:
@@ -131,7 +150,8 @@ def write_new_contract(project: Project, name: str, contract: Mapping[str, Any])
     if not _write_new(
         path, f"# What the source `{name}` promises (Open Data Contract Standard 3.1).\n{text.getvalue()}"
     ):
-        raise ProjectError(f"{path} exists already", hint=f"edit it; or delete it (rm {path}) to start over")
+        hint = f"edit it; to start over, --overwrite, or delete it (rm {path})"
+        raise ProjectError(f"{path} exists already", hint=hint)
     return path
 
 
@@ -176,44 +196,50 @@ def _write_new(path: Path, text: str) -> bool:
 
 def check_roles(columns: pa.Schema, roles: Roles) -> dict[str, str]:
     """The role of each column that has one: of the columns of a table or file, and of `ID_COLUMN` where the id is made
-    of several. Raises ProjectError for a column that is not there."""
-    several = len(roles.id_columns) > 1
+    of others. Raises ProjectError for a column that is not there."""
     named = [("event_time", roles.event_time), ("event_type", roles.event_type), ("document", roles.document)]
     for role, column in [*(("event_id", column) for column in roles.id_columns), *named]:
         if column is not None and column not in columns.names:
             hint = did_you_mean(column, columns.names) or f"there are {', '.join(columns.names)}"
             raise ProjectError(f"there is no column '{column}' to be the {role}", hint=hint)
-    if roles.id_columns == (roles.event_time,):
-        raise ProjectError(
-            f"column '{roles.event_time}' cannot be both the id and the time", hint="--event-id COLUMN,COLUMN"
-        )
     if roles.constant is not None and not TYPE_NAME.fullmatch(roles.constant):
         raise ProjectError(f"--type: patterns cannot name '{roles.constant}'", hint="a name of letters, such as Trade")
-    if several:
-        _check_id_columns(columns, roles.id_columns)
-    ids = ("event_id", ID_COLUMN if several else roles.id_columns[0])
+    if roles.made_id:
+        _check_id_columns(columns, roles)
+    ids = ("event_id", ID_COLUMN if roles.made_id else roles.id_columns[0])
     return {column: role for role, column in [ids, *named] if column is not None}
 
 
-def _check_id_columns(columns: pa.Schema, names: Sequence[str]) -> None:
+def _check_id_columns(columns: pa.Schema, roles: Roles) -> None:
     """Raises ProjectError for columns that no id can be made of."""
+    names = roles.id_columns
     if len(set(names)) < len(names):
         raise ProjectError(f"--event-id names a column twice: {', '.join(names)}", hint="name each once")
     if ID_COLUMN in map(same_name, columns.names):
+        of = "several columns" if len(names) > 1 else "the time"
         raise ProjectError(
-            f"an id of several columns is stored as the column '{ID_COLUMN}', which the file has already",
+            f"an id of {of} is stored as the column '{ID_COLUMN}', which the file has already",
             hint=f"--event-id {ID_COLUMN}, or give that column another name in the file",
         )
     for name in names:
-        logical, _ = _types(columns.field(name), None)
+        logical, _ = _types(columns.field(name), "event_time" if name == roles.event_time else None)
         if logical not in KINDS:
             raise ProjectError(
                 f"column '{name}' is a {logical}: an id is made of columns of type {', '.join(KINDS)}",
-                hint="leave it out of --event-id",
+                hint="leave it out of --event-id: a value that is corrected would be another event",
             )
 
 
-def _contract(name: str, columns: pa.Schema, roles: Roles, times: Mapping[str, TimeFormat]) -> dict[str, Any]:
+def common_properties() -> CommentedSeq:
+    """What every first contract says of its table."""
+    properties = CommentedSeq([{"property": "corrections", "value": "replace"}])
+    tolerance = CommentedMap(property="quarantineTolerance", value=0)
+    tolerance.yaml_add_eol_comment("one broken row stops runs and revisions; 0.01: up to 1 % of their rows", "value")
+    properties.append(tolerance)
+    return properties
+
+
+def _contract(name: str, columns: pa.Schema, roles: Roles, form: FileForm) -> dict[str, Any]:
     role_of = check_roles(columns, roles)
     if roles.document is not None and (roles.event_type is not None or roles.constant is not None):
         raise ProjectError("documents have no type", hint="leave out --event-type and --type")
@@ -229,10 +255,14 @@ def _contract(name: str, columns: pa.Schema, roles: Roles, times: Mapping[str, T
             hint=f"--event-type {taken[0]}",
         )
     table: dict[str, Any] = {"name": name, "physicalType": "table"}
-    constant = [] if roles.constant is None else [{"property": "eventType", "value": roles.constant}]
-    table["customProperties"] = [*constant, {"property": "corrections", "value": "replace"}]
-    properties = [_column(field, role_of.get(field.name), times.get(field.name)) for field in columns]
-    if len(roles.id_columns) > 1:
+    table["customProperties"] = common_properties()
+    if roles.constant is not None:
+        table["customProperties"].insert(0, {"property": "eventType", "value": roles.constant})
+    properties = [
+        _column(column, role_of.get(column.name), form.times.get(column.name), form.null_words.get(column.name, ()))
+        for column in columns
+    ]
+    if roles.made_id:
         id_column = _column(pa.field(ID_COLUMN, pa.string()), "event_id")
         id_column["customProperties"].append({"property": ID_COLUMNS, "value": list(roles.id_columns)})
         for item in properties:
@@ -247,9 +277,11 @@ def _contract(name: str, columns: pa.Schema, roles: Roles, times: Mapping[str, T
     }  # fmt: skip
 
 
-def _column(field: pa.Field, role: str | None, how: TimeFormat | None = None) -> dict[str, Any]:
-    logical, physical = _types(field, role)
-    item: dict[str, Any] = {"name": field.name, "logicalType": logical}
+def _column(
+    column: pa.Field, role: str | None, how: TimeFormat | None = None, words: Sequence[str] = ()
+) -> dict[str, Any]:  # fmt: skip
+    logical, physical = _types(column, role)
+    item: dict[str, Any] = {"name": column.name, "logicalType": logical}
     if physical is not None:
         item["physicalType"] = physical
     custom: list[dict[str, Any]] = []
@@ -258,6 +290,8 @@ def _column(field: pa.Field, role: str | None, how: TimeFormat | None = None) ->
         custom.append({"property": "eventRole", "value": role})
     if how is not None:
         custom += _time_properties(how, logical)
+    if words:
+        custom.append({"property": NULL_WORDS, "value": list(words)})
     if custom:
         item["customProperties"] = custom
     if role == "event_id":
@@ -279,9 +313,9 @@ def _time_properties(how: TimeFormat, logical: str) -> list[dict[str, Any]]:
 _WIDTHS: Mapping[int, str] = {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}
 
 
-def _types(field: pa.Field, role: str | None) -> tuple[str, str | None]:
+def _types(column: pa.Field, role: str | None) -> tuple[str, str | None]:
     """logicalType and physicalType of a column. Raises ProjectError for one that contracts do not know."""
-    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if role == "event_time":
         return "timestamp", None
     if role == "event_type" or (role == "event_id" and not pa.types.is_signed_integer(kind)):
@@ -302,4 +336,6 @@ def _types(field: pa.Field, role: str | None) -> tuple[str, str | None]:
         return "date", None
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
         return "string", None
-    raise ProjectError(f"column '{field.name}' is {kind}: contracts know no such type", hint="leave it out of the file")
+    raise ProjectError(
+        f"column '{column.name}' is {kind}: contracts know no such type", hint="leave it out of the file"
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cep_core.errors import TrendlakeError
-from pipelines.authoring.scaffold import Roles, write_new_contract
+from pipelines.authoring.scaffold import Roles, common_properties, write_new_contract
 from pipelines.contracts.contract import load_contract
 from pipelines.error_text import plural
 from pipelines.ingest.readers.xml_files import read_documents, xml_files
@@ -48,8 +48,8 @@ def _contract(name: str, said: dict[str, str]) -> dict[str, Any]:
         {"name": "document", "logicalType": "string", "required": True,
          "customProperties": [{"property": "eventRole", "value": "document"}]},
     ]  # fmt: skip
-    custom = [{"property": "corrections", "value": "replace"}]
-    custom += [{"property": key, "value": value} for key, value in said.items()]
+    custom = common_properties()
+    custom.extend({"property": key, "value": value} for key, value in said.items())
     table = {"name": name, "physicalType": "table", "customProperties": custom, "properties": properties}
     return {
         "apiVersion": "v3.1.0", "kind": "DataContract", "id": f"source-{name}", "version": "1.0.0", "name": name,

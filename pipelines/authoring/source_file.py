@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +11,15 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
-from pipelines.authoring.scaffold import Roles, check_roles, new_source, usable_columns
+from cep_core.events.local_times import UTC, zone_fault
+from pipelines.authoring.scaffold import FileForm, Roles, check_roles, new_source, usable_columns
 from pipelines.contracts.column_names import refuse_column_names
 from pipelines.contracts.contract import load_contract
-from pipelines.contracts.time_formats import ISO, UTC, TimeFormat, format_fault, zone_fault
+from pipelines.contracts.time_formats import ISO, TimeFormat, format_fault
 from pipelines.errors import ContractErrors, ProjectError
 from pipelines.ingest.readers.cells import is_text
-from pipelines.ingest.readers.key_inference import Key, examine_key
+from pipelines.ingest.readers.inference import NUMBERS, TIMES, Reason
+from pipelines.ingest.readers.key_inference import Key, examine_key, measures_in_key, unique_columns
 from pipelines.ingest.readers.read_once import FileCells, read_once
 from pipelines.ingest.readers.time_inference import TimeColumn, has_clock, time_columns
 from pipelines.project.paths import Project
@@ -31,30 +35,43 @@ class TimeOptions:
     zone: str | None = None
 
 
+@dataclass(frozen=True)
+class Findings:
+    """`notes` for the user, and `null_words` that would give a column a narrower type."""
+
+    notes: tuple[str, ...]
+    null_words: tuple[str, ...] = ()
+
+
 def new_source_of_file(
-    project: Project, name: str, sample: Path, roles: Roles, options: TimeOptions
-) -> tuple[Path, list[str]]:  # fmt: skip
-    """A contract for the source `name`, with the columns of the file `sample`; and what to tell the user. Nothing is
-    written for a file that ingestion would refuse by such a contract.
+    project: Project, name: str, sample: Path, roles: Roles, options: TimeOptions, *,
+    null_words: Sequence[str] = (), overwrite: bool = False,
+) -> tuple[Path, Findings]:  # fmt: skip
+    """A contract for the source `name`, with the columns of the file `sample`. Nothing is written for a file that
+    ingestion would refuse by such a contract. `null_words`: texts that mean NULL, beside the usual ones; `overwrite`: a
+    contract that exists is replaced.
 
     Raises ProjectError (columns that cannot have their roles, times that can be read in two ways), SourceFileError,
     ContractErrors.
     """
     _check_options(options)
-    with read_once(sample) as file:
-        columns, times, notes = _columns(file, roles, options)
-    path = new_source(project, name, columns, roles, times)
+    with read_once(sample, null_words) as file:
+        columns, form, notes = _columns(file, roles, options)
+        doubts = _doubts(file, columns, roles)
+    words = tuple(dict.fromkeys(word for reason in doubts.values() for word in reason.null_words))
+    notes += [_note_of_type(columns.field(one), reason) for one, reason in doubts.items()]
+    path = new_source(project, name, columns, roles, form, overwrite=overwrite)
     load_contract(path)
-    return path, notes
+    return path, Findings(tuple(notes), words)
 
 
-def _columns(
-    file: FileCells, roles: Roles, options: TimeOptions
-) -> tuple[pa.Schema, dict[str, TimeFormat], list[str]]:  # fmt: skip
-    """The columns that the contract gives a file, the formats and zones of its times, and what to tell the user. Raises
-    as `new_source_of_file`."""
+def _columns(file: FileCells, roles: Roles, options: TimeOptions) -> tuple[pa.Schema, FileForm, list[str]]:
+    """The columns that the contract gives a file, how it writes their values, and what to tell the user. Raises as
+    `new_source_of_file`."""
     columns = file.schema
     refuse_column_names(file.path, columns.names)
+    if not roles.event_id:
+        raise _no_id(file, columns)
     check_roles(columns, roles)
     texts = [column.name for column in columns if is_text(column.type)]
     moments = [column.name for column in columns if pa.types.is_timestamp(column.type)]
@@ -62,24 +79,74 @@ def _columns(
     times, notes = _times(time_columns, roles)
     types = {one: MOMENT if has_clock(how.format) else pa.date32() for one, how in times.items()}
     types[roles.event_time] = MOMENT
-    if len(roles.id_columns) == 1:  # as it is written: an id 007 is not 7
+    if not roles.made_id:  # as it is written: an id 007 is not 7
         types[roles.id_columns[0]] = pa.string()
     columns = pa.schema([column.with_type(types.get(column.name, column.type)) for column in columns])
     zoned = [
         one for one in time_columns if time_columns[one].zoneless and pa.types.is_timestamp(columns.field(one).type)
     ]
     times |= {one: TimeFormat(times.get(one, TimeFormat()).format, options.zone or UTC) for one in zoned}
-    _check_values(file, columns, roles, times)
-    return columns, times, [*notes, *_check_id(file, columns, roles), *_notes_of_zone(zoned, options)]
+    form = FileForm(times, {one: tuple(words) for one, words in file.null_words.items()})
+    _check_values(file, columns, roles, form)
+    notes += [*_check_id(file, columns, roles), *_notes_of_zone(zoned, options)]
+    return columns, form, [*notes, *_notes_of_words(file, columns)]
 
 
-def _check_values(file: FileCells, columns: pa.Schema, roles: Roles, times: Mapping[str, TimeFormat]) -> None:
+def _doubts(file: FileCells, columns: pa.Schema, roles: Roles) -> dict[str, Reason]:
+    """Columns whose type a few cells decide, and why; not those whose type follows from their role or a format."""
+    stated = {roles.event_time, roles.event_type, *(() if roles.made_id else roles.id_columns)}
+    return {
+        name: reason
+        for name, reason in file.reasons.items()
+        if name not in stated and columns.field(name).type == file.schema.field(name).type
+    }
+
+
+def _note_of_type(column: pa.Field, reason: Reason) -> str:
+    kind = "text" if is_text(column.type) else str(column.type)
+    note = f"note: {column.name}: {kind}, since {reason}"
+    if not reason.null_words:
+        return note
+    what = reason.what.removeprefix("cells are no ")
+    listed = ", ".join(map(json.dumps, reason.null_words))
+    return f"{note}. If these mean NULL: as {what} with {null_word_options(reason.null_words)} (nullWords: [{listed}])"
+
+
+def null_word_options(words: Sequence[str]) -> str:
+    """The options of the command that state these words."""
+    return " ".join(f"--null-word{'=' if word.startswith('-') else ' '}{shlex.quote(word)}" for word in words)
+
+
+def _notes_of_words(file: FileCells, columns: pa.Schema) -> list[str]:
+    """What `--null-word` does to texts, and words that it does nothing for."""
+    notes = []
+    for word in file.words:
+        counts = {name: words[word] for name, words in file.null_words.items() if words[word]}
+        texts = [f"{name} ({counts[name]:,})" for name in counts if is_text(columns.field(name).type)]
+        if texts:
+            notes.append(f"note: --null-word {word} also makes texts NULL: {', '.join(texts)}")
+        if not counts:
+            notes.append(f"note: --null-word {word} has no effect: no cell is {word}")
+    return notes
+
+
+def _no_id(file: FileCells, columns: pa.Schema) -> ProjectError:
+    """What is missing, and which columns could be it."""
+    readable, _ = usable_columns(columns)
+    names = unique_columns(file, readable.names, [column.name for column in readable if _is_key(column.type)])
+    hint = f"unique in this file: {', '.join(names)}; --event-id {names[0]}" if names else (
+        "no column is unique in this file: --event-id COLUMN,COLUMN names columns that identify a row together"
+    )  # fmt: skip
+    return ProjectError("--event-id is missing: the column with the id of an event, or several", hint=hint)
+
+
+def _check_values(file: FileCells, columns: pa.Schema, roles: Roles, form: FileForm) -> None:
     """Raises SourceFileError for values that ingestion would refuse by the contract of these columns."""
     with TemporaryDirectory() as folder:
         trial = Project(Path(folder), Path(folder))
         trial.contracts.mkdir()
         try:
-            contract = load_contract(new_source(trial, "trial", columns, roles, times))
+            contract = load_contract(new_source(trial, "trial", columns, roles, form))
         except ContractErrors:
             return  # which the contract in its own place raises
     file.check(contract)
@@ -111,18 +178,20 @@ def _time_columns(
             hint=_stated(time.formats) if time.formats else _hint_of_other_times(columns, roles.event_time),
         )
     if time.formats is not None and options.text_format is None:
-        _check_event_time(columns, roles.event_time)
+        _check_event_time(columns, roles.event_time, file.reasons.get(roles.event_time))
     return columns
 
 
-def _check_event_time(columns: Mapping[str, TimeColumn], name: str) -> None:
-    """Raises ProjectError unless all values are times, in one format that is no matter of opinion."""
+def _check_event_time(columns: Mapping[str, TimeColumn], name: str, reason: Reason | None) -> None:
+    """Raises ProjectError unless all values are times, in one format that is no matter of opinion. `reason`: why the
+    column is a text, where a few cells decide it."""
     column = columns[name]
     if not column.formats:
-        raise ProjectError(
-            f"column '{name}' cannot be the event time: it holds {column.misfit}",
-            hint=_hint_of_other_times(columns, name),
-        )
+        hint = _hint_of_other_times(columns, name)
+        if reason is not None and reason.null_words and reason.what.endswith(TIMES):
+            options = null_word_options(reason.null_words)
+            hint = f"{reason}. With {options} these rows have no time, and runs set them apart"
+        raise ProjectError(f"column '{name}' cannot be the event time: it holds {column.misfit}", hint=hint)
     if column.numeric:
         raise ProjectError(
             f"column '{name}' cannot be the event time: it holds numbers such as {column.sample[0]}",
@@ -180,10 +249,32 @@ def _check_id(file: FileCells, columns: pa.Schema, roles: Roles) -> list[str]:
     key = examine_key(file, roles.id_columns, readable.names, usable)
     if key.identifies:
         repeated = key.rows - key.keys
-        return (
-            [f"note: {repeated:,} of {key.rows:,} rows repeat another row; equal rows count once"] if repeated else []
-        )
+        notes = [f"note: {repeated:,} of {key.rows:,} rows repeat another row; equal rows count once"]
+        return [*notes[: min(repeated, 1)], *_notes_of_measures(file, columns, roles)]
     raise _not_unique(roles, key)
+
+
+def _notes_of_measures(file: FileCells, columns: pa.Schema, roles: Roles) -> list[str]:
+    """Notes on columns of the id that vary like a measured value: a correction of it would be another event."""
+    names = [name for name in roles.id_columns if len(roles.id_columns) > 1 and name != roles.event_time]
+    near = {name for name, reason in file.reasons.items() if reason.what.endswith(NUMBERS)}
+    numeric = [name for name in names if pa.types.is_integer(columns.field(name).type) or name in near]
+    return [
+        f"note: {name} is part of the id and varies like a measured value: a row with a corrected {name} would be "
+        f"another event, beside the first. {_without(file, roles, name)}"
+        for name in measures_in_key(file, roles.id_columns, numeric)
+    ]
+
+
+def _without(file: FileCells, roles: Roles, name: str) -> str:
+    """Whether the id needs the column."""
+    others = [one for one in roles.id_columns if one != name]
+    key = examine_key(file, others, file.schema.names, ())
+    if key.identifies:
+        return f"{', '.join(others)} identifies each row without it: --event-id {','.join(others)}"
+    return (
+        f"{', '.join(others)} has {key.keys:,} distinct values in {key.rows:,} rows: another column may tell them apart"
+    )
 
 
 def _is_key(kind: pa.DataType) -> bool:

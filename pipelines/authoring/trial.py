@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 from cep_core import AnyPlan, run_plan
 from cep_core.events.arrays import repeated
 from cep_core.events.windows import Windows
+from cep_core.expressions.advice import advice_on
+from pipelines.authoring.advice import certain
 from pipelines.contracts.contract import Contract
 from pipelines.errors import SampleTooLargeError
 
@@ -60,7 +62,8 @@ class Sampled(Protocol):
 @dataclass(frozen=True)
 class Sample:
     """`rows`: the results of `windows`, of those (`every`) that the source's events lie in. `taken`: its rows, good and
-    bad, of `there`. `open`: windows that reach past the newest event, and may still fill."""
+    bad, of `there`. `open`: windows that reach past the newest event, and may still fill. `notes`: what is rarely meant
+    in the pattern, beside these events."""
 
     rows: pa.Table
     windows: range
@@ -72,15 +75,16 @@ class Sample:
     unjudged: tuple[str, ...]
     open: int
     newest: int | None
+    notes: tuple[str, ...]
 
 
 def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] | None = None) -> Sample:
     """The results of the newest whole windows that hold at most `most` events; with `interval`, of the windows that end
     in it, as a run's. Raises SampleTooLargeError where these hold more."""
-    extent = source.extent()
+    extent, notes = source.extent(), tuple(certain(plan.advice))
     if extent is None:
         empty = plan.result_schema.empty_table()
-        return Sample(empty, range(0), range(0), 0, 0, 0, {}, (), 0, None)
+        return Sample(empty, range(0), range(0), 0, 0, 0, {}, (), 0, None, notes)
     every = _every(plan.windows, extent)
     if interval is None:
         chosen = _newest(plan.windows, every, source, most)
@@ -92,14 +96,18 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
                 hint="a shorter interval, or a larger --max-events",
             )
     if not chosen:
-        return Sample(plan.result_schema.empty_table(), chosen, every, 0, extent.rows, 0, {}, (), 0, extent.newest)
+        return Sample(
+            plan.result_schema.empty_table(), chosen, every, 0, extent.rows, 0, {}, (), 0, extent.newest, notes
+        )
     taken = source.take(chosen)
     rows = run_plan(plan, taken.events, chosen, taken.watermark).cast(plan.result_schema)
     still_open = sum(plan.windows.end(j) > extent.newest for j in chosen)
     good = taken.events.num_rows
+    notes = tuple(advice_on(taken.events, plan.advice))
     return Sample(
-        rows, chosen, every, taken.rows, extent.rows, good, taken.broken, taken.unjudged, still_open, extent.newest
-    )
+        rows, chosen, every, taken.rows, extent.rows, good, taken.broken, taken.unjudged, still_open, extent.newest,
+        notes,
+    )  # fmt: skip
 
 
 def events_of(good: pa.Table, contract: Contract, plan: AnyPlan) -> pa.Table:

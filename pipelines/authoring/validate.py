@@ -11,6 +11,7 @@ from cep_core import AnyPlan, Pattern, PatternErrors, PatternWarning, compile_qu
 from cep_core.errors import BadValueError, TrendlakeError, UnknownAttributeError, did_you_mean
 from cep_core.events.schema import EventSchema
 from cep_core.load import read_pattern
+from pipelines.authoring.advice import notes_on
 from pipelines.contracts.contract import contract_of
 from pipelines.contracts.document import load_document
 from pipelines.contracts.pattern_source import source_contract
@@ -89,31 +90,37 @@ def check_files(project: Project, files: list[Path]) -> Iterator[tuple[Path, Tre
                 raise PatternErrors(list(mistakes))
 
     for path in files or [*contracts, *patterns]:
+        notes: list[str] = []
+        error = None
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", PatternWarning)
             try:
-                _check(project, profile, path, among_others)
-                error = None
+                notes = _check(project, profile, path, among_others)
             except TrendlakeError as raised:
                 error = raised
-        yield path, error, [str(item.message) for item in caught if item.category is PatternWarning]
+        yield path, error, [*(str(item.message) for item in caught if item.category is PatternWarning), *notes]
 
 
-def _check(project: Project, profile: Profile, path: Path, among_others: Callable[[Pattern], None]) -> None:
+def _check(
+    project: Project, profile: Profile, path: Path, among_others: Callable[[Pattern], None]
+) -> list[str]:  # fmt: skip
+    """What is rarely meant in a file without mistakes. Raises TrendlakeError."""
     if path.resolve().parent != project.contracts.resolve():
-        among_others(compiled(project, path)[0])
-    elif path.stem.startswith(TEMPLATES):
-        document, source = load_document(project.own(path))
+        pattern, plan = compiled(project, path)
+        among_others(pattern)
+        return notes_on(project, str(pattern.source), plan.advice)
+    document, source = load_document(project.own(path))
+    if path.stem.startswith(TEMPLATES):
         known = [file.stem for file in shipped("data_contracts").glob(f"{TEMPLATES}*.yaml")]
         if path.stem not in known:
             message = f"'{path.stem}' is no contract of results, and names of sources do not begin with {TEMPLATES}"
             place = source.place(("schema", 0, "name"))
             raise ContractErrors([BadValueError(message, place=place, hint=did_you_mean(path.stem, known))])
         check_templates(document, source)
-    else:
-        document, source = load_document(project.own(path))
-        contract = contract_of(document, source, events=True)
-        error = shared_table(contract.name, project.contracts, profile.sources)
-        if error is not None:
-            error.place = source.place(("schema", 0, "name"))
-            raise ContractErrors([error])
+        return []
+    contract = contract_of(document, source, events=True)
+    error = shared_table(contract.name, project.contracts, profile.sources)
+    if error is not None:
+        error.place = source.place(("schema", 0, "name"))
+        raise ContractErrors([error])
+    return notes_on(project, contract.name, contract.advice)

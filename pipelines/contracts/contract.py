@@ -15,8 +15,10 @@ from pathlib import Path
 
 from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
 from cep_core.events.names import same_name
-from cep_core.events.schema import EventSchema
+from cep_core.events.schema import EventSchema, family
+from cep_core.expressions.advice import Advice
 from cep_core.yaml.source import Source
+from pipelines.contracts.advice import advice_of
 from pipelines.contracts.column_names import name_fault, usable_name
 from pipelines.contracts.column_types import spark_type
 from pipelines.contracts.document import load_document
@@ -62,8 +64,8 @@ class Contract:
     row that has its key; `null_words`: the words that mean NULL in files, of the columns that it declares any for;
     `id_columns`: the columns that ingestion makes the id of; `begins`: as of `EventSchema`;
     `time_formats`: how files write times, of the columns that declare it; `documents`: where XML files have the
-    documents, for a source of such; `fingerprint`: 16 hex digits of all that
-    decides which rows pass and which move the watermark."""
+    documents, for a source of such; `advice`: what is rarely meant in its conditions; `fingerprint`: 16 hex digits of
+    all that decides which rows pass and which move the watermark."""
 
     name: str
     version: str
@@ -84,6 +86,7 @@ class Contract:
     begins: tuple[str, int] | None = None
     time_formats: Mapping[str, TimeFormat] = field(default_factory=dict, hash=False)
     documents: DocumentPaths | None = None
+    advice: tuple[Advice, ...] = field(default=(), compare=False)
     description: str = ""
     file: str = field(default="", compare=False)
 
@@ -177,6 +180,7 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         id_columns=id_columns_of(document, source, errors),
         time_formats=time_formats_of(document, source, errors),
         documents=document_paths_of(document, source, errors) if "document" in roles else None,
+        advice=advice_of(document, source, {column.name: family(column.type) for column in columns}),
         description=table.description or "",
         file=source.name,
     )

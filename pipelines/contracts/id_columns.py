@@ -1,6 +1,7 @@
-"""An event id of several columns: `{property: idColumns, value: [carrier, flight, day]}` of the column `event_id`.
+"""An event id made of other columns, or of the event time alone.
 
-No file has that column: ingestion makes it of the others (`pipelines.ingest.readers.event_ids`).
+`{property: idColumns, value: [carrier, flight, day]}` of the column `event_id`. No file has that
+column: ingestion makes it of the others (`pipelines.ingest.readers.event_ids`).
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ def id_columns_of(document: Document, source: Source, errors: list[TrendlakeErro
 def _fault(item: Property, value: object, properties: dict[str, Property]) -> tuple[str, str | None] | None:
     if item.custom("eventRole") != "event_id" or item.logical_type != "string":
         return f"{ID_COLUMNS} is for the column of type string with the role event_id", None
-    names = value if isinstance(value, list) else []
-    if len(names) < 2 or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        return f"{ID_COLUMNS} is a list of two or more columns, not {value!r}", "such as [carrier, flight, day]"
+    names = [*value] if isinstance(value, list) else []
+    times = [name for name, item in properties.items() if item.custom("eventRole") == "event_time"]
+    texts = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    if not texts or (len(names) < 2 and names != times):
+        hint = "such as [carrier, flight, day]; the column of the event time may stand alone"
+        return f"{ID_COLUMNS} is a list of two or more columns, not {value!r}", hint
     others = [name for name in properties if name != item.name]
     for name in names:
         if name not in others:

@@ -9,17 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from zoneinfo import available_timezones
 
 from cep_core.errors import BadValueError, TrendlakeError, did_you_mean
+from cep_core.events.local_times import UTC, zone_fault
 from cep_core.yaml.source import Source
 from pipelines.contracts.odcs import Document, Property
 
 TIME_FORMAT, TIME_ZONE = "timeFormat", "timeZone"
 ISO, UNIX_SECONDS, UNIX_MILLIS = "iso8601", "unix_seconds", "unix_millis"
 WORDS = (ISO, UNIX_SECONDS, UNIX_MILLIS)
-UTC = "UTC"
 DATE_DIRECTIVES: Mapping[str, str] = {
     "%Y": "the year, four digits",
     "%y": "the year, two digits: 69 to 99 are 1969 to 1999, 00 to 68 are 2000 to 2068",
@@ -108,23 +106,6 @@ def format_fault(text: str, *, date: bool = False) -> tuple[str, str] | None:
         if part not in DIRECTIVES:
             return f"unknown directive '{part}' in {TIME_FORMAT} '{text}'", _hint_of_directive(part)
     return _incomplete(text, [part for part in parts if part != "%%"], date=date)
-
-
-def zone_fault(text: str) -> tuple[str, str | None] | None:
-    """What is wrong with the name of a time zone, and what to do; None if nothing."""
-    if text == UTC or text in _zones():
-        return None
-    names = _zones()
-    by_city = {name.rpartition("/")[2].lower(): name for name in sorted(names, key=lambda name: (-len(name), name))}
-    city = by_city.get(text.strip().replace(" ", "_").rpartition("/")[2].lower())
-    hint = f"did you mean '{city}'?" if city else did_you_mean(text, sorted(names))
-    return f"unknown time zone '{text}'", hint or "an IANA name, such as Europe/Berlin, America/New_York or UTC"
-
-
-@lru_cache(maxsize=1)
-def _zones() -> frozenset[str]:
-    """The names that mean the same on every machine."""
-    return frozenset(available_timezones()) - {"localtime", "Factory"}
 
 
 def _fault(name: str, value: object, item: Property) -> tuple[str, str | None] | None:

@@ -14,8 +14,9 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from cep_core.errors import TextError, TrendlakeError
+from cep_core.errors import Place, TextError, TrendlakeError
 from cep_core.events.schema import family
+from cep_core.expressions.advice import Advice, Adviser
 from cep_core.expressions.types import infer
 from cep_core.language.syntax import Attribute
 from pipelines.contracts.contract import Contract
@@ -42,10 +43,12 @@ from pipelines.spark.row_columns import as_column
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows to delete: those that have one of `keys` (the columns of the key), or for which `condition` is true."""
+    """The rows to delete: those that have one of `keys` (the columns of the key), or for which `condition` is true.
+    `advice`: what is rarely meant in the condition."""
 
     keys: pa.Table | None = None
     condition: Column | None = None
+    advice: tuple[Advice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,10 @@ def rows_where(text: str, contract: Contract) -> Selection:
         raise ProjectError(f"--where: {error.message}\n    {text}\n    {caret}", hint=error.hint) from None
     except TrendlakeError as error:
         raise ProjectError(f"--where: {error.message}", hint=error.hint) from None
-    return Selection(condition=sf.coalesce(as_column(condition).cast("boolean"), sf.lit(False)))
+    adviser = Adviser()
+    adviser.look(condition, family_of, lambda span: Place("--where", 1, span[0] + 1, text, span[1] - span[0]))
+    column = sf.coalesce(as_column(condition).cast("boolean"), sf.lit(False))
+    return Selection(condition=column, advice=tuple(adviser.advice))
 
 
 def find_rows(spark: SparkSession, warehouse: Warehouse, contract: Contract, selection: Selection) -> Deleted:

@@ -60,9 +60,10 @@ def test_a_project_from_nothing(tmp_path: Path) -> None:
     assert all(Path(path).exists() for path in wrote["wrote"])
     assert "next: trendlake new source" in beside
     columns = ("--event-id", "id", "--event-time", "at", "--type", "Trade")
-    assert said("new", "source", "trades", "--from", rows, *columns, *at)[0] == {
-        "wrote": [str(folder / "data_contracts" / "trades.yaml")]
-    }
+    made, notes = said("new", "source", "trades", "--from", rows, *columns, *at)
+    assert made["wrote"] == [str(folder / "data_contracts" / "trades.yaml")]
+    assert made["notes"] == [line for line in notes.splitlines() if line.startswith("note: ")]
+    assert len(made["notes"]) == 1
     (pattern,) = said("new", "pattern", "falling", "--source", "trades", *at)[0]["wrote"]
     assert Path(pattern).is_file()
     files = said("validate", *at)[0]["files"]

@@ -80,7 +80,7 @@ def test_a_mistake_is_seen(change: dict[str, Any], expected: str) -> None:
     [
         ("nullWords", ["NA", "-"], "NA"),
         ("nullWords", [], [None]),
-        ("idColumns", ["carrier", "flight"], ["carrier"]),
+        ("idColumns", ["carrier", "flight"], []),
         ("timeFormat", "%m/%d/%Y", 5),
         ("timeZone", "Europe/Berlin", ["UTC"]),
         ("eventType", "Trade", "1 Trade"),

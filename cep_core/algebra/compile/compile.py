@@ -7,7 +7,8 @@ import warnings as python_warnings
 from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile import syntax as c
 from cep_core.algebra.compile.check import Checker
-from cep_core.algebra.compile.checking import Known, described
+from cep_core.algebra.compile.checking import PATH, Known, described
+from cep_core.algebra.compile.lineage import advice_on_nodes
 from cep_core.algebra.compile.model import RESERVED_COLUMNS, AlgebraPattern
 from cep_core.algebra.compile.parse import parse_cel
 from cep_core.algebra.compile.plan import AlgebraPlan
@@ -96,6 +97,10 @@ def compile_algebra(pattern: AlgebraPattern, schema: EventSchema) -> AlgebraPlan
     plan = AlgebraPlan(
         nodes, pattern.partition_by, pattern.within, begins, pattern.limit_per_partition, schema,
         tuple(numbers[place] for place in range(len(nodes))), named, tuple(warnings),
+        advice_on_nodes(
+            nodes, checker.partition, pattern.parameters.empty if pattern.parameters else {},
+            lambda span: pattern.document.place(PATH, offset=span[0], width=span[1] - span[0]),
+        ),
     )  # fmt: skip
     _ = plan.form  # goes with the plan wherever it is sent: a shard of thousands of queries does not make it again
     return plan

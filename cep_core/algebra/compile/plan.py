@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from cep_core.algebra.compile.form import Form, form_of
 from cep_core.algebra.compile.nodes import Aggregate, Base, Node, attributes_of, expressions, inputs
 from cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
 from cep_core.events.windows import Windows
+from cep_core.expressions.advice import Advice
 from cep_core.fingerprint import digest, fingerprint
 from cep_core.language import syntax as s
 from cep_core.plan import ResultShape
@@ -48,6 +49,7 @@ class AlgebraPlan:
     statements: tuple[int, ...] = ()
     published: tuple[tuple[str, int], ...] = ()
     warnings: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = field(default=(), compare=False)
 
     @cached_property
     def hash(self) -> str:

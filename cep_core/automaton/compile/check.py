@@ -6,6 +6,7 @@ import math
 import warnings as python_warnings
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any
 
 from cep_core.automaton.compile.model import BITS, ArcModel, AutomatonPattern, FieldModel
@@ -17,6 +18,7 @@ from cep_core.errors import (
     PatternErrors,
     PatternSyntaxError,
     PatternWarning,
+    Place,
     TextError,
     TrendlakeError,
     TypeMismatchError,
@@ -25,6 +27,7 @@ from cep_core.errors import (
     did_you_mean,
 )
 from cep_core.events.schema import EventSchema, family
+from cep_core.expressions.advice import Advice, Adviser
 from cep_core.expressions.types import ExpressionError, infer
 from cep_core.language import syntax as s
 from cep_core.language.parse import parse_condition
@@ -42,10 +45,15 @@ class _Checker:
         self.fields = {name: family(field.type) for name, field in pattern.register_.items()}
         self.errors: list[TrendlakeError] = []
         self.expressions: dict[tuple[str, bool], tuple[s.Expr, str]] = {}
+        self.places: dict[tuple[str, bool], Path_] = {}
+        self.adviser = Adviser(pattern.parameters.empty if pattern.parameters else None)
 
     def report(self, error: TrendlakeError, path: Path_, span: s.Span = (0, 0), *, key: bool = False) -> None:
-        error.place = self.pattern.document.place(path, key=key, offset=span[0], width=span[1] - span[0])
+        error.place = self.place_of(path, span, key=key)
         self.errors.append(error)
+
+    def place_of(self, path: Path_, span: s.Span, *, key: bool = False) -> Place:
+        return self.pattern.document.place(path, key=key, offset=span[0], width=span[1] - span[0])
 
     # --- the register
     def register(self) -> tuple[Field, ...]:
@@ -74,6 +82,7 @@ class _Checker:
                 node = typed(node, self.pattern.parameters)
                 self.expressions[text, event] = node, infer(node, lambda attribute: self._resolve(attribute, event))
                 _small(node)
+                self.places[text, event] = path
             except ExpressionError as error:
                 error.cause.hint = error.cause.hint or why_text(node, self.pattern.parameters)
                 self.report(error.cause, path, (error.offset, error.offset + error.width))
@@ -159,6 +168,22 @@ class _Checker:
         return Arc(
             states[arc.source], states[arc.target], how, tuple(local), rest, tuple(sets), arc.valid_from, arc.valid_to
         )
+
+    def advise(self, arcs: Iterable[Arc]) -> tuple[Advice, ...]:
+        """Looks for what is rarely meant; a text of the register is of the columns that arcs set it to."""
+        sets = [(list(self.fields)[field], value) for arc in arcs for field, value in arc.sets]
+        sources: dict[str, set[str]] = {name: set() for name in self.fields}
+
+        def columns(read: s.Attribute) -> Iterable[str]:
+            return (read.name,) if read.variable else sorted(sources.get(read.name, ()))
+
+        for _ in self.fields:  # a field that is set to another one has its columns
+            for name, value in sets:
+                sources[name].update(column for read in s.attributes(value) for column in columns(read))
+        for (text, event), (node, _) in self.expressions.items():
+            resolve = partial(self._resolve, event=event)
+            self.adviser.look(node, resolve, partial(self.place_of, self.places[text, event]), columns)
+        return tuple(self.adviser.advice)
 
     def partitions(self) -> None:
         for i, name in enumerate(self.pattern.partition_by):
@@ -268,5 +293,5 @@ def compile_automaton(pattern: AutomatonPattern, schema: EventSchema) -> Automat
         python_warnings.warn(warning, PatternWarning, stacklevel=2)
     return AutomatonPlan(
         tuple(states), states[pattern.start], final, register, arcs,
-        pattern.partition_by, pattern.within, schema, tuple(warnings),
+        pattern.partition_by, pattern.within, schema, tuple(warnings), checker.advise(arcs),
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from cep_core.events.schema import TIME_TYPE, EventSchema, arrow_type, key_type
 from cep_core.events.windows import Windows
+from cep_core.expressions.advice import Advice
 from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
 from cep_core.plan import ResultShape
@@ -74,6 +75,7 @@ class AutomatonPlan:
     within: int
     schema: EventSchema
     warnings: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = field(default=(), compare=False)
 
     @property
     def kind(self) -> str:

@@ -57,6 +57,7 @@ class _Checker(MeasureChecker):
             limit=self.query.limit_per_partition,
             never=self.never,
             schema=self.schema,
+            advice=tuple(self.adviser.advice),
         )
         if plan.output == "compressed":
             self._compressed(plan)

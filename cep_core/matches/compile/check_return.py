@@ -35,6 +35,7 @@ class MeasureChecker(ConditionChecker):
             hint = "compare durations in where instead" if family == "duration" else None
             self.report(TypeMismatchError(f"a measure cannot be of type {family}", hint=hint), path, expression.span)
             return None
+        self.advise(expression, path)
         return Measure(name, expression, family)
 
     def _reduced(self, node: s.Expr) -> s.Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
@@ -12,6 +12,7 @@ from cep_core.errors import TypeMismatchError
 from cep_core.events.array_types import Int64s
 from cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
 from cep_core.events.windows import AGES, Windows
+from cep_core.expressions.advice import Advice
 from cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
 from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
@@ -98,6 +99,7 @@ class MatchesPlan:
     """A constant condition is not true: no match at all."""
     schema: EventSchema
     warnings: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = field(default=(), compare=False)
 
     @cached_property
     def hash(self) -> str:

@@ -17,6 +17,7 @@ from cep_core.errors import (
     did_you_mean,
 )
 from cep_core.events.schema import EventSchema
+from cep_core.expressions.advice import Advice
 from cep_core.expressions.types import NUMERIC, ORDERED, ExpressionError
 from cep_core.language import parse
 from cep_core.language import syntax as s
@@ -60,6 +61,7 @@ class CheckedQuery:
     """A constant condition is not true: no trend at all."""
     equivalence: tuple[EquivalenceAttribute, ...]
     measures: tuple[CheckedMeasure, ...]
+    advice: tuple[Advice, ...] = ()
 
 
 class _Checker(Checking):
@@ -262,6 +264,9 @@ class _Checker(Checking):
             if family not in takes and family != "null":
                 message = f"{measure.function.upper()} does not take a {family}"
                 raise ExpressionError(TypeMismatchError(message), measure.span)
+            if family == "string":
+                place = self.place_of(("return", name), measure.span)
+                self.adviser.order(measure.function.upper(), [measure.attribute], place)
         return CheckedMeasure(name, measure.function, measure.variable, measure.attribute, family)
 
     def check_groups(self) -> None:
@@ -294,4 +299,5 @@ def check(pattern: TrendsPattern, schema: EventSchema) -> CheckedQuery:
         never=never,
         equivalence=tuple(dict.fromkeys(equivalence)),
         measures=tuple(measures),
+        advice=tuple(checker.adviser.advice),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings as python_warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from cep_core.errors import BadConditionError, BadPatternError, NotSupportedError, PatternErrors, PatternWarning
 from cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
 from cep_core.events.windows import Windows
+from cep_core.expressions.advice import Advice
 from cep_core.expressions.types import ExpressionError
 from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
@@ -61,6 +62,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     implied: tuple[str, ...] = ()
     """Group columns no equivalence names: they part trends, but not the stream of `partition_contiguous`."""
+    advice: tuple[Advice, ...] = field(default=(), compare=False)
 
     @cached_property
     def hash(self) -> str:
@@ -231,6 +233,7 @@ def compile_plan(pattern: TrendsPattern, schema: EventSchema) -> Plan:
         schema=schema,
         warnings=warnings,
         implied=tuple(name for name in pattern.group_by if name not in named),
+        advice=checked.advice,
     )
     _supported(pattern, plan)
     for warning in warnings:

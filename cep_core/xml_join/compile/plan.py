@@ -12,6 +12,7 @@ import pyarrow as pa
 from cep_core.documents.paths import Path
 from cep_core.events.schema import TIME_TYPE, EventSchema, key_type
 from cep_core.events.windows import AGES, Windows
+from cep_core.expressions.advice import Advice
 from cep_core.fingerprint import fingerprint
 from cep_core.plan import ResultShape
 from cep_core.xml_join.compile.query import Form
@@ -82,6 +83,7 @@ class XmlJoinPlan:
 
     kind: ClassVar[str] = "xml_join"
     engine_version: ClassVar[int] = ENGINE_VERSION
+    advice: ClassVar[tuple[Advice, ...]] = ()
 
     definitions: tuple[Definition, ...]
     sides: tuple[Side, ...]

@@ -1,10 +1,12 @@
-"""The id of an event that several columns identify: their texts, joined so that different values give different ids.
+"""The id of an event that its time or several columns identify: texts, joined so that different values give different
+ids.
 
 The texts are joined by `|`. In a text `\\` becomes `\\\\` and `|` becomes `\\|`; NULL is `\\N`. So the id can be split
 into the values again:
 
     ("UA", 1545, 2013-01-01 10:00 UTC)    ->    UA|1545|2013-01-01 10:00:00.000000Z
     ("a|b", NULL)                         ->    a\\|b|\\N
+    (2013-01-01 10:00 UTC)                ->    2013-01-01 10:00:00.000000Z
 
 Tables store these ids: the form never changes. It is of the typed values, whatever way a file writes a time.
 """

@@ -51,6 +51,38 @@ def examine_key(file: FileCells, key: Sequence[str], columns: Sequence[str], usa
     return Key(rows, keys, contents, _proposal(full, key, usable))
 
 
+def unique_columns(file: FileCells, columns: Sequence[str], usable: Sequence[str]) -> list[str]:
+    """The `usable` columns that have a value in each row and another one in rows that differ in any of `columns`.
+    Raises SourceFileError."""
+    codes = _codes(file, columns)
+    whole = _distinct(_combined(list(codes.values()))) if codes else 0
+    return [name for name in usable if (codes[name] >= 0).all() and _distinct(codes[name]) == whole]
+
+
+def measures_in_key(file: FileCells, key: Sequence[str], numeric: Sequence[str]) -> list[str]:
+    """The `numeric` columns of `key` that vary like a measured value: the other columns identify most rows without
+    them, and they do not count, as numbers from 0 or 1 on that tell equal events apart, or ever larger ones. Raises
+    SourceFileError."""
+    codes = _codes(file, key)
+    measures = []
+    for name in numeric:
+        others = [codes[one] for one in key if one != name]
+        if others and 2 * _distinct(_combined(others)) >= len(codes[name]) and not _counts(file, name):
+            measures.append(name)
+    return measures
+
+
+def _counts(file: FileCells, name: str) -> bool:
+    """Whether all numbers of a column from 0 or 1 to the largest occur, or each is larger than the one before."""
+    texts = pa.chunked_array([_texts(block[name]) for block in file.blocks([name])], pa.string()).drop_null()
+    whole = pc.match_substring_regex(texts, "^-?[0-9]{1,18}$")
+    values = texts.filter(whole).cast(pa.int64()).to_numpy()
+    if len(values) < len(texts) or not len(values):
+        return False
+    low, high = int(values.min()), int(values.max())
+    return (low in (0, 1) and _distinct(values) == high - low + 1) or bool((np.diff(values) > 0).all())
+
+
 def _proposal(codes: Mapping[str, Int64s], key: Sequence[str], usable: Sequence[str]) -> tuple[str, ...]:
     """Few columns that tell all rows apart, those of `key` preferred: one is added at a time, that which
     tells most rows apart, and then those that are not needed are left out."""
@@ -78,7 +110,9 @@ def _codes(file: FileCells, names: Sequence[str]) -> dict[str, Int64s]:
     parts: dict[str, list[pa.Array]] = {name: [] for name in names}
     for block in file.blocks(names):
         for name in names:
-            parts[name].append(_texts(block[name]))
+            texts = _texts(block[name])
+            nothing = pc.is_in(pc.utf8_trim_whitespace(texts), value_set=pa.array(file.words, pa.string()))
+            parts[name].append(pc.if_else(nothing, pa.scalar(None, pa.string()), texts))
     codes = {}
     for name, texts in parts.items():
         encoded = pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode()

@@ -6,6 +6,7 @@ where they lie: they give one column without the others.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,7 @@ from pipelines.ingest.readers.bad_values import BadValues
 from pipelines.ingest.readers.cells import ISO_IN_UTC, Cells
 from pipelines.ingest.readers.csv_file import CsvFile
 from pipelines.ingest.readers.files import arrow_type, column_of, open_file, refuse_names, unreadable
-from pipelines.ingest.readers.inference import Column
+from pipelines.ingest.readers.inference import Column, Reason
 from pipelines.ingest.readers.json_lines import JsonLines
 from pipelines.ingest.readers.parquet_file import ParquetFile
 
@@ -30,11 +31,15 @@ LITERAL = {"literal": "true"}
 
 
 class FileCells:
-    """`schema`: the columns of the file, each with the type that a contract may give it."""
+    """`schema`: the columns of the file, each with the type that a contract may give it. `words`: texts that mean NULL,
+    beside the usual ones; `null_words`: of a column that holds one of `words` those that occur there, the usual ones
+    too; `reasons`: of columns why they have their type, where a few cells decide it."""
 
-    def __init__(self, path: Path, copy: IO[bytes]) -> None:
+    def __init__(self, path: Path, copy: IO[bytes], words: Sequence[str] = ()) -> None:
         """Raises SourceFileError."""
-        self.path = path
+        self.path, self.words = path, tuple(words)
+        self.reasons: dict[str, Reason] = {}
+        self.null_words: dict[str, Counter[str]] = {}
         self._copy = Path(copy.name)
         with unreadable(path):
             self._file = open_file(path)
@@ -63,7 +68,7 @@ class FileCells:
         for block in self.blocks(list(kinds)):
             errors = []
             for name, kind in kinds.items():
-                words = () if pa.types.is_string(kind) else USUAL
+                words = contract.null_words.get(name, () if pa.types.is_string(kind) else USUAL)
                 _, refused = column_of(block[name], kind, words, formats.get(name, ISO_IN_UTC))
                 errors += [(name, error) for error in refused]
             if errors:
@@ -75,14 +80,14 @@ class FileCells:
             raise SourceFileError(error.message, hint="correct the file: ingestion would refuse it") from None
 
     def _read(self, file: CsvFile | JsonLines, copy: IO[bytes]) -> pa.Schema:
-        columns: dict[str, Column] = {name: Column() for name in file.names}
+        columns: dict[str, Column] = {name: Column(self.words) for name in file.names}
         json = isinstance(file, JsonLines)
         blocks = file.blocks(None) if isinstance(file, JsonLines) else file.blocks(dict.fromkeys(file.names, ()))
         for _, block in blocks:
             _store(copy, block)
             for name, parts in block.items():
                 for cells in parts:
-                    columns.setdefault(name, Column()).look(cells, json=json)
+                    columns.setdefault(name, Column(self.words)).look(cells, json=json)
         copy.flush()
         for name, column in columns.items():
             if column.truths and column.type != pa.bool_():
@@ -90,14 +95,21 @@ class FileCells:
                     f"{self.path}, column {name}: some values are true or false, and others are not",
                     hint="use one type",
                 )
+        self.reasons = {name: column.reason for name, column in columns.items() if column.reason is not None}
+        stated = {name: column.nulls for name, column in columns.items() if column.nulls.keys() & set(self.words)}
+        self.null_words = {
+            name: nulls if columns[name].type != pa.string() else Counter({one: nulls[one] for one in self.words})
+            for name, nulls in stated.items()
+        }
         return pa.schema([(name, columns[name].type) for name in file.names if name in columns])
 
 
 @contextmanager
-def read_once(path: Path) -> Iterator[FileCells]:
-    """The cells of a file, until the end of the context. Raises SourceFileError."""
+def read_once(path: Path, words: Sequence[str] = ()) -> Iterator[FileCells]:
+    """The cells of a file, until the end of the context. `words`: texts that mean NULL, beside the usual ones. Raises
+    SourceFileError."""
     with NamedTemporaryFile(prefix="trendlake-", suffix=".arrow") as copy:
-        yield FileCells(path, copy)
+        yield FileCells(path, copy, words)
 
 
 def columns_of(path: Path) -> pa.Schema:

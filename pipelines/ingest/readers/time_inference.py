@@ -24,12 +24,13 @@ SAMPLE = 1000
 class TimeColumn:
     """What the values seen so far allow. `formats`: those that read them all, None if there is no value; `zoneless`: a
     time states no offset; `numeric`: all are digits only; `misfit`: a value that no format reads, as a message shows
-    it; `sample`: the first texts."""
+    it; `words`: texts that mean NULL, beside the usual ones; `sample`: the first texts."""
 
     formats: list[str] | None = None
     zoneless: bool = False
     numeric: bool = True
     misfit: str = ""
+    words: tuple[str, ...] = ()
     sample: list[str] = field(default_factory=list)
 
     def look(self, cells: Cells, text_format: str | None) -> None:
@@ -48,7 +49,7 @@ class TimeColumn:
             self.formats, self.misfit = [], shown(values, 0)
 
     def _look_at_texts(self, texts: pa.Array, text_format: str | None) -> None:
-        texts = texts.filter(pc.invert(pc.is_in(texts, value_set=pa.array(["", *USUAL]))))
+        texts = texts.filter(pc.invert(pc.is_in(texts, value_set=pa.array(["", *USUAL, *self.words]))))
         if not len(texts) or self.formats == []:
             return
         tried = self.formats or ([text_format] if text_format else candidates(texts[0].as_py()))
@@ -63,7 +64,7 @@ class TimeColumn:
 
 def time_columns(file: FileCells, names: Sequence[str], text_format: str | None = None) -> dict[str, TimeColumn]:
     """The named columns of a file; with `text_format`, no other format is tried. Raises SourceFileError."""
-    columns = {name: TimeColumn() for name in names}
+    columns = {name: TimeColumn(words=file.words) for name in names}
     for block in file.blocks(names):
         for name, parts in block.items():
             for cells in parts:

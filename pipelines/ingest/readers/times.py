@@ -5,24 +5,22 @@ Arrow parses ISO 8601, and a text of another format is rewritten as that:
     %m/%d/%Y %I:%M %p:    1/31/2026 9:05 PM    ->    2026-01-31T21:05:00
 
 Arrow's own `strptime` is not used: it takes February 30 for March 2, second 60 for the next minute and `13` for the
-year 13, and reads no fractions. Offsets come from `zoneinfo`: Arrow's have no daylight saving time after 2037.
+year 13, and reads no fractions.
 """
 
 from __future__ import annotations
 
 import calendar
 import re
-from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from zoneinfo import ZoneInfo
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cep_core.events.arrays import numbers
-from pipelines.contracts.time_formats import DIRECTIVE, ISO, UNIX_MILLIS, UTC, TimeFormat
+from cep_core.events.local_times import UTC, moments_of
+from pipelines.contracts.time_formats import DIRECTIVE, ISO, UNIX_MILLIS, TimeFormat
 from pipelines.ingest.readers.refusals import Refusals
 
 MOMENT = pa.timestamp("us", "UTC")
@@ -30,11 +28,8 @@ ZONED = r"(Z|[+-]\d{2}:?\d{2})$"
 """How a time ends that says its zone."""
 STARTS_WITH_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 DAY_US = 86_400_000_000
-HOUR_US = 3_600_000_000
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31, in days since 1970: what Spark and Python can hold."""
-EPOCH = datetime(1970, 1, 1)
-MICROSECOND = timedelta(microseconds=1)
 MONTHS = [name.lower() for name in calendar.month_name[1:]]
 PATTERNS = {
     "%Y": "[0-9]{4}", "%y": "[0-9]{2}", "%m": "[0-9]{1,2}", "%d": "[0-9]{1,2}", "%H": "[0-9]{1,2}",
@@ -75,15 +70,9 @@ def in_zone(local: pa.Array, zone: str, refusals: Refusals) -> pa.Array:
     if zone == UTC:
         return local.cast(MOMENT)
     times = numbers(local.cast(pa.int64()), 0)
-    hours, of_row = np.unique(times // HOUR_US, return_inverse=True)
-    known = [_offset_of_hour(zone, hour) for hour in hours.tolist()]
-    offsets = np.array([offset or 0 for offset in known], np.int64)[of_row]
-    skipped = np.zeros(len(times), np.bool_)
-    for row in np.flatnonzero(np.array([offset is None for offset in known], np.bool_)[of_row]).tolist():
-        offset = _offset(zone, int(times[row]))
-        offsets[row], skipped[row] = offset or 0, offset is None
+    micros, skipped = moments_of(times, zone)
     reason = f"does not exist in {zone}, where clocks were set forward over it"
-    moments = pa.array(times - offsets, pa.int64(), mask=~numbers(pc.is_valid(local))).cast(MOMENT)
+    moments = pa.array(micros, pa.int64(), mask=~numbers(pc.is_valid(local))).cast(MOMENT)
     return refusals.drop(moments, pc.and_(pc.is_valid(local), pa.array(skipped)), reason)
 
 
@@ -183,25 +172,3 @@ def _hour(part: dict[str, pa.Array]) -> pa.Array:
     hour = pc.if_else(pc.equal(hour, 12), 0, hour)
     afternoon = pc.equal(pc.utf8_upper(part["%p"]), "PM")
     return _two_digits(pc.add(hour, pc.if_else(afternoon, 12, 0)).cast(pa.string()))
-
-
-@lru_cache(maxsize=1 << 16)
-def _offset_of_hour(zone: str, hour: int) -> int | None:
-    """The offset of an hour of local time (counted from 1970), microseconds; None if it changes within the hour."""
-    start = EPOCH + timedelta(hours=hour)
-    ends = (start, start + (timedelta(hours=1) - MICROSECOND))
-    offsets = {_offset_at(zone, end, fold) for end in ends for fold in (0, 1)}
-    return offsets.pop() if len(offsets) == 1 else None
-
-
-def _offset(zone: str, time: int) -> int | None:
-    """The offset of a local time (microseconds from 1970), the earlier moment of two; None where there is no such
-    time."""
-    local = EPOCH + timedelta(microseconds=time)
-    before, after = _offset_at(zone, local, 0), _offset_at(zone, local, 1)
-    return before if before >= after else None  # PEP 495: in a gap the later offset is the larger
-
-
-def _offset_at(zone: str, local: datetime, fold: int) -> int:
-    offset = local.replace(tzinfo=ZoneInfo(zone), fold=fold).utcoffset()
-    return 0 if offset is None else offset // MICROSECOND

@@ -86,7 +86,7 @@ def test_times_with_and_without_a_zone(started: Path) -> None:
         ("id,idd", "at", "there is no column 'idd' to be the event_id did you mean 'id'?"),
         ("id,id", "at", "--event-id names a column twice"),
         ("id,price", "at", "column 'price' is a number: an id is made of columns of type string, integer"),
-        ("at", "at", "column 'at' cannot be both the id and the time"),
+        ("company,at,us", "us", "day and month cannot be told apart"),
         ("id", "price", "column 'price' cannot be the event time: it holds '10' columns of times: at, us, day"),
         ("id", "n", "column 'n' cannot be the event time: it holds '7' columns of times: at, us, day"),
         ("id", "company", "column 'company' cannot be the event time: it holds 'A' columns of times: at, us, day"),

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from cep_core.events.local_times import zone_fault
 from pipelines.contracts.contract import Contract
-from pipelines.contracts.time_formats import DIRECTIVES, TimeFormat, format_fault, zone_fault
+from pipelines.contracts.time_formats import DIRECTIVES, TimeFormat, format_fault
 from pipelines.errors import ContractErrors
 from tests.support.event_files import contract_of
 

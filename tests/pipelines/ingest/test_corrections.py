@@ -271,6 +271,12 @@ def test_a_condition_that_means_nothing_is_refused(source: Sales, condition: str
     assert condition in str(caught.value) or "--where" in str(caught.value)
 
 
+def test_a_condition_that_is_never_true_is_noted(source: Sales) -> None:
+    """It deletes nothing: the note names what was meant."""
+    (advice,) = rows_where("price = NULL", source.contract).advice
+    assert "write price IS NULL" in str(advice)
+
+
 def test_rows_of_others_are_not_deleted(source: Sales) -> None:
     warehouse = Warehouse(source.warehouse.root, elsewhere={"sales": source.path})
     with pytest.raises(NotOursError):

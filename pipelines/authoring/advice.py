@@ -1,0 +1,68 @@
+"""What is rarely meant in a pattern or contract, as `validate`, `explain` and `try` say it.
+
+Whether texts look like numbers is asked of the source's table, where it lies on this machine's disk: of the first rows
+of its newest file, by delta-rs and Arrow, without Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cep_core.errors import TrendlakeError
+from cep_core.events.number_texts import MOST, NumberTexts, number_texts
+from cep_core.expressions.advice import Advice, said
+from pipelines.errors import ProfileError
+from pipelines.project.paths import Project
+from pipelines.project.profile import load_profile
+
+
+def certain(advice: Iterable[Advice]) -> list[str]:
+    """The advice that no values make needless, as it is shown."""
+    return [str(one) for one in advice if not one.columns]
+
+
+def notes_on(project: Project, source: str, advice: Iterable[Advice]) -> list[str]:
+    """Advice on a pattern or contract of a source, as it is shown. Where the table cannot be looked at, advice on the
+    order of texts says so."""
+    advice = list(advice)
+    if not any(one.columns for one in advice):
+        return certain(advice)
+    first = _first_rows(project, source)
+    if first is not None:
+        return list(said(advice, cache(first), f" in the table of {source}"))
+    unseen = f"; no table of {source} shows whether its texts look like numbers"
+    return [str(replace(one, message=f"{one.message}{unseen}") if one.columns else one) for one in advice]
+
+
+def _first_rows(project: Project, source: str) -> Callable[[str], NumberTexts | None] | None:
+    """What the texts of a column of the table look like; None where this process cannot look at the table."""
+    try:
+        from deltalake import DeltaTable
+
+        from pipelines.delta.tables import Warehouse
+    except ImportError:  # installed without Spark
+        return None
+    from deltalake.exceptions import DeltaError
+
+    try:
+        folder = Path(Warehouse.of(load_profile(project), project).source(source).removeprefix("file://"))
+        if not (folder / "_delta_log").is_dir():
+            return None
+        files = sorted(map(Path, DeltaTable(folder).file_uris()), key=lambda path: path.stat().st_mtime)
+        file = pq.ParquetFile(files[-1])
+    except (ProfileError, TrendlakeError, DeltaError, pa.ArrowException, OSError, ValueError, IndexError):
+        return None
+
+    def texts(name: str) -> NumberTexts | None:
+        if name not in file.schema_arrow.names:
+            return None
+        rows = next(file.iter_batches(MOST, columns=[name]), None)
+        return None if rows is None else number_texts(rows.column(0))
+
+    return texts
