@@ -62,7 +62,7 @@ def run_stale(
     """Recomputes windows whose rows an older version of the code computed wrongly, or may have. Yields a document with
     the windows of each pattern and, unless `dry_run`, the documents of their chunks. An error of one pattern does not
     stop the others; the first error is raised at the end."""
-    from cep_core.events.windows import moment
+    from cep_core.events.windows import clock_text, moment
     from pipelines.results.ledger import read_ledger
     from pipelines.revision.scope import older_versions
     from pipelines.runs.run import prepare
@@ -86,7 +86,7 @@ def run_stale(
         windows = run.plan.windows
         ends = [(windows.end(a) - windows.slide, windows.end(b)) for a, b in stale.windows]
         for start, end in ends[:SHOWN]:
-            typer.echo(f"  --from {moment(start):%Y-%m-%dT%H:%M:%S} --to {moment(end):%Y-%m-%dT%H:%M:%S}")
+            typer.echo(f"  --from {clock_text(start)} --to {clock_text(end)}")
         if len(ends) > SHOWN:
             typer.echo(f"  and {len(ends) - SHOWN} more")
         stretches = [{"from": moment(start), "to": moment(end)} for start, end in ends]
@@ -136,9 +136,9 @@ def describe_size(name: str, total: Size) -> str:
 
 
 def _days(chunk: Chunk) -> str:
-    from cep_core.events.windows import moment
+    from cep_core.events.windows import clock_text
 
-    return f"{moment(chunk.start_us):%Y-%m-%d %H:%M} to {moment(chunk.end_us):%Y-%m-%d %H:%M}"
+    return " to ".join(clock_text(end, " ").removesuffix(":00") for end in (chunk.start_us, chunk.end_us))
 
 
 def _done(record: object) -> str:

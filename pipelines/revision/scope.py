@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cep_core.events.windows import moment
+from cep_core.events.windows import clock_text
 from pipelines.delta.table_versions import TableVersion
 from pipelines.errors import StepOrderError
 from pipelines.quality import quarantine as q
@@ -114,8 +114,8 @@ def stale_windows(run: Run, ledger: Ledger) -> str | None:
         return None
     windows = run.plan.windows
     words = [
-        f"`trendlake backfill {run.name} --from {moment(windows.end(first) - windows.slide):%Y-%m-%dT%H:%M:%S} "
-        f"--to {moment(windows.end(last)):%Y-%m-%dT%H:%M:%S}`"
+        f"`trendlake backfill {run.name} --from {clock_text(windows.end(first) - windows.slide)} "
+        f"--to {clock_text(windows.end(last))}`"
         for first, last in old
     ]
     return f"windows of an earlier form of the pattern; replaced by {', '.join(words[:3])}{' ...' * (len(words) > 3)}"
