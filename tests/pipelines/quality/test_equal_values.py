@@ -62,16 +62,16 @@ def test_equal_floats_have_one_form(values: pa.Array) -> None:
 @examples(200)
 def test_equal_rows_are_there(values: pa.Array, rng: Any) -> None:
     """A delivery of equal rows adds and corrects nothing, changes nothing, and cancels out, whatever the bits."""
-    places = [rng.choice([at for at, first in enumerate(classes(values.to_pylist())) if first == here])
-              for here in classes(values.to_pylist())]  # fmt: skip
+    places = [rng.choice([at for at, first in enumerate(classes(values.to_pylist())) if first == one])
+              for one in classes(values.to_pylist())]  # fmt: skip
     keys = arrow(np.arange(len(values)))
     table = pa.table({"id": keys, "v": values})
     again = pa.table({"id": keys, "v": values.take(pa.array(places, pa.int64()))})
-    found = compare(again, table, ["id"], None, lambda rows: np.ones(rows.num_rows, np.bool_))
-    assert (found.new.num_rows, found.corrections.num_rows, found.there) == (0, 0, len(values))
+    result = compare(again, table, ["id"], None, lambda rows: np.ones(rows.num_rows, np.bool_))
+    assert (result.new.num_rows, result.corrections.num_rows, result.there) == (0, 0, len(values))
     doubled = pa.concat_tables([table, again])
-    kept, equal, _ = without_repeats(doubled, ["id"], None, lambda rows: np.ones(rows.num_rows, np.bool_))
-    assert (kept.num_rows, equal) == (len(values), len(values))
+    rest, equal, _ = without_repeats(doubled, ["id"], None, lambda rows: np.ones(rows.num_rows, np.bool_))
+    assert (rest.num_rows, equal) == (len(values), len(values))
     assert set(differing(table, again, ["id"]).counts.values()) == {0}
     signed = [rows.append_column(NET, arrow(np.full(len(values), sign))) for rows, sign in ((table, 1), (again, -1))]
     assert summed(pa.concat_tables(signed), ("id", "v")).num_rows == 0
@@ -84,10 +84,10 @@ def test_floats_as_keys(values: pa.Array) -> None:
     present = values.drop_null()
     expected = classes(present.to_pylist())
     rows = pa.table({"v": present})
-    kept, _, _ = without_repeats(rows, ["v"], None, lambda rows: np.ones(rows.num_rows, np.bool_))
-    assert kept.num_rows == len(set(expected))
-    found = differing(kept, rows.take(pa.array(sorted(set(expected)), pa.int64())), ["v"])
-    assert set(found.counts.values()) == {0}
+    rest, _, _ = without_repeats(rows, ["v"], None, lambda rows: np.ones(rows.num_rows, np.bool_))
+    assert rest.num_rows == len(set(expected))
+    result = differing(rest, rows.take(pa.array(sorted(set(expected)), pa.int64())), ["v"])
+    assert set(result.counts.values()) == {0}
     ranks = sequence_ranks(rows, "v")
     assert (ranks == ranks[expected]).all()
 
@@ -115,6 +115,6 @@ def test_as_spark_compares(spark: SparkSession, data: st.DataObject) -> None:
     least = frame.groupBy("v").agg(sf.min("id").alias("least"))
     joined = frame.alias("a").join(least.alias("b"), sf.col("a.v").eqNullSafe(sf.col("b.v")))
     ids = identity_by_spark(frame, ["v"])
-    found = sorted(joined.select("id", "least").collect())
-    assert [row["least"] for row in found] == firsts(exact_codes(rows, ["v"]).tolist())
+    result = sorted(joined.select("id", "least").collect())
+    assert [row["least"] for row in result] == firsts(exact_codes(rows, ["v"]).tolist())
     assert [row[0] for row in frame.orderBy("id").select(ids).collect()] == identities(rows, ["v"])
