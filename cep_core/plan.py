@@ -9,7 +9,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from cep_core.events.schema import EventSchema
-from cep_core.events.windows import Windows
+from cep_core.events.windows import BEGINNING, END, Windows
 from cep_core.expressions.advice import Advice
 from cep_core.language import syntax as s
 
@@ -119,3 +119,10 @@ class AnyPlan(Reading, Protocol):
 
     def owned(self, windows: range) -> tuple[str, int, int]:
         """(column, low, high): the rows of `windows` (not empty) are those with low <= column < high, microseconds."""
+
+
+def in_calendar(plan: AnyPlan) -> range:
+    """The windows that a run can compute: they end by the year 9999, and the times of their rows are not before the
+    year 1. A window of kind `trends` that begins earlier has no start that a row could show."""
+    first = (BEGINNING - plan.owned(range(1))[2]) // plan.windows.slide + 1  # it owns a moment of the year 1
+    return range(first, plan.windows.after(END))

@@ -7,6 +7,7 @@ are exact, and to compute with them or compare them with a float64 takes the nea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,6 +54,18 @@ def normalise(column: Any) -> pa.Array:
     except pa.ArrowInvalid as error:
         raise BadEventsError(f"a value does not fit: {error}") from None
     return array
+
+
+def canonical(column: Any) -> pa.Array:
+    """A column in which equal values have equal bits, for `group_codes` and hashes: every NaN is the same one, -0.0 is
+    0.0; nothing else changes, and no value is rounded. NULL stays NULL. Equal as Spark compares (`<=>`, GROUP BY)."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    kind = array.type
+    if pa.types.is_dictionary(kind) and pa.types.is_floating(kind.value_type):
+        array, kind = array.dictionary_decode(), kind.value_type
+    if not pa.types.is_floating(kind):
+        return array
+    return pc.if_else(pc.is_nan(array), pa.scalar(math.nan, kind), pc.add(array, pa.scalar(0.0, kind)))
 
 
 def long_decimal(kind: pa.DataType) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+BEGINNING, END = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The first and the last moment of the years 1 to 9999, microseconds since the epoch: no event is outside them."""
 AGES = 4_000 * 366 * 86_400_000_000
 """Longer than any table's time, microseconds: the length of windows that reach over all that came before."""
 
@@ -31,19 +33,41 @@ class Windows:
 
     def holding(self, time: int) -> range:
         """The windows that hold an event at `time`."""
-        return range((time - self.origin - self.within) // self.slide + 1, (time - self.origin) // self.slide + 1)
+        return range(self.after(time), (time - self.origin) // self.slide + 1)
+
+    def after(self, time: int) -> int:
+        """The first window that ends after `time`."""
+        return (time - self.origin - self.within) // self.slide + 1
 
     def ending_in(self, start: int, end: int) -> range:
         """The windows whose end lies in (start, end]: those a run of the interval [start, end) computes."""
-        first = (start - self.origin - self.within) // self.slide + 1
-        last = (end - self.origin - self.within) // self.slide
-        return range(first, last + 1)
+        return range(self.after(start), self.after(end))
 
     def span(self, windows: range) -> tuple[int, int]:
         """The half-open time range that `windows` (not empty) cover."""
         return self.start(windows[0]), self.end(windows[-1])
 
 
+def both(windows: range, others: range) -> range:
+    """The windows of both."""
+    start = max(windows.start, others.start)
+    return range(start, max(start, min(windows.stop, others.stop)))
+
+
 def moment(micros: int) -> datetime:
-    """Microseconds since the epoch as an aware datetime."""
+    """Microseconds since the epoch as an aware datetime; the first or last one there is for a bound beyond it, as of a
+    window that begins before the year 1."""
+    micros = min(max(micros, BEGINNING), END)
     return datetime.fromtimestamp(micros // 10**6, UTC).replace(microsecond=micros % 10**6)
+
+
+def shifted(at: datetime, by: timedelta) -> datetime:
+    """`at + by`; as of `moment`, the end of the calendar where that is beyond it."""
+    micro = timedelta(microseconds=1)
+    return moment((at - moment(0)) // micro + by // micro)
+
+
+def clock_text(micros: int, separator: str = "T") -> str:
+    """`moment` as text in ISO 8601, which `--from` and `--to` read: `0001-01-31T09:00:00`, with a fraction of a second
+    where there is one."""
+    return moment(micros).isoformat(separator).removesuffix("+00:00")

@@ -94,9 +94,11 @@ def _header(file: CsvFile) -> list[TrendlakeError]:
     for name in file.header:
         if not (name.isascii() and name.isidentifier()):
             message = f"'{name}' is no name of a parameter: letters, digits and _, beginning with a letter"
-            errors.append(BadValueError(message, place=file.place(1), hint="the first line names the parameters"))
+            errors.append(
+                BadValueError(message, place=file.place(file.header_line), hint="the first line names the parameters")
+            )
     if len({same_name(name) for name in file.header}) < len(file.header):
-        errors.append(BadValueError("the header names a parameter twice", place=file.place(1)))
+        errors.append(BadValueError("the header names a parameter twice", place=file.place(file.header_line)))
     return errors
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from pathlib import Path
 
 from cep_core.errors import BadValueError, FileUnreadableError, Place
 from cep_core.yaml.source import Source
+
+csv.field_size_limit(sys.maxsize)  # of the process: a file has a limit of its own
 
 
 def beside(source: Source, name: str) -> Path:
@@ -16,7 +19,9 @@ def beside(source: Source, name: str) -> Path:
 
 
 class CsvFile:
-    """The cells of a file: `header` and `rows`; `lines`: the line in which each row ends. Empty lines are no rows.
+    """The cells of a file: `header`, which ends in `header_line`, and `rows`; `lines`: the line in which each begins.
+    Lines of white space are no rows, before the header and, where it has several columns, after it; an empty line
+    never is.
 
     Reading ends after `most` rows and one more, so that whoever asks can say that they are too many. Raises
     FileUnreadableError at `place` (also for a link to another folder, and a file of more than `most_bytes`), and
@@ -29,15 +34,17 @@ class CsvFile:
         self.rows: list[tuple[str, ...]] = []
         self.lines: list[int] = []
         try:
-            self.header = next(reader, [])
+            self.header = next((cells for cells in reader if "".join(cells).strip()), [])
+            self.header_line = end = reader.line_num
             for cells in reader:
-                if not cells:
+                start, end = end + 1, reader.line_num
+                if not cells or (len(cells) < len(self.header) and not "".join(cells).strip()):
                     continue
                 if len(cells) != len(self.header):
                     message = f"{len(cells)} values, expected {len(self.header)} as in the header"
-                    raise BadValueError(message, place=self.place(reader.line_num))
+                    raise BadValueError(message, place=self.place(start))
                 self.rows.append(tuple(cells))
-                self.lines.append(reader.line_num)
+                self.lines.append(start)
                 if len(self.rows) > most:
                     return
         except csv.Error as error:

@@ -138,9 +138,9 @@ def describe_size(name: str, total: Size) -> str:
 
 
 def _days(chunk: Chunk) -> str:
-    from cep_core.events.windows import moment
+    from cep_core.events.windows import clock_text
 
-    return f"{moment(chunk.start_us):%Y-%m-%d %H:%M} to {moment(chunk.end_us):%Y-%m-%d %H:%M}"
+    return " to ".join(clock_text(end, " ").removesuffix(":00") for end in (chunk.start_us, chunk.end_us))
 
 
 def _done(record: object) -> str:

@@ -118,4 +118,4 @@ def _change(names: list[str], before: Mapping[str, Any] | None, after: Mapping[s
 def _text(value: Any) -> str:
     from datetime import UTC, datetime
 
-    return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}" if isinstance(value, datetime) else str(value)
+    return value.astimezone(UTC).isoformat(" ", "minutes")[:16] if isinstance(value, datetime) else str(value)

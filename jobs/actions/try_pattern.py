@@ -132,8 +132,13 @@ def _sortable(plan: AnyPlan, name: str) -> bool:
 
 def _coverage_lines(plan: AnyPlan, trial: Sample) -> list[tuple[str, str]]:
     """Lines about the rows and windows in the sample and those left out: heading and text."""
+    beyond = f"{plural(trial.outside, 'window')} outside the years 1 to 9999, which no run computes"
+    outside = [("left out", beyond)] if trial.outside else []
     if not trial.windows:
-        return [("took", "nothing: " + ("no event has a time" if not trial.there else "no window ends there"))]
+        return [
+            ("took", "nothing: " + ("no event has a time" if not trial.there else "no window ends there")),
+            *outside,
+        ]
     start, end = plan.windows.span(trial.windows)
     span = f"up to {_at(end)}" if plan.windows.endless else f"{_at(start)} to {_at(end)}"
     windows = plural(len(trial.windows), "window")
@@ -143,6 +148,7 @@ def _coverage_lines(plan: AnyPlan, trial: Sample) -> list[tuple[str, str]]:
     if older or newer:
         sides = [plural(count, f"{which} window") for count, which in ((older, "older"), (newer, "newer")) if count]
         lines.append(("left out", f"{' and '.join(sides)}: --from and --to, or --max-events, take them in"))
+    lines += outside
     if trial.broken:
         reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(trial.broken.items()))
         lines.append(
@@ -161,7 +167,8 @@ def _document(pattern: Pattern, plan: AnyPlan, trial: Sample, where: str) -> dic
         "pattern": pattern.name, "source": where, "windows": len(trial.windows),
         "from": None if start is None or plan.windows.endless else _moment(start),
         "to": None if end is None else _moment(end),
-        "windows_of_source": len(trial.every), "open_windows": trial.open, "rows_taken": trial.taken,
+        "windows_of_source": len(trial.every), "windows_outside": trial.outside, "open_windows": trial.open,
+        "rows_taken": trial.taken,
         "rows_of_source": trial.there, "events": trial.good, "broken": dict(trial.broken),
         "unjudged": list(trial.unjudged), "rows": _ranked(plan, trial),
     }  # fmt: skip
@@ -174,4 +181,6 @@ def _moment(micros: int) -> datetime:
 
 
 def _at(micros: int) -> str:
-    return f"{_moment(micros):%Y-%m-%d %H:%M:%S}".removesuffix(":00")
+    from cep_core.events.windows import clock_text
+
+    return clock_text(micros, " ").removesuffix(":00")

@@ -166,4 +166,4 @@ def _short(item: str) -> str:
 
 def minute(value: datetime | None) -> str:
     """A time in UTC; Spark gives times in the machine's zone."""
-    return "" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    return "" if value is None else value.astimezone(UTC).isoformat(" ", "minutes")[:16]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from cep_core.events.windows import BEGINNING, END
 from pipelines.errors import BadTimeError
 
 
 def micros_of(text: str, option: str) -> int:
-    """An ISO 8601 time, UTC where it says no zone, as microseconds since the epoch. Raises BadTimeError."""
+    """An ISO 8601 time, UTC where it says no zone, as microseconds since the epoch. Raises BadTimeError, as for one
+    outside the years 1 to 9999."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -17,7 +19,10 @@ def micros_of(text: str, option: str) -> int:
         ) from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
+    micros = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
+    if not BEGINNING <= micros <= END:
+        raise BadTimeError(f"{option} {text!r} is, in UTC, outside the years 1 to 9999")
+    return micros
 
 
 def manual_run_id(prefix: str) -> str:

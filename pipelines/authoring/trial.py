@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 
 from cep_core import AnyPlan, run_plan
 from cep_core.events.arrays import repeated
-from cep_core.events.windows import Windows
+from cep_core.events.windows import END, Windows, both
 from cep_core.expressions.advice import advice_on
+from cep_core.plan import in_calendar
 from pipelines.authoring.advice import certain
 from pipelines.contracts.contract import Contract
 from pipelines.errors import SampleTooLargeError
@@ -76,6 +77,8 @@ class Sample:
     open: int
     newest: int | None
     notes: tuple[str, ...]
+    outside: int = 0
+    """Windows that events lie in and no run computes (`in_calendar`)."""
 
 
 def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] | None = None) -> Sample:
@@ -85,28 +88,29 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
     if extent is None:
         empty = plan.result_schema.empty_table()
         return Sample(empty, range(0), range(0), 0, 0, 0, {}, (), 0, None, notes)
-    every = _every(plan.windows, extent)
+    held, most_windows = _every(plan.windows, extent), in_calendar(plan)
+    every = both(held, most_windows)
+    outside = len(held) - len(every)
     if interval is None:
         chosen = _newest(plan.windows, every, source, most)
     else:
-        chosen = plan.windows.ending_in(*interval)
+        chosen = both(plan.windows.ending_in(*interval), most_windows)
         if chosen and (event_count := source.count(*plan.windows.span(chosen))) > most:
             raise SampleTooLargeError(
                 f"the windows of the interval hold {event_count:,} events, more than {most:,}",
                 hint="a shorter interval, or a larger --max-events",
             )
     if not chosen:
-        return Sample(
-            plan.result_schema.empty_table(), chosen, every, 0, extent.rows, 0, {}, (), 0, extent.newest, notes
-        )
+        empty = plan.result_schema.empty_table()
+        return Sample(empty, chosen, every, 0, extent.rows, 0, {}, (), 0, extent.newest, notes, outside)
     taken = source.take(chosen)
     rows = run_plan(plan, taken.events, chosen, taken.watermark).cast(plan.result_schema)
-    still_open = sum(plan.windows.end(j) > extent.newest for j in chosen)
+    still_open = max(0, chosen.stop - max(chosen.start, plan.windows.after(extent.newest)))
     good = taken.events.num_rows
     notes = tuple(advice_on(taken.events, plan.advice))
     return Sample(
         rows, chosen, every, taken.rows, extent.rows, good, taken.broken, taken.unjudged, still_open, extent.newest,
-        notes,
+        notes, outside,
     )  # fmt: skip
 
 
@@ -130,7 +134,10 @@ def _every(windows: Windows, extent: Extent) -> range:
 
 def _newest(windows: Windows, every: range, source: Sampled, most: int) -> range:
     """The newest of `every` that together hold at most `most` events."""
-    beyond = source.newest(most + 1)
+    if not every:
+        return every
+    later = source.count(windows.end(every[-1]), END + 1)  # in windows that no run computes
+    beyond = source.newest(later + most + 1)
     if beyond is None:
         return every
     first = (beyond - windows.origin) // windows.slide + 1  # the first window that begins after that event

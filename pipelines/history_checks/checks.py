@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
-from cep_core.events.windows import moment
+from cep_core.events.windows import clock_text, moment
 from cep_core.patterns.expectations import ExpectationModel, shown
 from pipelines.check import Check
 from pipelines.delta.tables import read_at
@@ -30,7 +30,6 @@ from pipelines.results.staging import staged_folder
 from pipelines.results.windows import MOST, fewer, united
 from pipelines.runs.consistency import last_ready, ready
 from pipelines.runs.run import Run
-from pipelines.runs.watermark import BEGINNING
 from pipelines.spark.columns import column
 
 SHOWN = 10
@@ -119,7 +118,7 @@ def _read(run: Run, ledger: Ledger, stretches: Sequence[Stretch]) -> DataFrame:
     """Published rows of the windows, and perhaps of some between them."""
     time = column(run.plan.owned(range(1))[0])
     slices = fewer([slice_of(run.plan, *stretch) for stretch in stretches], MOST)
-    near = [time.between(moment(max(low, BEGINNING)), moment(max(high - 1, BEGINNING))) for low, high in slices]
+    near = [time.between(moment(low), moment(high - 1)) for low, high in slices]
     path = run.warehouse.results(run.name)
     return read_at(run.spark, path, int(ledger.version or 0)).where(reduce(lambda a, b: a | b, near))
 
@@ -206,7 +205,7 @@ def _check(
 def _name(plan: AnyPlan, groups: Sequence[str], row: Row) -> str:
     """A group in a window, with its numbers."""
     owner, low, high = plan.owned(range(row["window"], row["window"] + 1))
-    at = f"{owner} {'' if high == low + 1 else 'from '}{moment(low):%Y-%m-%d %H:%M:%S}"
+    at = f"{owner} {'' if high == low + 1 else 'from '}{clock_text(low, ' ')}"
     group = [f"{name}={'NULL' if value is None else value}" for name, value in zip(groups, row["group"], strict=True)]
     numbers = "" if row["usual"] is None else f": {row['value']}, usually {row['usual']}"
     return f"{', '.join([*group, at])}{numbers}"

@@ -23,6 +23,7 @@ from pyspark.sql import functions as sf
 from cep_core.events.array_types import AnyArray, Int64s
 from cep_core.events.arrays import arrow, numbers, valid
 from cep_core.events.names import same_name
+from cep_core.events.normalise import canonical
 from pipelines.contracts.column_names import ID, RUNS, SINCE
 from pipelines.contracts.contract import Contract
 from pipelines.delta.local_log import local_errors
@@ -174,8 +175,9 @@ def _all(conditions: Sequence[Column]) -> Column:
 def _texts(column: pa.ChunkedArray) -> list[str | None]:
     """The values as `identity_by_spark` has them as texts. Raises LocalUnsupportedError."""
     if pa.types.is_floating(column.type):
-        there = valid(column.combine_chunks())
-        hashes = hashes_of_doubles(numbers(column.cast(pa.float64()).combine_chunks(), 0.0))
+        array = canonical(column)
+        there = valid(array)
+        hashes = hashes_of_doubles(numbers(array.cast(pa.float64()), 0.0))
         return [str(value) if is_there else None for value, is_there in zip(hashes.tolist(), there, strict=True)]
     text_of = next((text for is_one, text in _TEXTS if is_one(column.type)), None)
     if text_of is None:
@@ -184,9 +186,8 @@ def _texts(column: pa.ChunkedArray) -> list[str | None]:
 
 
 def hashes_of_doubles(values: AnyArray) -> Int64s:
-    """int64: Spark's `xxhash64` of doubles: XXH64 of 8 bytes with the seed 42, the same for 0.0 and -0.0, and for every
-    NaN."""
-    bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.uint64)
+    """int64: Spark's `xxhash64` of doubles (`canonical`): XXH64 of 8 bytes with the seed 42."""
+    bits = values.view(np.uint64)
     with np.errstate(over="ignore"):
         mixed = _turned(bits * _PRIMES[1], 31) * _PRIMES[0]
         mixed = _turned((np.uint64(42) + _PRIMES[4] + np.uint64(8)) ^ mixed, 27) * _PRIMES[0] + _PRIMES[3]

@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 from cep_core.events.array_types import Bools, Int8s, Int64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import group_codes
+from cep_core.events.normalise import canonical
 from pipelines.contracts.column_names import REASONS
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rule_text import reason_of, repeat_reasons
 from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.local_rules import kept_rows
-from pipelines.quality.local_uniqueness import DIFFER, EQUAL, OLDER, exact, repeats
+from pipelines.quality.local_uniqueness import DIFFER, EQUAL, OLDER, repeats
 
 JUDGED = 1_000_000
 """Rows that are judged in this process: 4 s and some 600 MB. On two cores Spark takes 6 to 10 times as long, even where
@@ -99,7 +100,7 @@ def split_alone(table: pa.Table, contract: Contract) -> Split:
 def _repeated(table: pa.Table, rule: Rule, rows: Int64s) -> tuple[Int64s, Int8s]:
     """Of `rows`, good so far, those that repeat a key and do not count, and why. Raises ArrowException for columns that
     cannot be compared."""
-    keys = [exact(table.column(name)) for name in rule.columns]
+    keys = [canonical(table.column(name)) for name in rule.columns]
     if len(keys) == 1:  # a single column's NULL is no key
         rows = rows[numbers(pc.is_valid(keys[0]))[rows]]
     codes = group_codes([key.take(arrow(rows)) for key in keys], len(rows))

@@ -4,7 +4,6 @@ decides."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 from cep_core.events.array_types import Bools, Codes, Int8s, Int64s
 from cep_core.events.arrays import arrow, numbers
 from cep_core.events.codes import group_codes
+from cep_core.events.normalise import canonical
 from pipelines.contracts.rules import Rule
 
 EQUAL, OLDER, DIFFER = 1, 2, 3
@@ -50,20 +50,14 @@ def standing(codes: Codes, content: Int64s, ranks: Int64s) -> tuple[Bools, Int64
 
 def exact_codes(table: pa.Table, names: Sequence[str]) -> Int64s:
     """int64 codes, equal where rows agree in all columns: NULL is NULL, NaN is NaN, -0.0 is 0.0; none is rounded."""
-    return group_codes([exact(table.column(name)) for name in names], table.num_rows).astype(np.int64)
-
-
-def exact(column: Any) -> pa.Array:
-    """A column for `group_codes`."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return pc.add(array, pa.scalar(0.0, array.type)) if pa.types.is_floating(array.type) else array
+    return group_codes([canonical(table.column(name)) for name in names], table.num_rows).astype(np.int64)
 
 
 def sequence_ranks(table: pa.Table, sequence: str | None) -> Int64s:
     """The rows' order by `sequence`: int64, NULL and NaN lowest at -1; all 0 where there is none."""
     if sequence is None:
         return np.zeros(table.num_rows, np.int64)
-    column = exact(table.column(sequence))
+    column = canonical(table.column(sequence))
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
     values = pc.unique(column.drop_null())

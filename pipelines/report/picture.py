@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from cep_core.events.windows import shifted
 from pipelines.error_text import plural
 from pipelines.report.amounts import Amount, superscript, text
 from pipelines.report.facts import Point, ResultFacts
@@ -108,7 +109,7 @@ def _marks(label: str, points: Sequence[Point], log: bool, facts: ResultFacts) -
     marks: list[Mark] = []
     for i, point in enumerate(points):
         if i and facts.apart(points[i - 1].window, point.window):
-            marks.append(Mark(points[i - 1].window.start + _step(facts), None, "", ""))
+            marks.append(Mark(shifted(points[i - 1].window.start, _step(facts)), None, "", ""))
         value = point.amount.log10 if log else point.amount.exact
         shown = text(point.amount)
         number = None if value is None else float(value)
@@ -132,4 +133,4 @@ def _band(facts: ResultFacts, since: datetime | None, step: timedelta) -> tuple[
         for point in points
         if point.window.end > since
     ]
-    return (min(starts) - step / 2, max(starts) + step / 2) if starts else None
+    return (shifted(min(starts), -step / 2), shifted(max(starts), step / 2)) if starts else None

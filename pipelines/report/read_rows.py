@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from cep_core.events.windows import moment, shifted
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, Window
 from pipelines.report.layout import Layout
-from pipelines.report.read_run import utc
 from pipelines.report.summary import ROWS_RANKED, Columns, ResultRow, summarise
 from pipelines.report.tally import Tally
 from pipelines.results.spark_order import comparable, spark_texts
@@ -29,6 +29,8 @@ from pipelines.spark.columns import column
 UNITS = {"minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 """Stretches of time that rows are counted by, seconds: the shortest of which a span has few enough."""
 MOST_UNITS = 120
+MOST_FILLED = 10_000
+"""A picture of more stretches has a point only where there are rows."""
 IDS_SHOWN = 5
 """Of a list of events, as many are named."""
 NOUN = Measure("matches", True)
@@ -83,10 +85,7 @@ def _facts(
     tallies: dict[tuple[Any, ...], Tally] = {}
     for key, amount in amounts:
         tallies.setdefault(key, Tally()).add(amount, ())
-    counted = [
-        ResultRow(key[:-1], Window(since + key[-1] * step, since + (key[-1] + 1) * step), tally.total(), ())
-        for key, tally in tallies.items()
-    ]
+    counted = [ResultRow(key[:-1], _stretch(since, key[-1], step), tally.total(), ()) for key, tally in tallies.items()]
     facts = summarise(counted, Columns(groups, (NOUN.name,), NOUN), since)
     fill = _filler(facts, since, end, step)
     return replace(
@@ -108,14 +107,20 @@ def _filler(
 ) -> Callable[[tuple[Point, ...]], tuple[Point, ...]]:  # fmt: skip
     """Puts a zero where a series has no point, from the first stretch with any match: no match is a count too."""
     first = since if facts.span_from is None else min(since, facts.span_from)
-    windows = [Window(first + n * step, first + (n + 1) * step) for n in range(math.ceil((end - first) / step))]
+    number = math.ceil((end - first) / step)
 
     def filled(points: tuple[Point, ...]) -> tuple[Point, ...]:
+        windows = [_stretch(first, n, step) for n in range(number)]
         known = {point.window: point for point in points}
         return tuple(known.get(window, Point(window, Amount(0))) for window in windows)
 
     # stretches by the hundred are thinned, and a lone one is drawn as bars: both stay as they are
-    return filled if facts.bucket_seconds is None and facts.span_windows > 1 else lambda points: points
+    all_shown = facts.bucket_seconds is None and facts.span_windows > 1 and number <= MOST_FILLED
+    return filled if all_shown else lambda points: points
+
+
+def _stretch(first: datetime, number: int, step: timedelta) -> Window:
+    return Window(shifted(first, number * step), shifted(first, (number + 1) * step))
 
 
 def unit_of(span: timedelta) -> tuple[str, int]:
@@ -172,7 +177,7 @@ def _longest(
             for i, name in enumerate(names)
         )
         key = tuple(row[f"g{i}"] for i in range(len(groups)))
-        rows.append(RowResult(key, Window(utc(row["ws"]), utc(row["we"])), values))
+        rows.append(RowResult(key, Window(moment(row["ws"]), moment(row["we"])), values))
     return names, rows
 
 
@@ -201,7 +206,7 @@ def _longest_here(
         log = graphs[at] if graphs else None
         values = tuple((name, _value(columns[name][i], log if name == "matches" else None)) for name in names)
         key = tuple(text[i] for text in texts)
-        results.append(RowResult(key, Window(utc(start[at]), utc(end[at])), values))
+        results.append(RowResult(key, Window(moment(start[at]), moment(end[at])), values))
     return names, results
 
 
@@ -223,6 +228,6 @@ def _value(value: Any, log10: float | None) -> Amount | str:
     return Amount(value) if isinstance(value, float) else Amount.of_count(value, log10)
 
 
-def micros(moment: datetime) -> int:
+def micros(at: datetime) -> int:
     """Since the epoch."""
-    return (moment - utc(0)) // timedelta(microseconds=1)
+    return (at - moment(0)) // timedelta(microseconds=1)

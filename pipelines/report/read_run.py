@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from cep_core.events.windows import moment
 from pipelines.check import checks_of
 from pipelines.delta.tables import Warehouse
 from pipelines.quality.quarantine_counts import SET_APART
@@ -22,12 +23,6 @@ from pipelines.runs.record import NUMBER, SCHEMA, pattern_records
 
 Facts = Mapping[str, Any]
 """A row of the run record, times in microseconds."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def utc(micros: int) -> datetime:
-    """Microseconds since the epoch as an aware datetime, whatever the time zone of session and machine."""
-    return _EPOCH + timedelta(microseconds=micros)
 
 
 def read_run(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str) -> RunFacts:
@@ -110,4 +105,4 @@ def _latest(rows: Sequence[Facts], name: str) -> Any:
 
 
 def _time(micros: int | None) -> datetime | None:
-    return None if micros is None else utc(micros)
+    return None if micros is None else moment(micros)

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from cep_core.events.windows import moment, shifted
 from cep_core.sharing.family import row_hash
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
@@ -23,7 +24,6 @@ from pipelines.report.amounts import Amount
 from pipelines.report.facts import PatternFacts, ResultFacts, RunFacts, Window
 from pipelines.report.layout import Layout
 from pipelines.report.read_rows import micros, read_counted, read_counted_here
-from pipelines.report.read_run import utc
 from pipelines.report.shape import Shape, between
 from pipelines.report.summary import Columns, ResultRow, summarise
 from pipelines.results.reuse import row_hashes
@@ -137,7 +137,7 @@ def _span(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, tup
     """The column that says which interval a row is of; where the picture begins, where the run begins and ends."""
     owner, since, until = _owned(layout, run, plan)
     span = _span_from(run)
-    begin = since if span is None or run.interval_from is None else since - (run.interval_from - span)
+    begin = since if span is None or run.interval_from is None else shifted(since, span - run.interval_from)
     return owner, (begin, since, until)
 
 
@@ -158,12 +158,12 @@ def _row_hash(run: RunFacts, plan: AnyPlan | None) -> str:
 
 def _owned(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, datetime, datetime]:
     """The column that says which interval a row is of, and the run's range of it."""
-    since, until = run.interval_from or utc(0), run.interval_to or utc(0)
+    since, until = run.interval_from or moment(0), run.interval_to or moment(0)
     if plan is not None:
         windows = plan.windows.ending_in(micros(since), micros(until))
         if windows:
             owner, low, high = plan.owned(windows)
-            return owner, utc(low), utc(high)
+            return owner, moment(low), moment(high)
         return plan.owned(range(1))[0], since, until
     return layout.owner, since, until
 
@@ -194,7 +194,7 @@ def _span_from(run: RunFacts) -> datetime | None:
         return run.interval_from
     windows = run.windows or 1
     intervals = 1 if windows >= ENOUGH_WINDOWS else SPAN_WINDOWS // windows
-    return run.interval_to - intervals * (run.interval_to - run.interval_from)
+    return shifted(run.interval_to, intervals * (run.interval_from - run.interval_to))
 
 
 def _result(row: Row | Mapping[str, Any], shape: Shape) -> ResultRow:
@@ -204,7 +204,7 @@ def _result(row: Row | Mapping[str, Any], shape: Shape) -> ResultRow:
         raise TypeError(f"{shape.measure.name} is no number")
     return ResultRow(
         key=tuple(row[f"g{i}"] for i in range(len(shape.groups))),
-        window=Window(utc(row["ws"]), utc(row["we"])),
+        window=Window(moment(row["ws"]), moment(row["we"])),
         amount=amount if shape.measure.is_count else Amount(amount.exact),
         values=values,
     )

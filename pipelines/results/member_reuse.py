@@ -24,9 +24,10 @@ from pipelines.error_text import plural
 from pipelines.results.family_notes import members_of
 from pipelines.results.ledger import Ledger
 from pipelines.results.publication import conjunction, owned_rows
-from pipelines.results.reuse import MEMBERS
+from pipelines.results.reuse import MEMBERS, publications
 from pipelines.results.row_versions import stale_rows
 from pipelines.results.staging import Staged, read_staged, staged_folder
+from pipelines.results.windows import Pieces
 from pipelines.runs.run import Run
 from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of
@@ -94,22 +95,14 @@ def _settled(
     if not isinstance(plan, FamilyPlan) or not windows:
         return []
     mine = members_of(plan)
-    settled = set(mine)
-    open_ = np.ones(len(windows), bool)
-    for note in notes:
-        if note.get("altered"):
-            return []
-        quiet = bool(note.get("quiet"))
-        if "stage" not in note and not quiet:
-            continue  # no publication
-        if "stretches" not in note:
-            if quiet:
-                continue
-            return []
+    settled, spoken = set(mine), list(publications(notes))
+    pieces = Pieces.of(windows, ((first, last) for note in spoken for first, last, _ in note["stretches"]))
+    open_ = np.ones(len(pieces), bool)
+    for note in spoken:
         same = _same(run, note, version, source_table)
         for first, last, _ in note["stretches"]:
-            meets = slice(max(0, first - windows[0]), max(0, last + 1 - windows[0]))
-            if open_[meets].any() and (same or not quiet):
+            meets = pieces.inside(first, last)
+            if open_[meets].any() and (same or not note.get("quiet")):
                 settled &= set(note["members"]) if same else set()
                 open_[meets] = False
         if not settled or not open_.any():

@@ -8,7 +8,7 @@ one, had the same hash there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from pipelines.error_text import plural
 from pipelines.results.family_notes import noted_members
 from pipelines.results.ledger import Ledger
 from pipelines.results.row_versions import stale_rows
+from pipelines.results.windows import Pieces
 from pipelines.runs.basis import Basis
 from pipelines.runs.run import Run
 from pipelines.spark.arrow_functions import text_function
@@ -54,34 +55,45 @@ def changed(
     changed nothing (`quiet`), the newest first; what a quiet one says holds beside what the commit before it says.
     What came before a commit of other programs that changed rows (`altered`) does not count. Rows of a version of the
     code that is known to be wrong, or that was not recorded, are not held to be right (`ledger.made`)."""
-    windows = run.windows
-    wanted = np.empty(len(windows), object)
-    for stretch, known in run.plan.stretches(windows) if windows else ():
-        wanted[stretch[0] - windows[0] : stretch[-1] + 1 - windows[0]] = known
-    open_, settled = np.ones(len(windows), bool), np.zeros(len(windows), bool)
-    for note in notes:
-        if note.get("altered"):
-            break
-        if "stage" not in note and not note.get("quiet"):
-            continue  # no publication
-        if "stretches" not in note:
-            if note.get("quiet"):
-                continue
-            break  # it may have made any window, by a plan that is not told
+    windows, spoken = run.windows, list(publications(notes))
+    if not windows:
+        return windows
+    own = [(stretch[0], stretch[-1], known) for stretch, known in run.plan.stretches(windows)]
+    old = stale_rows(run.plan, ((windows[0], windows[-1]),), ledger.row_versions)
+    stale = old.windows if old is not None else ()
+    named = [(first, last) for part in (own, *(note["stretches"] for note in spoken)) for first, last, _ in part]
+    pieces = Pieces.of(windows, (*named, *stale))
+    wanted = np.empty(len(pieces), object)
+    for first, last, known in own:
+        wanted[pieces.inside(first, last)] = known
+    open_, settled = np.ones(len(pieces), bool), np.zeros(len(pieces), bool)
+    for note in spoken:
         same = (note["source_version"], note["contract"], note["lateness"]) == (
             version, run.contract.fingerprint, run.lateness,
         )  # fmt: skip
         same = same and source_table is not None and note.get("source_table") == source_table
         same = same and note["plan_hash"] != run.plan.hash  # who asks for the same again gets it computed again
         for first, last, known in note["stretches"]:
-            mine = slice(max(0, first - windows[0]), max(0, last + 1 - windows[0])) if windows else slice(0)
+            mine = pieces.inside(first, last)
             settled[mine] |= open_[mine] & same & (wanted[mine] == known)
             open_[mine] &= bool(note.get("quiet"))
-    old = stale_rows(run.plan, ((windows[0], windows[-1]),), ledger.row_versions) if windows else None
-    for first, last in old.windows if old is not None else ():
-        settled[first - windows[0] : last + 1 - windows[0]] = False
+    for first, last in stale:
+        settled[pieces.inside(first, last)] = False
     left = np.flatnonzero(~settled)
-    return windows[left[0] : left[-1] + 1] if len(left) else windows[:0]
+    return pieces.windows(left[0], left[-1]) if len(left) else windows[:0]
+
+
+def publications(notes: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Of `notes`, as of `changed`, those that name their windows, the newest first, as far back as all are known."""
+    for note in notes:
+        if note.get("altered"):
+            return
+        if "stage" not in note and not note.get("quiet"):
+            continue  # no publication
+        if "stretches" in note:
+            yield note
+        elif not note.get("quiet"):
+            return  # it may have made any window, by a plan that is not named
 
 
 def reuse_check(run: Run, windows: range) -> Check | None:

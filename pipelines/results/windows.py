@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 from pyspark.sql import Column
@@ -51,6 +53,34 @@ def united(ranges: Iterable[Stretch], *, last: bool = False) -> list[Stretch]:
         else:
             merged.append((start, end))
     return [(start, end - 1) for start, end in merged] if last else merged
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Windows cut wherever one of some stretches begins or ends: what is known of one window of a piece is known of
+    all. There may be more windows than memory holds, and there are few pieces. Piece i has the windows
+    [edges[i], edges[i + 1])."""
+
+    edges: tuple[int, ...]
+
+    @classmethod
+    def of(cls, windows: range, stretches: Iterable[Stretch]) -> Pieces:
+        """`stretches`: first and last window of each, inside `windows` or not."""
+        if not windows:
+            return cls(())
+        ends = {end for first, last in stretches for end in (first, last + 1) if windows[0] < end <= windows[-1]}
+        return cls((windows[0], *sorted(ends), windows[-1] + 1))
+
+    def __len__(self) -> int:
+        return max(0, len(self.edges) - 1)
+
+    def inside(self, first: int, last: int) -> slice:
+        """The pieces that lie in a stretch of those that the windows were cut at."""
+        return slice(*(min(bisect_left(self.edges, end), len(self)) for end in (first, last + 1)))
+
+    def windows(self, first: int, last: int) -> range:
+        """The windows from piece `first` to piece `last` (included)."""
+        return range(self.edges[first], self.edges[last + 1])
 
 
 def fewer(ranges: Sequence[Stretch], most: int) -> list[Stretch]:

@@ -19,10 +19,10 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DoubleType
 
 from cep_core import AnyPlan
+from cep_core.events.windows import BEGINNING, END
 from pipelines.results.coverage import slice_of
 from pipelines.results.windows import MOST, Stretch, fewer, floor_div, row_window, shown_unit, united, within
 from pipelines.runs.code_versions import versions_of_revision
-from pipelines.runs.watermark import BEGINNING
 from pipelines.spark.columns import column
 
 WINDOW = "__trendlake_window"
@@ -57,7 +57,8 @@ class Affected:
         """The half-open time range of the windows (not empty), microseconds; without a start if they hold all history:
         that start is before the year 1."""
         windows, affected = self.plan.windows, self.windows
-        return None if windows.endless else windows.start(affected[0]), windows.end(affected[-1])
+        start = None if windows.endless else max(windows.start(affected[0]), BEGINNING)
+        return start, min(windows.end(affected[-1]), END)
 
     def events(self) -> Column:
         """Whether a row's time lies in the windows, or in what `MOST` leaves between them; never NULL."""

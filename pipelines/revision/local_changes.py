@@ -16,17 +16,16 @@ import pyarrow.compute as pc
 
 from cep_core.events.array_types import Int8s
 from cep_core.events.arrays import arrow, numbers, repeated
-from cep_core.events.codes import group_codes
 from pipelines.contracts.column_names import REASONS
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule, unique_rules
+from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import CHANGE, TableHere, table_here
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.arrow_split import Split, split_alone, whole
-from pipelines.quality.local_uniqueness import EQUAL, OLDER
+from pipelines.quality.local_uniqueness import EQUAL, OLDER, exact_codes
 from pipelines.quality.quarantine_counts import Broken
 from pipelines.revision.matching import summed
-from pipelines.revision.row_diff import exact
 from pipelines.revision.scope import Task
 from pipelines.revision.source_changes import NET
 from pipelines.runs.local_events import all_parted
@@ -125,6 +124,7 @@ def _meets(source: TableHere, good: pa.Table, contract: Contract, rule: Rule) ->
         raise LocalUnsupportedError("doubles as keys: Arrow looks for 0.0 and for -0.0")
     present = source.rows_with(rule.columns, fresh[rule.columns[0]].combine_chunks(), KEYS)
     both = pa.concat_tables([present, fresh])
-    codes = group_codes([exact(column) for column in both.columns], both.num_rows)
+    with local_errors():
+        codes = exact_codes(both, both.column_names)
     shared = np.isin(codes[: present.num_rows], codes[present.num_rows :])
     return len(np.unique(codes[: present.num_rows][shared])) < int(shared.sum())

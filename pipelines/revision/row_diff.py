@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +11,13 @@ import pyarrow.compute as pc
 
 from cep_core.events.array_types import Bools, Int64s
 from cep_core.events.arrays import arrow, numbers, repeated
-from cep_core.events.codes import group_codes
+from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import CHANGE
 from pipelines.errors import LocalUnsupportedError
+from pipelines.quality.local_uniqueness import exact_codes
 from pipelines.results.provenance import PROVENANCE
 from pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
+from pipelines.results.spark_order import comparable
 from pipelines.revision.difference import WAS
 
 
@@ -76,7 +77,8 @@ def _told(parts: Sequence[tuple[pa.Table, str]], column: str) -> pa.Table:
 def differing(old: pa.Table, new: pa.Table, key: Sequence[str]) -> Differing:
     """Raises LocalUnsupportedError where two rows of one table have one key."""
     both = pa.concat_tables([old, new])
-    codes = group_codes([exact(both[name]) for name in key], both.num_rows)
+    with local_errors():  # lists as keys cannot be told apart
+        codes = exact_codes(both, key)
     place = np.full((2, int(codes.max(initial=-1)) + 1), -1)
     place[0, codes[: old.num_rows]] = np.arange(old.num_rows)
     place[1, codes[old.num_rows :]] = np.arange(new.num_rows)
@@ -92,18 +94,11 @@ def differing(old: pa.Table, new: pa.Table, key: Sequence[str]) -> Differing:
     return Differing(old, new, place[1, ~there[0]], place[0, ~there[1]], before[~same], after[~same])
 
 
-def exact(column: Any) -> pa.Array:
-    """A column for `group_codes`, no value rounded; -0.0 is 0.0."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if pa.types.is_nested(array.type):
-        raise LocalUnsupportedError("lists as keys")
-    return pc.add(array, pa.scalar(0.0, array.type)) if pa.types.is_floating(array.type) else array
-
-
 def _same(a: pa.Array, b: pa.Array) -> Bools:
     """Where two arrays of one type have the same value: NULL is itself, NaN too."""
     if pa.types.is_nested(a.type):
-        return np.array([x == y for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)], np.bool_)
+        pairs = zip(a.to_pylist(), b.to_pylist(), strict=True)
+        return np.array([comparable(x) == comparable(y) for x, y in pairs], np.bool_)
     equal = pc.fill_null(pc.equal(a, b), False)
     nothing = pc.and_(pc.is_null(a), pc.is_null(b))
     if pa.types.is_floating(a.type):

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core.events.arrays import arrow
-from cep_core.events.windows import moment
+from cep_core.events.windows import END, clock_text
 from pipelines.check import Check
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import ROWS, TableHere, table_here
@@ -159,10 +159,7 @@ def _good(run: Run, version: int) -> DataFrame:
 
 
 def _moment(micros: int) -> str:
-    try:
-        return f"{moment(micros):%Y-%m-%d %H:%M:%S}"
-    except (OverflowError, ValueError):
-        return "a time after the year 9999"
+    return clock_text(micros, " ") if micros <= END else "a time after the year 9999"
 
 
 def ready(windows: range, last: int | None) -> range:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from cep_core.events.windows import Windows, moment
-from pipelines.runs.watermark import BEGINNING
-
-END = 253_402_300_799_999_999
-"""The last moment of year 9999, microseconds since the epoch."""
+from cep_core.events.windows import BEGINNING, END, Windows, clock_text
 
 
 def interval_of(windows: Windows, first: int, last: int) -> tuple[int, int]:
@@ -23,5 +19,4 @@ def options_of(windows: Windows, first: int, last: int) -> str:
 
 def written(micros: int) -> str:
     """A time, microseconds since the epoch, as short as it can be written: midnight as a date, UTC."""
-    text = moment(micros).replace(tzinfo=None).isoformat()
-    return text.removesuffix("T00:00:00")
+    return clock_text(micros).removesuffix("T00:00:00")

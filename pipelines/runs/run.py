@@ -10,6 +10,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan, Pattern, compile_plan, load_pattern
+from cep_core.events.windows import BEGINNING, both
+from cep_core.plan import in_calendar
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.pattern_source import source_contract
 from pipelines.delta.table_versions import table_id
@@ -23,7 +25,6 @@ from pipelines.runs.code_versions import versions_of
 from pipelines.runs.intervals import written
 from pipelines.runs.record import find
 from pipelines.runs.stage import Record, Stage
-from pipelines.runs.watermark import BEGINNING
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,16 @@ class Run:
 
     @property
     def asked(self) -> range:
-        """All windows of the interval, `only` some or not."""
+        """All windows of the interval that are `in_calendar`, `only` some or not."""
+        return both(self._ending, in_calendar(self.plan))
+
+    @property
+    def outside(self) -> int:
+        """How many windows of the interval are not `in_calendar`."""
+        return len(self._ending) - len(self.asked)
+
+    @property
+    def _ending(self) -> range:
         back = self.lateness + self.plan.windows.within if self.plan.waits else 0
         return self.plan.windows.ending_in(self.start_us - back, self.end_us)
 
@@ -188,5 +198,10 @@ def prepare(
     refuse_bad_rename(project, loaded, path)
     contract = source_contract(project, str(loaded.source), (loaded.name,))
     plan = compile_plan(loaded, contract.event_schema())
+    if not in_calendar(plan):
+        raise BadTimeError(
+            f"no window of {loaded.name} lies in the years 1 to 9999",
+            hint="give it a shorter `within`, or another `origin`",
+        )
     warehouse = Warehouse.of(profile, project)
     return Run(spark, project, profile, warehouse, loaded, contract, plan, run_id, start_us, end_us)

@@ -10,12 +10,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from cep_core.events.windows import BEGINNING
 from pipelines.delta.table_versions import commit_time
 from pipelines.errors import StepOrderError
 from pipelines.spark.columns import column
-
-BEGINNING = -62_135_596_800_000_000
-"""The first moment of year 1, microseconds since the epoch: no TIMESTAMP is earlier."""
 
 
 def future_limit(spark: SparkSession, path: str, version: int, max_future: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from cep_core.events.windows import shifted
 from pipelines.error_text import plural
 from pipelines.report.amounts import Amount, text
 from pipelines.report.facts import Point, RunFacts, Window
@@ -83,7 +84,7 @@ def _marks(facts: OverviewFacts, log: bool) -> tuple[Mark, ...]:
     before: Window | None = None
     for point in facts.totals:
         if before is not None and _apart(before, point.window, facts.bucket_seconds, step):
-            marks.append(Mark(before.start + step, None, "", ""))
+            marks.append(Mark(shifted(before.start, step), None, "", ""))
         value = point.amount.log10 if log else point.amount.exact
         shown = text(point.amount)
         number = None if value is None else float(value)

@@ -8,12 +8,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from cep_core.events.windows import moment
 from pipelines.contracts.contract import Contract
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, exists, latest_version
 from pipelines.errors import LocalUnsupportedError
-from pipelines.report.read_run import utc
 from pipelines.results.coverage import slice_of
 from pipelines.results.ledger import Publications, read_ledger
 from pipelines.revision.scope import backfills, gaps_of, other_forms
@@ -31,7 +31,7 @@ def read_source(spark: SparkSession, warehouse: Warehouse, name: str, contract: 
     if contract is None:
         return SourceFacts(name, version, table_id=table_now)
     newest = _newest(spark, path, version, contract.event_time)
-    return SourceFacts(name, version, None if newest is None else utc(newest), table_now)
+    return SourceFacts(name, version, None if newest is None else moment(newest), table_now)
 
 
 def _newest(spark: SparkSession, path: str, version: int, time: str) -> int | None:
@@ -61,8 +61,8 @@ def read_freshness(
         source,
         oldest=min(versions, default=None),
         newest=max(versions, default=None),
-        until=None if last is None else utc(_end(plan, last)),
-        due=None if last is None else utc(_end(plan, last + 1)),
+        until=None if last is None else moment(_end(plan, last)),
+        due=None if last is None else moment(_end(plan, last + 1)),
         held_back=len(shown) < len(segments),
         source_tables=tuple(dict.fromkeys(segment.source_table for segment, _ in shown)),
         other_form=bool(other_forms(plan, segments)),

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
+from cep_core.events.windows import moment
 from cep_core.sharing.family import row_hash
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount
 from pipelines.report.facts import Measure, PatternFacts, Point, Window
-from pipelines.report.read_run import utc
 from pipelines.report.summary import MOST_POINTS
 from pipelines.results.reuse import row_hashes
 from pipelines.site.facts import GroupFacts, OverviewFacts
@@ -48,8 +48,8 @@ def overview(counts: Counts, plan: AnyPlan | None) -> OverviewFacts:
             rows=sum(counts.forms.values()),
             earlier_rows=_earlier(counts.forms, plan, first, until),
             windows=windows,
-            first=utc(first),
-            last=utc(until),
+            first=moment(first),
+            last=moment(until),
             totals=_points(counts.totals(bucket), counts.measure),
             bucket_seconds=bucket,
             step_seconds=(plan.windows.slide if plan and counts.unit == "window" else first_end - first) / SECOND,
@@ -70,7 +70,7 @@ def _groups(counts: Counts, heat: int | None) -> tuple[GroupFacts, ...]:
 
 
 def _points(peaks: Sequence[Peak], measure: Measure) -> tuple[Point, ...]:
-    return tuple(Point(Window(utc(peak.ws), utc(peak.we)), _amount(peak, measure)) for peak in peaks)
+    return tuple(Point(Window(moment(peak.ws), moment(peak.we)), _amount(peak, measure)) for peak in peaks)
 
 
 def _amount(peak: Peak, measure: Measure) -> Amount:

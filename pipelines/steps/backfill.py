@@ -8,13 +8,14 @@ version of the code got wrong are passed over too: they have chunks of their own
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from pyspark.sql import SparkSession
 
-from cep_core.events.windows import Windows, moment
+from cep_core.events.windows import Windows, clock_text
 from pipelines.delta.table_versions import TableVersion, newest
 from pipelines.delta.tables import read_at
 from pipelines.errors import BadNumberError
@@ -30,6 +31,9 @@ from pipelines.steps.sequence import STEPS
 CHUNKS = 12
 """Chunks of a backfill of which nothing is said: a sign of life every so often, and little lost to a kill."""
 
+MOST_CHUNKS = 100_000
+"""Chunks of a backfill: each is a run."""
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -41,7 +45,8 @@ class Chunk:
     @property
     def run_id(self) -> str:
         """The same for the same chunk, so that a second attempt is one."""
-        return f"backfill_{moment(self.start_us):%Y%m%dT%H%M%S}_{moment(self.end_us):%Y%m%dT%H%M%S}"
+        ends = (re.sub("[-:]", "", clock_text(end)) for end in (self.start_us, self.end_us))
+        return "_".join(["backfill", *ends])
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,11 @@ def chunks(windows: Windows, start_us: int, end_us: int, length_us: int | None, 
     elif length_us < slide:
         raise BadNumberError("a chunk is at least as long as the windows' slide", hint="give a longer --chunk")
     length = -(-length_us // slide) * slide
+    if (parts := -(-(end_us - start_us) // length)) > MOST_CHUNKS:
+        raise BadNumberError(f"{parts:,} chunks, more than {MOST_CHUNKS:,}", hint="give a longer --chunk")
     edges = [*range(start_us, end_us, length), end_us]
-    parts = [Chunk(low, high) for low, high in pairwise(edges) if windows.ending_in(low, high)]
-    return parts[::-1] if newest_first else parts
+    chunked = [Chunk(low, high) for low, high in pairwise(edges) if windows.ending_in(low, high)]
+    return chunked[::-1] if newest_first else chunked
 
 
 def stale_chunks(windows: Windows, stale: StaleRows, length_us: int | None, *, newest_first: bool) -> list[Chunk]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cep_core.events.windows import moment
+from cep_core.events.windows import clock_text, moment
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
@@ -98,10 +98,14 @@ def _check(task: _Task, record: Record, checks: list[Check] | None) -> None:
         staged = read_staged(run, number)
         record.checks, rows, outside = judged(staged, rules, f"results_{run.name}", expected, inside)
     record.rows_in = record.rows_out = rows
-    asked = f"{owner} from {moment(low):%Y-%m-%d %H:%M:%S}, before {moment(high):%Y-%m-%d %H:%M:%S}"
+    asked = f"{owner} from {clock_text(low, ' ')}, before {clock_text(high, ' ')}"
     data = {"rows_outside": outside, "column": owner, "from": low, "before": high}
     observed = f"{plural(outside, 'row')} outside"
     record.checks.append(Check("windows_of_the_run", outside == 0, observed, asked, data=data))
+    if run.outside:
+        observed = f"{plural(run.outside, 'window')} of the interval not computed"
+        expected = "windows between the years 1 and 9999"
+        record.checks.append(Check("windows_outside", True, observed, expected, data={"windows_outside": run.outside}))
     record.checks += task.reused
     refuse_failed(run, number, record.checks, rules)
     if run.pattern.expect:

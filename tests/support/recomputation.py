@@ -12,11 +12,11 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaProtocolError
 
 from cep_core import run_plan
+from cep_core.events.windows import BEGINNING
 from pipelines.delta.tables import read_at
 from pipelines.quality import quarantine as q
 from pipelines.runs.consistency import limit_of, watermark_of
 from pipelines.runs.run import Run
-from pipelines.runs.watermark import BEGINNING
 from tests.support.signal_documents import contract_of_documents, rows_of_documents
 from tests.support.signal_rules import keeping, without_repeats
 from tests.support.signals import CONTRACT

@@ -103,6 +103,15 @@ def test_a_file_of_rows(tmp_path: Path) -> None:
     assert "$least is text, as pairs.csv has 'x' on line 3" in message_of("name_of_a,least\na,1\nb,x\n")
     assert "does not fit 64 bits" in message_of(f"name_of_a,least\na,{2**63}\n")
     assert "names a parameter twice" in message_of("least,LEAST\n1,1\n")
+    assert "pairs.csv:3:1: [BAD_VALUE] the header names a parameter twice" in message_of("\n \nleast,LEAST\n1,1\n")
+    assert "pairs.csv:5:1: [BAD_VALUE] this row is in the file already, on line 2" in message_of(
+        'name_of_a,least\n"a\nb",1\n \n"a\nb",1\n'
+    )
+    long = "a" * 200_000
+    (tmp_path / "pairs.csv").write_text(f"\n\nname_of_a,least\n\n{long},1\n")
+    plan = compile_query(path, schema_of(EVENTS))
+    assert isinstance(plan, FamilyPlan)
+    assert plan.parameters.rows == ((long, 1),)
     (tmp_path / "pairs.csv").unlink()
     assert "[FILE_UNREADABLE]" in mistakes(path)
     path.write_text(path.read_text().replace("pairs.csv", "../pairs.csv"))

@@ -19,6 +19,7 @@ from pipelines.errors import DeliveryError, LocalUnsupportedError, NotOursError,
 from pipelines.ingest import existing_rows
 from pipelines.ingest.delete import delete_rows, find_rows, keys_in, rows_where
 from pipelines.ingest.deliver import Taken, ingest
+from tests.random.floats import NANS
 from tests.support.reading import changes, stored
 
 pytestmark = pytest.mark.spark
@@ -101,10 +102,10 @@ def test_a_correction_replaces_the_row(source: Sales) -> None:
 
 def test_a_longer_export_brings_its_new_rows_only(source: Sales) -> None:
     """Rows that are there, equal, are passed over; so are repeats within the file, and each NaN and zero."""
-    first = [("a", 1, float("nan")), ("b", 2, -0.0), ("c", 3, 7.0)]
+    first = [("a", 1, NANS[0]), ("b", 2, -0.0), ("c", 3, 7.0)]
     source.bring(*first)
     before = source.version()
-    taken = source.bring(("a", 1, float("nan")), ("b", 2, 0.0), ("c", 3, 7.0), ("d", 4, 8.0), ("d", 4, 8.0))
+    taken = source.bring(("a", 1, NANS[1]), ("b", 2, 0.0), ("c", 3, 7.0), ("d", 4, 8.0), ("d", 4, 8.0))
     assert (taken.new, taken.replaced, taken.there) == (1, 0, 4)
     assert source.feed(before + 1) == Counter(["insert"])
     again = source.bring(*first, feed="copy")

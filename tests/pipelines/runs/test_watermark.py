@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from cep_core.events.windows import BEGINNING
 from pipelines.errors import LocalUnsupportedError
 from pipelines.runs import consistency
 from pipelines.runs.consistency import future_events, limit_of, watermark_of
-from pipelines.runs.watermark import BEGINNING
 from tests.support.signals import DAY_US, START_US, batch, signals
 
 pytestmark = pytest.mark.spark

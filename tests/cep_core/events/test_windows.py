@@ -1,0 +1,51 @@
+"""Moments and windows at the ends of the calendar."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cep_core.events.windows import BEGINNING, END, Windows, both, clock_text, moment
+from tests.random.profile import CI
+
+TIMES = st.integers(BEGINNING, END)
+
+
+@given(TIMES)
+@CI
+def test_every_moment_of_the_calendar_is_a_text(micros: int) -> None:
+    """And the text is read as the same moment."""
+    assert datetime.fromisoformat(clock_text(micros)).replace(tzinfo=UTC) == moment(micros)
+
+
+@pytest.mark.parametrize(
+    ("micros", "text"),
+    [
+        (BEGINNING, "0001-01-01T00:00:00"),
+        (BEGINNING - 1, "0001-01-01T00:00:00"),
+        (END, "9999-12-31T23:59:59.999999"),
+        (END + 1, "9999-12-31T23:59:59.999999"),
+        (-1, "1969-12-31T23:59:59.999999"),
+        (0, "1970-01-01T00:00:00"),
+    ],
+)
+def test_bounds_beyond_the_calendar_are_its_ends(micros: int, text: str) -> None:
+    """A window may begin before the first moment there is."""
+    assert clock_text(micros) == text
+
+
+@given(TIMES, TIMES, st.integers(1, 10**18), st.integers(1, 10**12), st.integers(-(10**17), 10**17))
+@CI
+def test_windows_after_a_time(start: int, end: int, within: int, slide: int, origin: int) -> None:
+    """`after` is the first that ends later; `ending_in` those that end in an interval; `both` what two have."""
+    windows = Windows(within, slide, origin)
+    first = windows.after(start)
+    assert windows.end(first) > start >= windows.end(first - 1)
+    ending = windows.ending_in(*sorted((start, end)))
+    assert all(windows.end(j) in range(min(start, end) + 1, max(start, end) + 1) for j in (*ending[:1], *ending[-1:]))
+    held = windows.holding(start)
+    assert both(held, ending) == both(ending, held)
+    assert not both(held, range(held.stop, held.stop + 5))
