@@ -23,6 +23,7 @@ from airflow.dag_processing.bundles.base import BaseDagBundle
 from cep_core import Pattern, PatternErrors
 from cep_core.errors import TrendlakeError
 from cep_core.load import read_pattern
+from cep_core.yaml.limits import MAX_FILE
 from pipelines.contracts.pattern_source import source_contract
 from pipelines.project.dag_names import DagNames
 from pipelines.project.paths import files_of, find_project, odd_entries
@@ -216,9 +217,10 @@ def _names(patterns: Mapping[str, Pattern]) -> DagNames:
 
 
 def _text(path: Path) -> str:
-    """The text of a file; none of one that cannot be read, whose own error says why."""
+    """The text of a file; none of one that cannot be read, whose own error says why. No pattern is longer than this."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        with path.open("rb") as file:
+            return file.read(MAX_FILE).decode("utf-8", errors="replace")
     except OSError:
         return ""
 

@@ -108,7 +108,8 @@ def read_yaml(path: str | Path) -> Source:
     tags, and what is beyond the limits of `yaml_limits`)."""
     name = str(path)
     try:
-        raw = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            raw = file.read(MAX_FILE + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise FileUnreadableError(f"cannot read {name}: {error}", place=Place(name, 1, 1)) from None
     if len(raw) > MAX_FILE:

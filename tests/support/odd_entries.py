@@ -22,6 +22,12 @@ def link(target: str) -> Maker:
     return lambda path: path.symlink_to(target)
 
 
+def sparse(path: Path) -> None:
+    """A file of 100 GB, none of which is on the disk."""
+    path.touch()
+    os.truncate(path, 100 << 30)
+
+
 def hidden(good: str) -> dict[str, Maker]:
     """Entries that editors make beside `good.yaml`, and others that are meant for programs: nobody speaks of them."""
     return {
@@ -90,6 +96,7 @@ def unreadable() -> dict[str, Maker]:
         "a_list.yaml": text("- a\n- b\n"),
         "binary.yaml": lambda path: path.write_bytes(bytes(range(256)) * 10),
         "latin.yaml": lambda path: path.write_bytes("name: café".encode("latin-1")),
+        "huge.yaml": sparse,
         "quotes.yaml": text(f'"""\n{CODE}\n"""\n'),
         "encoded.yaml": text("# -*- coding: utf_7 -*-\n# " + f"+AAo-{CODE}+AAo-#\n"),
         "carriage.yaml": text(f"# a\r{CODE}\r# b\x0c{CODE}\u2028{CODE}\n"),
