@@ -15,12 +15,13 @@ from cep_core.engine import compile_plan
 from cep_core.errors import TrendlakeError
 from cep_core.load import load_pattern
 from pipelines.check import Check
+from pipelines.contracts import column_names
 from pipelines.contracts.pattern_source import source_contract
 from pipelines.delta.commits import publication
 from pipelines.ingest import write_by_spark
 from pipelines.ingest.commits import LINE
 from pipelines.project.paths import find_project
-from pipelines.quality import quarantine, uniqueness
+from pipelines.quality import uniqueness
 from pipelines.results.staging import ORIGIN
 from pipelines.runs.basis import Basis
 from pipelines.runs.record import SCHEMA
@@ -40,7 +41,7 @@ def formats() -> dict[str, Any]:
         "stages": list(STAGES),
         "basis": sorted(Basis("contract", 0).as_json()),
         "origin of a row": [f"{field.name} {field.dataType.simpleString()}" for field in ORIGIN],
-        "quarantine": [*quarantine.ADDED, quarantine.ID, quarantine.RUNS, quarantine.SINCE],
+        "quarantine": [*column_names.ADDED, *column_names.OPEN],
         "transactions": [publication("PATTERN"), LINE],
         "reserved columns": [uniqueness.BROKEN, uniqueness.INSIDE, write_by_spark.REPLACES],
         "error codes": error_codes(),

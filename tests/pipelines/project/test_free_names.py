@@ -157,7 +157,7 @@ def write(project: Project, name: str, form: Callable[[str], str]) -> Path:
     return file
 
 
-@pytest.mark.parametrize(("others", "name", "form", "message"), CLASHES, ids=lambda part: str(part)[:30])
+@pytest.mark.parametrize(("others", "name", "form", "message"), CLASHES, ids=[clash[1] for clash in CLASHES])
 def test_two_dags_of_one_id(
     project: Project, others: dict[str, Callable[[str], str]], name: str, form: Callable[[str], str], message: str
 ) -> None:  # fmt: skip
@@ -177,7 +177,7 @@ def test_two_dags_of_one_id(
         file.unlink()
 
 
-@pytest.mark.parametrize(("others", "name", "form"), FREE, ids=lambda part: str(part)[:30])
+@pytest.mark.parametrize(("others", "name", "form"), FREE, ids=[f"free {n}" for n in range(len(FREE))])
 def test_names_that_stay_free(
     project: Project, others: dict[str, Callable[[str], str]], name: str, form: Callable[[str], str]
 ) -> None:  # fmt: skip
