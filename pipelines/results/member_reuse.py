@@ -21,9 +21,12 @@ from cep_core.sharing.family import FamilyPlan
 from pipelines.check import Check
 from pipelines.delta.tables import read_at
 from pipelines.error_text import plural
+from pipelines.results.coverage import numbered_alike
 from pipelines.results.family_notes import members_of
 from pipelines.results.ledger import Ledger
-from pipelines.results.publication import conjunction, owned_rows
+from pipelines.results.owned_rows import Place
+from pipelines.results.provenance import PLAN_HASH
+from pipelines.results.publication import conjunction
 from pipelines.results.reuse import MEMBERS
 from pipelines.results.row_versions import stale_rows
 from pipelines.results.staging import Staged, read_staged, staged_folder
@@ -102,7 +105,7 @@ def _settled(
         quiet = bool(note.get("quiet"))
         if "stage" not in note and not quiet:
             continue  # no publication
-        if "stretches" not in note:
+        if "stretches" not in note or not numbered_alike(plan, note):
             if quiet:
                 continue
             return []
@@ -135,9 +138,8 @@ def _same(run: Run, note: Mapping[str, Any], version: int, source_table: str | N
 
 def published(run: Run, family: FamilyPlan, results_version: int) -> DataFrame:
     """The published rows of a family's members in the run's windows."""
-    owner = run.owned
     rows = read_at(run.spark, run.warehouse.results(run.name), results_version)
-    rows = rows.where(owned_rows(column(owner[0]), owner) & (column("plan_hash") == family.form))
+    rows = rows.where(Place(*run.owned).spark() & (column(PLAN_HASH) == family.form))
     wanted = frame_of(run.spark, family.parameters.table(family.parameters.rows))
     renamed = wanted.select(*(column(name).alias(f"{WANTED}{name}") for name in family.parameters.names))
     same = [column(name).eqNullSafe(column(f"{WANTED}{name}")) for name in family.parameters.names]

@@ -20,6 +20,7 @@ from cep_core import AnyPlan
 from cep_core.sharing.family import row_hash, row_stretches
 from pipelines.check import Check
 from pipelines.error_text import plural
+from pipelines.results.coverage import grid_of, numbered_alike
 from pipelines.results.family_notes import noted_members
 from pipelines.results.ledger import Ledger
 from pipelines.results.row_versions import stale_rows
@@ -41,6 +42,7 @@ def noted(run: Run, basis: Basis, computed: Sequence[range]) -> dict[str, Any]:
         "contract": basis.contract,
         "lateness": basis.lateness,
         "source_table": basis.source_table,
+        "grid": grid_of(run.plan)._asdict(),
         "stretches": [[windows[0], windows[-1], known] for windows, known in stretches],
         **noted_members(run.plan),
     }
@@ -64,10 +66,10 @@ def changed(
             break
         if "stage" not in note and not note.get("quiet"):
             continue  # no publication
-        if "stretches" not in note:
+        if "stretches" not in note or not numbered_alike(run.plan, note):
             if note.get("quiet"):
                 continue
-            break  # it may have made any window, by a plan that is not told
+            break  # it may have made any window, by a plan that is not recorded or that has other windows
         same = (note["source_version"], note["contract"], note["lateness"]) == (
             version, run.contract.fingerprint, run.lateness,
         )  # fmt: skip
