@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from cep_core import AnyPlan
+from pipelines.results.owned_rows import INTERVALS
 from pipelines.runs.code_versions import Version
 
 Part = TypeVar("Part")
@@ -48,12 +49,24 @@ class Segment:
         return same_table and self.version >= given.version
 
 
+class Grid(NamedTuple):
+    """How the windows of a plan lie in the results' time `column`, microseconds: the slice of window j begins at
+    `origin` + j * `slide`, where that of window j - 1 ends, and the window itself ends `lead` after that."""
+
+    column: str
+    origin: int
+    slide: int
+    lead: int
+
+
 @dataclass(frozen=True)
 class Claim:
     """What a commit, or a revision without one (`quiet`), says it answers for. Slices `[low, high)` of the results'
     time column, microseconds: `owned` ones show `source_version`, `withheld` ones were held back. `unique`,
     `source_table`: as in `Segment`, of those owned. `versions`: of the code that computed all rows of the slices
-    `computed` and some of those of `computed_in_part`; None where they are not recorded."""
+    `computed` and some of those of `computed_in_part`; None where they are not recorded. `grid`: of its plan; None
+    where it is not recorded, and its time column is then taken for that of the plan that asks. `faulty`: whether rows
+    of an earlier form may be left in its slices."""
 
     results_version: int
     quiet: bool
@@ -67,6 +80,8 @@ class Claim:
     computed: tuple[tuple[int, int], ...] = ()
     computed_in_part: tuple[tuple[int, int], ...] = ()
     source_table: str | None = None
+    grid: Grid | None = None
+    faulty: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,7 +104,7 @@ def claim_of(note: Mapping[str, Any], results_version: int, *, quiet: bool) -> C
     versions = frozenset(note["versions"].items()) if "versions" in note else None
     return Claim(
         results_version, quiet, note["plan_hash"], note.get("contract"), note["source_version"], owned, withheld,
-        bool(note.get("unique")), versions, computed, in_part, note.get("source_table"),
+        bool(note.get("unique")), versions, computed, in_part, note.get("source_table"), noted_grid(note),
     )  # fmt: skip
 
 
@@ -108,6 +123,49 @@ def slice_of(plan: AnyPlan, first: int, last: int) -> tuple[int, int]:
     """The slice of the windows `first` to `last` (included)."""
     _, low, high = plan.owned(range(first, last + 1))
     return low, high
+
+
+def grid_of(plan: AnyPlan) -> Grid:
+    low = first_owned(plan)
+    return Grid(plan.owned(range(1))[0], low, plan.windows.slide, plan.windows.end(0) - low)
+
+
+def noted_grid(note: Mapping[str, Any]) -> Grid | None:
+    return Grid(**note["grid"]) if note.get("grid") else None
+
+
+def of_run(note: Mapping[str, Any]) -> bool:
+    """Whether a run's publication has made a note; in the run record that does not name its stage."""
+    return not note.get("quiet") and note.get("stage", "publish") == "publish"
+
+
+def numbered_alike(plan: AnyPlan, note: Mapping[str, Any]) -> bool:
+    """Whether the numbers of windows in a note's `stretches` mean the windows of `plan`. Where the note does not record
+    its grid, the slices that it claims show it."""
+    grid = noted_grid(note)
+    if grid is not None:
+        return grid == grid_of(plan)
+    stretches = note.get("stretches", ())
+    claimed = note.get("computed") or note.get("computed_in_part") if of_run(note) else ()
+    claimed = claimed or note.get("owned", ())
+    if not stretches or not claimed:
+        return True
+    (first, *_), (_, last, *_) = stretches[0], stretches[-1]
+    low, high = min(low for low, _ in claimed), max(high for _, high in claimed)
+    return windows_of(plan, low, high) == (first, last) and slice_of(plan, first, last)[0] == low
+
+
+def claimed_windows(plan: AnyPlan, claim: Claim, low: int, high: int) -> tuple[int, int]:
+    """First and last window of `plan` whose rows are other ones since a claim of the slice [low, high), which may be of
+    another form. See `pipelines.results.owned_rows` for the rows that a publication replaces."""
+    windows, grid = plan.windows, claim.grid
+    time = plan.owned(range(1))[0]
+    if grid is None or grid.column == time:
+        return windows_of(plan, low, high)
+    if any({grid.column, time} <= {*item[:2]} for item in INTERVALS):  # a row has both, and may have one of them there
+        return windows.holding(low)[0], windows.holding(high - 1)[-1]
+    start, end = low + grid.lead - grid.slide, high + grid.lead - grid.slide
+    return windows.ending_in(start, end).start, -((windows.end(0) - end) // windows.slide)
 
 
 def covered(
@@ -150,13 +208,13 @@ def _order(event: Claim | Alteration) -> tuple[int, bool]:
 
 def _claimed(plan: AnyPlan, segments: tuple[Segment, ...], claim: Claim) -> tuple[Segment, ...]:
     for low, high in claim.owned:
-        first, last = windows_of(plan, low, high)
+        first, last = claimed_windows(plan, claim, low, high)
         given = Segment(
             first, last, claim.plan_hash, claim.contract, claim.source_version, claim.unique, claim.source_table
         )
         segments = overlaid(segments, given, newest=claim.quiet)
     for low, high in claim.withheld:
-        asked = Segment(*windows_of(plan, low, high), claim.plan_hash, claim.contract, None)
+        asked = Segment(*claimed_windows(plan, claim, low, high), claim.plan_hash, claim.contract, None)
         segments = overlaid(segments, asked, newest=True)
     return segments
 

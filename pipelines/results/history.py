@@ -23,7 +23,7 @@ from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import exists, read_at
 from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
 from pipelines.results.coverage import windows_of
-from pipelines.results.provenance import PROVENANCE
+from pipelines.results.provenance import PROVENANCE, identity
 from pipelines.results.read import Selection, conditions, mask
 from pipelines.results.spark_order import comparable
 from pipelines.spark.columns import column
@@ -91,7 +91,7 @@ def between(
     try:
         old, new = table_here(spark, path, first), table_here(spark, path, last)
         with local_errors():
-            differences = _differences(_rows(old), _rows(new), plan.key, _compared(new.schema.names))
+            differences = _differences(_rows(old), _rows(new), identity(plan), _compared(new.schema.names))
     except LocalUnsupportedError:
         return _between_by_spark(spark, path, plan, first, last, limit)
     counts = Counter(difference.kind for difference in differences)
@@ -112,7 +112,7 @@ def _differences(
     old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], key: Sequence[str], compared: Sequence[str]
 ) -> list[Difference]:
     def keyed(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], Mapping[str, Any]]:
-        return {tuple(comparable(row[name]) for name in key): row for row in rows}
+        return {tuple(comparable(row.get(name)) for name in key): row for row in rows}
 
     befores, afters = keyed(old), keyed(new)
     differences = []
@@ -137,15 +137,20 @@ def _between_by_spark(
     def same(names: Sequence[str]) -> list[Column]:
         return [sf.col(f"before.{quoted(n)}").eqNullSafe(sf.col(f"after.{quoted(n)}")) for n in names]
 
-    key = reduce(lambda a, b: a & b, same(plan.key))
+    sides = (("after", new.columns), ("before", old.columns))
+
+    def there(name: str) -> list[Column]:
+        return [sf.col(f"{side}.{quoted(name)}") for side, columns in sides if name in columns]
+
+    by = [values for name in identity(plan) if (values := there(name))]
+    key = reduce(lambda a, b: a & b, [a[0].eqNullSafe(a[1]) if len(a) > 1 else a[0].isNull() for a in by])
     equal = reduce(lambda a, b: a & b, [*same(shared), *(sf.col(f"after.{quoted(n)}").isNull() for n in fresh)])
     kind = (
         sf.when(sf.col("before").isNull(), ADDED).when(sf.col("after").isNull(), RETRACTED).when(~equal, CHANGED)
     )  # fmt: skip
     rows = then.join(now, key, "full").withColumn("kind", kind).where(sf.col("kind").isNotNull())
     counts = {row["kind"]: row["count"] for row in rows.groupBy("kind").count().collect()}
-    order = [sf.coalesce(sf.col(f"after.{quoted(n)}"), sf.col(f"before.{quoted(n)}")) for n in plan.key]
-    ordered = rows.orderBy(*order)
+    ordered = rows.orderBy(*(sf.coalesce(*values) for values in by))
     documents = [row.asDict(recursive=True) for row in (ordered if limit is None else ordered.limit(limit)).collect()]
     differences = [Difference(item["kind"], item["before"], item["after"]) for item in documents]
     return {name: counts.get(name, 0) for name in (ADDED, CHANGED, RETRACTED)}, differences
@@ -174,7 +179,16 @@ def values(
         changes = _local_changes(spark, path, plan, selection, min(commits))
     except LocalUnsupportedError:
         changes = _changes_by_spark(spark, path, plan, selection, min(commits))
-    return [Value(commits[version], None if kind == "delete" else row) for version, kind, row in changes]
+    come = {(version, key_of(plan, row)) for version, kind, row in changes if kind != "delete"}
+    return [
+        Value(commits[version], None if kind == "delete" else row)
+        for version, kind, row in changes
+        if kind != "delete" or (version, key_of(plan, row)) not in come  # a row of another form took its place
+    ]
+
+
+def key_of(plan: AnyPlan, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(comparable(row[name]) for name in plan.key)
 
 
 def _local_changes(spark: SparkSession, path: str, plan: AnyPlan, selection: Selection, first: int) -> list[Change]:

@@ -21,13 +21,16 @@ from pipelines.delta.table_versions import changes_rows, creation_time, table_id
 from pipelines.delta.tables import Warehouse, exists
 from pipelines.errors import LocalUnsupportedError
 from pipelines.results.coverage import Alteration, Claim, Segment, claim_of, covered
+from pipelines.results.earlier_forms import with_faults
 from pipelines.results.owners import publishers, refuse_other_owner
+from pipelines.results.publication import columns_of
 from pipelines.results.row_versions import RowVersions, row_versions
 from pipelines.runs.record import NOTED
 from pipelines.spark.row_columns import EPOCH
 
 RECORDS = 100_000
 """Run records that are read in this process."""
+COUNTS = ("rows_inserted", "rows_updated", "rows_out")
 LAYOUT = ("OPTIMIZE", "VACUUM START", "VACUUM END")
 """Operations that change no row."""
 ALTERED: Mapping[str, object] = {"altered": True}
@@ -57,12 +60,13 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A record of a publication: the version of the results, the note, empty where there is none, and when it was
-    written."""
+    """A record of a publication: the version of the results, the note, empty where there is none, when it was written,
+    and whether more rows came than were computed."""
 
     version: int
     note: Mapping[str, Any]
     at: datetime
+    twice: bool = False
 
 
 def _unrecorded(commit: Commit) -> Check:
@@ -106,14 +110,17 @@ def read_ledger(
         return Ledger(0, next_number(commits), (), empty=True, table_id=table)
     unnamed = _table_unnamed(spark, warehouse.source(source))
     claims = {commit.version: _claim(commit.note, commit.version, commit.at, unnamed) for commit in commits}
-    all_claims: list[Claim] = [claim for claim in claims.values() if claim is not None]
+    noted = [(claim, commit.note) for commit in commits if (claim := claims[commit.version]) is not None]
     recorded = _recorded(spark, warehouse, name, table, commits, publications)
     for item in recorded:
         # A commit's own record repeats its note: it is wanted where the table's log no longer reaches back to it.
         quiet = bool(item.note.get("quiet"))
         claim = _claim(item.note, item.version, item.at, unnamed) if quiet or item.version not in claims else None
         if claim is not None and item.version <= newest:
-            all_claims.append(claim)
+            noted.append((claim, item.note))
+    doubled = {commit.version for commit in commits if _came_twice(commit)}
+    doubled |= {item.version for item in recorded if item.twice}
+    all_claims = with_faults(plan, noted, doubled, lambda: columns_of(spark, path))
     last = max((item.version for item in recorded), default=-1)
     unrecorded = tuple(commit for commit in commits if commit.version > last and "number" in commit.note)
     alterations = _alterations(spark, path, commits)
@@ -146,6 +153,12 @@ def _claim(
 ) -> Claim | None:
     claim = claim_of(note, version, quiet=bool(note.get("quiet")))
     return claim if claim is None or "source_table" in note else replace(claim, source_table=unnamed(at))
+
+
+def _came_twice(commit: Commit) -> bool:
+    """Whether Delta's MERGE changed more rows than it was given: one took the place of several."""
+    inserted, updated, _ = commit.changed
+    return "numSourceRows" in commit.metrics and inserted + updated > commit.metric("numSourceRows")
 
 
 def _table_unnamed(spark: SparkSession, path: str) -> Callable[[datetime | None], str | None]:
@@ -201,7 +214,7 @@ def _recorded(
 
 def _all_recorded(spark: SparkSession, warehouse: Warehouse, names: Sequence[str]) -> dict[str, list[Recorded]]:
     """By pattern."""
-    columns = ("pattern", "status", "results_version", NOTED, "finished_at")
+    columns = ("pattern", "status", "results_version", *COUNTS, NOTED, "finished_at")
     try:
         table = table_here(spark, warehouse.runs)
         if NOTED not in table.schema.names:
@@ -217,7 +230,8 @@ def _all_recorded(spark: SparkSession, warehouse: Warehouse, names: Sequence[str
     recorded: dict[str, list[Recorded]] = {}
     for row in mine:
         at = EPOCH + timedelta(microseconds=row["at"])
-        item = Recorded(row["results_version"], json.loads(row[NOTED] or "{}"), at)
+        inserted, updated, computed = (row[name] or 0 for name in COUNTS)
+        item = Recorded(row["results_version"], json.loads(row[NOTED] or "{}"), at, inserted + updated > computed)
         recorded.setdefault(row["pattern"], []).append(item)
     return recorded
 
@@ -229,6 +243,6 @@ def _recorded_by_spark(spark: SparkSession, warehouse: Warehouse, names: Sequenc
     if NOTED not in table.columns:
         return []
     mine = sf.col("pattern").isin(list(names)) & (sf.col("status") == "succeeded")
-    columns = ("pattern", "results_version", NOTED, sf.unix_micros("finished_at").alias("at"))
+    columns = ("pattern", "results_version", *COUNTS, NOTED, sf.unix_micros("finished_at").alias("at"))
     rows = table.where(mine & sf.col("results_version").isNotNull()).select(*columns).collect()
     return [row.asDict() for row in rows]

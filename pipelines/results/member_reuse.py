@@ -23,7 +23,9 @@ from pipelines.delta.tables import read_at
 from pipelines.error_text import plural
 from pipelines.results.family_notes import members_of
 from pipelines.results.ledger import Ledger
-from pipelines.results.publication import conjunction, owned_rows
+from pipelines.results.owned_rows import Place
+from pipelines.results.provenance import PLAN_HASH
+from pipelines.results.publication import conjunction
 from pipelines.results.reuse import MEMBERS, publications
 from pipelines.results.row_versions import stale_rows
 from pipelines.results.staging import Staged, read_staged, staged_folder
@@ -95,7 +97,7 @@ def _settled(
     if not isinstance(plan, FamilyPlan) or not windows:
         return []
     mine = members_of(plan)
-    settled, spoken = set(mine), list(publications(notes))
+    settled, spoken = set(mine), list(publications(plan, notes))
     pieces = Pieces.of(windows, ((first, last) for note in spoken for first, last, _ in note["stretches"]))
     open_ = np.ones(len(pieces), bool)
     for note in spoken:
@@ -128,9 +130,8 @@ def _same(run: Run, note: Mapping[str, Any], version: int, source_table: str | N
 
 def published(run: Run, family: FamilyPlan, results_version: int) -> DataFrame:
     """The published rows of a family's members in the run's windows."""
-    owner = run.owned
     rows = read_at(run.spark, run.warehouse.results(run.name), results_version)
-    rows = rows.where(owned_rows(column(owner[0]), owner) & (column("plan_hash") == family.form))
+    rows = rows.where(Place(*run.owned).spark() & (column(PLAN_HASH) == family.form))
     wanted = frame_of(run.spark, family.parameters.table(family.parameters.rows))
     renamed = wanted.select(*(column(name).alias(f"{WANTED}{name}") for name in family.parameters.names))
     same = [column(name).eqNullSafe(column(f"{WANTED}{name}")) for name in family.parameters.names]

@@ -25,15 +25,14 @@ from pipelines.delta.local_log import Action
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import FED, create, exists, with_retries
 from pipelines.errors import LocalUnsupportedError
-from pipelines.results.provenance import PROVENANCE
+from pipelines.results.owned_rows import OwnedRows
+from pipelines.results.provenance import PLAN_HASH, PROVENANCE
 from pipelines.runs.run import Run
 from pipelines.spark.identifiers import quoted
 
 OPERATION = "__trendlake_operation"
 """The column of a difference that says what becomes of a row."""
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
-Owned = tuple[str, int, int]
-"""(column, low, high): the rows with low <= column < high, microseconds since the epoch."""
 
 
 @dataclass(frozen=True)
@@ -69,29 +68,32 @@ class Publication:
         rows.select(*values).write.format("delta").mode("append").save(self.path)
         return self._commit(token)
 
-    def replace(self, rows: DataFrame, key: Sequence[str], owned: Owned) -> Commit | None:
-        """Makes `rows` the rows of the windows that `owned` delimits. Leaves equal rows alone, so that the change feed
-        holds changes only; deletes rows that are no longer results."""
+    def replace(self, rows: DataFrame, by: Sequence[str], owned: OwnedRows, *, repeats: bool = False) -> Commit | None:
+        """Makes `rows` the rows of the windows that `owned` names. Leaves equal rows alone, so that the change feed
+        holds changes only; deletes rows that are no longer results. `by`: the columns of `identity`. `repeats`: several
+        published rows agree on them, so that no row is matched: all go, and all of `rows` come."""
         columns = self._results().columns
         values = in_columns(columns, rows.columns, "s")
-        in_windows = owned_rows(side("t", owned[0]), owned)
-        merge = self._merge(rows, key, in_windows)
-        merge = merge.whenMatchedUpdate(condition=~equal("t", values), set=_quoted(values))
-        merge = merge.whenNotMatchedInsert(values=_quoted(values))
+        in_windows = owned.spark("t")
+        nothing = side("t", PLAN_HASH) != side("s", PLAN_HASH)  # on which all that are matched agree
+        merge = self._merge(rows, by, nothing if repeats else in_windows)
+        merge = merge.whenMatchedUpdate(condition=~equal("t", values), set=quoted_values(values))
+        merge = merge.whenNotMatchedInsert(values=quoted_values(values))
         token = self._begin()
         merge.whenNotMatchedBySourceDelete(condition=in_windows).execute()
         return self._commit(token)
 
     def apply(
-        self, difference: DataFrame, counts: Mapping[str, int], key: Sequence[str], near: tuple[str, int, int]
+        self, difference: DataFrame, counts: Mapping[str, int], by: Sequence[str], near: tuple[str, int, int]
     ) -> Commit | None:
-        """Does with each row of `difference` what its `OPERATION` says. `counts`: rows by operation; `near`: (column,
-        first, last) where the rows lie and lay, microseconds, both ends included."""
+        """Does with each row of `difference` what its `OPERATION` says. `counts`: rows by operation; `by`: the columns
+        of `identity`; `near`: (column, first, last) where the rows lie and lay, microseconds, both ends included."""
         column, first, last = near
         bounds = [sf.timestamp_micros(sf.lit(moment)) for moment in (first, last)]
-        values = _quoted({name: side("s", name) for name in self._results().columns})
+        values = quoted_values({name: side("s", name) for name in self._results().columns})
         operation = side("s", OPERATION)
-        merge = self._merge(difference, key, side("t", column).between(*bounds))
+        # What is inserted is no row that is there, even where one with the same identity is deleted.
+        merge = self._merge(difference, by, side("t", column).between(*bounds) & (operation != INSERT))
         if counts[DELETE]:
             merge = merge.whenMatchedDelete(condition=operation == DELETE)
         if counts[UPDATE]:
@@ -127,9 +129,9 @@ class Publication:
     def _results(self) -> DataFrame:
         return self.session.read.format("delta").load(self.path)
 
-    def _merge(self, rows: DataFrame, key: Sequence[str], near: Column) -> Any:
-        """MERGE matched on the key, null-safe: a group may be NULL, a register NaN."""
-        same = [side("t", name).eqNullSafe(side("s", name)) for name in key]
+    def _merge(self, rows: DataFrame, by: Sequence[str], near: Column) -> Any:
+        """MERGE matched on identity, null-safe: a group may be NULL, a register NaN."""
+        same = [side("t", name).eqNullSafe(side("s", name)) for name in by]
         return DeltaTable.forPath(self.session, self.path).alias("t").merge(rows.alias("s"), conjunction(same) & near)
 
 
@@ -141,14 +143,15 @@ def create_results(spark: SparkSession, path: str, schema: StructType, owner: st
         for key, value in FED.items():
             builder = builder.property(key, value)
         create(spark, path, builder.clusterBy(owner), "creating the results table")
-    have = {same_name(name) for name in _columns(spark, path)}
+    have = {same_name(name) for name in columns_of(spark, path)}
     if any(same_name(name) not in have for name in schema.fieldNames()):
         none = spark.createDataFrame([], schema)
         writer = none.write.format("delta").mode("append").option("mergeSchema", "true")
         with_retries(lambda: writer.save(path), "adding columns to the results table")
 
 
-def _columns(spark: SparkSession, path: str) -> list[str]:
+def columns_of(spark: SparkSession, path: str) -> list[str]:
+    """The columns of the table at `path`."""
     try:
         return list(table_here(spark, path).schema.names)
     except LocalUnsupportedError:
@@ -168,12 +171,6 @@ def equal(alias: str, values: Mapping[str, Column]) -> Column:
     )
 
 
-def owned_rows(time: Column, owned: Owned) -> Column:
-    """Whether a row with this `time` is one that `owned` delimits."""
-    low, high = (sf.timestamp_micros(sf.lit(moment)) for moment in owned[1:])
-    return (time >= low) & (time < high)
-
-
 def side(alias: str, name: str) -> Column:
     """The column `name` of the rows called `alias`."""
     return sf.col(f"{alias}.{quoted(name)}")
@@ -183,5 +180,6 @@ def conjunction(conditions: Sequence[Column]) -> Column:
     return reduce(lambda a, b: a & b, conditions)
 
 
-def _quoted(values: Mapping[str, Column]) -> dict[str, str | Column]:
+def quoted_values(values: Mapping[str, Column]) -> dict[str, str | Column]:
+    """As MERGE is given values, by the name of their column."""
     return {quoted(name): value for name, value in values.items()}

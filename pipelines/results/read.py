@@ -27,13 +27,13 @@ from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import exists, latest_version, read_at
 from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, OtherFormError, ProjectError
 from pipelines.results.columns import rank_of, time_of
+from pipelines.results.provenance import PLAN_HASH
 from pipelines.results.reuse import row_hashes
 from pipelines.results.spark_order import comparable
 from pipelines.spark.columns import column
 
 MOST_ROWS = 2_000_000
 """Rows of results that are read in this process: some 200 MB."""
-PLAN_HASH = "plan_hash"
 
 
 @dataclass(frozen=True)

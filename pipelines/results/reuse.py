@@ -20,6 +20,7 @@ from cep_core import AnyPlan
 from cep_core.sharing.family import row_hash, row_stretches
 from pipelines.check import Check
 from pipelines.error_text import plural
+from pipelines.results.coverage import grid_of, numbered_alike
 from pipelines.results.family_notes import noted_members
 from pipelines.results.ledger import Ledger
 from pipelines.results.row_versions import stale_rows
@@ -42,6 +43,7 @@ def noted(run: Run, basis: Basis, computed: Sequence[range]) -> dict[str, Any]:
         "contract": basis.contract,
         "lateness": basis.lateness,
         "source_table": basis.source_table,
+        "grid": grid_of(run.plan)._asdict(),
         "stretches": [[windows[0], windows[-1], known] for windows, known in stretches],
         **noted_members(run.plan),
     }
@@ -55,7 +57,7 @@ def changed(
     changed nothing (`quiet`), the newest first; what a quiet one says holds beside what the commit before it says.
     What came before a commit of other programs that changed rows (`altered`) does not count. Rows of a version of the
     code that is known to be wrong, or that was not recorded, are not held to be right (`ledger.made`)."""
-    windows, spoken = run.windows, list(publications(notes))
+    windows, spoken = run.windows, list(publications(run.plan, notes))
     if not windows:
         return windows
     own = [(stretch[0], stretch[-1], known) for stretch, known in run.plan.stretches(windows)]
@@ -83,17 +85,17 @@ def changed(
     return pieces.windows(left[0], left[-1]) if len(left) else windows[:0]
 
 
-def publications(notes: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Of `notes`, as of `changed`, those that name their windows, the newest first, as far back as all are known."""
+def publications(plan: AnyPlan, notes: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Of `notes`, as of `changed`, those that name windows of `plan`, the newest first, while all are known."""
     for note in notes:
         if note.get("altered"):
             return
         if "stage" not in note and not note.get("quiet"):
             continue  # no publication
-        if "stretches" in note:
+        if "stretches" in note and numbered_alike(plan, note):
             yield note
         elif not note.get("quiet"):
-            return  # it may have made any window, by a plan that is not named
+            return  # it may have made any window, by a plan that is not named or that has other windows
 
 
 def reuse_check(run: Run, windows: range) -> Check | None:

@@ -12,11 +12,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cep_core import AnyPlan
-from pipelines.results.coverage import Alteration, Claim, folded, slice_of, windows_of
+from pipelines.results.coverage import Alteration, Claim, claimed_windows, folded, slice_of
 from pipelines.results.windows import Stretch, united
-from pipelines.runs.code_versions import REVISION, UNKNOWN, Version, corrections_of, versions_of
+from pipelines.runs.code_versions import (
+    PUBLICATION,
+    PUBLICATION_VERSION,
+    REVISION,
+    UNKNOWN,
+    Version,
+    corrections_of,
+    versions_of,
+)
 
 Versions = frozenset[Version]
+FAULTY: Versions = frozenset([(PUBLICATION, 1)])
+"""Of windows in which a publication may have left rows of an earlier form, or have published some twice."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,8 @@ def note_of_run(plan: AnyPlan, windows: range, *, partly: bool = False) -> dict[
     """What the commit of a run notes, which computed `windows` whole; `partly`: some of their rows."""
     slices = [list(slice_of(plan, windows[0], windows[-1]))] if windows else []
     whole, in_part = ([], slices) if partly else (slices, [])
-    return {"versions": versions_of(plan), "computed": whole, "computed_in_part": in_part}
+    versions = {**versions_of(plan), PUBLICATION: PUBLICATION_VERSION}
+    return {"versions": versions, "computed": whole, "computed_in_part": in_part}
 
 
 def row_versions(
@@ -59,12 +70,16 @@ def _steps(plan: AnyPlan, claim: Claim) -> Iterable[tuple[Stretch, Paint]]:
     others = frozenset(item for item in mine if item[0] == REVISION)
     if claim.versions is None and not claim.quiet:
         others = unknown  # by Trendlake 0.1: it may have made any of their rows
+    if claim.faulty:
+        others |= FAULTY
+    # Rows of an earlier form go only where a publication looks for them: to compute windows does not remove them.
+    stays: Versions = frozenset() if any(name == PUBLICATION for name, _ in mine) else FAULTY
     for low, high in claim.owned:
-        yield windows_of(plan, low, high), lambda before: (before or unknown) | others
+        yield claimed_windows(plan, claim, low, high), lambda before: (before or unknown) | others
     for low, high in claim.computed:
-        yield windows_of(plan, low, high), lambda _: mine
+        yield claimed_windows(plan, claim, low, high), lambda before: mine | ((before or mine) & stays)
     for low, high in () if claim.quiet else claim.computed_in_part:
-        yield windows_of(plan, low, high), lambda before: (before or unknown) | mine
+        yield claimed_windows(plan, claim, low, high), lambda before: (before or unknown) | mine
 
 
 def painted(pieces: tuple[RowVersions, ...], first: int, last: int, paint: Paint) -> tuple[RowVersions, ...]:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.delta.commits import Commit
+from pipelines.results.provenance import identity
 from pipelines.results.publication import (
     DELETE,
     INSERT,
@@ -30,10 +31,15 @@ from pipelines.results.publication import (
 )
 from pipelines.revision.affected import Affected
 from pipelines.runs.run import Run
+from pipelines.spark.columns import column
 from pipelines.spark.identifiers import quoted
 
 WAS = "__trendlake_was"
 """The time that a row has in the results, by which MERGE looks for it (a row may move); NULL where it has none yet."""
+THERE, WANTED = "__trendlake_there", "__trendlake_wanted"
+"""Columns that are not NULL in published rows, and in rows that there should be."""
+ROWS = "__trendlake_rows"
+"""How many rows of the results a row of the difference stands for."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class Difference:
         """Bring the difference into the results, in one commit with `note`, which holds the number it follows in line.
         None where another publication came first: the difference is then one from something else. Raises CONFLICTS."""
         near = (self.plan.owned(range(1))[0], self.low, self.high)
-        return Publication.of(self.run, note).apply(self.rows, self.counts, self.plan.key, near)
+        return Publication.of(self.run, note).apply(self.rows, self.counts, identity(self.plan), near)
 
     def close(self) -> None:
         self.rows.unpersist()
@@ -65,20 +71,24 @@ class Difference:
 
 def difference(published: DataFrame, staged: DataFrame, affected: Affected) -> DataFrame:
     """The rows of the windows and units that differ, with `WAS`: as they should be, with `INSERT` or `UPDATE`; as they
-    are, with `DELETE`. `published`: the results; `staged`: all rows that the windows and units should have."""
+    are, with `DELETE`. `published`: the results; `staged`: all rows that the windows and units should have. Published
+    rows that share an identity are one row, with `DELETE`, and `ROWS` says how many they are."""
     plan = affected.plan
-    columns = published.columns
+    columns, by = published.columns, identity(plan)
     new = in_columns(columns, staged.columns, "s")
-    there, wanted = sf.col("t.__trendlake_there").isNotNull(), sf.col("s.__trendlake_wanted").isNotNull()
+    there, wanted = side("t", THERE).isNotNull(), side("s", WANTED).isNotNull()
     operation = sf.when(~there, INSERT).when(~wanted, DELETE).when(~equal("t", new), UPDATE)
-    old = affected.rows(published).withColumn("__trendlake_there", sf.lit(True)).alias("t")
-    rows = staged.withColumn("__trendlake_wanted", sf.lit(True)).alias("s")
-    on = conjunction([side("t", name).eqNullSafe(side("s", name)) for name in plan.key])
+    alike = Window.partitionBy(*map(column, by))
+    numbers = {ROWS: sf.count(sf.lit(1)).over(alike), THERE: sf.row_number().over(alike.orderBy(*map(column, by)))}
+    old = affected.rows(published).withColumns(numbers).where(sf.col(THERE) == 1).alias("t")
+    rows = staged.withColumn(WANTED, sf.lit(True)).alias("s")
+    on = conjunction([side("t", ROWS) == 1, *(side("t", name).eqNullSafe(side("s", name)) for name in by)])
     kinds = {field.name: field.dataType for field in published.schema.fields}
     shown = [sf.when(wanted, new[name]).otherwise(side("t", name)).cast(kinds[name]).alias(name) for name in columns]
     joined = old.join(rows, on, "full")
     was = side("t", plan.owned(range(1))[0]).alias(WAS)
-    return joined.select(*shown, was, operation.alias(OPERATION)).where(sf.col(OPERATION).isNotNull())
+    number = sf.coalesce(side("t", ROWS), sf.lit(1)).alias(ROWS)
+    return joined.select(*shown, was, number, operation.alias(OPERATION)).where(sf.col(OPERATION).isNotNull())
 
 
 def counted(run: Run, rows: DataFrame, affected: Affected) -> Difference:
@@ -86,7 +96,10 @@ def counted(run: Run, rows: DataFrame, affected: Affected) -> Difference:
     rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     time = sf.col(quoted(affected.plan.owned(range(1))[0])), sf.col(WAS)
     first, last = (sf.unix_micros(end(*time)) for end in (sf.least, sf.greatest))  # where one is NULL, the other
-    counts = [sf.count_if(sf.col(OPERATION) == name).alias(name) for name in (INSERT, UPDATE, DELETE)]
+    counts = [
+        sf.coalesce(sf.sum(sf.when(sf.col(OPERATION) == name, sf.col(ROWS))), sf.lit(0)).alias(name)
+        for name in (INSERT, UPDATE, DELETE)
+    ]
     totals = rows.agg(*counts, sf.min(first).alias("low"), sf.max(last).alias("high")).collect()[0].asDict()
     low, high = totals.pop("low") or 0, totals.pop("high") or 0
     return Difference(run, affected.plan, rows, totals, low, high)

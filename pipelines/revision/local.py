@@ -32,6 +32,7 @@ from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
 from pipelines.quality.local_verdicts import judge_local
 from pipelines.results.coverage import slice_of
+from pipelines.results.provenance import identity
 from pipelines.results.staging import with_origin
 from pipelines.results.windows import MOST, Stretch, united
 from pipelines.revision.affected import Affected
@@ -200,7 +201,7 @@ def _published(run: Run, version: int, affected: Affected, pairs: ChangedPairs |
 def _rewrite(published: Published, run: Run, rows: pa.Table) -> Rewrite:
     """`rows` in place of the published ones. Raises LocalUnsupportedError where two rows of one table have one key."""
     old = published.rows
-    return Rewrite(run, run.plan, published, differing(old, shaped(rows, old.schema), run.plan.key))
+    return Rewrite(run, run.plan, published, differing(old, shaped(rows, old.schema), identity(run.plan)))
 
 
 def _hull(run: Run, affected: Affected) -> Run:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from pipelines.delta.commits import Commit
 from pipelines.delta.local_log import Action, local_errors
 from pipelines.delta.local_reader import Slices, TableHere, inside
 from pipelines.errors import LocalUnsupportedError
+from pipelines.results.owned_rows import OwnedRows
 from pipelines.results.publication import Publication
 from pipelines.revision.difference import WAS, Difference
 from pipelines.revision.row_diff import Differing
@@ -34,43 +35,62 @@ ROWS = 2_000_000
 
 
 Chosen = Callable[[pa.Table], pa.Array]
-"""Result rows to those that a revision decides about."""
+"""Result rows to those that a revision, or a run, decides about."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """The rows of a table whose `time` lies in `slices` and that are `chosen` (None: all): those in each file of
-    `table`, which is the part of it that may have some.
-    `near`: how many there are in the slices, chosen or not."""
+    """The rows of a table that are `chosen`: those in each file of `table`, which is the part of it that may have some.
+    `time`: the results' time column. `near`: how many rows there are in the same windows, chosen or not."""
 
     table: TableHere
     time: str
-    slices: Slices
     parts: tuple[pa.Table, ...]
     near: int
-    chosen: Chosen | None = None
+    chosen: Chosen
 
     @classmethod
     def of(cls, table: TableHere, time: str, slices: Slices, most: int, chosen: Chosen | None = None) -> Published:
-        """Raises LocalUnsupportedError where the rows in `slices` are more than `most`."""
+        """The rows whose `time` lies in `slices`, of those with `chosen` the ones it is true of. Raises
+        LocalUnsupportedError where the rows in `slices` are more than `most`."""
         table = table.near_time(time, slices)
-        parts: list[pa.Table] = []
-        for file in table.files:
-            left = most - sum(part.num_rows for part in parts)
-            parts.append(replace(table, files=(file,)).rows(table.schema.names, time, slices, left))
+        parts = _parts(table, most, lambda file, left: file.rows(table.schema.names, time, slices, left))
         near = sum(part.num_rows for part in parts)
         if chosen is not None:
-            parts = [part.filter(chosen(part)) for part in parts]
-        return cls(table, time, slices, tuple(parts), near, chosen)
+            parts = tuple(part.filter(chosen(part)) for part in parts)
+
+        def both(rows: pa.Table) -> pa.Array:
+            mask = inside(rows, time, slices)
+            return mask if chosen is None else pc.and_(mask, chosen(rows))
+
+        return cls(table, time, parts, near, both)
+
+    @classmethod
+    def of_windows(cls, table: TableHere, time: str, owned: OwnedRows, most: int) -> Published:
+        """The rows that are `owned`. Raises LocalUnsupportedError where they, or those of the files that are read for
+        them, are more than `most`."""
+        if len(owned.places) < 2:
+            return cls.of(table, time, [(place.low, place.high) for place in owned.places] or [(0, 0)], most)
+        table = owned.near(table)
+        parts = _parts(table, most, lambda file, left: file.every(table.schema.names, left))
+        parts = tuple(part.filter(owned.arrow(part)) for part in parts)
+        return cls(table, time, parts, sum(part.num_rows for part in parts), owned.arrow)
 
     def among(self, rows: pa.Table) -> Bools:
         """Which of the table's `rows` are these."""
-        mask = inside(rows, self.time, self.slices)
-        return numbers((mask if self.chosen is None else pc.and_(mask, self.chosen(rows))).combine_chunks())
+        return numbers(self.chosen(rows).combine_chunks())
 
     @property
     def rows(self) -> pa.Table:
         return pa.concat_tables([self.table.none(), *self.parts])
+
+
+def _parts(table: TableHere, most: int, read: Callable[[TableHere, int], pa.Table]) -> tuple[pa.Table, ...]:
+    """What `read` gives of each file, which is given how many rows may be left."""
+    parts: list[pa.Table] = []
+    for file in table.files:
+        parts.append(read(table.part([file]), most - sum(part.num_rows for part in parts)))
+    return tuple(parts)
 
 
 @dataclass(frozen=True)

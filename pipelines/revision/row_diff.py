@@ -24,7 +24,8 @@ from pipelines.revision.difference import WAS
 @dataclass(frozen=True)
 class Differing:
     """Of tables of one schema: by their numbers the rows of `new` whose key `old` has not, those of `old` whose key
-    `new` has not, and those of both that have one key and differ, as they were `before` and are `after`."""
+    `new` has not, and those of both that have one key and differ, as they were `before` and are `after`. Where several
+    rows of `old` have one key, all are deleted, and that of `new` is inserted; `repeated` are those but the first."""
 
     old: pa.Table
     new: pa.Table
@@ -32,6 +33,7 @@ class Differing:
     deleted: Int64s
     before: Int64s
     after: Int64s
+    repeated: Int64s
 
     @property
     def counts(self) -> dict[str, int]:
@@ -58,9 +60,10 @@ class Differing:
 
     def operations(self, time: str) -> pa.Table:
         """The rows as they are in `new`, with `INSERT` or `UPDATE` as `OPERATION`; as they were in `old`, with
-        `DELETE`; the `time` they had there as `WAS`."""
+        `DELETE`, once for each key; the `time` they had there as `WAS`."""
+        deleted = np.setdiff1d(self.deleted, self.repeated)
         fresh, then, gone = (
-            self.new.take(arrow(self.inserted)), self.old.take(arrow(self.before)), self.old.take(arrow(self.deleted)),
+            self.new.take(arrow(self.inserted)), self.old.take(arrow(self.before)), self.old.take(arrow(deleted)),
         )  # fmt: skip
         parts = [
             (fresh.append_column(WAS, pa.nulls(fresh.num_rows, self.old.schema.field(time).type)), INSERT),
@@ -75,23 +78,29 @@ def _told(parts: Sequence[tuple[pa.Table, str]], column: str) -> pa.Table:
 
 
 def differing(old: pa.Table, new: pa.Table, key: Sequence[str]) -> Differing:
-    """Raises LocalUnsupportedError where two rows of one table have one key."""
+    """Raises LocalUnsupportedError where two rows of `new` have one key."""
     both = pa.concat_tables([old, new])
     with local_errors():  # lists as keys cannot be told apart
         codes = exact_codes(both, key)
-    place = np.full((2, int(codes.max(initial=-1)) + 1), -1)
-    place[0, codes[: old.num_rows]] = np.arange(old.num_rows)
-    place[1, codes[old.num_rows :]] = np.arange(new.num_rows)
-    there = place >= 0
-    if there.sum() != both.num_rows:
+    of_old, of_new, keys = codes[: old.num_rows], codes[old.num_rows :], int(codes.max(initial=-1)) + 1
+    single = np.bincount(of_old, minlength=keys) == 1
+    place = np.full((2, keys), -1)
+    place[0, of_old] = np.arange(old.num_rows)
+    place[1, of_new] = np.arange(new.num_rows)
+    if (place[1] >= 0).sum() != new.num_rows:
         raise LocalUnsupportedError("two rows of one key")
-    before, after = place[:, there[0] & there[1]]
+    matched = single & (place[1] >= 0)
+    before, after = place[:, matched]
     then, now = old.take(arrow(before)), new.take(arrow(after))
     same = np.ones(len(before), np.bool_)
     for name in new.column_names:
         if name not in PROVENANCE:
             same &= _same(then[name].combine_chunks(), now[name].combine_chunks())
-    return Differing(old, new, place[1, ~there[0]], place[0, ~there[1]], before[~same], after[~same])
+    first = np.unique(of_old, return_index=True)[1]
+    return Differing(
+        old, new, np.flatnonzero(~matched[of_new]), np.flatnonzero(~matched[of_old]), before[~same], after[~same],
+        np.setdiff1d(np.arange(old.num_rows), first),
+    )  # fmt: skip
 
 
 def _same(a: pa.Array, b: pa.Array) -> Bools:

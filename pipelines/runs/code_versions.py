@@ -20,7 +20,10 @@ LOCAL_VERSION = 2
 REVISION_VERSION = 2
 """Which windows and groups a revision computes anew, and which it leaves as they are."""
 
-ENGINE, CONTRACT, LOCAL, REVISION = "engine", "contract", "local", "revision"
+PUBLICATION_VERSION = 2
+"""Which rows of earlier forms of a pattern a publication removes. Commits before version 2 do not record it."""
+
+ENGINE, CONTRACT, LOCAL, REVISION, PUBLICATION = "engine", "contract", "local", "revision", "publication"
 """Components, as notes name them; the engine is that of the pattern's kind."""
 
 Version = tuple[str, int]
@@ -31,8 +34,8 @@ UNKNOWN: Version = ("unknown", 0)
 
 @dataclass(frozen=True)
 class Correction:
-    """A fix that changed results. `component`: the kind of an engine, or `contract`, `local`, `revision`; `version`:
-    the first one that is right; `wrong`: what versions before it did, for people to read."""
+    """A fix that changed results. `component`: the kind of an engine, or `contract`, `local`, `revision`,
+    `publication`; `version`: the first one that is right; `wrong`: what versions before it did, for people to read."""
 
     component: str
     version: int
@@ -49,6 +52,7 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction("contract", 3, "rules took days from 5 to 14 October 1582 for others"),
     Correction("local", 2, "small revisions judged some rules otherwise than Spark: decimals, floats, upper and lower"),
     Correction("revision", 2, "revisions by Spark left stale rows of groups and partitions that were NaN or decimals"),
+    Correction("publication", 2, "rows of a form with another key, kind or slide stayed, or made new rows come twice"),
 )
 
 
@@ -57,6 +61,7 @@ CURRENT: Mapping[str, int] = {
     CONTRACT: CONTRACT_VERSION,
     LOCAL: LOCAL_VERSION,
     REVISION: REVISION_VERSION,
+    PUBLICATION: PUBLICATION_VERSION,
 }
 """The version of each component of `CORRECTIONS`."""
 

@@ -19,13 +19,16 @@ from pyspark.sql import functions as sf
 from pipelines.delta.commits import Commit, recent_commits
 from pipelines.delta.local_commit import shaped
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS, inside, table_here
+from pipelines.delta.local_reader import ROWS, table_here
 from pipelines.delta.tables import OvertakenError, with_retries
 from pipelines.errors import LocalUnsupportedError, StaleRunError, StepOrderError
 from pipelines.quality.great_expectations import FEW
+from pipelines.results.columns import time_of
 from pipelines.results.ledger import Ledger, Publications, notes, read_ledger
+from pipelines.results.owned_rows import OwnedRows
 from pipelines.results.owners import noted_pattern
-from pipelines.results.publication import Owned, Publication, create_results, owned_rows
+from pipelines.results.provenance import identity
+from pipelines.results.publication import Publication, create_results
 from pipelines.results.reuse import MEMBERS, changed, narrowed, noted
 from pipelines.results.row_versions import note_of_run
 from pipelines.results.source_events import REPEATED
@@ -38,7 +41,7 @@ from pipelines.runs.consistency import last_ready, ready
 from pipelines.runs.record import Attempt, recorded_together
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
-from pipelines.spark.identifiers import quoted
+from pipelines.spark.columns import column
 from pipelines.spark.session import uncompiled
 
 
@@ -108,7 +111,6 @@ def _commit(
     windows = ready(run.windows, last_window)
     shown = ready(asked.windows, last_window)
     withheld = asked.windows[len(shown) :]
-    owner, low, high = run.plan.owned(windows) if windows else (run.plan.owned(range(1))[0], 0, 0)
     record.note = {
         "source_version": record.source_version,
         "plan_hash": run.plan.hash,
@@ -121,34 +123,38 @@ def _commit(
         **noted_pattern(run),
     }
     note = {"run_id": run.run_id, "stage": "publish", "number": ledger.number, **record.note}
-    commit = _replace(Publication(run, note, session), int(record.staged_version or 0), (owner, low, high))
+    commit = _replace(Publication(run, note, session), int(record.staged_version or 0), windows)
     if commit is None:
         raise OvertakenError
     return commit
 
 
-def _replace(publication: Publication, staged: int, owned: Owned) -> Commit | None:
-    """Makes the `staged` rows those of the windows that `owned` delimits. None where another publication came first."""
+def _replace(publication: Publication, staged: int, windows: range) -> Commit | None:
+    """Makes the `staged` rows those of the `windows`. None where another publication came first."""
     with suppress(LocalUnsupportedError):
-        return _replace_here(publication, staged, owned)
-    rows = read_staged(publication.run, staged, publication.session)
-    rows = rows.where(owned_rows(sf.col(quoted(owned[0])), owned))
+        return _replace_here(publication, staged, windows)
+    run, by = publication.run, identity(publication.run.plan)
+    rows = read_staged(run, staged, publication.session)
+    rows = rows.where(OwnedRows.of(run.plan, windows, rows.columns).spark())
     published = publication.session.read.format("delta").load(publication.path)
-    if published.where(owned_rows(sf.col(quoted(owned[0])), owned)).isEmpty():
+    owned = OwnedRows.of(run.plan, windows, published.columns)
+    alike = published.where(owned.spark()).groupBy(*map(column, by)).count()
+    most = alike.agg(sf.max("count")).collect()[0][0]
+    if most is None:
         return publication.append(rows)
-    return publication.replace(rows, publication.run.plan.key, owned)
+    return publication.replace(rows, by, owned, repeats=most > 1)
 
 
-def _replace_here(publication: Publication, staged: int, owned: Owned) -> Commit | None:
+def _replace_here(publication: Publication, staged: int, windows: range) -> Commit | None:
     """As `Publication.replace`, of few rows, whose files are written in this process. Raises LocalUnsupportedError."""
-    run, time, slices = publication.run, owned[0], [owned[1:]]
-    rows = staged_here(run, staged, ROWS)
+    run, rows = publication.run, staged_here(publication.run, staged, ROWS)
     with local_errors():
         table = table_here(run.spark, publication.path)
-        there = Published.of(table, time, slices, ROWS)
+        owned = OwnedRows.of(run.plan, windows, table.schema.names)
+        there = Published.of_windows(table, time_of(run.plan), owned, ROWS)
         old = there.rows
-        mine = shaped(rows.filter(inside(rows, time, slices)), old.schema)
-        rewrite = Rewrite(run, run.plan, there, differing(old, mine, run.plan.key))
+        mine = shaped(rows.filter(OwnedRows.of(run.plan, windows, rows.column_names).arrow(rows)), old.schema)
+        rewrite = Rewrite(run, run.plan, there, differing(old, mine, identity(run.plan)))
         actions = rewrite.written()
     return publication.commit_files(table, actions, rewrite.counts)
 

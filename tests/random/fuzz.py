@@ -2,7 +2,8 @@
 `--kind matches`, `automaton`, `algebra` or `xml_join` for those kinds; `--kind batches` and `families` for plans that
 give other rows together than alone; `--kind files` for a file that is neither read nor refused with words
 (`tests.random.fuzz_files`); `--kind documents` for an XML document that is neither read nor quarantined
-(`tests.random.fuzz_documents`).
+(`tests.random.fuzz_documents`); `--kind edits` for edits of a pattern after which its table has other rows than a fresh
+one (`tests.random.fuzz_edits`, on Spark).
 
 Prints the smallest failing query and stream it can find, as YAML ready to become a worked case, with the rows
 the reference gives; then the tally. Exit status 1 when there was a disagreement; an exception is one too. With
@@ -24,7 +25,7 @@ from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 from ruamel.yaml import YAML
 
-from tests.random import algebra, automata, fuzz_batches, fuzz_documents, fuzz_files, matches, xml_joins
+from tests.random import algebra, automata, fuzz_batches, fuzz_documents, fuzz_edits, fuzz_files, matches, xml_joins
 from tests.random.agreement import Tally, disagreement
 from tests.random.profile import OPEN_ENDED
 from tests.random.strategies import long_questions, questions, repeated_questions
@@ -78,6 +79,7 @@ OTHERS: Mapping[str, Callable[[float, int], int]] = {
     "batches": fuzz_batches.search,
     "families": fuzz_batches.search_families,
     "files": fuzz_files.main,
+    "edits": fuzz_edits.search,
 }
 """Searches of their own: by seconds and a seed, the exit status."""
 

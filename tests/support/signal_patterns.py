@@ -182,6 +182,109 @@ EDITS = {
     "another column": ("plain", "return: {", "return: {least: MIN(a.price), "),
     "another step": ("algebra", "$2.price >= $.price", "$2.price > $.price"),
     "another query": ("documents", "[$k = $l]", "[normalize-space($k) = normalize-space($l)]"),
+    "a shorter key": ("plain", "group_by: [place]", "group_by: []"),
+    "a longer key": ("plain", "group_by: [place]", "group_by: [place, remark]"),
+    "a group that is NULL": ("plain", "group_by: [place]", "group_by: [day]"),
+    "no attribute": ("algebra", ", n, total", ", total"),
+    "no partition": ("doubles as partitions", "[level, account]", "[account]"),
     "another lifetime": ("arcs that come and go", "2026-01-02T09:00:00Z", "2026-01-02T18:00:00Z"),
 }
 """What an analyst changes: in which pattern, what, into what."""
+TREND = """\
+kind: trends
+origin: 2026-01-01T00:00:00Z
+pattern: A a+
+where: [{where}]
+return: {{trends: COUNT(*), total: SUM(a.price)}}
+group_by: [{groups}]
+within: {within}
+"""
+RISES = """\
+kind: algebra
+partition_by: [{partition}]
+pattern: |
+  SELECT {attributes} FROM A NEXT{{$2.price >= $1.price}} A
+within: 6 hours
+"""
+RUNS = """\
+kind: automaton
+register: {{n: {{type: int, init: 0}}}}
+start: p
+final: [q]
+arcs:
+  - {{from: p, to: q, when: "e.event_type = 'A'", set: {{n: n + 1}}}}
+partition_by: [{partition}]
+within: 6 hours
+"""
+DOCUMENTS = """\
+kind: xml_join
+queries:
+  same:
+    left: {{a: /item, k: $a/key}}
+    right: {{b: /item, l: $b/key}}
+    operator: followed_by
+    where: [$k = $l]
+    within: 6 hours
+    return: {{{returned}}}
+"""
+
+
+def _trend(groups: str, where: str = "", within: str = "6 hours") -> str:
+    return TREND.format(where=where, groups=groups, within=within)
+
+
+KEYS = {
+    "one group": _trend(""),
+    "two groups": _trend("place"),
+    "two groups of other sums": _trend("place", '"a.price > 1"'),
+    "two columns of groups": _trend("place, price"),
+    "groups that are NULL": _trend("remark"),
+    "a family": _trend("", "a.price >= $least") + "for_each: {least: [0, 1, 2]}\n",
+    "a family of two columns": _trend("", '"a.price >= $least", "a.price <= $most"')
+    + "for_each: {least: [0, 1], most: [3, 4]}\n",
+    "hours": _trend("place", within="1 hour"),
+    "days": _trend("place", within="1 day"),
+    "rises": RISES.format(partition="", attributes="price_1 AS least, price AS most"),
+    "rises without an attribute": RISES.format(partition="", attributes="price_1 AS least"),
+    "rises by place": RISES.format(partition="place", attributes="price_1 AS least"),
+    "runs": RUNS.format(partition=""),
+    "runs by place": RUNS.format(partition="place"),
+    "matches": """\
+kind: matches
+pattern: SEQ(A a, B b+)
+where: ["[place]"]
+return: {summed: SUM(b.price)}
+within: 6 hours
+""",
+    "graphs of matches": """\
+kind: matches
+pattern: SEQ(A a, B b+)
+where: ["[place]"]
+output: compressed
+within: 6 hours
+""",
+    "two queries of documents": DOCUMENTS.format(returned="value: $l")
+    + """\
+  noted:
+    left: {a: /item, k: $a/key, n: $a/note}
+    right: {b: /item, l: $b/key}
+    operator: join
+    where: [$k = $l]
+    within: 3 hours
+    return: {note: $n}
+""",
+    "one query of documents": DOCUMENTS.format(returned=""),
+    "each of some keys": """\
+kind: xml_join
+each: [{key: k0}, {key: k1}, {key: k2}]
+queries:
+  of_{key}:
+    left: {a: "/item[key = '{key}']", k: $a/key}
+    right: {b: /item, l: $b/key}
+    operator: followed_by
+    where: [$k = $l]
+    within: 6 hours
+    return: {value: $l}
+""",
+}
+"""Patterns of every kind whose results have other keys, or say by another column which window a row is of."""

@@ -146,8 +146,9 @@ class Plan:
         return ((windows, self.hash),)
 
     def owned(self, windows: range) -> tuple[str, int, int]:
-        """Rows of `windows` (not empty) are those with a `window_start` among theirs."""
-        return "window_start", self.windows.start(windows[0]), self.windows.start(windows[-1]) + 1
+        """Rows of `windows` (not empty) are those with a `window_start` among theirs. What lies between two starts is
+        owned too: no row of this plan is there, but one of another `slide` may be."""
+        return "window_start", self.windows.start(windows[0]), self.windows.start(windows[-1] + 1)
 
     @property
     def waits(self) -> bool:

@@ -81,6 +81,16 @@ def test_what_differs(old: list[tuple[Any, ...]], new: list[tuple[Any, ...]]) ->
     assert counts == {word: words[word] for word in (INSERT, UPDATE, DELETE)}
 
 
+def test_rows_that_share_a_key() -> None:
+    """All of them go and the new one comes, though it is equal to one; MERGE is given the key once, to delete."""
+    first, second = ("a", 1.0, 1), ("b", 2.0, 2)
+    old = [(*first, 5, None, 1), (*first, 5, None, 2), (*second, 5, None, 1)]
+    difference = differing(table(old), table([(*first, 5, None, 3), (*second, 5, None, 3)]), KEY)
+    assert difference.counts == {INSERT: 1, UPDATE: 0, DELETE: 2}
+    assert difference.gone.tolist() == [True, True, False]
+    assert sorted(difference.operations("value")[OPERATION].to_pylist()) == [DELETE, INSERT]
+
+
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["a", "b"]), st.integers(0, 2), st.sampled_from(["insert", "delete", "update"]),

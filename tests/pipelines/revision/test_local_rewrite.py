@@ -26,6 +26,7 @@ from pipelines.delta.commits import Commit
 from pipelines.delta.local_log import commit_actions
 from pipelines.delta.local_reader import CHANGE, TableHere, table_here
 from pipelines.delta.tables import CONFLICTS, FED, latest_version, read_at
+from pipelines.results.provenance import identity
 from pipelines.results.publication import DELETE, INSERT, UPDATE, Publication
 from pipelines.revision import local_rewrite
 from pipelines.revision.local_rewrite import Published, Rewrite
@@ -38,7 +39,7 @@ SCHEMA = pa.schema(
     {
         "id": pa.string(), "at": pa.timestamp("us", "UTC"), "real": pa.float64(), "large": pa.decimal128(38, 0),
         "small": pa.decimal128(9, 2), "whole": pa.int32(), "count": pa.int64(), "yes": pa.bool_(),
-        "words": pa.list_(pa.string()), "a.name-odd": pa.string(),
+        "words": pa.list_(pa.string()), "a.name-odd": pa.string(), "plan_hash": pa.string(),
     }
 )  # fmt: skip
 VERSION = "__version"
@@ -56,7 +57,7 @@ def row(number: int, **values: Any) -> dict[str, Any]:
         "large": None if odd else 10**37 + number, "small": None if odd else number, "whole": None if odd else number,
         "count": None if odd else -(2**62) - number, "yes": None if odd else number % 2 == 0,
         "words": None if odd else ["a", None, "\U0001f600"][: number % 4],
-        "a.name-odd": None if odd else "\U0001f600" * (number % 5) * 20,
+        "a.name-odd": None if odd else "\U0001f600" * (number % 5) * 20, "plan_hash": "p",
     }  # fmt: skip
     return values_of_row | values
 
@@ -94,7 +95,7 @@ class Lake:
             spark=self.spark, name="watched", warehouse=SimpleNamespace(results=lambda _: self.path)
         )  # fmt: skip
         plan: Any = SimpleNamespace(key=("id",), owned=lambda _: ("at", 0, 0))
-        return Rewrite(run, plan, there, differing(there.rows, table_of(rows), ("id",)))
+        return Rewrite(run, plan, there, differing(there.rows, table_of(rows), identity(plan)))
 
     def note(self) -> dict[str, Any]:
         self.number += 1
