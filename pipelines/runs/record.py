@@ -31,6 +31,7 @@ from pipelines.runs.lineage import Telling
 from pipelines.runs.stage import Record, Stage
 from pipelines.spark.frames import frame_of
 from pipelines.spark.session import uncompiled
+from pipelines.storage_errors import in_users_terms
 
 NOTED = "note"
 """Column: what the stage says its results answer for, JSON as in the commit's own note; tables of old lack it."""
@@ -148,16 +149,18 @@ def recorded_together(
     try:
         yield attempts
     except Exception as error:
-        raised = error
+        raised = in_users_terms(error, records[0].stage, records[0].pattern)
     shared = time.perf_counter() - clock - sum(attempt.seconds for attempt in attempts)
     for attempt in attempts:
+        if attempt.error is not None:
+            attempt.error = in_users_terms(attempt.error, attempt.record.stage, attempt.record.pattern)
         attempt.error = attempt.error or raised
         attempt.record.seconds = attempt.seconds + shared / len(attempts)
     try:
         append(spark, warehouse, [_row(attempt, started_at) for attempt in attempts])
     except Exception as error:
         for attempt in attempts:  # a stage's own error matters, not that it could not be recorded
-            attempt.error = attempt.error or error
+            attempt.error = attempt.error or in_users_terms(error, attempt.record.stage, None)
     for attempt, telling in zip(attempts, tellings, strict=True):
         attempt.record.succeeded = attempt.error is None
         telling.end(attempt.error)

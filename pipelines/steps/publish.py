@@ -29,7 +29,7 @@ from pipelines.results.publication import Owned, Publication, create_results, ow
 from pipelines.results.reuse import MEMBERS, changed, narrowed, noted
 from pipelines.results.row_versions import note_of_run
 from pipelines.results.source_events import REPEATED
-from pipelines.results.staging import read_staged, staged_here, staged_schema
+from pipelines.results.staging import read_staged, refuse_lost, staged_here, staged_schema
 from pipelines.results.types import refuse_other_types
 from pipelines.revision.local_rewrite import Published, Rewrite
 from pipelines.revision.row_diff import differing
@@ -76,7 +76,7 @@ def _publish(run: Run, record: Record, session: SparkSession, publications: Publ
     run, reused = narrowed(run, checked)
     basis: Basis = checked["basis"]
     record.source_version, record.basis = checked["source_version"], basis
-    record.staged_version = checked["staged_version"]
+    record.staged_version, record.rows_in = checked["staged_version"], checked["rows_out"]
     refuse_other_types(run)
     few = (checked["rows_out"] or 0) <= FEW
     with uncompiled(session) if few else nullcontext(), uncompiled(run.spark) if few else nullcontext():
@@ -86,7 +86,6 @@ def _publish(run: Run, record: Record, session: SparkSession, publications: Publ
         action = partial(_commit, run, asked, basis, session, publications, record, partly=partly)
         commit = with_retries(action, f"publishing {run.name}")
     record.results_version = commit.version
-    record.rows_in = checked["rows_out"]
     record.rows_inserted, record.rows_updated, record.rows_deleted = commit.changed
     record.rows_out = checked["rows_out"]
 
@@ -121,17 +120,21 @@ def _commit(
         **noted_pattern(run),
     }
     note = {"run_id": run.run_id, "stage": "publish", "number": ledger.number, **record.note}
-    commit = _replace(Publication(run, note, session), int(record.staged_version or 0), (owner, low, high))
+    staged = int(record.staged_version or 0), record.rows_in
+    commit = _replace(Publication(run, note, session), staged, (owner, low, high))
     if commit is None:
         raise OvertakenError
     return commit
 
 
-def _replace(publication: Publication, staged: int, owned: Owned) -> Commit | None:
-    """Makes the `staged` rows those of the windows that `owned` delimits. None where another publication came first."""
+def _replace(publication: Publication, staged: tuple[int, int | None], owned: Owned) -> Commit | None:
+    """Makes the staged rows, of an attempt and as many as were checked, those of the windows that `owned` delimits.
+    None where another publication came first. Raises StagedLostError."""
     with suppress(LocalUnsupportedError):
         return _replace_here(publication, staged, owned)
-    rows = read_staged(publication.run, staged, publication.session)
+    number, checked = staged
+    rows = read_staged(publication.run, number, publication.session)
+    refuse_lost(publication.run, number, checked, rows.count())
     rows = rows.where(owned_rows(sf.col(quoted(owned[0])), owned))
     published = publication.session.read.format("delta").load(publication.path)
     if published.where(owned_rows(sf.col(quoted(owned[0])), owned)).isEmpty():
@@ -139,10 +142,13 @@ def _replace(publication: Publication, staged: int, owned: Owned) -> Commit | No
     return publication.replace(rows, publication.run.plan.key, owned)
 
 
-def _replace_here(publication: Publication, staged: int, owned: Owned) -> Commit | None:
-    """As `Publication.replace`, of few rows, whose files are written in this process. Raises LocalUnsupportedError."""
+def _replace_here(publication: Publication, staged: tuple[int, int | None], owned: Owned) -> Commit | None:
+    """As `Publication.replace`, of few rows, whose files are written in this process. Raises StagedLostError,
+    LocalUnsupportedError."""
     run, time, slices = publication.run, owned[0], [owned[1:]]
-    rows = staged_here(run, staged, ROWS)
+    number, checked = staged
+    rows = staged_here(run, number, ROWS)
+    refuse_lost(run, number, checked, rows.num_rows)
     with local_errors():
         table = table_here(run.spark, publication.path)
         there = Published.of(table, time, slices, ROWS)
