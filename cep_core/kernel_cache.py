@@ -13,10 +13,11 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numba
+from numba.core.caching import Cache
 
 PRIVATE = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -69,4 +70,13 @@ def made_private(folder: Path) -> bool:
     return os.access(folder, os.W_OK | os.X_OK)
 
 
+@contextmanager
+def _cache_or_compile(_: Cache) -> Iterator[None]:
+    """A cache that cannot be written (a full disk) or read (half a file) costs the time to compile, and no more."""
+    with suppress(Exception):  # whatever a file holds that is not whole
+        yield
+
+
+Cache._guard_against_spurious_io_errors = _cache_or_compile  # type: ignore[method-assign, assignment]
+"""numba's own guard, around each look-up and each entry that it writes, lets all errors through but on Windows."""
 numba.config.CACHE_DIR = str(cache_folder(f"kernels-{source_digest()}"))  # type: ignore[attr-defined]

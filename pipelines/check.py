@@ -40,20 +40,25 @@ class Check:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Check:
         """Reads what any version of Trendlake has stored; keys that a later version added are ignored."""
-        success = stored.get("success", False)
+        success, data = stored.get("success", False), stored.get("data") or {}
+        if not isinstance(data, dict):
+            raise ValueError(f"the values of a check are a JSON object, not {data!r}")
         return cls(
             str(stored.get("check", "")),
             None if success is None else success is True,
             _text(stored.get("observed")),
             _text(stored.get("expected")),
             None if stored.get("column") is None else _text(stored["column"]),
-            stored.get("data") or {},
+            data,
         )
 
 
 def checks_of(text: str | None) -> list[Check]:
-    """The checks in a run record's column `checks`; none for NULL."""
-    return [Check.from_json(stored) for stored in json.loads(text or "[]")]
+    """The checks in a run record's column `checks`; none for NULL. Raises ValueError for other texts."""
+    stored = json.loads(text or "[]")
+    if not isinstance(stored, list) or not all(isinstance(item, dict) for item in stored):
+        raise ValueError("a JSON list of checks was expected")
+    return [Check.from_json(item) for item in stored]
 
 
 def _text(value: Any) -> str:

@@ -7,6 +7,8 @@ from pipelines.redaction import redacted
 
 LENGTH = 2000
 """Characters of a line."""
+CAUSES = 10
+"""Causes of an exception that are looked at."""
 _NO_NEWS = ("Traceback (most recent call last):", "Driver stacktrace:", "An error occurred while calling ")
 
 
@@ -21,6 +23,16 @@ def in_words(error: Exception) -> str:
     if len(said) <= LENGTH:
         return said
     return f"{said[: LENGTH // 2 - 5]} [...] {said[-LENGTH // 2 + 5 :]}"
+
+
+def full_text(error: BaseException) -> str:
+    """What the exception and each of its causes say, in one line, without a stack and uncut."""
+    said: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None and len(said) < CAUSES:
+        said.append(f"{type(cause).__name__}: {' '.join(_messages(str(cause)))}")
+        cause = cause.__cause__
+    return redacted(" ".join(" ".join(said).split()))
 
 
 def _messages(text: str) -> list[str]:

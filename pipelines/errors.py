@@ -59,6 +59,12 @@ class ChecksFailedError(TrendlakeError):
     code = "CHECKS_FAILED"
 
 
+class StagedLostError(TrendlakeError):
+    """Rows that a step staged are not all there any more: nothing is published."""
+
+    code = "STAGED_LOST"
+
+
 class ShardTooLargeError(TrendlakeError):
     """One key's events of one window are more than a worker may hold."""
 
@@ -165,6 +171,46 @@ class BusyTableError(TrendlakeError):
     code = "BUSY_TABLE"
 
 
+class DiskFullError(TrendlakeError):
+    """There is no room left on a disk that a command writes to."""
+
+    code = "DISK_FULL"
+
+
+class NotWritableError(TrendlakeError):
+    """A disk or folder that this user may not write to, or not read."""
+
+    code = "NOT_WRITABLE"
+
+
+class OutOfMemoryError(TrendlakeError):
+    """A worker or the driver needs more memory than it may have, or was ended from outside."""
+
+    code = "OUT_OF_MEMORY"
+
+
+class FileMissingError(TrendlakeError):
+    """A file that a version of a table consists of is gone: removed by VACUUM or by hand."""
+
+    code = "FILE_MISSING"
+
+
+class FileDamagedError(TrendlakeError):
+    """A file of a table, or of its log, is not whole."""
+
+    code = "FILE_DAMAGED"
+
+
+class RecordDamagedError(TrendlakeError):
+    """A run record whose values no version of Trendlake has written."""
+
+    code = "RECORD_DAMAGED"
+
+
 class LocalUnsupportedError(Exception):
     """This process cannot do the work as Spark does it, with the same result: the caller asks Spark. The message says
     why. No user sees it."""
+
+
+PASSING = (BusyTableError.code, DiskFullError.code, OutOfMemoryError.code, FileMissingError.code)
+"""Codes of errors that another attempt may not meet: the cause may be gone by then."""

@@ -17,7 +17,7 @@ from jobs.terminal.json_output import of_record
 from jobs.terminal.outcome import Verdict, print_error
 from jobs.terminal.workspace import Place
 from pipelines.error_text import in_words, plural
-from pipelines.errors import BusyTableError
+from pipelines.errors import PASSING
 from pipelines.redaction import redacted
 
 if TYPE_CHECKING:
@@ -145,5 +145,5 @@ def _has_new_results(member: Member) -> bool:
 def _failure(member: Member, file: str, steps: Sequence[str]) -> Failure:
     error = member.error
     assert error is not None
-    mistake = isinstance(error, TrendlakeError) and not isinstance(error, BusyTableError)
+    mistake = isinstance(error, TrendlakeError) and error.code not in PASSING
     return Failure(member.name, file, steps[len(member.records)], redacted(in_words(error)), mistake)

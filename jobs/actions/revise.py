@@ -25,9 +25,9 @@ from jobs.terminal.hints import command
 from jobs.terminal.json_output import FAULT, of_record
 from jobs.terminal.outcome import Verdict
 from jobs.terminal.times import manual_run_id
-from jobs.terminal.workspace import Place, find_place, has_new_results, reading_session, refresh_site
+from jobs.terminal.workspace import Place, find_place, has_new_results, reading_session, refresh_if_possible
 from pipelines.error_text import plural
-from pipelines.errors import BusyTableError
+from pipelines.errors import PASSING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,7 @@ def revise_pattern(
     return document
 
 
-REPEATABLE = (FAULT, BusyTableError.code)
+REPEATABLE = (FAULT, *PASSING)
 """Codes of errors after which another attempt may succeed."""
 REVISE_STEPS = ("revise", "all_revised")
 """The tasks of the DAG that revises a batch: the second one fails if a pattern could not be revised."""
@@ -180,6 +180,6 @@ def revise_in_session(
     print_record(record)
     # Also where nothing has changed, unless the page says so already: an attempt before this one may have published
     # and not come to the site.
-    page = page_of_present(place, run, record) or refresh_site(place, spark, place.project.pattern_path(pattern))
+    page = page_of_present(place, run, record) or refresh_if_possible(place, spark, place.project.pattern_path(pattern))
     about = {"pattern": run.name, "run_id": run_id, "changed": has_new_results(run, record)}
     return {**about, "revision": of_record(record), "site": page}

@@ -105,7 +105,8 @@ def _run_one(place: Place, pattern: str, interval: Interval | None, run_id: str 
             return about | {"stages": [], "report": None, "picture": None, "site": None}
         typer.echo(f"run {run_id} of {name}")
         records = [workspace.run_step(step, prepared) for step in STEPS]
-        done = about | {"stages": [*map(of_record, records)]} | workspace.report(place, spark, pattern, run_id)
+        pages = workspace.report_if_possible(place, spark, pattern, run_id)
+        done = about | {"stages": [*map(of_record, records)]} | pages
     if workspace.changed(records[-1]):
         notify_of_results(place.project, name)
     return done

@@ -15,6 +15,7 @@ from cep_core.errors import TrendlakeError
 from jobs.actions.states import documents_of, print_repairs
 from jobs.terminal.json_output import json_text
 from jobs.terminal.options import values_of
+from jobs.terminal.outcome import print_error
 from jobs.terminal.printing import cell, console, frame, minute, table_of
 from jobs.terminal.times import micros_of
 from jobs.terminal.workspace import Place, find_place, reading_session
@@ -268,6 +269,7 @@ def print_runs(
 ) -> dict[str, Any] | None:
     """Prints the newest records of `trendlake_runs`. With `as_json`, returns them as a document and prints nothing."""
     from pipelines.runs.record import newest_records
+    from pipelines.runs.stored_record import damage_of
 
     records = newest_records(spark, place.warehouse, pattern, limit)
     if as_json:
@@ -281,11 +283,15 @@ def print_runs(
         table.add_column(name, justify="right" if name.startswith("rows") or name == "seconds" else "left")
     for record in records:
         cells = ["" if record[name] is None else cell(record[name]) for name in names]
-        table.add_row(*cells, changes_of(record), f"{record['seconds']:.1f}", minute(record["finished_at"]))
+        seconds, end = record["seconds"], record["finished_at"]
+        ended = ("" if seconds is None else f"{seconds:.1f}", "" if end is None else minute(end))
+        table.add_row(*cells, changes_of(record), *ended)
     console.print(table)
     for record in records:
         if record["error"]:
             console.print(f"{record['run_id']} {record['stage']}: {record['error']}", soft_wrap=True)
+        if damage := damage_of(record):
+            print_error(f"[RECORD_DAMAGED] {damage}")
     return None
 
 
@@ -298,6 +304,10 @@ def changes_of(record: Mapping[str, Any]) -> str:
 
 
 def _record(record: dict[str, Any]) -> dict[str, Any]:
-    """A run record as a document: its columns of JSON text are parsed."""
-    parsed = {name: json.loads(record[name]) for name in ("checks", "note", "basis") if record.get(name)}
-    return record | parsed
+    """A run record as a document: its columns of JSON text are parsed; of a damaged record they stay texts."""
+    from pipelines.runs.stored_record import damage_of
+
+    if damage := damage_of(record):
+        print_error(f"[RECORD_DAMAGED] {damage}")
+        return record
+    return record | {name: json.loads(record[name]) for name in ("checks", "note", "basis") if record.get(name)}

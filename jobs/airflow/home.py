@@ -22,6 +22,7 @@ import psutil  # type: ignore[import-untyped]
 
 from jobs.airflow.login import USER, new_password, passwords_file
 from jobs.airflow.spark_settings import PROPERTIES, write_spark_settings
+from pipelines.errors import DiskFullError
 from pipelines.project.lineage_settings import Lineage
 from pipelines.project.paths import Project, find_project
 from pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, Profile, load_profile
@@ -171,11 +172,15 @@ class AirflowHome:
             self._set_up(env, "pool", "pools", "set", SPARK_POOL, steps, "Spark applications at a time")
 
     def _set_up(self, env: dict[str, str], name: str, *arguments: str) -> None:
-        """Runs an airflow command with its output in the log `name`. Raises AirflowHomeError if it fails."""
+        """Runs an airflow command with its output in the log `name`. Raises AirflowHomeError if it fails, DiskFullError
+        where that is the reason."""
         with self.log(name).open("w") as log:
             done = subprocess.run(
                 self.airflow(*arguments), env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False
             )
+        if done.returncode and not os.statvfs(self.home).f_bavail:  # its log is empty then
+            hint = "free some space, then run the same command again"
+            raise DiskFullError(f"airflow {' '.join(arguments)} failed: the disk of {self.home} is full", hint=hint)
         if done.returncode:
             raise AirflowHomeError(f"airflow {' '.join(arguments)} failed\n{tail(self.log(name))}")
 

@@ -69,6 +69,7 @@ def guarded(command: Command) -> Command:
         from jobs.terminal.json_output import json_text, of_error
         from pipelines.error_text import in_words
         from pipelines.redaction import redacted
+        from pipelines.storage_errors import storage_error
 
         out, indent = sys.stdout, None if inspect.isgeneratorfunction(command) else 2
 
@@ -90,7 +91,8 @@ def guarded(command: Command) -> Command:
             except (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt):
                 raise
             except Exception as error:
-                user_error = error if isinstance(error, TrendlakeError) else not_installed(error)
+                mine = error if isinstance(error, TrendlakeError) else None
+                user_error = mine or not_installed(error) or storage_error(error)
                 if user_error is not None:
                     print_error(redacted(str(user_error)))
                     show({"error": of_error(user_error)})

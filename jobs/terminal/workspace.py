@@ -190,10 +190,26 @@ def report(place: Place, spark: SparkSession, pattern: str, run_id: str) -> dict
     return {"report": paths.html, "picture": paths.png, "site": refresh_site(place, spark, path)}
 
 
+def report_if_possible(place: Place, spark: SparkSession, pattern: str, run_id: str) -> dict[str, Path | None]:
+    """As `report`, after a publication. One that cannot be written is printed as an error, and the run succeeds."""
+    try:
+        return {**report(place, spark, pattern, run_id)}
+    except Exception as error:
+        print_error(f"{pattern}: published; its report could not be written: {_page_failure(error)}")
+        print_error(f"    when that is mended: trendlake report {pattern} --run-id '{run_id}'")
+        return dict.fromkeys(("report", "picture", "site"))
+
+
+def _page_failure(error: Exception) -> str:
+    from pipelines.error_text import in_words
+    from pipelines.storage_errors import storage_error
+
+    return in_words(storage_error(error) or error)
+
+
 def reports(place: Place, spark: SparkSession, patterns: Sequence[str], run_id: str) -> dict[str, dict[str, Path]]:
     """Writes the report of a run of each of `patterns`, their pages, and the index once; prints how many. Returns the
     paths by pattern. A report or a page that cannot be written is printed as an error, and leaves the others."""
-    from pipelines.error_text import in_words
     from pipelines.report.build import build_report
     from pipelines.site.build import Together, plan_of, refresh_patterns
 
@@ -207,7 +223,7 @@ def reports(place: Place, spark: SparkSession, patterns: Sequence[str], run_id: 
             built = build_report(spark, place.warehouse, path, run_id, site.places.root, plan, run)
             paths[path.stem] = {"report": built.html, "picture": built.png}
         except Exception as error:  # the results are published, whatever their page is
-            print_error(f"{pattern}: its report could not be written: {in_words(error)}")
+            print_error(f"{pattern}: its report could not be written: {_page_failure(error)}")
     for page in refresh_patterns(site, files):
         if page.failure:
             print_error(f"{page.name}: its page could not be written: {page.failure}")
@@ -216,6 +232,16 @@ def reports(place: Place, spark: SparkSession, patterns: Sequence[str], run_id: 
     done = f"{plural(len(paths), 'pattern')}: {site.places.index}"
     typer.echo(f"{'report':<14} {done:<81} {time.monotonic() - began:6.1f} s")
     return paths
+
+
+def refresh_if_possible(place: Place, spark: SparkSession, file: Path) -> Path | None:
+    """As `refresh_site`, after a revision. A page that cannot be written is printed as an error."""
+    try:
+        return refresh_site(place, spark, file)
+    except Exception as error:
+        print_error(f"{file.stem}: revised; its page could not be written: {_page_failure(error)}")
+        print_error(f"    when that is mended: trendlake site {file.stem}")
+        return None
 
 
 def refresh_site(place: Place, spark: SparkSession, file: Path) -> Path:

@@ -3,6 +3,7 @@ planned for one row."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -16,16 +17,30 @@ from pyspark.sql import SparkSession
 from pipelines.delta.local_log import folder_on_disk, local_errors, newest_view
 from pipelines.errors import LocalUnsupportedError
 
+ROOM = 1 << 16
+"""Bytes that a disk must have left: a file of a few rows takes some 10,000, its commit 1,000."""
+
 
 def append_here(spark: SparkSession, path: str, rows: pa.Table) -> int:
     """Append `rows` to the table at `path` in a commit of their own, columns that it lacks too; its version. Raises
-    LocalUnsupportedError: unless that is because there is no such table, the commit may have been made."""
+    OSError where the disk has no room, and LocalUnsupportedError: unless that is because there is no such table, the
+    commit may have been made."""
     folder = folder_on_disk(spark, path)
+    _refuse_full_disk(folder)
     with local_errors(), newest_view(folder) as table:
         # Old logs are left to Delta, which knows what a checkpoint of its own holds.
         hooks = PostCommitHookProperties(cleanup_expired_logs=False)
         write_deltalake(table, rows, mode="append", schema_mode="merge", post_commithook_properties=hooks)
         return int(table.version())
+
+
+def _refuse_full_disk(folder: Path) -> None:
+    """Raises OSError where delta-rs would write half a file and end its own thread with a stack trace."""
+    about = os.statvfs(folder)
+    if about.f_flag & os.ST_RDONLY:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(folder))
+    if about.f_bavail * about.f_frsize < ROOM:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
 
 
 def compact_here(spark: SparkSession, path: str) -> None:

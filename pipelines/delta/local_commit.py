@@ -61,7 +61,11 @@ def write_file(folder: Path, name: str, rows: pa.Table) -> Action:
     from pyarrow.parquet import write_table
 
     rows_a_group = max(GROUP_BYTES * rows.num_rows // max(rows.nbytes, 1), 1)
-    write_table(rows, folder / name, row_group_size=min(rows_a_group, ROWS_A_GROUP), store_schema=False)
+    try:
+        write_table(rows, folder / name, row_group_size=min(rows_a_group, ROWS_A_GROUP), store_schema=False)
+    except OSError:  # half a file would take the room that a full disk lacks
+        (folder / name).unlink(missing_ok=True)
+        raise
     return {"path": name, "partitionValues": {}, "size": (folder / name).stat().st_size}
 
 

@@ -67,15 +67,26 @@ class _View:
 def opened(folder: Path, version: int | None = None) -> Iterator[DeltaTable]:
     """delta-rs's view of the table at a version, the newest one where it is None: for this thread alone meanwhile, and
     not to be changed. Raises LocalUnsupportedError where it has many files: to say which they are would take long."""
-    checkpoint = folder / "_delta_log" / "_last_checkpoint"
-    if checkpoint.exists() and json.loads(checkpoint.read_text()).get("numOfAddFiles", 0) > FILES:
+    if _files_in_checkpoint(folder / "_delta_log" / "_last_checkpoint") > FILES:
         raise LocalUnsupportedError("many files")
     if version is None or version == newest_commit(f"{folder}/_delta_log"):
         with newest_view(folder) as table:
             if version is None or table.version() == version:
+                checksum(folder, table.version())
                 yield table
                 return
+    checksum(folder, version)
     yield _older_view(folder, version)
+
+
+def _files_in_checkpoint(last: Path) -> int:
+    """As `_last_checkpoint` says it; 0 where it does not. Raises LocalUnsupportedError for one that is not whole."""
+    if not last.exists():
+        return 0
+    about = json.loads(last.read_text())
+    if not isinstance(about, dict):
+        raise LocalUnsupportedError(f"{last} is no JSON object")
+    return int(about.get("numOfAddFiles") or 0)
 
 
 @contextmanager
@@ -110,6 +121,23 @@ def _newest_view(_: Path) -> _View:
 @cache_by_commit
 def _older_view(folder: Path, version: int | None) -> DeltaTable:
     return DeltaTable(folder, version=version)
+
+
+@cache_by_commit
+def checksum(folder: Path, version: int | None) -> Action:
+    """What the checksum of a version (`VERSION.crc`) says; empty where there is none, or it is half a file, which
+    delta-rs passes over too. Raises LocalUnsupportedError for one that another commit has left: delta-rs takes the
+    columns and the id of a table from it, and only Spark compares it with the log."""
+    try:
+        about = json.loads((folder / "_delta_log" / f"{version:020d}.crc").read_text())
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(about, dict) or version is None:
+        return {}
+    own = about.get("txnId")
+    if own is not None and own != commit_info(folder, version).get("txnId", own):
+        raise LocalUnsupportedError(f"the checksum of version {version} is another commit's")
+    return {name: about.get(name) for name in ("numFiles", "tableSizeBytes")}
 
 
 def commit_info(folder: Path, version: int) -> Action:

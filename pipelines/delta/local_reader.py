@@ -29,7 +29,7 @@ from pipelines.delta.local_form import (
     takes_appends,
     takes_changes,
 )
-from pipelines.delta.local_log import Action, commit_actions, folder_on_disk, local_errors, opened
+from pipelines.delta.local_log import Action, checksum, commit_actions, folder_on_disk, local_errors, opened
 from pipelines.delta.log_cache import cache_by_commit
 from pipelines.delta.parquet_scan import BATCH_ROWS, plain_batches
 from pipelines.delta.row_groups import all_groups, at_most, shares_of
@@ -286,6 +286,14 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
     return table
 
 
+def _refuse_other_checksum(folder: Path, version: int, added: pa.Table) -> None:
+    """Raises LocalUnsupportedError where the version's checksum counts other files than its log has."""
+    said, sizes = checksum(folder, version), added["size_bytes"]
+    there = {"numFiles": added.num_rows, "tableSizeBytes": pc.sum(sizes).as_py() or 0}
+    if any(said.get(name) not in (None, number) for name, number in there.items()):
+        raise LocalUnsupportedError(f"the checksum of version {version} is not that of its files")
+
+
 @cache_by_commit
 def _described(folder: Path, version: int | None) -> TableHere:
     with local_errors(), opened(folder, version) as table:
@@ -294,6 +302,7 @@ def _described(folder: Path, version: int | None) -> TableHere:
         files, counts = tuple(added["path"].to_pylist()), added["num_records"]
         if not all(PLAIN_FILE.fullmatch(name) for name in files):
             raise LocalUnsupportedError("files that lie elsewhere")
+        _refuse_other_checksum(folder, int(table.version()), added)
         rows = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
         schema = StructType.fromJson(json.loads(table.schema().to_json()))
         appendable, table_id = takes_appends(table), str(table.metadata().id)

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.events.array_types import AnyArray, Int64s, UInt64s
+from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere
 
 Segment = tuple[UInt64s, AnyArray]
@@ -37,10 +38,10 @@ def hashes_of(rows: pa.Table, columns: Sequence[str]) -> UInt64s:
 
 def occurrences(root: Path, table: TableHere, columns: Sequence[str], hashes: UInt64s) -> Int64s:
     """int64: how many rows of `table` have each of `hashes`; brings the index below `root` up to date first. Raises
-    LocalUnsupportedError as `TableHere.every`."""
+    LocalUnsupportedError as `TableHere.every`, and where the index cannot be written."""
     name = hashlib.sha256("\0".join(columns).encode()).hexdigest()[:16]
     folder = root / table.table_id / name
-    with _alone(folder):
+    with local_errors(), _alone(folder):
         index = _Index.read(folder)
         if index.share_outside(table.files) > DEAD:
             index = _Index(folder)
@@ -66,7 +67,7 @@ class _Index:
             names = about["segments"]
             parts = [tuple(np.load(folder / f"{name}.{part}.npy", mmap_mode="r") for part in PARTS) for name in names]
             return cls(folder, about["files"], about["sizes"], [(hashes, owners) for hashes, owners in parts])
-        except (OSError, ValueError, KeyError):
+        except (OSError, EOFError, ValueError, TypeError, LookupError):
             return cls(folder)
 
     def share_outside(self, files: Sequence[str]) -> float:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from cep_core.events.windows import moment
-from pipelines.check import checks_of
 from pipelines.delta.tables import Warehouse
+from pipelines.errors import RecordDamagedError
 from pipelines.quality.quarantine_counts import SET_APART
 from pipelines.report.errors import RunNotFoundError
 from pipelines.report.facts import (
@@ -20,9 +20,14 @@ from pipelines.report.facts import (
     StageFacts,
 )
 from pipelines.runs.record import NUMBER, SCHEMA, pattern_records
+from pipelines.runs.stored_record import checks_in
 
-Facts = Mapping[str, Any]
+Facts = dict[str, Any]
 """A row of the run record, times in microseconds."""
+DAMAGED = "run_record"
+"""The check that a run record can be read."""
+UNNAMED = "not recorded"
+"""Stage or status of a damaged record that names none."""
 
 
 def read_run(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str) -> RunFacts:
@@ -40,7 +45,7 @@ def read_run(spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: st
 def run_facts(rows: Iterable[Facts]) -> RunFacts:
     """Fold the rows of one run (times in microseconds) into its facts; later attempts win, stage by stage. Which one is
     later the numbers of the records say; records of earlier versions have none, and are in the order of their ends."""
-    ordered = sorted(rows, key=_place)
+    ordered = sorted((row | {name: row[name] or UNNAMED for name in ("stage", "status")} for row in rows), key=_place)
     attempts: dict[str, list[Facts]] = {}
     for row in ordered:
         attempts.setdefault(row["stage"], []).append(row)
@@ -48,7 +53,7 @@ def run_facts(rows: Iterable[Facts]) -> RunFacts:
     last = [attempts[name][-1] for name in names]
     started = [row["started_at"] for row in ordered if row["started_at"] is not None]
     finished = [row["finished_at"] for row in ordered if row["finished_at"] is not None]
-    checks = [check for row in last for check in check_facts(row["stage"], row["checks"])]
+    checks = [check for row in last for check in check_facts(row)]
     return RunFacts(
         run_id=ordered[0]["run_id"],
         pattern=ordered[0]["pattern"],
@@ -71,12 +76,16 @@ def _place(row: Facts) -> tuple[int, int]:
     return row.get(NUMBER) or 0, row["finished_at"] or row["started_at"] or 0
 
 
-def check_facts(stage: str, checks: str | None) -> tuple[CheckFacts, ...]:
-    """The checks in the column `checks` of the run record."""
-    return tuple(
-        CheckFacts(stage, check.name, check.column, check.success, check.observed, check.expected)
-        for check in checks_of(checks)
-    )
+def check_facts(row: Facts) -> tuple[CheckFacts, ...]:
+    """The checks in the column `checks` of a run record; of a damaged one, that they cannot be read."""
+    stage = row["stage"]
+    try:
+        return tuple(
+            CheckFacts(stage, check.name, check.column, check.success, check.observed, check.expected)
+            for check in checks_in(row)
+        )
+    except RecordDamagedError as error:
+        return (CheckFacts(stage, DAMAGED, "checks", False, error.message, "the checks of the stage, as JSON"),)
 
 
 def _stage(row: Facts, attempts: int) -> StageFacts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -19,13 +18,14 @@ from pipelines.delta.commits import Commit, known_commits, next_number
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import changes_rows, creation_time, table_id
 from pipelines.delta.tables import Warehouse, exists
-from pipelines.errors import LocalUnsupportedError
+from pipelines.errors import LocalUnsupportedError, RecordDamagedError
 from pipelines.results.coverage import Alteration, Claim, Segment, claim_of, covered
 from pipelines.results.earlier_forms import with_faults
 from pipelines.results.owners import publishers, refuse_other_owner
 from pipelines.results.publication import columns_of
 from pipelines.results.row_versions import RowVersions, row_versions
 from pipelines.runs.record import NOTED
+from pipelines.runs.stored_record import name_of, note_in
 from pipelines.spark.row_columns import EPOCH
 
 RECORDS = 100_000
@@ -52,21 +52,25 @@ class Ledger:
     empty: bool = False
     """Whether the table has been made, and nothing else."""
     table_id: str | None = None
+    damaged: tuple[str, ...] = ()
+    """What is wrong with run records of the pattern whose notes cannot be read: what only they claim is not known."""
 
     def checks(self) -> list[Check]:
-        """A check for each unrecorded publication, for the record of the run that sees it."""
-        return [_unrecorded(commit) for commit in reversed(self.unrecorded)]
+        """A check for each unrecorded publication and damaged record, for the record of the run that sees it."""
+        damaged = [Check("run_record", False, reason, "the note of a publication, as JSON") for reason in self.damaged]
+        return [_unrecorded(commit) for commit in reversed(self.unrecorded)] + damaged
 
 
 @dataclass(frozen=True)
 class Recorded:
     """A record of a publication: the version of the results, the note, empty where there is none, when it was written,
-    and whether more rows came than were computed."""
+    and whether more rows came than were computed; `damaged`: why the note could not be read, empty where it could."""
 
     version: int
     note: Mapping[str, Any]
     at: datetime
     twice: bool = False
+    damaged: str = ""
 
 
 def _unrecorded(commit: Commit) -> Check:
@@ -127,7 +131,7 @@ def read_ledger(
     return Ledger(
         newest, next_number(commits), covered(plan, all_claims, alterations),
         row_versions(plan, all_claims, alterations),
-        unrecorded, table_id=table,
+        unrecorded, table_id=table, damaged=tuple(item.damaged for item in recorded if item.damaged),
     )  # fmt: skip
 
 
@@ -214,7 +218,7 @@ def _recorded(
 
 def _all_recorded(spark: SparkSession, warehouse: Warehouse, names: Sequence[str]) -> dict[str, list[Recorded]]:
     """By pattern."""
-    columns = ("pattern", "status", "results_version", *COUNTS, NOTED, "finished_at")
+    columns = ("pattern", "run_id", "stage", "status", "results_version", *COUNTS, NOTED, "finished_at")
     try:
         table = table_here(spark, warehouse.runs)
         if NOTED not in table.schema.names:
@@ -229,20 +233,34 @@ def _all_recorded(spark: SparkSession, warehouse: Warehouse, names: Sequence[str
         mine = _recorded_by_spark(spark, warehouse, names)
     recorded: dict[str, list[Recorded]] = {}
     for row in mine:
-        at = EPOCH + timedelta(microseconds=row["at"])
-        inserted, updated, computed = (row[name] or 0 for name in COUNTS)
-        item = Recorded(row["results_version"], json.loads(row[NOTED] or "{}"), at, inserted + updated > computed)
-        recorded.setdefault(row["pattern"], []).append(item)
+        recorded.setdefault(row["pattern"], []).append(_recorded_in(row))
     return recorded
+
+
+def _recorded_in(row: Mapping[str, Any]) -> Recorded:
+    """`row`: columns of a record, `at`: its end in microseconds, None where it is not known."""
+    version, at = row["results_version"], EPOCH + timedelta(microseconds=row["at"] or 0)
+    try:
+        note = note_in(row) or {}
+    except RecordDamagedError as error:
+        return Recorded(version, {}, at, damaged=error.message)
+    try:
+        claim_of(note, version, quiet=True)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        reason = f"{name_of(row)}, is damaged: its note claims nothing that is known ({error!r})"
+        return Recorded(version, {}, at, damaged=reason)
+    inserted, updated, computed = (row[name] or 0 for name in COUNTS)
+    return Recorded(version, note, at, inserted + updated > computed)
 
 
 def _recorded_by_spark(spark: SparkSession, warehouse: Warehouse, names: Sequence[str]) -> list[dict[str, Any]]:
     if not exists(spark, warehouse.runs):
         return []
     table = spark.read.format("delta").load(warehouse.runs)
-    if NOTED not in table.columns:
+    if not {NOTED, "finished_at", "results_version"} <= set(table.columns):
         return []
     mine = sf.col("pattern").isin(list(names)) & (sf.col("status") == "succeeded")
-    columns = ("pattern", "results_version", *COUNTS, NOTED, sf.unix_micros("finished_at").alias("at"))
+    at = sf.unix_micros("finished_at").alias("at")
+    columns = ("pattern", "run_id", "stage", "results_version", *COUNTS, NOTED, at)
     rows = table.where(mine & sf.col("results_version").isNotNull()).select(*columns).collect()
     return [row.asDict() for row in rows]

@@ -29,7 +29,8 @@ from pipelines.delta.local_log import local_errors
 from pipelines.delta.parquet_scan import plain_batches
 from pipelines.delta.row_groups import all_groups, at_most
 from pipelines.delta.tables import on_disk
-from pipelines.errors import LocalUnsupportedError
+from pipelines.error_text import plural
+from pipelines.errors import LocalUnsupportedError, StagedLostError
 from pipelines.execute.worker import Answers, Batches, cause_of
 from pipelines.results.reuse import hash_column, hashes, hashes_of
 from pipelines.runs.run import Run
@@ -277,6 +278,17 @@ def staged_here(run: Run, number: int, most: int) -> pa.Table:
         files = [file for file in sorted(folder.glob("*.parquet")) if not file.name.startswith((HIDDEN, "."))]
         batches = (batch for file in files for batch in plain_batches(str(file), schema, all_groups, threads=True))
         return pa.Table.from_batches(at_most(batches, most), schema)
+
+
+def refuse_lost(run: Run, number: int, recorded: int | None, there: int) -> None:
+    """Raises StagedLostError unless `there` are as many staged rows as the step before has `recorded`: files that are
+    gone would be windows without rows. Records of early versions may not say how many they were (None)."""
+    if recorded is not None and there != recorded:
+        raise StagedLostError(
+            f"{plural(recorded, 'row')} of {run.name}, run {run.run_id}, were staged in {staged_folder(run, number)}, "
+            f"and {there:,} are there: its files have been changed or removed; nothing was published",
+            hint=f"run `trendlake run {run.name}` for the same interval: it computes the rows again",
+        )
 
 
 def _origin_schema() -> pa.Schema:

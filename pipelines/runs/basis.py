@@ -36,7 +36,10 @@ class Basis:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Basis:
-        """As `as_json` has it. Keys that a later version of Trendlake has added are passed over."""
+        """As `as_json` has it. Keys that a later version of Trendlake has added are passed over. Raises ValueError
+        where those are missing that every version writes."""
+        if not isinstance(stored.get("contract"), str) or not isinstance(stored.get("lateness"), int):
+            raise ValueError("the contract's fingerprint and the allowed lateness were expected")
         values: dict[str, Any] = {item.name: stored.get(item.name) for item in fields(cls)}
         for name in ("windows", "computed"):
             values[name] = None if values[name] is None else tuple(values[name])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
+from functools import reduce
+from operator import and_
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -12,8 +15,9 @@ from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, exists
-from pipelines.errors import LocalUnsupportedError
+from pipelines.errors import LocalUnsupportedError, RecordDamagedError
 from pipelines.runs.record import BASIS, RECORDS
+from pipelines.runs.stored_record import basis_in
 
 JUDGES = ("ingest", "check_source", "revise")
 """Stages that judge the rows of a source."""
@@ -33,7 +37,7 @@ def judged_version(spark: SparkSession, warehouse: Warehouse, source: str) -> in
 
 def _judged_version_here(spark: SparkSession, warehouse: Warehouse, source: str, table: str | None) -> int:
     runs = table_here(spark, warehouse.runs)
-    columns = ["source", "stage", "status", "source_version", "rows_quarantined"]
+    columns = ["source", "run_id", "stage", "status", "source_version", "rows_quarantined"]
     columns += [BASIS] if BASIS in runs.schema.names else []
     rows = runs.rows_with(columns, pa.array([source], pa.string()), RECORDS).to_pylist()
     with local_errors():
@@ -43,16 +47,27 @@ def _judged_version_here(spark: SparkSession, warehouse: Warehouse, source: str,
             if row["stage"] in JUDGES
             and row["source_version"] is not None
             and (row["status"] == "succeeded" or row["rows_quarantined"] is not None)
-            and json.loads(row.get(BASIS) or "{}").get("source_table") in (None, table)
+            and _is_of(row, table)
         ]
     return max(versions, default=-1)
+
+
+def _is_of(row: Mapping[str, Any], table: str | None) -> bool:
+    """Whether the record is of this source's table, or does not say of which; a damaged one tells nothing."""
+    try:
+        basis = basis_in(row)
+    except RecordDamagedError:
+        return False
+    return basis is None or basis.source_table in (None, table)
 
 
 def _judged_version_by_spark(spark: SparkSession, warehouse: Warehouse, source: str, table: str | None) -> int:
     mine = spark.read.format("delta").load(warehouse.runs).where(sf.col("source") == source)
     if BASIS in mine.columns:
         recorded_table = sf.get_json_object(BASIS, "$.source_table")
-        mine = mine.where(recorded_table.isNull() | (recorded_table == sf.lit(table)))
+        needed = (sf.get_json_object(BASIS, f"$.{name}").isNotNull() for name in ("contract", "lateness"))
+        whole = sf.col(BASIS).isNull() | reduce(and_, needed)
+        mine = mine.where(whole & (recorded_table.isNull() | (recorded_table == sf.lit(table))))
     judged = mine.where(sf.col("stage").isin(*JUDGES) & sf.col("source_version").isNotNull())
     # a run that the contract's tolerance stopped has set its rows apart before
     judged = judged.where((sf.col("status") == "succeeded") | sf.col("rows_quarantined").isNotNull())

@@ -19,18 +19,18 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from cep_core.events.windows import moment
-from pipelines.check import checks_of
 from pipelines.delta.local_append import append_here, compact_here
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import Warehouse, create, exists
 from pipelines.error_text import in_words
-from pipelines.errors import LocalUnsupportedError
-from pipelines.runs.basis import Basis
+from pipelines.errors import LocalUnsupportedError, RecordDamagedError
 from pipelines.runs.lineage import Telling
 from pipelines.runs.stage import Record, Stage
+from pipelines.runs.stored_record import basis_in, checks_in, name_of, note_in
 from pipelines.spark.frames import frame_of
 from pipelines.spark.session import uncompiled
+from pipelines.storage_errors import in_users_terms
 
 NOTED = "note"
 """Column: what the stage says its results answer for, JSON as in the commit's own note; tables of old lack it."""
@@ -45,6 +45,13 @@ RECORDS = 100_000
 COMMITS_A_FILE = 64
 """Commits of the table, after so many of which their files are put together: each brings a file of a row or a few, and
 who asks for the records of a pattern reads all that have some."""
+
+NEEDED: Mapping[str, Sequence[str]] = {
+    "check_source": ("source_version",),
+    "compute": ("source_version", "staged_version"),
+    "check_results": ("source_version", "staged_version"),
+}
+"""Columns that the record of a stage must have for the next stage to go on from it."""
 
 _TEXT = ("run_id", "pattern", "stage", "status")
 _TIME = TimestampType()
@@ -148,16 +155,18 @@ def recorded_together(
     try:
         yield attempts
     except Exception as error:
-        raised = error
+        raised = in_users_terms(error, records[0].stage, records[0].pattern)
     shared = time.perf_counter() - clock - sum(attempt.seconds for attempt in attempts)
     for attempt in attempts:
+        if attempt.error is not None:
+            attempt.error = in_users_terms(attempt.error, attempt.record.stage, attempt.record.pattern)
         attempt.error = attempt.error or raised
         attempt.record.seconds = attempt.seconds + shared / len(attempts)
     try:
         append(spark, warehouse, [_row(attempt, started_at) for attempt in attempts])
     except Exception as error:
         for attempt in attempts:  # a stage's own error matters, not that it could not be recorded
-            attempt.error = attempt.error or error
+            attempt.error = attempt.error or in_users_terms(error, attempt.record.stage, None)
     for attempt, telling in zip(attempts, tellings, strict=True):
         attempt.record.succeeded = attempt.error is None
         telling.end(attempt.error)
@@ -178,7 +187,7 @@ def find(
     spark: SparkSession, warehouse: Warehouse, pattern: str, run_id: str, stage: Stage
 ) -> Mapping[str, Any] | None:
     """The last succeeded record of a stage, by the numbers of the records. As of `Record`: its
-    `basis` is None where the table has none of it. None when there is no record."""
+    `basis` is None where the table has none of it. None when there is no record. Raises RecordDamagedError."""
     names = ("run_id", *(item.name for item in fields(Record) if item.name not in ("run_id", "succeeded")), "status")
     rows = [
         row
@@ -188,10 +197,13 @@ def find(
     if not rows:
         return None
     stored = max(rows, key=lambda row: row.get(NUMBER) or 0)
-    stored["checks"] = checks_of(stored["checks"])
-    stored[NOTED] = json.loads(stored[NOTED]) if stored.get(NOTED) else None
-    stored[BASIS] = Basis.from_json(json.loads(stored[BASIS])) if stored.get(BASIS) else None
-    return stored
+    absent = [name for name in NEEDED.get(stage, ()) if stored.get(name) is None]
+    if absent:
+        raise RecordDamagedError(
+            f"{name_of(stored)}, is damaged: its column `{absent[0]}` is NULL",
+            hint=f"run `trendlake {stage.replace('_', '-')} {pattern}` again for this run: it writes a new record",
+        )
+    return stored | {"checks": checks_in(stored), NOTED: note_in(stored), BASIS: basis_in(stored)}
 
 
 def number_records(spark: SparkSession, warehouse: Warehouse, records: Sequence[Record]) -> None:
@@ -209,7 +221,7 @@ def number_records(spark: SparkSession, warehouse: Warehouse, records: Sequence[
 def _of_run(
     spark: SparkSession, warehouse: Warehouse, run_id: str, names: Sequence[str]
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The records of a run, of all its patterns, in no order: those of the columns `names` that the table has."""
+    """The records of a run, of all its patterns, in no order: the columns `names`, NULL where the table lacks one."""
     try:
         return _chosen(table_here(spark, warehouse.runs).near("run_id", run_id), {"run_id": [run_id]}, names)
     except LocalUnsupportedError:
@@ -244,8 +256,8 @@ def pattern_records(
     spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str], names: Sequence[str],
     run_ids: Sequence[str] | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The records of patterns, of `run_ids` or all their runs, in no order: those of the columns `names` that the table
-    has, times as microseconds since the epoch."""
+    """The records of patterns, of `run_ids` or all their runs, in no order: the columns `names`, NULL where the table
+    lacks one, times as microseconds since the epoch."""
     asked = {"pattern": list(patterns)} if run_ids is None else {"run_id": list(run_ids), "pattern": list(patterns)}
     try:
         return _chosen(_near(table_here(spark, warehouse.runs), patterns), asked, names)
@@ -261,13 +273,14 @@ def _near(table: TableHere, patterns: Sequence[str]) -> TableHere:
 def _chosen(table: TableHere, asked: Mapping[str, list[str]], names: Sequence[str]) -> list[dict[str, Any]]:
     """The records that have, in each of the columns `asked`, one of its values; with these columns. Raises
     LocalUnsupportedError."""
+    _refuse_other_table(str(table.folder), table.schema.names)
     there = [name for name in dict.fromkeys((*asked, *names)) if name in table.schema.names]
     (_, values), *others = [(name, pa.array(values, pa.string())) for name, values in asked.items()]
     records = table.rows_with(there, values, RECORDS, dict(others))
     for name in _TIMES:
         if name in there:
             records = records.set_column(there.index(name), name, records[name].cast(pa.int64()))
-    return list(records.to_pylist())
+    return [_whole(row, names) for row in records.to_pylist()]
 
 
 def _by_spark(
@@ -276,11 +289,16 @@ def _by_spark(
     if not exists(spark, warehouse.runs):
         return []
     frame = spark.read.format("delta").load(warehouse.runs)
+    _refuse_other_table(warehouse.runs, frame.columns)
     there = [name for name in dict.fromkeys((*asked, *names)) if name in frame.columns]
     micros = {name: sf.unix_micros(name) for name in _TIMES if name in there}
     for name, values in asked.items():
         frame = frame.where(sf.col(name).isin(values))
-    return [row.asDict() for row in frame.select(*there).withColumns(micros).collect()]
+    return [_whole(row.asDict(), names) for row in frame.select(*there).withColumns(micros).collect()]
+
+
+def _whole(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {**dict.fromkeys(names), **row}
 
 
 def newest_records(
@@ -290,14 +308,27 @@ def newest_records(
     None where there is no table."""
     try:
         table = table_here(spark, warehouse.runs)
+        _refuse_other_table(warehouse.runs, table.schema.names)
         rows = table.every(table.schema.names, RECORDS)
         with local_errors():
             mine = rows if pattern is None else rows.filter(pc.equal(rows["pattern"], pattern))
-            newest: list[dict[str, Any]] = mine.sort_by([("finished_at", "descending")]).slice(0, limit).to_pylist()
-            return newest
+            newest = mine.sort_by([("finished_at", "descending")]).slice(0, limit).to_pylist()
+            return [_whole(row, SCHEMA.names) for row in newest]
     except LocalUnsupportedError:
         if not exists(spark, warehouse.runs):
             return None
         frame = spark.read.format("delta").load(warehouse.runs)
+        _refuse_other_table(warehouse.runs, frame.columns)
         chosen = frame if pattern is None else frame.where(sf.col("pattern") == pattern)
-        return [row.asDict() for row in chosen.orderBy(sf.desc("finished_at")).limit(limit).collect()]
+        newest = chosen.orderBy(sf.desc("finished_at")) if "finished_at" in frame.columns else chosen
+        return [_whole(row.asDict(), SCHEMA.names) for row in newest.limit(limit).collect()]
+
+
+def _refuse_other_table(path: str, columns: Sequence[str]) -> None:
+    """Raises RecordDamagedError for a table that is no run record."""
+    missing = [name for name in _TEXT if name not in columns]
+    if missing:
+        raise RecordDamagedError(
+            f"the table of run records {path} lacks the columns {', '.join(missing)}",
+            hint="RESTORE it to a version that has them, or move its folder away: results stay published",
+        )

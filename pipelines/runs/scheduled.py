@@ -35,7 +35,7 @@ def published_by_schedule(run: Run) -> Scheduled:
     published = [
         row
         for row in pattern_records(run.spark, run.warehouse, names, COLUMNS)
-        if (row["stage"], row["status"]) == ("publish", "succeeded") and _name(row["run_id"]) is not None
+        if (row["stage"], row["status"]) == ("publish", "succeeded") and _name(row["run_id"] or "") is not None
     ]
     interval = (run.start_us, run.end_us, run.plan.hash)
     mine = any(row["run_id"] == run.run_id for row in published)
@@ -44,7 +44,7 @@ def published_by_schedule(run: Run) -> Scheduled:
         for row in published
         if _name(row["run_id"]) == name and (row["interval_from"], row["interval_to"], row["plan_hash"]) == interval
     ]
-    before = [row["interval_to"] for row in published if row["interval_to"] <= run.start_us]
+    before = [row["interval_to"] for row in published if (row["interval_to"] or run.end_us) <= run.start_us]
     return Scheduled(None if mine or not others else others[0], max(before, default=None))
 
 

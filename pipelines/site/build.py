@@ -31,6 +31,7 @@ from pipelines.site.pages import index_page, pattern_page
 from pipelines.site.read_changes import read_changes
 from pipelines.site.read_overview import read_overview
 from pipelines.site.read_runs import read_runs, verdict_of
+from pipelines.storage_errors import storage_error
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,10 @@ def refresh_patterns(site: Site, files: Sequence[Path]) -> list[Built]:
     cannot be made leaves the others their pages."""
     together = Together(site, files)
     built = [_attempt(site, file, docs=False, together=together) for file in files]
-    _index(site)
+    try:
+        _index(site)
+    except OSError as error:
+        built.append(Built("index", site.places.index, failure=in_words(storage_error(error) or error)))
     return built
 
 
@@ -138,7 +142,7 @@ def _attempt(site: Site, file: Path, *, docs: bool, together: Together) -> Built
     try:
         return _build(site, file, docs=docs, together=together)
     except Exception as error:  # whatever is wrong with the tables of one
-        return Built(file.stem, site.places.pattern(file.stem), failure=in_words(error))
+        return Built(file.stem, site.places.pattern(file.stem), failure=in_words(storage_error(error) or error))
 
 
 def _build(site: Site, file: Path, *, docs: bool, together: Together) -> Built:

@@ -27,7 +27,7 @@ def read_runs(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str]
     however many patterns there are."""
     ends = run_ends(spark, warehouse, patterns)
     newest = {
-        pattern: sorted(mine, key=lambda run_id, mine=mine: (-mine[run_id], run_id))[:RUNS_SHOWN]  # type: ignore[misc]
+        pattern: sorted(filter(None, mine), key=lambda run_id, mine=mine: (-mine[run_id], run_id))[:RUNS_SHOWN]  # type: ignore[misc]
         for pattern, mine in ends.items()
     }
     stages: dict[str, dict[str, list[dict[str, Any]]]] = {pattern: {} for pattern in patterns}

@@ -36,6 +36,7 @@ DEFAULTS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",
     "spark.databricks.delta.allFilesInCrc.enabled": "false",
+    "spark.databricks.delta.deltaLog.minorCompaction.useForReads": "false",
     "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
     "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
     **{f"spark.executorEnv.MALLOC_{name}_THRESHOLD_": str(1 << 28) for name in ("MMAP", "TRIM")},
@@ -44,7 +45,9 @@ DEFAULTS = {
 time that it takes to make one. Moments are written so that a file has statistics of them: Spark's own old way (INT96)
 has none, and years after 2262 that others read wrong. Delta's VACUUM lists files in as many tasks as `parallelism`
 says, by default 10,000: minutes for a few files. The checksum of a commit does not list the table's files: Delta would
-ask Spark for them at every commit, and reads them from the log all the same. glibc in a worker keeps up to 256 MiB that
+ask Spark for them at every commit, and reads them from the log all the same. Delta
+would read a log compaction file in place of the commits that it repeats, which are always there, and take an empty one
+for commits without files. glibc in a worker keeps up to 256 MiB that
 a kernel has given back: to fault the pages in again for each block takes a tenth of a kernel's time. Python workers are
 forks of `pipelines/steps/worker_parent.py`, which has imported the engine."""
 DRIVER, EXECUTOR = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"

@@ -17,7 +17,7 @@ from pipelines.error_text import plural
 from pipelines.history_checks import checks as history_checks
 from pipelines.results.reuse import narrowed
 from pipelines.results.staged_checks import HERE, StagedRows, judged, judged_here, refuse_failed, staged_rows
-from pipelines.results.staging import read_staged
+from pipelines.results.staging import read_staged, refuse_lost
 from pipelines.runs.record import Attempt, recorded_together
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
@@ -97,6 +97,7 @@ def _check(task: _Task, record: Record, checks: list[Check] | None) -> None:
         inside, expected = column(owner).between(moment(low), moment(high - 1)), task.computed["rows_out"] or 0
         staged = read_staged(run, number)
         record.checks, rows, outside = judged(staged, rules, f"results_{run.name}", expected, inside)
+    refuse_lost(run, number, task.computed["rows_out"], rows)
     record.rows_in = record.rows_out = rows
     asked = f"{owner} from {clock_text(low, ' ')}, before {clock_text(high, ' ')}"
     data = {"rows_outside": outside, "column": owner, "from": low, "before": high}

@@ -32,7 +32,7 @@ from pipelines.results.publication import Publication, create_results
 from pipelines.results.reuse import MEMBERS, changed, narrowed, noted
 from pipelines.results.row_versions import note_of_run
 from pipelines.results.source_events import REPEATED
-from pipelines.results.staging import read_staged, staged_here, staged_schema
+from pipelines.results.staging import read_staged, refuse_lost, staged_here, staged_schema
 from pipelines.results.types import refuse_other_types
 from pipelines.revision.local_rewrite import Published, Rewrite
 from pipelines.revision.row_diff import differing
@@ -79,7 +79,7 @@ def _publish(run: Run, record: Record, session: SparkSession, publications: Publ
     run, reused = narrowed(run, checked)
     basis: Basis = checked["basis"]
     record.source_version, record.basis = checked["source_version"], basis
-    record.staged_version = checked["staged_version"]
+    record.staged_version, record.rows_in = checked["staged_version"], checked["rows_out"]
     refuse_other_types(run)
     few = (checked["rows_out"] or 0) <= FEW
     with uncompiled(session) if few else nullcontext(), uncompiled(run.spark) if few else nullcontext():
@@ -89,7 +89,6 @@ def _publish(run: Run, record: Record, session: SparkSession, publications: Publ
         action = partial(_commit, run, asked, basis, session, publications, record, partly=partly)
         commit = with_retries(action, f"publishing {run.name}")
     record.results_version = commit.version
-    record.rows_in = checked["rows_out"]
     record.rows_inserted, record.rows_updated, record.rows_deleted = commit.changed
     record.rows_out = checked["rows_out"]
 
@@ -123,18 +122,22 @@ def _commit(
         **noted_pattern(run),
     }
     note = {"run_id": run.run_id, "stage": "publish", "number": ledger.number, **record.note}
-    commit = _replace(Publication(run, note, session), int(record.staged_version or 0), windows)
+    staged = int(record.staged_version or 0), record.rows_in
+    commit = _replace(Publication(run, note, session), staged, windows)
     if commit is None:
         raise OvertakenError
     return commit
 
 
-def _replace(publication: Publication, staged: int, windows: range) -> Commit | None:
-    """Makes the `staged` rows those of the `windows`. None where another publication came first."""
+def _replace(publication: Publication, staged: tuple[int, int | None], windows: range) -> Commit | None:
+    """Makes the staged rows, of an attempt and as many as were checked, those of the `windows`. None where another
+    publication came first. Raises StagedLostError."""
     with suppress(LocalUnsupportedError):
         return _replace_here(publication, staged, windows)
     run, by = publication.run, identity(publication.run.plan)
-    rows = read_staged(run, staged, publication.session)
+    number, checked = staged
+    rows = read_staged(run, number, publication.session)
+    refuse_lost(run, number, checked, rows.count())
     rows = rows.where(OwnedRows.of(run.plan, windows, rows.columns).spark())
     published = publication.session.read.format("delta").load(publication.path)
     owned = OwnedRows.of(run.plan, windows, published.columns)
@@ -145,9 +148,12 @@ def _replace(publication: Publication, staged: int, windows: range) -> Commit | 
     return publication.replace(rows, by, owned, repeats=most > 1)
 
 
-def _replace_here(publication: Publication, staged: int, windows: range) -> Commit | None:
-    """As `Publication.replace`, of few rows, whose files are written in this process. Raises LocalUnsupportedError."""
-    run, rows = publication.run, staged_here(publication.run, staged, ROWS)
+def _replace_here(publication: Publication, staged: tuple[int, int | None], windows: range) -> Commit | None:
+    """As `Publication.replace`, of few rows, whose files are written in this process. Raises StagedLostError,
+    LocalUnsupportedError."""
+    run, (number, checked) = publication.run, staged
+    rows = staged_here(run, number, ROWS)
+    refuse_lost(run, number, checked, rows.num_rows)
     with local_errors():
         table = table_here(run.spark, publication.path)
         owned = OwnedRows.of(run.plan, windows, table.schema.names)

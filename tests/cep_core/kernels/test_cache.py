@@ -11,6 +11,7 @@ import pytest
 
 from cep_core.kernel_cache import cache_folder, made_private
 from tests.conftest import ROOT
+from tests.support.disks import full, small_disk
 
 OTHER_USER = 65534
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to somebody else")
@@ -97,3 +98,42 @@ def test_all_compiled_code_goes_there(tmp_path: Path) -> None:
     assert Path(folder).parent == tmp_path / "trendlake"
     assert Path(used).is_relative_to(folder)
     assert list(Path(used).glob("*.nbi"))
+
+
+PROGRAM = "import cep_core.events.kernels.values as v, numpy as np; print(v.plain(np.ones(2))); print(v.plain.stats)"
+
+
+def output_with_cache(folder: Path) -> str:
+    """What a process prints that runs a kernel, with its cache below `folder`."""
+    env = {**os.environ, "TRENDLAKE_CACHE": str(folder), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_full_disk_costs_the_time_to_compile_only(tmp_path: Path) -> None:
+    """No kernel can be written, and each runs; with room again they are kept."""
+    with small_disk(tmp_path / "disk", 4000) as disk:
+        assert Path(output_of_folders(disk)).is_relative_to(disk)
+        with full(disk):
+            assert output_with_cache(disk).startswith("True")
+        assert not list(disk.rglob("*.nbc"))
+        output_with_cache(disk)
+        assert list(disk.rglob("*.nbc"))
+
+
+def output_of_folders(disk: Path) -> str:
+    """Makes the folders of the cache, and none of its files."""
+    env = {**os.environ, "TRENDLAKE_CACHE": str(disk), "PYTHONPATH": str(ROOT)}
+    program = "import numba, cep_core.events.kernels.values; print(numba.config.CACHE_DIR)"
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_half_a_file_is_compiled_anew(tmp_path: Path) -> None:
+    """An entry that is cut off, and a list of entries that is empty."""
+    output_with_cache(tmp_path)
+    for pattern, size in (("*.nbc", 20), ("*.nbi", 0)):
+        for file in tmp_path.rglob(pattern):
+            file.write_bytes(file.read_bytes()[:size])
+        assert output_with_cache(tmp_path).startswith("True")

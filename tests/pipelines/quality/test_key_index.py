@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.delta.local_reader import TableHere, table_here
+from pipelines.errors import LocalUnsupportedError
 from pipelines.project.paths import Project
 from pipelines.project.profile import Profile
 from pipelines.quality import key_index
 from pipelines.quality.key_index import hashes_of, occurrences
 from pipelines.spark.on_demand import session_on_demand
+from tests.support.disks import full, small_disk
 
 COLUMNS = ["id", "place"]
 KEYS = st.tuples(st.one_of(st.none(), st.text("ab", max_size=2)), st.integers(0, 3))
@@ -82,3 +84,20 @@ def test_equal_keys_have_equal_hashes() -> None:
     assert hashes[0] == hashes[2] != hashes[1]
     assert hashes[3] == hashes[4]
     assert len(np.unique(hashes)) == 3
+
+
+@pytest.mark.parametrize("text", ["[]", "null", '{"segments": 1}', ""])
+def test_a_list_that_is_none_is_made_anew(tmp_path: Path, text: str) -> None:
+    write_deltalake(tmp_path / "table", rows_of([("a", 0), ("a", 0)]))
+    assert counted(tmp_path, [("a", 0)]) == [2]
+    next((tmp_path / "index").rglob("index.json")).write_text(text)
+    assert counted(tmp_path, [("a", 0)]) == [2]
+
+
+def test_a_full_disk_leaves_the_keys_to_spark(tmp_path: Path) -> None:
+    """The index is a copy: a run does not end because it cannot be written."""
+    write_deltalake(tmp_path / "table", rows_of([("a", 0), ("a", 0)]))
+    with small_disk(tmp_path / "index", 100) as disk:
+        with full(disk), pytest.raises(LocalUnsupportedError, match="No space left"):
+            counted(tmp_path, [("a", 0)])
+        assert counted(tmp_path, [("a", 0)]) == [2]

@@ -1,0 +1,94 @@
+"""Files that are gone between two steps: what was staged, and a version of the source that VACUUM has removed. Nothing
+is published in part, and a run from the beginning gives the right rows."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from pipelines.delta.tables import latest_version
+from pipelines.errors import FileMissingError, StagedLostError
+from pipelines.project.profile import Profile
+from pipelines.results.staging import staged_folder
+from pipelines.runs.run import Run
+from pipelines.spark.session import quiet
+from pipelines.steps import check_results as checking
+from pipelines.steps import publish as publishing
+from pipelines.steps.check_results import check_results
+from pipelines.steps.check_source import check_source
+from pipelines.steps.compute import compute
+from pipelines.steps.publish import publish
+from tests.pipelines.steps.test_faults import event, is_right, rising
+from tests.support.flights import all_steps
+from tests.support.reading import stored
+from tests.support.signal_patterns import PATTERNS
+from tests.support.signals import IN_DRIVER, IN_WORKERS, Signals, signals
+
+pytestmark = pytest.mark.spark
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "a file is gone": lambda folder: next(folder.glob("*.parquet")).unlink(),
+    "a file is empty": lambda folder: next(folder.glob("*.parquet")).write_bytes(b""),
+    "the folder is gone": shutil.rmtree,
+}
+
+
+def lake_of(spark: SparkSession, folder: Path, profile: Profile) -> Signals:
+    """A day of events, published."""
+    lake = signals(spark, folder / "project", PATTERNS["plain"], profile=profile)
+    lake.insert(rising(0, 20))
+    all_steps(lake.run(0, 1, "first"))
+    lake.insert([event("s", 2.5, 9, place="s"), event("t", 3.5, 8, place="s")])
+    return lake
+
+
+def staged(run: Run) -> Path:
+    return Path(staged_folder(run, int(run.need("compute")["staged_version"])))
+
+
+@pytest.mark.parametrize("profile", [IN_DRIVER, IN_WORKERS], ids=["driver", "workers"])
+def test_staged_rows_that_are_gone(
+    spark: SparkSession, tmp_path: Path, profile: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are not taken for windows without rows: check_results and publish say what is missing, and the results stay
+    as they are. By Spark too."""
+    lake = lake_of(spark, tmp_path, profile)
+    path = lake.warehouse.results("watched")
+    before, version = stored(path), latest_version(spark, path)
+    if profile is IN_WORKERS:
+        monkeypatch.setattr(publishing, "ROWS", -1)
+        monkeypatch.setattr(checking, "HERE", -1)
+    for name, damage in DAMAGES.items():
+        run = lake.run(0, 1, name)
+        check_source(run), compute(run), check_results(run)
+        damage(staged(run))
+        for step in (check_results, publish):
+            run.records.clear()
+            with quiet(spark), pytest.raises((StagedLostError, FileMissingError), match="staging/"):
+                step(run)
+        assert latest_version(spark, path) == version
+    assert stored(path).equals(before)
+    all_steps(lake.run(0, 1, "again"))
+    is_right(lake, lake.run(0, 1, "again"))
+
+
+def test_vacuum_between_two_steps(spark: SparkSession, tmp_path: Path) -> None:
+    """The version that check_source has pinned is gone: the error names VACUUM, and the run that reads the newest."""
+    lake = lake_of(spark, tmp_path, IN_WORKERS)
+    run = lake.run(0, 1, "second")
+    check_source(run)
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    table = DeltaTable.forPath(spark, lake.source)
+    table.optimize().executeCompaction()
+    table.vacuum(0)
+    with quiet(spark), pytest.raises(FileMissingError, match="VACUUM") as error:
+        compute(run)
+    assert str(error.value.hint).startswith("run `trendlake run watched` for the same interval")
+    all_steps(lake.run(0, 1, "third"))
+    is_right(lake, lake.run(0, 1, "third"))
