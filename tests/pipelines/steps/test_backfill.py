@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import pytest
 
-from cep_core.events.windows import Windows
+from cep_core.events.windows import BEGINNING, Windows
 from jobs.actions.backfill import run_backfill
 from jobs.terminal.json_output import json_text
 from jobs.terminal.workspace import Place
@@ -38,6 +38,17 @@ def test_chunks_cover_the_interval_once() -> None:
         assert covered == list(daily.ending_in(5, 40 * DAY))
     with pytest.raises(BadNumberError):
         chunks(daily, 0, DAY, DAY - 1, newest_first=False)
+    with pytest.raises(BadNumberError, match="86,400,000,000 chunks, more than 100,000"):
+        chunks(Windows(1, 1), 0, DAY, 1, newest_first=False)
+
+
+def test_the_run_ids_of_chunks() -> None:
+    """Each chunk has its own, in one second too, and in the first year; those of whole seconds are as ever."""
+    assert Chunk(0, DAY).run_id == "backfill_19700101T000000_19700102T000000"
+    ids = {chunk.run_id for chunk in chunks(Windows(1, 1), 0, 3, 1, newest_first=False)}
+    assert ids == {f"backfill_19700101T000000{a}_19700101T000000{b}" for a, b in [
+        ("", ".000001"), (".000001", ".000002"), (".000002", ".000003")]}  # fmt: skip
+    assert Chunk(BEGINNING, BEGINNING + DAY).run_id == "backfill_00010101T000000_00010102T000000"
 
 
 @pytest.mark.parametrize("length", [None, 2 * DAY])
