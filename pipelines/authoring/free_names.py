@@ -25,6 +25,9 @@ def refuse_source(project: Project, profile: Profile, name: str) -> None:
 def refuse_pattern(project: Project, profile: Profile, name: str) -> None:
     """Raises ProjectError for a name that no new pattern of the project may have."""
     _refuse_form(name)
+    owner = project.renamed(name)
+    if owner is not None:
+        raise ProjectError(f"the results of '{owner}' are called '{name}': it was renamed", hint="take another name")
     if not (project.patterns / f"{name}.yaml").exists():
         _refuse_dags([name, revision_id(name)], dag_names(project, profile))
 

@@ -14,9 +14,10 @@ from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import Warehouse, exists
 from pipelines.errors import LocalUnsupportedError, ProjectError
 from pipelines.project.paths import PUBLISHED, TABLE_NAME, Project, upstream
+from pipelines.project.table_names import QUARANTINE
 from pipelines.results.owners import owner_of, publishers, results_tables, tables_in
 
-SOURCES, QUARANTINE = "sources/", "_quarantine"
+SOURCES = "sources/"
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def orphans(spark: SparkSession, warehouse: Warehouse, project: Project) -> Iter
         if table not in patterns:
             yield _orphan(spark, warehouse.results_table(table), table)
     for name in tables_in(spark, f"{warehouse.root}/sources"):
-        if name.endswith(QUARANTINE) and name.removesuffix(QUARANTINE) not in contracts:
+        own = name in contracts and name not in warehouse.elsewhere  # a source may have such a name
+        if name.endswith(QUARANTINE) and not own and name.removesuffix(QUARANTINE) not in contracts:
             yield _orphan(spark, f"{warehouse.root}/{SOURCES}{name}", None, f"{SOURCES}{name}")
 
 
