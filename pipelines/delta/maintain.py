@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.delta.local_append import compacting_alone
 from pipelines.delta.tables import KEPT, Warehouse, exists, folder_of, on_disk, with_retries
+from pipelines.project.table_names import QUARANTINE
 from pipelines.spark.identifiers import quoted
 
 KEEP = (
@@ -47,7 +48,7 @@ def tables(spark: SparkSession, warehouse: Warehouse, sources: list[str], patter
     """Names and paths of the tables of sources and of patterns, those that are there and not others'."""
     wanted = {
         **{f"sources/{name}": warehouse.source(name) for name in sources if name not in warehouse.elsewhere},
-        **{f"sources/{name}_quarantine": warehouse.quarantine(name) for name in sources},
+        **{f"sources/{name}{QUARANTINE}": warehouse.quarantine(name) for name in sources},
         **{f"results/{name}": warehouse.results(name) for name in patterns},
         "trendlake_runs": warehouse.runs,
     }

@@ -184,10 +184,13 @@ def _entries(folder: Path) -> Iterator[Path]:
 def _renamed_from(path: Path, _changed_at: int, _size: int) -> str | None:
     """What the pattern file says as `renamed_from`, as of its last change."""
     from cep_core.errors import TrendlakeError
+    from cep_core.yaml.limits import MAX_FILE
     from cep_core.yaml.source import read_yaml
 
     try:
-        data = read_yaml(path).data if RENAMED_FROM in path.read_bytes() else None
+        with path.open("rb") as file:
+            spoken_of = RENAMED_FROM in file.read(MAX_FILE)
+        data = read_yaml(path).data if spoken_of else None
     except (OSError, TrendlakeError):
         return None
     name = data.get(RENAMED_FROM.decode()) if isinstance(data, Mapping) else None

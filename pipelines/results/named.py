@@ -85,7 +85,8 @@ def orphans(spark: SparkSession, warehouse: Warehouse, project: Project) -> Iter
         if table not in patterns:
             yield _orphan(spark, warehouse.results_table(table), table)
     for name in tables_in(spark, f"{warehouse.root}/sources"):
-        if name.endswith(QUARANTINE) and not {name, name.removesuffix(QUARANTINE)} & contracts:
+        own = name in contracts and name not in warehouse.elsewhere  # a source may have such a name
+        if name.endswith(QUARANTINE) and not own and name.removesuffix(QUARANTINE) not in contracts:
             yield _orphan(spark, f"{warehouse.root}/{SOURCES}{name}", None, f"{SOURCES}{name}")
 
 

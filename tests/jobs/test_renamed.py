@@ -244,13 +244,19 @@ def test_the_results_of_a_deleted_pattern(shop: Shop) -> None:
 def test_the_quarantine_of_a_deleted_contract(shop: Shop) -> None:
     """It is listed and removed; that of a source that has a contract is not removed."""
     shop.edit("data_contracts/trades.yaml", "bigint", "bigint\n        logicalTypeOptions: {minimum: 0}")
-    shop.edit("data_contracts/trades.yaml", "    properties:",
-              "      - {property: quarantineTolerance, value: 0.5}\n    properties:")  # fmt: skip
+    tolerance = "quarantineTolerance\n        value: "
+    shop.edit("data_contracts/trades.yaml", f"{tolerance}0", f"{tolerance}0.5")
     shop.deliver("broken,2026-01-06T09:02:30Z,A,-3")
     shop.publish(FIRST, LAST)
     name = "sources/trades_quarantine"
     assert "is the quarantine of the source 'trades'" in shop.type("reset", name, "--yes", code=1)
-    (shop.folder / "data_contracts" / "trades.yaml").unlink()
+    contract = shop.folder / "data_contracts" / "trades.yaml"
+    source = contract.with_name("trades_quarantine.yaml")
+    source.write_text(contract.read_text().replace("name: trades", "name: trades_quarantine"))
+    contract.unlink()
+    assert orphans(shop) == []  # by its name it may be the table of the source of that name
+    assert "the table of the source 'trades_quarantine'" in shop.type("reset", name, "--yes", code=1)
+    source.unlink()
     assert [orphan["table"] for orphan in orphans(shop)] == [name]
     contract = shop.folder / "data_contracts" / "trades_quarantine.yaml"
     contract.write_text("name: trades_quarantine\n")

@@ -177,6 +177,14 @@ def test_two_dags_of_one_id(
         file.unlink()
 
 
+def test_the_former_name_of_a_pattern_is_taken(project: Project) -> None:
+    """Its results keep it."""
+    file = write(project, "sinking", lambda text: f"{text}renamed_from: rising\n")
+    words = ("new", "pattern", "rising", "--source", "trades", "--project-dir", project.root)
+    assert "the results of 'sinking' are called 'rising'" in " ".join(output_of(*words, code=1).split())
+    file.unlink()
+
+
 @pytest.mark.parametrize(("others", "name", "form"), FREE, ids=[f"free {n}" for n in range(len(FREE))])
 def test_names_that_stay_free(
     project: Project, others: dict[str, Callable[[str], str]], name: str, form: Callable[[str], str]

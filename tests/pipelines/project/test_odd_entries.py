@@ -110,8 +110,11 @@ def test_an_odd_entry_that_a_command_names_is_an_error(project: Project, name: s
 
 def test_files_with_a_good_name_and_no_good_text(project: Project, tmp_path: Path) -> None:
     """Each is an error with its place; of one that is too long no more is read than is needed to say so."""
-    make(tmp_path, unreadable())
-    for path in files_of(tmp_path, tmp_path):
+    other = Project(tmp_path, tmp_path / "state")
+    other.patterns.mkdir(parents=True)
+    make(other.patterns, unreadable())
+    assert other.renamed("good") is None
+    for path in files_of(other.patterns, tmp_path):
         assert "Traceback" not in output_of("validate", path, "--project-dir", project.root, code=1)
 
 
