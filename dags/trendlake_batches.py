@@ -20,11 +20,14 @@ from jobs.actions.steps import STEPS
 from pipelines.project.dag_names import batch_id, revision_id
 from pipelines.project.paths import find_project, upstream
 from pipelines.project.profile import load_profile
+from pipelines.project.stores import refuse_airflow
 
 
 def batch_dags(name: str, paths: list[str]) -> dict[str, DAG]:
     """The DAGs of a batch by id: its runs and, unless all its patterns are `weak`, their revisions. `paths`: the files
     of its patterns, which agree on source and schedule."""
+    project = find_project()
+    refuse_airflow(load_profile(project), project)
     read = {path: read_pattern(Path(path))[0] for path in paths}
     members = {path: pattern for path, pattern in read.items() if pattern is not None}
     if not members:
