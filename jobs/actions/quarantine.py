@@ -65,7 +65,7 @@ def _print(
     contract: Contract, version: int, counts: Counter[str], rows: list[dict[str, Any]], out: Path | None
 ) -> None:
     total = counts.total()
-    console.print(f"{contract.name} at version {version}: {total:,} quarantined rows are open", soft_wrap=True)
+    console.print(f"{contract.name} at version {version}: {_open(total)}", soft_wrap=True)
     for name, count in Broken(counts).by_rule:
         console.print(f"{count:>9,}  {name}", soft_wrap=True)
     if not total:
@@ -83,6 +83,10 @@ def _print(
     else:
         replayed = command(f"quarantine replay {contract.name} {shlex.quote(str(out))}")
         console.print(f"wrote {out}; repair its rows, then: `{replayed}`", soft_wrap=True)
+
+
+def _open(count: int) -> str:
+    return f"{plural(count, 'quarantined row')} {'is' if count == 1 else 'are'} open"
 
 
 def _text(value: Any) -> str:
@@ -104,7 +108,7 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
     for count, words in ((done.there, "existed already"), (done.unchanged, "are as they were: still open")):
         if count:
             console.print(f"{count:>9,}  {words}")
-    console.print(f"{left:>9,}  quarantined {'row is' if left == 1 else 'rows are'} open")
+    console.print(f"{left:>9,}  {_open(left).partition(' ')[2]}")
     patterns = patterns_of(place, source)
     if not (done.repaired and notify_of_source(place.project, source)):
         for line in next_revision(source, patterns):
