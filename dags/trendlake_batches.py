@@ -17,14 +17,18 @@ from cep_core import Pattern
 from cep_core.load import read_pattern
 from jobs.actions.revise import REVISE_STEPS
 from jobs.actions.steps import STEPS
+from pipelines.authoring.pattern_page import batch_page
 from pipelines.project.dag_names import batch_id, revision_id
-from pipelines.project.paths import find_project, upstream
+from pipelines.project.paths import find_project
 from pipelines.project.profile import load_profile
+from pipelines.project.stores import refuse_airflow
 
 
 def batch_dags(name: str, paths: list[str]) -> dict[str, DAG]:
     """The DAGs of a batch by id: its runs and, unless all its patterns are `weak`, their revisions. `paths`: the files
     of its patterns, which agree on source and schedule."""
+    project = find_project()
+    refuse_airflow(load_profile(project), project)
     read = {path: read_pattern(Path(path))[0] for path in paths}
     members = {path: pattern for path, pattern in read.items() if pattern is not None}
     if not members:
@@ -43,7 +47,7 @@ def runs_dag(name: str, members: dict[str, Pattern]) -> DAG:
     with DAG(
         dag_id=batch_id(name),
         description=f"{len(members)} patterns over {first.source}",
-        doc_md=page(name, members),
+        doc_md=batch_page(name, list(members.values())),
         schedule=timetable(first),
         deadline=deadline(list(members.values())),
         start_date=EPOCH,
@@ -104,16 +108,3 @@ def deadline(patterns: list[Pattern]) -> DeadlineAlert | None:
         return None
     shortest = timedelta(microseconds=min(allowed))
     return DeadlineAlert(DeadlineReference.DAGRUN_QUEUED_AT, shortest, SyncCallback(late))
-
-
-def page(name: str, members: dict[str, Pattern]) -> str:
-    """A table of the patterns, as Markdown."""
-    first = next(iter(members.values()))
-    above = upstream(str(first.source))
-    source = f"the results of `{above}`" if above else f"`{first.source}`"
-    rows = [
-        f"| `{item.name}` | {item.kind} | {item.owner or ''} | {' '.join(item.description.split())} |"
-        for item in members.values()
-    ]
-    head = f"The batch `{name}`: patterns over {source} that run together, in one Spark application."
-    return "\n".join([head, "", "| pattern | kind | owner | description |", "|---|---|---|---|", *rows, ""])

@@ -37,6 +37,7 @@ from pipelines.contracts.pattern_source import source_contract
 from pipelines.project.dag_names import ingestion_id, revision_id
 from pipelines.project.paths import PUBLISHED, Project, find_project
 from pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, load_profile
+from pipelines.project.stores import refuse_airflow
 
 SUBMIT = Path(str(files("jobs"))) / "submit.py"
 SPARK_CONNECTION = "spark_default"  # AIRFLOW_CONN_SPARK_DEFAULT says where Spark is
@@ -50,15 +51,17 @@ TO = "{{ params['to'] or data_interval_end.isoformat() }}"
 
 def pattern_dags(path: str, *, in_batch: bool = False) -> dict[str, DAG]:
     """The DAGs of a pattern file by id: its runs and, unless its consistency is `weak`, its revisions. None if it is in
-    a batch, whose DAGs run it. Raises TrendlakeError with file and line for an error of the file."""
+    a batch, whose DAGs run it. Raises TrendlakeError with file and line for an error of the file, UnsafeStoreError."""
     project = find_project()
+    profile = load_profile(project)
+    refuse_airflow(profile, project)
     pattern, plan = compiled_quietly(project, Path(path))
     if in_batch:
         timetable(pattern)
         return {}
     dags = [runs_dag(pattern, path, page(project, pattern, plan, path))]
     if pattern.consistency != "weak":
-        dags.append(revise_dag(pattern, path, notified=str(pattern.source) not in load_profile(project).sources))
+        dags.append(revise_dag(pattern, path, notified=str(pattern.source) not in profile.sources))
     return {dag.dag_id: dag for dag in dags}
 
 
@@ -129,9 +132,11 @@ def on_new_versions(source: str, schedule: str | None, *, notified: bool) -> Any
 def ingest_dags(read: Collection[str]) -> dict[str, DAG]:
     """A DAG for each of the sources that patterns `read`. It ingests files and creates an event of the source's asset;
     none for tables that other programs write."""
-    others = load_profile(find_project()).sources
-    contracts = find_project().source_contracts()
-    names = [path.stem for path in contracts if path.stem in read and path.stem not in others]
+    project = find_project()
+    profile = load_profile(project)
+    refuse_airflow(profile, project)
+    contracts = project.source_contracts()
+    names = [path.stem for path in contracts if path.stem in read and path.stem not in profile.sources]
     return {ingestion_id(name): ingest_dag(name) for name in names}
 
 

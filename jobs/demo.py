@@ -145,7 +145,7 @@ def run_dags(home: AirflowHome, processes: Processes, run_id: str) -> None:
 def show_results(home: AirflowHome, run_id: str) -> None:
     os.environ.update(home.env())
     place = Place(home.project, home.profile)
-    with session(place, "trendlake show") as spark:
+    with session(place, "trendlake show", writes=False) as spark:
         for pattern in PATTERNS:
             print_results(place, spark, pattern, Shown(SHOWN))
     warehouse = home.profile.warehouse_of(home.project)

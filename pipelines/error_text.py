@@ -43,4 +43,9 @@ def _messages(text: str) -> list[str]:
 
 def plural(count: int, noun: str) -> str:
     """`1 window`, `1,234 windows`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun if count == 1 else several(noun)}"
+
+
+def several(noun: str) -> str:
+    """`windows`, `4-week stretches`."""
+    return f"{noun}es" if noun.endswith("ch") else f"{noun}s"

@@ -119,6 +119,12 @@ class ProfileError(TrendlakeError):
     code = "PROFILE"
 
 
+class UnsafeStoreError(TrendlakeError):
+    """A warehouse in a store where two processes may commit one version of a table: it is not written."""
+
+    code = "UNSAFE_STORE"
+
+
 class JarsMissingError(TrendlakeError):
     """Delta's jars are not where the session looks for them."""
 

@@ -172,4 +172,5 @@ def _n(value: float) -> str:
 
 def _safe(text: str) -> str:
     """As XML text: marked up signs escaped, signs XML cannot hold replaced."""
-    return escape("".join(c if c >= " " or c in "\t\n" else "\ufffd" for c in text), quote=False)
+    safe = (c if (c >= " " or c in "\t\n") and c not in "\ufffe\uffff" else "\ufffd" for c in text)
+    return escape("".join(safe), quote=False)

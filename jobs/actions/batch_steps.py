@@ -49,7 +49,7 @@ def run_batch_steps(
         if progress is not None:
             write_step(progress, step, line)
 
-    place = workspace.find_place(folder, profile)
+    place = workspace.find_place(folder, profile, writes=True)
     members, files = _compiling(place, patterns)
     with workspace.session(place, f"trendlake batch {batch}", judges=True) as spark:
         for member in members:

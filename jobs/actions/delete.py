@@ -23,12 +23,12 @@ def delete(
     from pipelines.contracts.contract import load_contract
     from pipelines.ingest.delete import delete_rows, find_rows, keys_in, rows_where
 
-    place = find_place(folder, profile)
+    place = find_place(folder, profile, writes=not dry_run)
     contract = load_contract(place.project.contract_path(source))
     place.warehouse.refuse_foreign(source)
     if ids is not None:
         selection = keys_in(ids, contract)
-    with session(place, f"trendlake source delete {source}") as spark:
+    with session(place, f"trendlake source delete {source}", writes=not dry_run) as spark:
         if ids is None:
             selection = rows_where(str(where), contract)
             for note in notes_on(place.project, source, selection.advice):

@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from pipelines.error_text import plural
 from pipelines.errors import ProjectError
 from pipelines.project.paths import Project
 
@@ -31,7 +32,9 @@ def expand(project: Project, name: str, folder: Path | None) -> dict[str, Any]:
         typer.echo("---\n".join(texts.values()), nl=False)
     else:
         write(folder, texts)
-        typer.echo(f"wrote {len(texts):,} patterns to {folder}; remove {pattern.name}.yaml to run them in its place")
+        typer.echo(
+            f"wrote {plural(len(texts), 'pattern')} to {folder}; remove {pattern.name}.yaml to run them in its place"
+        )
     return {"pattern": pattern.name, "members": members, "out": folder}
 
 

@@ -60,7 +60,7 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
     """Ingests the stream into its source's table, as `trendlake ingest` does with files; ingesting it again changes
     nothing. Raises ProjectError if the table holds another stream."""
     name = stream.stream.name
-    place = find_place(project_dir, profile)
+    place = find_place(project_dir, profile, writes=True)
 
     from pipelines.contracts.contract import load_contract
     from pipelines.ingest.deliver import feeds, ingest

@@ -35,7 +35,7 @@ def ingest_files(
     Raises SourceFileError before anything is written, and DeliveryError for a file that is refused, after the files
     before it have been written.
     """
-    place = find_place(project_dir, profile)
+    place = find_place(project_dir, profile, writes=True)
 
     from pipelines.contracts.contract import load_contract
     from pipelines.ingest.deliver import ingest
@@ -153,7 +153,7 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
     if source not in SOURCES:
         find_project(project_dir).contract_path(source)  # raises with a suggestion
         raise ProjectError(f"'{source}' is read from files: name one or more", hint=f"`trendlake ingest {source} FILE`")
-    place = find_place(project_dir, profile)
+    place = find_place(project_dir, profile, writes=True)
 
     from pipelines.contracts.contract import load_contract
     from pipelines.ingest import flights

@@ -15,7 +15,7 @@ def maintain_all(profile: str | None, folder: Path | None) -> dict[str, Any]:
     """Maintains every table of the project's warehouse and prints a line for each."""
     from pipelines.delta.maintain import STAGED_DAYS, clear_staging, maintain, tables
 
-    place = find_place(folder, profile)
+    place = find_place(folder, profile, writes=True)
     sources = [path.stem for path in place.project.source_contracts()]
     patterns = [path.stem for path in place.project.pattern_files()]
     with session(place, "trendlake maintain") as spark:

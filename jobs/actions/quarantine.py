@@ -65,7 +65,7 @@ def _print(
     contract: Contract, version: int, counts: Counter[str], rows: list[dict[str, Any]], out: Path | None
 ) -> None:
     total = counts.total()
-    console.print(f"{contract.name} at version {version}: {total:,} quarantined rows are open", soft_wrap=True)
+    console.print(f"{contract.name} at version {version}: {_open(total)}", soft_wrap=True)
     for name, count in Broken(counts).by_rule:
         console.print(f"{count:>9,}  {name}", soft_wrap=True)
     if not total:
@@ -85,6 +85,10 @@ def _print(
         console.print(f"wrote {out}; repair its rows, then: `{replayed}`", soft_wrap=True)
 
 
+def _open(count: int) -> str:
+    return f"{plural(count, 'quarantined row')} {'is' if count == 1 else 'are'} open"
+
+
 def _text(value: Any) -> str:
     return "" if value is None else str(value).removesuffix("+00:00")
 
@@ -94,7 +98,7 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
     from pipelines.ingest import replay as repair
     from pipelines.ingest.look_at_open_rows import look
 
-    place, contract = _source(source, profile, folder)
+    place, contract = _source(source, profile, folder, writes=True)
     table = repair.read_repaired(file, contract)
     with session(place, f"trendlake quarantine replay {source}") as spark:
         run_id = manual_run_id("replay")
@@ -104,7 +108,7 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
     for count, words in ((done.there, "existed already"), (done.unchanged, "are as they were: still open")):
         if count:
             console.print(f"{count:>9,}  {words}")
-    console.print(f"{left:>9,}  quarantined rows are open")
+    console.print(f"{left:>9,}  {_open(left).partition(' ')[2]}")
     patterns = patterns_of(place, source)
     if not (done.repaired and notify_of_source(place.project, source)):
         for line in next_revision(source, patterns):
@@ -112,8 +116,10 @@ def replay(source: str, file: Path, profile: str | None, folder: Path | None) ->
     return {"source": source, "run_id": run_id, **dataclasses.asdict(done), "open": left, "to_revise": patterns}
 
 
-def _source(source: str, profile: str | None, folder: Path | None) -> tuple[Place, Contract]:
-    place = find_place(folder, profile)
+def _source(
+    source: str, profile: str | None, folder: Path | None, *, writes: bool = False
+) -> tuple[Place, Contract]:  # fmt: skip
+    place = find_place(folder, profile, writes=writes)
     return place, load_contract(place.project.contract_path(source))
 
 

@@ -25,8 +25,8 @@ def reset_pattern(
     from pipelines.results.named import publishers_of, table_named
     from pipelines.site.build import forget_pattern
 
-    place = find_place(folder, profile)
-    with session(place, f"trendlake reset {name}") as spark:
+    place = find_place(folder, profile, writes=not dry_run)
+    with session(place, f"trendlake reset {name}", writes=not dry_run) as spark:
         table = table_named(spark, place.warehouse, place.project, name)
         about = {"pattern": table.pattern or name, "table": table.name, "rows": 0, "versions": 0, "removed": False}
         published = reset.published(spark, table.path)

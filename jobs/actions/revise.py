@@ -39,9 +39,9 @@ def revise_pattern(
     """Revises a pattern. Spark starts if there is something to revise."""
     from pipelines.authoring.validate import check_pattern
 
-    place = find_place(folder, profile)
+    place = find_place(folder, profile, writes=True)
     name = check_pattern(place.project, place.project.pattern_path(pattern)).name
-    with reading_session(place, f"trendlake revise {name}") as spark:
+    with reading_session(place, f"trendlake revise {name}", writes=True) as spark:
         document = revise_in_session(
             place, spark, pattern, run_id or manual_run_id("revise"), if_published=if_published
         )
@@ -68,7 +68,7 @@ def revise_several(
 
     if progress is not None:
         end_with_task(progress)
-    place = find_place(folder, profile)
+    place = find_place(folder, profile, writes=True)
     names = Patterns(place.project, place.profile.batches).select(words, lambda: last_states(place))
     documents = _revise_each(place, names, run_id, if_published=if_published)
     if progress is not None:
@@ -97,7 +97,7 @@ def revise_source(source: str, run_id: str | None, profile: str | None, folder: 
     from cep_core.errors import did_you_mean
     from pipelines.errors import ProjectError
 
-    place = find_place(folder, profile)
+    place = find_place(folder, profile, writes=True)
     names = patterns_below(place, source)
     if not names:
         hint = did_you_mean(source, sorted(set(_sources(place).values())))
@@ -116,7 +116,7 @@ def _revise_each(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """A document for each pattern, with its `error` if it failed. Those of one source are revised together."""
     run_id = run_id or manual_run_id("revise")
-    with reading_session(place, f"trendlake revise of {plural(len(names), 'pattern')}") as spark:
+    with reading_session(place, f"trendlake revise of {plural(len(names), 'pattern')}", writes=True) as spark:
         every = [prepared(place, spark, name, run_id) for name in names]
         for patterns in by_source(every):
             revise_group(patterns, if_published=if_published)

@@ -35,7 +35,7 @@ def run_patterns(
     """Runs one pattern, named as such, and raises its error; or all that `words` and `batch` select, each of which
     fails by itself. Yields a document for each pattern. Without an `interval`, each pattern has its own
     (`next_run.NextRuns`)."""
-    place = workspace.find_place(folder, profile)
+    place = workspace.find_place(folder, profile, writes=True)
     if batch is None and len(words) == 1 and not selects(words[0]):
         yield _run_one(place, words[0], interval, run_id)
         return

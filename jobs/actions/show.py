@@ -69,7 +69,7 @@ def print_results(
     all this as a document and prints nothing."""
     from pipelines.authoring.validate import compiled
     from pipelines.delta.tables import exists
-    from pipelines.results.columns import rank_of
+    from pipelines.results.columns import ranking_of
     from pipelines.results.history import version_of
     from pipelines.results.read import read_rows
 
@@ -88,7 +88,7 @@ def print_results(
         raise
     if shown.out is not None:
         write_rows(rows.table.select(names), shown.out)
-    which = "busiest" if rank_of(plan).endswith("_log10") else "latest"
+    which = ranking_of(plan)
     if as_json:
         about = {"pattern": loaded.name, "table": path, "which": which, "rows_in_all": rows.total}
         documents = {"stale_rows": rows.stale, "rows": _documents(rows.table.select(names))}

@@ -25,7 +25,7 @@ def run_steps(
     names = in_order(steps)
     if progress is not None:
         end_with_task(progress)
-    place = workspace.find_place(folder, profile)
+    place = workspace.find_place(folder, profile, writes=True)
     from pipelines.runs.scheduled import published_by_schedule
 
     name = workspace.check_early(place, pattern, (since, until))

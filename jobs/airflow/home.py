@@ -27,6 +27,7 @@ from pipelines.project.lineage_settings import Lineage
 from pipelines.project.paths import Project, find_project
 from pipelines.project.profile import SPARK_POOL, SPARK_PROPERTIES, Profile, load_profile
 from pipelines.project.shipped import shipped
+from pipelines.project.stores import refuse_airflow
 
 ROOT = Path(__file__).resolve().parents[2]
 DAGS = shipped("dags")
@@ -265,6 +266,8 @@ def stop_on_signals() -> None:
 
 
 def own_home(port: int = USUAL_PORT, *, scheduled: bool = True) -> AirflowHome:
-    """The Airflow of this project. Raises ProjectError or ProfileError."""
+    """The Airflow of this project. Raises ProjectError, ProfileError, UnsafeStoreError."""
     project = find_project(os.environ.get("TRENDLAKE_PROJECT", ROOT))
-    return AirflowHome(project, load_profile(project), port, scheduled=scheduled)
+    profile = load_profile(project)
+    refuse_airflow(profile, project)
+    return AirflowHome(project, profile, port, scheduled=scheduled)

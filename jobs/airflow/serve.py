@@ -13,6 +13,7 @@ from jobs.airflow.lock import address, claimed
 from jobs.airflow.login import USER, password_of
 from pipelines.project.paths import find_project
 from pipelines.project.profile import load_profile
+from pipelines.project.stores import refuse_airflow
 from pipelines.spark.java_home import choose_java
 
 LOOK_SECONDS = 1.0
@@ -20,10 +21,12 @@ LOOK_SECONDS = 1.0
 
 
 def home_of(folder: Path | None, port: int) -> AirflowHome:
-    """The Airflow of the project. Raises ProjectError or ProfileError."""
+    """The Airflow of the project. Raises ProjectError, ProfileError, UnsafeStoreError."""
     project = find_project(folder)
+    profile = load_profile(project)
+    refuse_airflow(profile, project)
     choose_java(project)
-    return AirflowHome(project, load_profile(project), port)
+    return AirflowHome(project, profile, port)
 
 
 def serve(folder: Path | None, port: int) -> None:

@@ -19,7 +19,7 @@ def _step(
     from jobs.terminal import workspace
     from jobs.terminal.json_output import of_record
 
-    place = workspace.find_place(folder, profile)
+    place = workspace.find_place(folder, profile, writes=True)
     name = workspace.check_early(place, pattern, (since, until))
     with workspace.session(place, f"trendlake {step} {name}") as spark:
         return of_record(workspace.run_step(step, workspace.prepared(place, spark, pattern, (since, until), run_id)))
@@ -88,7 +88,7 @@ def report(
 
     place = workspace.find_place(project_dir, profile)
     name = place.project.pattern_path(pattern).stem
-    with workspace.session(place, f"trendlake report {pattern}") as spark:
+    with workspace.session(place, f"trendlake report {pattern}", writes=False) as spark:
         about: dict[str, Any] = {"pattern": name, "run_id": run_id}
         return about | workspace.report(place, spark, pattern, run_id)
 
@@ -218,14 +218,14 @@ def backfill(
     from jobs.airflow.notify import notify_of_results
     from jobs.terminal import workspace
 
-    place = workspace.find_place(project_dir, profile)
+    place = workspace.find_place(project_dir, profile, writes=not dry_run)
     length = backfilling.length_of(chunk)
     changed: dict[str, None] = {}
     if stale:
         if since is not None or until is not None:
             raise typer.BadParameter("--stale selects the windows itself: leave out --from and --to")
         names = [file.stem for file in place.project.pattern_files()] if pattern is None else [pattern]
-        with workspace.session(place, "trendlake backfill --stale") as spark:
+        with workspace.session(place, "trendlake backfill --stale", writes=not dry_run) as spark:
             for document in backfilling.run_stale(place, spark, names, length, newest_first, dry_run):
                 changed |= {document["pattern"]: None} if document.get("changed") else {}
                 yield document
@@ -233,7 +233,7 @@ def backfill(
         if pattern is None or since is None or until is None:
             raise typer.BadParameter("a backfill needs PATTERN, --from and --to; or --stale")
         name = workspace.check_early(place, pattern, (since, until))
-        with workspace.session(place, f"trendlake backfill {name}") as spark:
+        with workspace.session(place, f"trendlake backfill {name}", writes=not dry_run) as spark:
             for document in backfilling.run_backfill(
                 place, spark, pattern, since, until, length, newest_first, dry_run
             ):

@@ -142,12 +142,17 @@ def cell(value: Any, log10: float | None = None) -> str:
     if value is None:
         return "" if log10 is None else f"~10^{log10:,.2f}"
     if isinstance(value, Decimal | int) and not isinstance(value, bool):
-        return f"{int(value):,}"
+        return f"{value:,}" if value != int(value) else f"{int(value):,}"
     if isinstance(value, datetime):
         return minute(value)
     if isinstance(value, list):
         return _listed(value)
-    return f"{value:,.2f}" if isinstance(value, float) else str(value)
+    return _fraction(value) if isinstance(value, float) else str(value)
+
+
+def _fraction(value: float) -> str:
+    """Two decimals; of a number that those would make 0, its first digits."""
+    return f"{value:.3g}" if 0 < abs(value) < 0.005 else f"{value:,.2f}"
 
 
 def _listed(items: list[Any]) -> str:

@@ -20,6 +20,7 @@ from jobs.terminal.times import micros_of
 from pipelines.error_text import plural
 from pipelines.project.paths import Project, find_project
 from pipelines.project.profile import Profile, load_profile
+from pipelines.project.stores import refuse_unsafe_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,9 +53,14 @@ class Place:
         return Warehouse.of(self.profile, self.project)
 
 
-def find_place(project_dir: Path | None, profile: str | None) -> Place:
+def find_place(project_dir: Path | None, profile: str | None, *, writes: bool = False) -> Place:
+    """The project and its profile. `writes`: the command may change the warehouse. Raises ProjectError, ProfileError,
+    UnsafeStoreError."""
     project = find_project(project_dir)
-    return Place(project, load_profile(project, profile))
+    place = Place(project, load_profile(project, profile))
+    if writes:
+        refuse_unsafe_store(place.profile, project)
+    return place
 
 
 AHEAD = (
@@ -64,13 +70,14 @@ AHEAD = (
 
 
 @contextmanager
-def session(place: Place, app: str, *, judges: bool = False) -> Iterator[SparkSession]:
-    """A Spark session that ends with the command. `judges`: Great Expectations is going to be needed."""
+def session(place: Place, app: str, *, judges: bool = False, writes: bool = True) -> Iterator[SparkSession]:
+    """A Spark session that ends with the command. `judges`: Great Expectations is going to be needed; `writes`: the
+    command may change the warehouse."""
     from pipelines.spark.session import start_session
 
     if judges:
         Thread(target=_import_ahead, name="imports while Java starts", daemon=True).start()
-    spark = start_session(place.project, place.profile, app)
+    spark = start_session(place.project, place.profile, app, writes=writes)
     try:
         yield spark
     finally:
@@ -86,12 +93,12 @@ def _import_ahead() -> None:
 
 
 @contextmanager
-def reading_session(place: Place, app: str) -> Iterator[SparkSession]:
+def reading_session(place: Place, app: str, *, writes: bool = False) -> Iterator[SparkSession]:
     """As `session`, for a command that reads only, or finds mostly that there is nothing to do: Spark starts if tables
     do not lie on this machine's disk, or are of a form that only Spark reads, or if there is something to compute."""
     from pipelines.spark.on_demand import session_on_demand
 
-    spark = session_on_demand(place.project, place.profile, app)
+    spark = session_on_demand(place.project, place.profile, app, writes=writes)
     try:
         yield spark
     finally:
@@ -270,7 +277,7 @@ def build_site(place: Place, patterns: list[str]) -> Verdict:
     project = place.project
     files = [project.pattern_path(name) for name in patterns] or project.pattern_files()
     pages, failures, index = [], [], None
-    with session(place, "trendlake site") as spark:
+    with session(place, "trendlake site", writes=False) as spark:
         for built in build(site_of(place, spark), files):
             card = built.card
             if built.failure:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cep_core import AnyPlan, Pattern, explain
+from pipelines.authoring.markdown import block, cell, code, plain
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rule_text import expected_of
 from pipelines.project.paths import upstream
@@ -14,29 +15,39 @@ def pattern_page(pattern: Pattern, plan: AnyPlan, contract: Contract, text: str)
     """`text`: the pattern file's. The automaton is drawn in letters: pages that show Markdown leave out pictures that
     are part of it."""
     parts = (
-        pattern.description.strip(),
+        plain(pattern.description),
         "## The pattern",
-        fenced(text, "yaml"),
+        block(text, "yaml"),
         "## Its automaton",
-        fenced(explain(plan)),
-        f"## What the source `{contract.name}` promises",
-        contract.description.strip(),
+        block(explain(plan)),
+        f"## What the source {code(contract.name)} promises",
+        plain(contract.description),
         "\n".join(columns(contract)),
         promise(contract),
     )
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def batch_page(name: str, patterns: Sequence[Pattern]) -> str:
+    """The patterns of a batch for those who read its results, as Markdown: a table. They have one source."""
+    above = upstream(str(patterns[0].source))
+    source = f"the results of {code(above)}" if above else code(str(patterns[0].source))
+    rows = [f"| {code(item.name)} | {item.kind} | {cell(item.owner)} | {cell(item.description)} |" for item in patterns]
+    head = f"The batch {code(name)}: patterns over {source} that run together, in one Spark application."
+    return "\n".join([head, "", "| pattern | kind | owner | description |", "|---|---|---|---|", *rows, ""])
+
+
 def promise(contract: Contract) -> str:
     name = upstream(contract.name)
     if name is not None:
         return (
-            f"Each row of the results of the pattern `{name}` is an event of type `{name}`, at its "
-            f"`{contract.event_time}`. They were checked before they were published."
+            f"Each row of the results of the pattern {code(name)} is an event of type {code(name)}, at its "
+            f"{code(contract.event_time)}. They were checked before they were published."
         )
+    file, aside = code(f"data_contracts/{contract.name}.yaml"), code(f"{contract.name}_quarantine")
     return (
-        f"By `data_contracts/{contract.name}.yaml`, version {contract.version}. Rows that break a rule are quarantined "
-        f"in `{contract.name}_quarantine`; a run fails where more than {contract.tolerance:.2%} of its rows do."
+        f"By {file}, version {cell(contract.version)}. Rows that break a rule are quarantined in {aside}; a run fails "
+        f"where more than {contract.tolerance:.2%} of its rows do."
     )
 
 
@@ -46,20 +57,8 @@ def columns(contract: Contract) -> Iterator[str]:
     yield "|---|---|---|"
     for column in contract.columns:
         rules = [expected_of(rule) for rule in contract.rules if rule.columns == (column.name,)]
-        yield f"| `{column.name}` | {column.type} | {cell('; '.join(rules))} |"
+        yield f"| {code(column.name)} | {cell(column.type)} | {cell('; '.join(rules))} |"
     for rule in contract.rules:
         if len(rule.columns) != 1:
-            named = ", ".join(f"`{name}`" for name in rule.columns)
+            named = ", ".join(map(code, rule.columns))
             yield f"| {named or cell(rule.name)} | | {cell(expected_of(rule))} |"
-
-
-def cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def fenced(text: str, language: str = "") -> str:
-    """A block that `text` cannot end: its fence is longer than any in it."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -249,8 +249,9 @@ def _check_id(file: FileCells, columns: pa.Schema, roles: Roles) -> list[str]:
     key = examine_key(file, roles.id_columns, readable.names, usable)
     if key.identifies:
         repeated = key.rows - key.keys
-        notes = [f"note: {repeated:,} of {key.rows:,} rows repeat another row; equal rows count once"]
-        return [*notes[: min(repeated, 1)], *_notes_of_measures(file, columns, roles)]
+        repeat = "repeats" if repeated == 1 else "repeat"
+        note = f"note: {repeated:,} of {key.rows:,} rows {repeat} another row; equal rows count once"
+        return [*[note][: min(repeated, 1)], *_notes_of_measures(file, columns, roles)]
     raise _not_unique(roles, key)
 
 

@@ -45,7 +45,8 @@ class Profile(BaseModel):
     folder, which a cluster's machines do not share; `sources`: where the tables of sources lie that other programs
     write, by the sources' names: URIs, absolute paths or paths under the project's folder; `jars`: the folder of
     Delta's jars, absolute or under the project's folder, None for that of `trendlake setup`; `spark`: settings as Spark
-    names them; `lineage`: who is told of runs, None for nobody; `batches`: which patterns without a key `batch` run
+    names them; `writers`: `one` is the user's word that a single process writes the warehouse at a time, None where
+    several may; `lineage`: who is told of runs, None for nobody; `batches`: which patterns without a key `batch` run
     together, None for none."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
@@ -55,6 +56,7 @@ class Profile(BaseModel):
     sources: dict[str, str] = Field(default_factory=dict)
     jars: str | None = Field(default=None, min_length=1)
     spark: dict[str, str] = Field(default_factory=dict)
+    writers: Literal["one"] | None = None
     limits: Limits = Limits()
     lineage: Lineage | None = None
     batches: Literal["by_source_and_schedule"] | None = None
@@ -101,6 +103,16 @@ class Profile(BaseModel):
         if missing and str(info.data.get("master")).startswith("k8s://"):
             raise ValueError(f"Kubernetes needs {' and '.join(missing)}")
         return value
+
+    @field_validator("limits")
+    @classmethod
+    def _one_writer(cls, value: Limits, info: ValidationInfo) -> Limits:
+        """With one writer one step at a time, whatever the default is."""
+        if info.data.get("writers") is None:
+            return value
+        if "steps" in value.model_fields_set and value.steps > 1:
+            raise ValueError(f"steps: {value.steps} run at a time; with `writers: one` it is 1")
+        return value.model_copy(update={"steps": 1})
 
     @property
     def on_cluster(self) -> bool:

@@ -16,6 +16,9 @@ LONGEST_PLAIN = 15
 digits beside.
 """
 
+ITEMS_SHOWN = 5
+"""Of a list, of event ids mostly, as many are named."""
+
 MANTISSA_LIMIT = 1e6
 """A log10 is right to 1e-9 relative: above this the three digits of a mantissa would be invented."""
 
@@ -55,6 +58,22 @@ class Amount:
         if self.exact is not None:
             return (1, 0.0, float(self.exact))
         return (0, 0.0, 0.0)
+
+
+def amount_of(value: object, log10: float | None) -> Amount | str:
+    """A measure's value: a whole number is a count, NULL with a log10 a count or sum too large to hold; a list is its
+    items, few of many; anything else is its text."""
+    if value is None:
+        return Amount(None, log10)
+    if isinstance(value, list):
+        items = [str(item) for item in value]
+        shown = items if len(items) <= ITEMS_SHOWN else [*items[: ITEMS_SHOWN - 2], "…", items[-1]]
+        return " → ".join(shown) + (f" ({len(items)})" if len(items) > ITEMS_SHOWN else "")
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return str(value)
+    if isinstance(value, float):
+        return Amount(value, log10)
+    return Amount.of_count(value, log10) if value == int(value) else Amount(float(value), log10)
 
 
 def share(part: Amount, whole: Amount) -> float | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -46,16 +46,38 @@ def svg(picture: Picture, size: Size) -> str:
     """The picture as SVG markup whose colours are the page's CSS variables and whose size follows its
     container.
     """
-    return inline_svg(vl_convert.vegalite_to_svg(json.dumps(_spec(picture, size))))
+    return inline_svg(vl_convert.vegalite_to_svg(json.dumps(_spec(_drawable(picture), size))))
 
 
 def png(picture: Picture, title: str, subtitle: str) -> bytes:
     """The picture as PNG, twice as sharp, with the words that make it stand alone."""
-    spec = _spec(picture, WIDE, legend=True)
+    spec = _spec(_drawable(picture), WIDE, legend=True)
     spec["background"] = LIGHT["paper"]
     spec["padding"] = 28
-    spec["title"] = {**_TITLE, "text": title, "subtitle": subtitle}
+    spec["title"] = {**_TITLE, "text": _in_xml(title), "subtitle": _in_xml(subtitle)}
     return bytes(vl_convert.vegalite_to_png(_plain_exponents(json.dumps(spec, ensure_ascii=False)), scale=2))
+
+
+def _drawable(picture: Picture) -> Picture:
+    """The picture with words that SVG can hold: at a sign that XML has not, vl-convert ends the whole process."""
+    return replace(
+        picture,
+        message=_in_xml(picture.message),
+        series=tuple(
+            replace(
+                series,
+                label=_in_xml(series.label),
+                marks=tuple(
+                    replace(mark, label=_in_xml(mark.label), shown=_in_xml(mark.shown)) for mark in series.marks
+                ),
+            )
+            for series in picture.series
+        ),
+    )
+
+
+def _in_xml(words: str) -> str:
+    return _NOT_IN_XML.sub("\ufffd", words)
 
 
 def _plain_exponents(words: str) -> str:
@@ -122,6 +144,7 @@ _TITLE: Mapping[str, Any] = {
     "subtitlePadding": 6,
     "subtitleLimit": WIDE.width,
 }
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SUPERSCRIPTS = re.compile("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _CLOCK = {"hours": "%H:%M", "minutes": "%H:%M", "seconds": "%H:%M:%S", "milliseconds": "%S.%L"}
@@ -170,6 +193,16 @@ def _times(picture: Picture, size: Size) -> Spec:
     starts = [mark.at for series in picture.series for mark in series.marks]
     span = max(starts) - min(starts)
     by_day = picture.daily and span.days <= most + 1
+    mondays = {start for start in starts if start.weekday() == 0}
+    if picture.weekly and span < MONTHS_FROM and len(mondays) > 1:
+        # Vega's weeks begin on Sunday
+        first, weeks = min(mondays), (max(mondays) - min(mondays)).days // 7
+        step = timedelta(days=7 * max(1, -(-(weeks + 1) // most)))
+        ticks = [first + n * step for n in range(most) if first + n * step <= max(mondays)]
+        return {
+            "grid": False, "labelFlush": True, "labelOverlap": "greedy", "labelSeparation": 20, "format": "%-d %b",
+            "values": [tick.isoformat() for tick in ticks],
+        }  # fmt: skip
     return {
         "grid": False, "labelFlush": True, "labelOverlap": "greedy", "labelSeparation": 20,
         "format": _DAYS if span < MONTHS_FROM else _MONTHS,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pipelines.report.amounts import Amount
+from pipelines.report.bins import apart
 
 GroupKey = tuple[str | None, ...]
 """The values of the group columns, as text, in their order; () when a pattern has none."""
@@ -92,6 +93,18 @@ class RunFacts:
     def windows(self) -> int | None:
         """How many windows the run's interval has, with results or without."""
         return next((stage.windows for stage in reversed(self.stages) if stage.windows is not None), None)
+
+    @property
+    def rows_read(self) -> int | None:
+        """Events of the source that the run has read."""
+        return next((stage.rows_in for stage in self.stages if stage.stage != "ingest" and stage.rows_in is not None),
+                    None)  # fmt: skip
+
+    @property
+    def rows_out(self) -> int | None:
+        """Result rows that the run has computed; None where it has not come that far."""
+        later = [stage for stage in self.stages if stage.stage not in ("ingest", "check_source")]
+        return next((stage.rows_out for stage in reversed(later) if stage.rows_out is not None), None)
 
     def stage(self, name: str) -> StageFacts | None:
         """The facts of one stage, None when it has not run."""
@@ -232,10 +245,7 @@ class ResultFacts:
 
     def apart(self, before: Window, after: Window) -> bool:
         """Whether a window (or a bucket of them) is missing between two neighbours of a series."""
-        if self.bucket_seconds:
-            first, second = (window.start.timestamp() // self.bucket_seconds for window in (before, after))
-            return second - first > 1
-        return (after.start - before.start).total_seconds() > 1.5 * (self.step_seconds or math.inf)
+        return apart(before.start, after.start, self.bucket_seconds, self.step_seconds or math.inf)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Literal
 from cep_core.events.windows import shifted
 from pipelines.error_text import plural
 from pipelines.report.amounts import Amount, superscript, text
+from pipelines.report.bins import WEEK
 from pipelines.report.facts import Point, ResultFacts
 from pipelines.report.words import group_label, window_label
 
@@ -49,6 +50,8 @@ class Picture:
     ticks: tuple[tuple[float, str], ...]
     whole: bool
     daily: bool
+    weekly: bool
+    """Whether marks are weeks, or stretches of weeks, from Monday on."""
     band: tuple[datetime, datetime] | None
     message: str = ""
 
@@ -58,7 +61,7 @@ def picture(facts: ResultFacts | None, since: datetime | None, noun: str) -> Pic
     window.
     """
     if facts is None or facts.span_windows == 0:
-        return Picture("nothing", (), False, (), True, False, None, f"No {noun} to draw")
+        return Picture("nothing", (), False, (), True, False, False, None, f"No {noun} to draw")
     bars = facts.span_windows == 1
     lines: list[tuple[str, str, Sequence[Point]]] = [
         (group_label(key, facts.group_columns), f"series{i + 1}", points)
@@ -75,6 +78,7 @@ def picture(facts: ResultFacts | None, since: datetime | None, noun: str) -> Pic
         ticks=log_ticks(amounts, from_one=bars) if log else (),
         whole=facts.measure.is_count,
         daily=(facts.step_seconds or 0) >= 86_400,
+        weekly=facts.unit != "window" and (facts.step_seconds or 0) >= WEEK,
         band=_band(facts, since, _step(facts)),
     )
 

@@ -4,21 +4,20 @@ longest of them. Spark counts; `summary` ranks and draws the counts as it does a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.events.windows import moment, shifted
+from cep_core.events.windows import moment
 from pipelines.errors import LocalUnsupportedError
-from pipelines.report.amounts import Amount
+from pipelines.report.amounts import Amount, amount_of
+from pipelines.report.bins import MONDAY_MICROS, SECOND, Unit, number_of, number_of_micros, unit_of
 from pipelines.report.facts import Measure, PatternFacts, Point, ResultFacts, RowResult, Window
 from pipelines.report.layout import Layout
 from pipelines.report.summary import ROWS_RANKED, Columns, ResultRow, summarise
@@ -26,68 +25,89 @@ from pipelines.report.tally import Tally
 from pipelines.results.spark_order import comparable, spark_texts
 from pipelines.spark.columns import column
 
-UNITS = {"minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
-"""Stretches of time that rows are counted by, seconds: the shortest of which a span has few enough."""
-MOST_UNITS = 120
-MOST_FILLED = 10_000
-"""A picture of more stretches has a point only where there are rows."""
-IDS_SHOWN = 5
-"""Of a list of events, as many are named."""
 NOUN = Measure("matches", True)
+STRETCH, OWN = "__trendlake_stretch", "__trendlake_own"
+
+
+@dataclass(frozen=True)
+class Span:
+    """What a picture shows: the run's rows from `since` to `until` (not included), and what came before from `begin`
+    on. It is widened to whole stretches of `unit`, from `low` to `high`, so that each has all of its rows: as many as
+    on the pattern's page."""
+
+    begin: datetime
+    since: datetime
+    until: datetime
+
+    @property
+    def unit(self) -> Unit:
+        return unit_of(self.begin, self.until)
+
+    @property
+    def low(self) -> datetime:
+        return self.unit.ends(number_of(self.begin, self.unit.seconds))[0]
+
+    @property
+    def high(self) -> datetime:
+        return self.unit.ends(number_of(self.until - timedelta(microseconds=1), self.unit.seconds))[1]
 
 
 def read_counted(
-    table: DataFrame, pattern: PatternFacts, span: tuple[datetime, datetime, datetime], owner: str, within: int | None
-) -> ResultFacts:
-    """The rows of `table` with `owner` in the span (from, since, to): those from `since` on are the run's, the others
-    its history. Stretches of time are counted from `since`, so none is of both. `within`: of an automaton, where it is
-    known, microseconds: its rows do not hold the time of their first event."""
-    begin, since, end = span
-    _, seconds = unit_of(end - begin)
+    table: DataFrame, pattern: PatternFacts, span: Span, owner: str, within: int | None
+) -> ResultFacts:  # fmt: skip
+    """The rows of `table` with `owner` in the span. `within`: of an automaton, where it is known, microseconds: its
+    rows do not hold the time of their first event."""
     groups = tuple(name for name in pattern.group_by if name in table.columns)
-    inside = table.where((column(owner) >= sf.lit(begin)) & (column(owner) < sf.lit(end)))
-    stretch = sf.floor((sf.unix_micros(owner) - sf.lit(micros(since))) / sf.lit(seconds * 10**6))
-    keyed = inside.withColumn("__trendlake_stretch", stretch.cast("bigint"))
-    mine = inside.where(column(owner) >= sf.lit(since))
+    inside = table.where((column(owner) >= sf.lit(span.low)) & (column(owner) < sf.lit(span.high)))
+    own = (column(owner) >= sf.lit(span.since)) & (column(owner) < sf.lit(span.until))
+    stretch = number_column(sf.unix_micros(owner), span.unit.seconds)
+    keyed = inside.withColumns({STRETCH: stretch, OWN: own})
+    mine = inside.where(own)
     layout = Layout.of(table.columns, pattern.kind)
     names, longest = _longest(mine, layout, groups, within)
     return _facts(groups, span, _counted(keyed, layout, groups), names, longest, mine.count())
 
 
 def read_counted_here(
-    rows: pa.Table, pattern: PatternFacts, span: tuple[datetime, datetime, datetime], owner: str, within: int | None
-) -> ResultFacts:
-    """As `read_counted`, of the rows in the span, which are here. Raises LocalUnsupportedError."""
-    begin, since, end = span
-    _, seconds = unit_of(end - begin)
+    rows: pa.Table, pattern: PatternFacts, span: Span, owner: str, within: int | None
+) -> ResultFacts:  # fmt: skip
+    """As `read_counted`, of the rows in the widened span, which are here. Raises LocalUnsupportedError."""
     groups = tuple(name for name in pattern.group_by if name in rows.column_names)
     times = rows[owner].cast(pa.int64())
-    stretches = [(time - micros(since)) // (seconds * 10**6) for time in times.to_pylist()]
-    keys = list(zip(*[spark_texts(rows[name]) for name in groups], stretches, strict=True))
+    own = pc.and_(pc.greater_equal(times, micros(span.since)), pc.less(times, micros(span.until)))
+    stretches = [number_of_micros(time, span.unit.seconds) for time in times.to_pylist()]
+    keys = list(zip(*[spark_texts(rows[name]) for name in groups], stretches, own.to_pylist(), strict=True))
     amounts = [Amount.of_count(1)] * rows.num_rows
     layout = Layout.of(rows.column_names, pattern.kind)
     if layout.graphs:
         counts = zip(rows["matches"].to_pylist(), rows["matches_log10"].to_pylist(), strict=True)
         amounts = [Amount.of_count(count, log) for count, log in counts]
-    mine = rows.filter(pc.greater_equal(times, micros(since)))
+    mine = rows.filter(own)
     names, longest = _longest_here(mine, layout, groups, within)
     return _facts(groups, span, zip(keys, amounts, strict=True), names, longest, mine.num_rows)
 
 
 def _facts(
-    groups: tuple[str, ...], span: tuple[datetime, datetime, datetime],
-    amounts: Iterable[tuple[tuple[Any, ...], Amount]], names: tuple[str, ...], longest: list[RowResult], rows: int,
+    groups: tuple[str, ...], span: Span, amounts: Iterable[tuple[tuple[Any, ...], Amount]], names: tuple[str, ...],
+    longest: list[RowResult], rows: int,
 ) -> ResultFacts:  # fmt: skip
-    """`amounts`: by (group ..., stretch), several of which may be of one; `names`, `longest`: as of `_longest`."""
-    begin, since, end = span
-    unit, seconds = unit_of(end - begin)
-    step = timedelta(seconds=seconds)
+    """`amounts`: by (group ..., stretch, whether it is the run's), several of which may be of one; `names`, `longest`:
+    as of `_longest`."""
     tallies: dict[tuple[Any, ...], Tally] = {}
-    for key, amount in amounts:
+    own: dict[tuple[Any, ...], Tally] = {}
+    for (*place, is_own), amount in amounts:
+        key = tuple(place)
         tallies.setdefault(key, Tally()).add(amount, ())
-    counted = [ResultRow(key[:-1], _stretch(since, key[-1], step), tally.total(), ()) for key, tally in tallies.items()]
-    facts = summarise(counted, Columns(groups, (NOUN.name,), NOUN), since)
-    fill = _filler(facts, since, end, step)
+        if is_own:
+            own.setdefault(key, Tally()).add(amount, ())
+    unit = span.unit
+    counted = [
+        ResultRow(key[:-1], Window(*unit.ends(key[-1])), tally.total(), (), own[key].total() if key in own else None)
+        for key, tally in tallies.items()
+    ]
+    facts = summarise(counted, Columns(groups, (NOUN.name,), NOUN))
+    first, last = (number_of(at, unit.seconds) for at in (span.since, span.until - timedelta(microseconds=1)))
+    fill = _filler(facts, unit, first, last)
     return replace(
         facts,
         series={key: fill(points) for key, points in facts.series.items()},
@@ -95,53 +115,46 @@ def _facts(
         rows=rows,
         measures=names,
         largest=tuple(longest),
-        unit=unit,
-        units=math.ceil((end - since).total_seconds() / seconds),
-        since=since,
-        step_seconds=float(seconds),
+        unit=unit.name,
+        units=last - first + 1,
+        since=span.since,
+        step_seconds=float(unit.seconds),
     )
 
 
 def _filler(
-    facts: ResultFacts, since: datetime, end: datetime, step: timedelta
+    facts: ResultFacts, unit: Unit, first: int, last: int
 ) -> Callable[[tuple[Point, ...]], tuple[Point, ...]]:  # fmt: skip
-    """Puts a zero where a series has no point, from the first stretch with any match: no match is a count too."""
-    first = since if facts.span_from is None else min(since, facts.span_from)
-    number = math.ceil((end - first) / step)
+    """Puts a zero where a series has no point, from the first stretch with any match on: no match is a count too.
+    `first`, `last`: the run's stretches."""
+    if facts.span_from is not None:
+        first = min(first, number_of(facts.span_from, unit.seconds))
+    windows = [Window(*unit.ends(number)) for number in range(first, last + 1)]
 
     def filled(points: tuple[Point, ...]) -> tuple[Point, ...]:
-        windows = [_stretch(first, n, step) for n in range(number)]
         known = {point.window: point for point in points}
         return tuple(known.get(window, Point(window, Amount(0))) for window in windows)
 
     # stretches by the hundred are thinned, and a lone one is drawn as bars: both stay as they are
-    all_shown = facts.bucket_seconds is None and facts.span_windows > 1 and number <= MOST_FILLED
-    return filled if all_shown else lambda points: points
+    return filled if facts.bucket_seconds is None and facts.span_windows > 1 else lambda points: points
 
 
-def _stretch(first: datetime, number: int, step: timedelta) -> Window:
-    return Window(shifted(first, number * step), shifted(first, (number + 1) * step))
-
-
-def unit_of(span: timedelta) -> tuple[str, int]:
-    """The unit that a span is counted by, with its seconds."""
-    return next(
-        ((name, size) for name, size in UNITS.items() if span.total_seconds() <= size * MOST_UNITS),
-        ("week", UNITS["week"]),
-    )
+def number_column(moments: Column, seconds: int) -> Column:
+    """`number_of_micros` of a column."""
+    return sf.floor((moments - sf.lit(MONDAY_MICROS)) / sf.lit(seconds * SECOND)).cast("bigint")
 
 
 def _counted(
     frame: DataFrame, layout: Layout, groups: tuple[str, ...]
 ) -> Iterator[tuple[tuple[Any, ...], Amount]]:  # fmt: skip
-    """By group and stretch: how many matches; of graphs, how many they hold together."""
+    """By group, stretch and whether it is the run's: how many matches; of graphs, how many they hold together."""
     keys = [column(name).cast("string").alias(f"g{i}") for i, name in enumerate(groups)]
-    names = [*(f"g{i}" for i in range(len(groups))), "__trendlake_stretch"]
+    names = [*(f"g{i}" for i in range(len(groups))), STRETCH, OWN]
     if layout.graphs:
-        for row in frame.select(*keys, "__trendlake_stretch", "matches", "matches_log10").toLocalIterator():
+        for row in frame.select(*keys, STRETCH, OWN, "matches", "matches_log10").toLocalIterator():
             yield tuple(row[name] for name in names), Amount.of_count(row["matches"], row["matches_log10"])
     else:
-        for row in frame.select(*keys, "__trendlake_stretch").groupBy(*names).count().collect():
+        for row in frame.select(*keys, STRETCH, OWN).groupBy(*names).count().collect():
             yield tuple(row[name] for name in names), Amount.of_count(row["count"])
 
 
@@ -173,7 +186,7 @@ def _longest(
     rows = []
     for row in ranked.select(*keys, *times, *shown, *logs).collect():
         values = tuple(
-            (name, _value(row[f"v{i}"], row["log"] if logs and name == "matches" else None))
+            (name, amount_of(row[f"v{i}"], row["log"] if logs and name == "matches" else None))
             for i, name in enumerate(names)
         )
         key = tuple(row[f"g{i}"] for i in range(len(groups)))
@@ -204,7 +217,7 @@ def _longest_here(
     results = []
     for i, at in enumerate(order[:ROWS_RANKED]):
         log = graphs[at] if graphs else None
-        values = tuple((name, _value(columns[name][i], log if name == "matches" else None)) for name in names)
+        values = tuple((name, amount_of(columns[name][i], log if name == "matches" else None)) for name in names)
         key = tuple(text[i] for text in texts)
         results.append(RowResult(key, Window(moment(start[at]), moment(end[at])), values))
     return names, results
@@ -214,18 +227,6 @@ def _told_apart(columns: Sequence[str], layout: Layout, names: Iterable[str], gr
     """The columns that order equals, so that the order stays the same from report to report."""
     ids = [] if layout.named else [name for name in ("match_id", "end_event") if name in columns]
     return [*ids, *names, *groups]
-
-
-def _value(value: Any, log10: float | None) -> Amount | str:
-    if value is None:
-        return Amount(None, log10)
-    if isinstance(value, list):
-        ids = [str(item) for item in value]
-        shown = ids if len(ids) <= IDS_SHOWN else [*ids[: IDS_SHOWN - 2], "…", ids[-1]]
-        return " → ".join(shown) + (f" ({len(ids)})" if len(ids) > IDS_SHOWN else "")
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return str(value)
-    return Amount(value) if isinstance(value, float) else Amount.of_count(value, log10)
 
 
 def micros(at: datetime) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -20,14 +19,15 @@ from cep_core.sharing.family import row_hash
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.errors import LocalUnsupportedError
-from pipelines.report.amounts import Amount
+from pipelines.report.amounts import Amount, amount_of
 from pipelines.report.facts import PatternFacts, ResultFacts, RunFacts, Window
 from pipelines.report.layout import Layout
-from pipelines.report.read_rows import micros, read_counted, read_counted_here
+from pipelines.report.read_rows import Span, micros, read_counted, read_counted_here
 from pipelines.report.shape import Shape, between
-from pipelines.report.summary import Columns, ResultRow, summarise
+from pipelines.report.summary import Columns, ResultRow, result_row, summarise
 from pipelines.results.reuse import row_hashes
 from pipelines.results.spark_order import spark_texts
+from pipelines.spark.columns import column
 
 ENOUGH_WINDOWS = 24
 """An interval with as many windows makes a picture by itself; a shorter one is shown with what came before it."""
@@ -58,9 +58,9 @@ def read_results(
     spanned = between(table, _span_from(run), run.interval_to)
     current = _is_current(table, run, plan)
     older = 0 if current is None else spanned.where(~current).count()
-    rows = _Rows((spanned if current is None else spanned.where(current)).select(*shape.columns()), shape)
+    frame = (spanned if current is None else spanned.where(current)).select(*shape.columns())
     columns = Columns(shape.groups, shape.measures, shape.measure)
-    return summarise(rows, columns, run.interval_from, older_rows=older, version=version)
+    return summarise(_Rows(frame, shape, run.interval_from), columns, older_rows=older, version=version)
 
 
 def _results_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None) -> ResultFacts:
@@ -79,9 +79,9 @@ def _results_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: 
             current = pc.fill_null(pc.equal(rows["plan_hash"], _row_hash(run, plan)), False)
             older = rows.num_rows - (pc.sum(current).as_py() or 0)
             rows = rows.filter(current)
-        results = [_result(row, shape) for row in _shaped(rows, shape).to_pylist()]
+        results = [_result(row, shape, run.interval_from) for row in _shaped(rows, shape).to_pylist()]
     columns = Columns(shape.groups, shape.measures, shape.measure)
-    return summarise(results, columns, run.interval_from, older_rows=older, version=run.results_version)
+    return summarise(results, columns, older_rows=older, version=run.results_version)
 
 
 def _shaped(rows: pa.Table, shape: Shape) -> pa.Table:
@@ -104,7 +104,7 @@ def _counted_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: 
     layout = Layout.of(table.schema.names, pattern.kind)
     owner, span = _span(layout, run, plan)
     names = [name for name in table.schema.names if name != "graph" or layout.named]
-    rows = table.rows(names, owner, [(micros(span[0]), micros(span[2]))], ROWS_KEPT)
+    rows = table.rows(names, owner, [(micros(span.low), micros(span.high))], ROWS_KEPT)
     with local_errors():
         older, current = 0, _current_forms(run, plan, span)
         if current is not None:
@@ -125,7 +125,7 @@ def _counted(
     current = _current_forms(run, plan, span) if "plan_hash" in table.columns else None
     if current is not None:
         is_current = sf.col("plan_hash").isin(current)
-        inside = (sf.col(f"`{owner}`") >= sf.lit(span[0])) & (sf.col(f"`{owner}`") < sf.lit(span[2]))
+        inside = (column(owner) >= sf.lit(span.low)) & (column(owner) < sf.lit(span.high))
         older = table.where(inside & ~is_current).count()
         table = table.where(is_current)
     lifetime = None if plan is None else plan.result_shape.lifetime
@@ -133,19 +133,20 @@ def _counted(
     return replace(facts, older_rows=older, version=version)
 
 
-def _span(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, tuple[datetime, datetime, datetime]]:
-    """The column that says which interval a row is of; where the picture begins, where the run begins and ends."""
+def _span(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, Span]:
+    """The column that says which interval a row is of, and what the picture shows."""
     owner, since, until = _owned(layout, run, plan)
     span = _span_from(run)
     begin = since if span is None or run.interval_from is None else shifted(since, span - run.interval_from)
-    return owner, (begin, since, until)
+    return owner, Span(begin, since, until)
 
 
-def _current_forms(run: RunFacts, plan: AnyPlan | None, span: tuple[datetime, datetime, datetime]) -> list[str] | None:
+def _current_forms(run: RunFacts, plan: AnyPlan | None, span: Span) -> list[str] | None:
     """The plan hashes of the rows that are compared; None where that is not known."""
     if run.plan_hash is None:
         return None
-    windows = None if plan is None else plan.windows.ending_in(micros(span[0]), micros(span[2]) + plan.windows.within)
+    low, high = micros(span.low), micros(span.high)
+    windows = None if plan is None else plan.windows.ending_in(low, high + plan.windows.within)
     if plan is None or not windows:
         return [_row_hash(run, plan)]
     return sorted(row_hashes(plan, windows))
@@ -171,15 +172,16 @@ def _owned(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, da
 class _Rows:
     """The rows of a frame, as often as they are asked for: kept when they are few."""
 
-    def __init__(self, frame: DataFrame, shape: Shape) -> None:
-        self._frame, self._shape = frame, shape
+    def __init__(self, frame: DataFrame, shape: Shape, since: datetime | None) -> None:
+        self._frame, self._shape, self._since = frame, shape, since
         few = frame.limit(ROWS_KEPT + 1).collect()
-        self._in_memory = [_result(row, shape) for row in few] if len(few) <= ROWS_KEPT else None
+        self._in_memory = [_result(row, shape, since) for row in few] if len(few) <= ROWS_KEPT else None
 
     def __iter__(self) -> Iterator[ResultRow]:
         if self._in_memory is not None:
             return iter(self._in_memory)
-        return (_result(row, self._shape) for row in self._frame.toLocalIterator(prefetchPartitions=True))
+        rows = self._frame.toLocalIterator(prefetchPartitions=True)
+        return (_result(row, self._shape, self._since) for row in rows)
 
 
 def _is_current(table: DataFrame, run: RunFacts, plan: AnyPlan | None) -> Column | None:
@@ -197,25 +199,12 @@ def _span_from(run: RunFacts) -> datetime | None:
     return shifted(run.interval_to, intervals * (run.interval_from - run.interval_to))
 
 
-def _result(row: Row | Mapping[str, Any], shape: Shape) -> ResultRow:
-    values = tuple((name, _value(row[f"v{i}"], row[f"l{i}"])) for i, name in enumerate(shape.measures))
+def _result(row: Row | Mapping[str, Any], shape: Shape, since: datetime | None) -> ResultRow:
+    values = tuple((name, amount_of(row[f"v{i}"], row[f"l{i}"])) for i, name in enumerate(shape.measures))
     amount = dict(values).get(shape.measure.name, Amount(1, 0.0))
     if not isinstance(amount, Amount):
         raise TypeError(f"{shape.measure.name} is no number")
-    return ResultRow(
-        key=tuple(row[f"g{i}"] for i in range(len(shape.groups))),
-        window=Window(moment(row["ws"]), moment(row["we"])),
-        amount=amount if shape.measure.is_count else Amount(amount.exact),
-        values=values,
-    )
-
-
-def _value(value: object, log10: float | None) -> Amount | str:
-    """A measure's value: a whole number is a count, NULL with a log10 a count or sum too large to hold."""
-    if value is None:
-        return Amount(None, log10)
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return str(value)
-    if isinstance(value, float):
-        return Amount(value, log10)
-    return Amount.of_count(value, log10) if value == int(value) else Amount(float(value), log10)
+    return result_row(
+        tuple(row[f"g{i}"] for i in range(len(shape.groups))), Window(moment(row["ws"]), moment(row["we"])),
+        amount if shape.measure.is_count else Amount(amount.exact), values, since,
+    )  # fmt: skip

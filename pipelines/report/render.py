@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from cep_core.drawing import STYLE
-from pipelines.error_text import plural
+from pipelines.error_text import plural, several
 from pipelines.report.chart import NARROW, WIDE, svg
 from pipelines.report.palette import DARK, LIGHT, variables
 from pipelines.report.verdict import outcome, stage_name
@@ -80,6 +80,7 @@ def _environment() -> Environment:
             "duration": duration,
             "outcome": outcome,
             "plural": plural,
+            "several": several,
             "stage": stage_name,
             "stamp": lambda value: "–" if value is None else f"{stamp(_seconds(value))} UTC",
             "svg": Markup,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +18,7 @@ from pipelines.report.tables import (
     largest_rows,
     share_of,
     shown_of,
+    text_columns,
     window_rows,
 )
 from pipelines.report.words import duration, group_label, upper_first
@@ -64,14 +64,14 @@ def tell(facts: ReportFacts) -> Story:
         return Story("No results have been published yet", "", drawn)
     since = _since(results)
     counted = results.unit != "window"
-    one = upper_first(what) if results.measure.is_count else f"Largest {what}"
+    one = begin_with(what, facts.pattern) if results.measure.is_count else f"Largest {what}"
     return Story(
         takeaway=_takeaway(results, run, what),
-        caption=_caption(results, run, drawn, what),
+        caption=_caption(facts, results, drawn, what),
         picture=drawn,
         group_columns=results.group_columns,
         measures=results.measures,
-        texts=frozenset(name for row in results.largest for name, value in row.values if isinstance(value, str)),
+        texts=text_columns(results.largest),
         group_heading="Peak window" if results.measure.is_count and not results.additive else one,
         groups=group_rows(results, drawn.log),
         groups_note=_groups_note(results),
@@ -80,7 +80,7 @@ def tell(facts: ReportFacts) -> Story:
         window_heading=one,
         windows=window_rows(results, _begin(facts)),
         windows_note=shown_of("busiest", len(results.busiest), results.span_windows, results.unit, since),
-        largest=largest_rows(results),
+        largest=largest_rows(results.largest, results.measures, events=counted),
         largest_heading=f"Longest {what}" if counted else "Largest results, all measures",
         largest_note=shown_of(
             "longest" if counted else "largest", len(results.largest), results.rows, "result row", "of this interval"
@@ -97,11 +97,15 @@ def _begin(facts: ReportFacts) -> datetime | None:
 
 
 def noun(pattern: PatternFacts, measure: str | None) -> str:
-    """What the chart's numbers are: `trends` for COUNT(*), answers of queries, else the measure's own name."""
+    """What the chart's numbers are: the measure's own name; found patterns where rows are counted."""
     if pattern.kind == "xml_join":
         return "answers"
-    expression = re.sub(r"\s", "", pattern.returns.get(measure or "", "COUNT(*)")).upper()
-    return pattern.kind if expression == "COUNT(*)" and pattern.kind in ("trends", "matches") else measure or "rows"
+    return measure or (pattern.kind if pattern.kind in ("trends", "matches") else "rows")
+
+
+def begin_with(what: str, pattern: PatternFacts) -> str:
+    """`what` as the first word of a sentence: with a capital, unless it is a name that the pattern's author gave."""
+    return what if what in pattern.returns else upper_first(what)
 
 
 def _held(results: ResultFacts) -> str:
@@ -133,11 +137,12 @@ def _takeaway(results: ResultFacts, run: RunFacts, what: str) -> str:
     return f"{name} leads with {most} {what}, {percent(share_of(leader.amount, results))} of all"
 
 
-def _caption(results: ResultFacts, run: RunFacts, drawn: Picture, what: str) -> str:
+def _caption(facts: ReportFacts, results: ResultFacts, drawn: Picture, what: str) -> str:
+    run = facts.run
     if drawn.form == "nothing":
         return "Nothing in this interval matched the pattern." if run.results_version is not None else ""
     by_group = f" by {', '.join(results.group_columns)}" if results.group_columns else ""
-    said = [f"{upper_first(what)} per {results.unit}{by_group}, times in UTC."]
+    said = [f"{begin_with(what, facts.pattern)} per {results.unit}{by_group}, times in UTC."]
     if drawn.log:
         said.append("Logarithmic axis.")
     if results.bucket_seconds:

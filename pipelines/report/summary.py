@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from pipelines.report.amounts import Amount
+from pipelines.report.bins import number_of, shared_point
 from pipelines.report.facts import (
     GroupKey,
     GroupResult,
@@ -36,16 +37,23 @@ BARS_DRAWN = 10
 MOST_POINTS = 200
 """Points of one series; beyond, the largest window of each bucket of time stands for it."""
 
-BUCKETS = (60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000)
-
 
 class ResultRow(NamedTuple):
-    """One row of a results table: its group, its window, the amount the report counts by, all measures by name."""
+    """A group in a window: its amount that the report counts by, all measures by name. `own`: the part of the amount
+    that is the run's, of a window that is its own in part; None where none is."""
 
     key: GroupKey
     window: Window
     amount: Amount
     values: tuple[tuple[str, Amount | str], ...]
+    own: Amount | None
+
+
+def result_row(
+    key: GroupKey, window: Window, amount: Amount, values: tuple[tuple[str, Amount | str], ...], since: datetime | None
+) -> ResultRow:  # fmt: skip
+    """A row of a results table: the run's if its window ends after `since`."""
+    return ResultRow(key, window, amount, values, amount if since is None or window.end > since else None)
 
 
 @dataclass(frozen=True)
@@ -58,16 +66,11 @@ class Columns:
 
 
 def summarise(
-    rows: Iterable[ResultRow],
-    columns: Columns,
-    since: datetime | None,
-    *,
-    older_rows: int = 0,
-    version: int | None = None,
+    rows: Iterable[ResultRow], columns: Columns, *, older_rows: int = 0, version: int | None = None
 ) -> ResultFacts:
-    """The facts of `rows`, which can be iterated twice. Windows that end after `since` are the run's, the others its
-    history; no two rows have both group and window in common."""
-    first = _first_pass(rows, since)
+    """The facts of `rows`, which can be iterated twice. What is not the run's `own` is its history; no two rows have
+    both group and window in common."""
+    first = _first_pass(rows)
     is_count = columns.measure.is_count
     windows = sorted(first.windows, key=lambda window: (window.start, window.end))
     additive = is_count and not any(b.start < a.end for a, b in pairwise(windows))
@@ -79,11 +82,11 @@ def summarise(
     )
     top = [key for key in ranked if key in first.mine]
     drawn = _drawn(len(ranked), len(first.groups), len(windows))
-    bucket = _bucket(windows)
+    starts = [window.start for window in windows]
+    bucket = shared_point(len(windows), starts[-1] - starts[0], MOST_POINTS) if windows else None
     series, others_series = _second_pass(rows, ranked, drawn, is_count, bucket)
-    mine = [tally for window, tally in first.windows.items() if _is_mine(window, since)]
     whole = Tally()
-    for tally in mine:
+    for tally in first.own_windows.values():
         whole.add(tally.value(add=is_count), ())
     rest = Tally()
     for key in first.mine.keys() - set(top):
@@ -94,9 +97,9 @@ def summarise(
         measures=columns.measures,
         additive=additive,
         rows=first.rows,
-        windows=len(mine),
+        windows=len(first.own_windows),
         groups=len(first.mine),
-        headline=whole.value(add=additive) if mine else Amount(None),
+        headline=whole.value(add=additive) if whole.count else Amount(None),
         top_groups=tuple(
             GroupResult(key, first.mine[key].value(add=additive), first.mine[key].count) for key in top
         ),
@@ -118,17 +121,19 @@ def summarise(
 
 @dataclass(frozen=True)
 class _FirstPass:
-    """Tallies by group (of the run; of the whole span) and by window, and the run's largest rows."""
+    """Tallies by group and by window, of the run and of the whole span, and the run's largest rows."""
 
     mine: Mapping[GroupKey, Tally]
     groups: Mapping[GroupKey, Tally]
+    own_windows: Mapping[Window, Tally]
     windows: Mapping[Window, Tally]
     rows: int
     largest: tuple[RowResult, ...]
 
 
-def _first_pass(rows: Iterable[ResultRow], since: datetime | None) -> _FirstPass:
+def _first_pass(rows: Iterable[ResultRow]) -> _FirstPass:
     mine: dict[GroupKey, Tally] = defaultdict(Tally)
+    own_windows: dict[Window, Tally] = defaultdict(Tally)
     groups: dict[GroupKey, Tally] = defaultdict(Tally)
     windows: dict[Window, Tally] = defaultdict(Tally)
 
@@ -136,15 +141,16 @@ def _first_pass(rows: Iterable[ResultRow], since: datetime | None) -> _FirstPass
         for row in rows:
             groups[row.key].add(row.amount, row.key)
             windows[row.window].add(row.amount, row.key)
-            if _is_mine(row.window, since):
-                mine[row.key].add(row.amount, row.key)
+            if row.own is not None:
+                own_windows[row.window].add(row.own, row.key)
+                mine[row.key].add(row.own, row.key)
                 yield row
 
     by_size = heapq.nsmallest(
         ROWS_RANKED, tallied(), key=lambda row: (*_descending(row.amount, row.key), row.window.start)
     )
     return _FirstPass(
-        mine, groups, windows, sum(tally.count for tally in mine.values()),
+        mine, groups, own_windows, windows, sum(tally.count for tally in mine.values()),
         tuple(RowResult(row.key, row.window, row.values) for row in by_size),
     )  # fmt: skip
 
@@ -171,9 +177,9 @@ def _thin(points: Iterable[Point], bucket: int | None) -> tuple[Point, ...]:
     ordered = sorted(points, key=lambda point: point.window.start)
     if bucket is None:
         return tuple(ordered)
-    best: dict[float, Point] = {}
+    best: dict[int, Point] = {}
     for point in ordered:
-        slot = point.window.start.timestamp() // bucket
+        slot = number_of(point.window.start, bucket)
         if slot not in best or point.amount.order > best[slot].amount.order:
             best[slot] = point
     return tuple(best.values())
@@ -194,21 +200,9 @@ def _drawn(ranked: int, groups: int, windows: int) -> int:
     return min(ranked, groups if groups == most + 1 else most)
 
 
-def _bucket(windows: Sequence[Window]) -> int | None:
-    """Seconds of time that share a point, None where each window has its own."""
-    if len(windows) <= MOST_POINTS:
-        return None
-    seconds = (windows[-1].start - windows[0].start).total_seconds()
-    return next((b for b in BUCKETS if seconds / b <= MOST_POINTS), int(seconds / MOST_POINTS) + 1)
-
-
 def _step(windows: Sequence[Window]) -> float | None:
     steps = [(b.start - a.start).total_seconds() for a, b in pairwise(windows)]
     return min((step for step in steps if step > 0), default=None)
-
-
-def _is_mine(window: Window, since: datetime | None) -> bool:
-    return since is None or window.end > since
 
 
 def _descending(amount: Amount, key: GroupKey) -> tuple[tuple[float, ...], tuple[tuple[bool, str], ...]]:

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 from pipelines.error_text import plural
 from pipelines.report.amounts import Amount, digits, percent, share, text
-from pipelines.report.facts import ResultFacts, Window
+from pipelines.report.facts import ResultFacts, RowResult, Window
 from pipelines.report.sparkline import sparkline
-from pipelines.report.words import clock_range, group_label, window_label
+from pipelines.report.words import clock_range, group_label, moments_label, window_label
 
 FEWEST_FOR_SPARKS = 3
 
@@ -100,10 +100,10 @@ def window_rows(results: ResultFacts, since: datetime | None) -> tuple[WindowRow
     )
 
 
-def largest_rows(results: ResultFacts) -> tuple[LargestRow, ...]:
-    """The largest rows of the run."""
-    decimals = [_decimals([row.values[i][1] for row in results.largest]) for i in range(len(results.measures))]
-    label = _namer([row.window for row in results.largest])
+def largest_rows(rows: Sequence[RowResult], measures: Sequence[str], *, events: bool) -> tuple[LargestRow, ...]:
+    """Result rows with all their `measures`. `events`: their times are those of a first and a last event."""
+    decimals = [_decimals([row.values[i][1] for row in rows]) for i in range(len(measures))]
+    label = moments_label if events else _namer([row.window for row in rows])
     return tuple(
         LargestRow(
             group=tuple(group_label((value,), ("",)) for value in row.key),
@@ -113,8 +113,13 @@ def largest_rows(results: ResultFacts) -> tuple[LargestRow, ...]:
                 for (_, value), places in zip(row.values, decimals, strict=True)
             ),
         )
-        for row in results.largest
+        for row in rows
     )
+
+
+def text_columns(rows: Sequence[RowResult]) -> frozenset[str]:
+    """The measures of `rows` that are no numbers."""
+    return frozenset(name for row in rows for name, value in row.values if isinstance(value, str))
 
 
 def share_of(part: Amount, results: ResultFacts) -> float | None:

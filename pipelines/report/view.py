@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelines.error_text import plural
+from pipelines.error_text import plural, several
 from pipelines.report.amounts import Amount, percent
 from pipelines.report.facts import PatternFacts, ReportFacts
-from pipelines.report.story import Story, noun, tell
+from pipelines.report.story import Story, begin_with, noun, tell
 from pipelines.report.tables import Number, number
 from pipelines.report.verdict import Verdict, verdict
 from pipelines.report.words import duration, interval_label, upper_first
@@ -84,9 +84,9 @@ def _figures(facts: ReportFacts) -> tuple[Figure, ...]:
     if results is not None:
         what = noun(facts.pattern, results.measure.name)
         if results.additive:
-            label = upper_first(what)
+            label = begin_with(what, facts.pattern)
         elif results.measure.is_count:
-            label = f"{upper_first(what)} in the busiest window"
+            label = f"{begin_with(what, facts.pattern)} in the busiest window"
         else:
             label = f"Largest {what}"
         zero = Amount(0) if results.measure.is_count else Amount(None)
@@ -95,11 +95,10 @@ def _figures(facts: ReportFacts) -> tuple[Figure, ...]:
             figures.append(Figure("Groups", Number(f"{results.groups:,}"), "by " + ", ".join(results.group_columns)))
         windows = max(results.windows, results.units or run.windows or 0)
         having = f"{'all' if windows == results.windows else f'{results.windows:,}'} with {what}"
-        figures.append(Figure(upper_first(results.unit) + "s", Number(f"{windows:,}"), having if windows > 1 else ""))
-    read = next(
-        (s.rows_in for s in run.stages if s.stage in ("check_source", "compute") and s.rows_in is not None),
-        None,
-    )
+        figures.append(
+            Figure(upper_first(several(results.unit)), Number(f"{windows:,}"), having if windows > 1 else "")
+        )
+    read = run.rows_read
     if read is not None:
         figures.append(Figure("Rows read", Number(f"{read:,}"), f"from {run.source}" if run.source else ""))
     part = percent(facts.quarantine.rows / read) + " of rows read" if read else ""

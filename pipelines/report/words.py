@@ -59,6 +59,24 @@ def interval_label(start: datetime, end: datetime) -> str:
     return f"{stamp(start)} – {stamp(end)}"
 
 
+def extent_label(first: datetime, last: datetime) -> str:
+    """From the first to the last of some moments, both of them included: `Wed 24 Mar 2010 – Mon 11 Oct 2010`, within a
+    day `5 Jan 2026, 10:00 – 10:30`."""
+    if first == last:
+        return stamp(first)
+    if first.date() == last.date():
+        return f"{stamp(first)}\u00a0–\u00a0{clock(last)}"
+    return f"{day(first)} – {day(last)}"
+
+
+def moments_label(window: Window) -> str:
+    """From a first event to a last one, both with their time: neither is the edge of anything."""
+    start, end = window.start, window.end
+    if start.date() == end.date():
+        return f"{stamp(start)}\u00a0–\u00a0{clock(end)}"
+    return f"{stamp(start)} – {stamp(end)}"
+
+
 def window_label(window: Window) -> str:
     """A window, as its interval."""
     return interval_label(window.start, window.end)

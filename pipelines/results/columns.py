@@ -13,3 +13,8 @@ def time_of(plan: AnyPlan) -> str:
 def rank_of(plan: AnyPlan) -> str:
     """The column whose greatest values come first: the logarithm of a count, else the rows' time."""
     return plan.result_shape.rank or time_of(plan)
+
+
+def ranking_of(plan: AnyPlan) -> str:
+    """What the first rows are called: those with the largest counts, or the latest."""
+    return "busiest" if rank_of(plan).endswith("_log10") else "latest"

@@ -28,7 +28,7 @@ from pipelines.delta.tables import exists, latest_version, read_at
 from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, OtherFormError, ProjectError
 from pipelines.results.columns import rank_of, time_of
 from pipelines.results.provenance import PLAN_HASH
-from pipelines.results.reuse import row_hashes
+from pipelines.results.reuse import current_hashes
 from pipelines.results.spark_order import comparable
 from pipelines.spark.columns import column
 
@@ -131,7 +131,9 @@ def _local(table: TableHere, plan: AnyPlan, selection: Selection) -> Rows:
 
 def _stale(rows: pa.Table, plan: AnyPlan) -> int:
     """The rows of another form of the pattern; of a family, those too of members that it has no more."""
-    current = rows.filter(pc.is_in(rows[PLAN_HASH], pa.array(sorted(_current_hashes(plan)), pa.string())))
+    ends = pc.min_max(rows[time_of(plan)].cast(pa.int64()))
+    known = sorted(_current_hashes(plan, ends["min"].as_py(), ends["max"].as_py()))
+    current = rows.filter(pc.is_in(rows[PLAN_HASH], pa.array(known, pa.string())))
     if isinstance(plan, FamilyPlan):
         names = list(plan.parameters.names)
         counts = current.group_by(names).aggregate([([], "count_all")])
@@ -207,13 +209,16 @@ def _by_spark(spark: SparkSession, path: str, plan: AnyPlan, selection: Selectio
         stale = every.count() - _rows_of_members(plan, map(tuple, counts))
     else:
         forms = {row[PLAN_HASH]: row["count"] for row in every.groupBy(PLAN_HASH).count().collect()}
-        stale = sum(count for known, count in forms.items() if known not in _current_hashes(plan))
+        moments = sf.unix_micros(column(time_of(plan)))
+        known = _current_hashes(plan, *every.agg(sf.min(moments), sf.max(moments)).collect()[0])
+        stale = sum(count for form, count in forms.items() if form not in known)
     rows = limited.select(*map(column, plan.result_schema.names)).toArrow()
     return Rows(rows, chosen.count(), every.count(), stale)
 
 
-def _current_hashes(plan: AnyPlan) -> set[str]:
-    return row_hashes(plan, range(0))
+def _current_hashes(plan: AnyPlan, first: int | None, last: int | None) -> set[str]:
+    """`first`, `last`: the time of the first and the last row, None where there is none."""
+    return set() if first is None or last is None else current_hashes(plan, first, last)
 
 
 def conditions(plan: AnyPlan, selection: Selection) -> list[Column]:

@@ -132,6 +132,13 @@ def row_hashes(plan: AnyPlan, windows: range) -> set[str]:
     return {known for _, known in row_stretches(plan, windows)} if windows else {row_hash(plan)}
 
 
+def current_hashes(plan: AnyPlan, first: int, last: int) -> set[str]:
+    """The hashes by which rows of the plan's present form are known whose time is from `first` to `last`,
+    microseconds."""
+    windows = plan.windows.ending_in(first, last + 1 + plan.windows.within)
+    return {row_hash(plan), *row_hashes(plan, windows)}
+
+
 def hash_column(run: Run) -> Column:
     """The hash by which each result row is known."""
     by_value = run.plan.result_shape.hashed_by

@@ -31,6 +31,7 @@ from pipelines.site.pages import index_page, pattern_page
 from pipelines.site.read_changes import read_changes
 from pipelines.site.read_overview import read_overview
 from pipelines.site.read_runs import read_runs, verdict_of
+from pipelines.site.read_shown import read_shown
 from pipelines.storage_errors import storage_error
 
 
@@ -177,6 +178,10 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
     runs, sources = together.runs(pattern.name), together.sources
     results = warehouse.results(pattern.name)
     published = exists(spark, results)
+    overview = read_overview(spark, results, pattern, plan) if published else None
+    shown = None if overview is None else read_shown(spark, results, pattern, plan)
+    if overview is not None and shown is not None:
+        overview = replace(overview, rows=shown.total, earlier_rows=shown.stale)  # as `trendlake show` counts them
     if pattern.source not in sources:
         sources[pattern.source] = read_source(spark, warehouse, pattern.source, contract)
     checks_pages = DocsFacts(why_not=mistake or NOT_CHECKED)
@@ -195,7 +200,8 @@ def read_page_facts(site: Site, file: Path, *, docs: bool, together: Together) -
         contract=contract,
         runs=runs,
         verdicts={run.run_id: verdict_of(run) for run in runs.runs},
-        overview=read_overview(spark, results, pattern, plan) if published else None,
+        overview=overview,
+        shown=shown,
         changes=read_changes(spark, results, plan) if published else ChangesFacts((), 0),
         fresh=_freshness(site, pattern, plan, contract, file, together),
         docs=checks_pages,

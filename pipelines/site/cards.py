@@ -13,8 +13,8 @@ from pipelines.error_text import plural
 from pipelines.project.paths import Project
 from pipelines.report.places import Places
 from pipelines.report.verdict import State
-from pipelines.report.words import duration, interval_label, stamp
-from pipelines.site.facts import Card, FreshFacts, PatternPageFacts, SourceFacts
+from pipelines.report.words import duration, extent_label, interval_label, stamp
+from pipelines.site.facts import Card, FreshFacts, OverviewFacts, PatternPageFacts, SourceFacts
 
 
 def card_of(facts: PatternPageFacts) -> Card:
@@ -47,12 +47,19 @@ def card_of(facts: PatternPageFacts) -> Card:
         groups=f"{plural(overview.group_count, 'group')} by {', '.join(overview.group_columns)}"
         if overview and overview.group_columns
         else "",
-        span=interval_label(overview.first, overview.last) if overview else "",
+        span=range_label(overview) if overview else "",
         checks=facts.docs.there,
         made_at=f"{facts.made_at:%Y-%m-%dT%H:%M:%S}",
         apart=last.apart if last else "",
         batch=pattern.batch or "",
     )
+
+
+def range_label(overview: OverviewFacts) -> str:
+    """The time of the rows: from the first to the last, never the ends of the stretches by which they are counted."""
+    if overview.extent is not None:
+        return extent_label(*overview.extent)
+    return interval_label(overview.first, overview.last)
 
 
 def freshness_words(fresh: FreshFacts) -> tuple[State | str, str, str]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from cep_core.events.windows import shifted
 from pipelines.error_text import plural
 from pipelines.report.amounts import Amount, text
+from pipelines.report.bins import WEEK, Unit, apart, number_of
 from pipelines.report.facts import Point, RunFacts, Window
 from pipelines.report.picture import Mark, Picture, Series, log_ticks, needs_log
 from pipelines.report.verdict import stage_name
@@ -74,6 +75,7 @@ def totals_picture(facts: OverviewFacts, what: str) -> Picture:
         ticks=log_ticks(amounts, from_one=one) if log else (),
         whole=facts.measure.is_count,
         daily=facts.step_seconds >= 86_400,
+        weekly=facts.unit != "window" and facts.step_seconds >= WEEK,
         band=None,
     )
 
@@ -83,7 +85,7 @@ def _marks(facts: OverviewFacts, log: bool) -> tuple[Mark, ...]:
     step = timedelta(seconds=facts.bucket_seconds or facts.step_seconds)
     before: Window | None = None
     for point in facts.totals:
-        if before is not None and _apart(before, point.window, facts.bucket_seconds, step):
+        if before is not None and apart(before.start, point.window.start, facts.bucket_seconds, facts.step_seconds):
             marks.append(Mark(shifted(before.start, step), None, "", ""))
         value = point.amount.log10 if log else point.amount.exact
         shown = text(point.amount)
@@ -91,12 +93,6 @@ def _marks(facts: OverviewFacts, log: bool) -> tuple[Mark, ...]:
         marks.append(Mark(point.window.start, number, f"{shown}\n{window_label(point.window)}", shown))
         before = point.window
     return tuple(marks)
-
-
-def _apart(before: Window, after: Window, bucket: int | None, step: timedelta) -> bool:
-    if bucket:
-        return after.start.timestamp() // bucket - before.start.timestamp() // bucket > 1
-    return after.start - before.start > 1.5 * step
 
 
 def heat(facts: OverviewFacts) -> Heat | None:
@@ -130,8 +126,7 @@ def _slots(facts: OverviewFacts) -> list[float]:
 
 
 def _slot(point: Point, seconds: int | None) -> float:
-    start = point.window.start.timestamp()
-    return start if seconds is None else start // seconds
+    return point.window.start.timestamp() if seconds is None else number_of(point.window.start, seconds)
 
 
 def _row(
@@ -163,7 +158,7 @@ def _ends(groups: Iterable[GroupFacts]) -> tuple[Amount, Amount]:
 
 
 def _tick(slot: float, seconds: int | None) -> str:
-    start = datetime.fromtimestamp(slot * (seconds or 1), UTC)
+    start = datetime.fromtimestamp(slot, UTC) if seconds is None else Unit("", seconds).ends(int(slot))[0]
     return f"{start.day} {start:%b %Y}" if start.time() == datetime.min.time() or seconds else stamp(start)
 
 
@@ -196,7 +191,6 @@ def _seconds(run: RunFacts) -> float:
 def _label(run: RunFacts) -> str:
     """The run's label: a fact a line."""
     stages = [f"{stage_name(stage.stage)} {duration(stage.seconds)}" for stage in run.stages if stage.seconds]
-    read = next((stage.rows_in for stage in run.stages if stage.rows_in is not None), None)
-    rows = [] if read is None else [f"{plural(read, 'row')} read"]
+    rows = [] if run.rows_read is None else [f"{plural(run.rows_read, 'row')} read"]
     at = [day(run.finished_at)] if run.finished_at else []
     return "\n".join([run.run_id, *at, f"{duration(_seconds(run))} in all", *stages, *rows])

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -31,6 +31,9 @@ from pipelines.report.render import rendered
 from pipelines.results.staging import read_folder
 from pipelines.site.facts import DocsFacts
 
+WITHOUT_VALUES = {kind: types for kind, types in HERE.items() if kind != "in_set"}
+"""Kinds of rules whose expectations hold no text of a contract. Great Expectations writes texts into its pages as they
+are, HTML too: it gets a token in place of each, and the text is put in afterwards, escaped."""
 NOT_CHECKED = "no run of the pattern has checked results yet"
 
 
@@ -55,18 +58,21 @@ def build_data_docs(
     if staged.limit(FEW + 1).count() > FEW:
         return DocsFacts(run.run_id, why_not=f"the run has staged more than {FEW:,} rows, which are judged on Spark")
     rules = results_contract(project.contract_path(contract_name(plan)), plan, name).rules
-    judged, names = renamed(staged, rules, HERE)
+    judged, names = renamed(staged, rules, WITHOUT_VALUES)
     pandas_rows = judged.toArrow().to_pandas(types_mapper=pd.ArrowDtype)
     # A column of truth values is called what its rule asks: that is what the pages say of it.
     asks = {f"rule {rule.name}": f"{rule.name}: {expected_of(rule)}" for rule in rules}
     said = {held: asks.get(key, key.removeprefix("column ")) for key, held in names.items()}
-    pandas_rows = pandas_rows.rename(columns=said)
-    results, suite = _written(pandas_rows, rules, {key: said[held] for key, held in names.items()}, name, run.run_id)
+    tokens = {held: f"zz{place:05}zz" for place, held in enumerate(sorted(said, key=lambda held: said[held]))}
+    pandas_rows = pandas_rows.rename(columns=tokens)
+    results, suite = _written(pandas_rows, rules, {key: tokens[held] for key, held in names.items()}, name, run.run_id)
+    texts = {token: escape(said[held]) for held, token in tokens.items()}
     pages = (places.checks(name, run.run_id), places.suite(name))
     for page, content, other in ((pages[1], suite, pages[0]), (pages[0], results, pages[1])):
+        laid_out = _TOKEN.sub(lambda token: texts.get(token[0], token[0]), content_of(content, other.name))
         html = rendered(
             "checks.html.j2", datetime.now(UTC), name=name, run_id=run.run_id, found=page is pages[0],
-            other=other.name, content=Markup(content_of(content, other.name)),
+            other=other.name, content=Markup(laid_out),
         )  # fmt: skip
         write_whole(page, html.encode())
     return DocsFacts(run.run_id, there=True)
@@ -113,6 +119,7 @@ def _page(folder: str, part: str) -> str:
     return page.read_text(encoding="utf-8")
 
 
+_TOKEN = re.compile(r"zz\d{5}zz")
 _CONTENT = re.compile(r'(<div id="section-1".*)</div>\s*</div>\s*</div>\s*(?:<footer|</body)', re.S)
 _UNWANTED = re.compile(r'<(script|style)\b.*?</\1>|<link\b[^>]*>|\s(?:style|on[a-z]+|data-[a-z-]+)="[^"]*"', re.S)
 _COLLAPSE = re.compile(r'<p class="m-0"\s*>\s*<a\b[^>]*aria-controls[^>]*>.*?</a>\s*</p>', re.S)

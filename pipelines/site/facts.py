@@ -8,7 +8,7 @@ from datetime import datetime
 
 from pipelines.contracts.contract import Contract
 from pipelines.report.amounts import Amount
-from pipelines.report.facts import GroupKey, Measure, PatternFacts, Point, RunFacts
+from pipelines.report.facts import GroupKey, Measure, PatternFacts, Point, RowResult, RunFacts
 from pipelines.report.verdict import Verdict
 
 
@@ -45,12 +45,27 @@ class OverviewFacts:
     windows: int
     first: datetime
     last: datetime
+    extent: tuple[datetime, datetime] | None
+    """Of rows that are counted by stretches of time: the first and the last moment of one."""
     totals: tuple[Point, ...]
     bucket_seconds: int | None
     step_seconds: float
     group_count: int
     groups: tuple[GroupFacts, ...]
     heat_seconds: int | None
+
+
+@dataclass(frozen=True)
+class ShownFacts:
+    """The first rows of what is published, as `trendlake show` gives them, `which` of `total`; `stale`: how many of
+    all are of another form of the pattern."""
+
+    which: str
+    total: int
+    stale: int
+    group_columns: tuple[str, ...]
+    measures: tuple[str, ...]
+    rows: tuple[RowResult, ...]
 
 
 @dataclass(frozen=True)
@@ -157,6 +172,7 @@ class PatternPageFacts:
     runs: RunsFacts
     verdicts: Mapping[str, Verdict]
     overview: OverviewFacts | None
+    shown: ShownFacts | None
     changes: ChangesFacts
     fresh: FreshFacts
     docs: DocsFacts

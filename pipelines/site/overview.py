@@ -7,11 +7,8 @@ from decimal import Decimal
 from typing import NamedTuple, Protocol
 
 from pipelines.report.facts import Measure
-from pipelines.report.read_rows import MOST_UNITS, UNITS
-from pipelines.report.summary import BUCKETS
 
 HEAT_COLUMNS = 60
-SECOND = 10**6
 Key = tuple[str | None, ...]
 """A group: the text of each grouping column."""
 
@@ -58,6 +55,10 @@ class Counts(Protocol):
     def ends(self) -> Ends: ...
 
     @property
+    def extent(self) -> tuple[int, int] | None:
+        """Of rows that are counted by stretches of time: the first and the last moment of one, microseconds."""
+
+    @property
     def group_count(self) -> int: ...
 
     def totals(self, bucket: int | None) -> list[Peak]:
@@ -71,18 +72,3 @@ class Counts(Protocol):
 
     def close(self) -> None:
         """Frees what is held in memory."""
-
-
-def stretch_of(first: int, last: int) -> tuple[str, int]:
-    """The stretch of time by which rows from `first` to `last` (microseconds) are counted: its name and seconds."""
-    most = min(MOST_UNITS, HEAT_COLUMNS)
-    for name, size in UNITS.items():
-        if last - first <= size * SECOND * most:
-            return name, size
-    seconds = next(b for b in buckets() if last - first <= b * SECOND * most)
-    return f"stretch of {seconds // UNITS['day']} days", seconds
-
-
-def buckets() -> list[int]:
-    """Round lengths of time, then twice as long again and again."""
-    return [*BUCKETS, *(BUCKETS[-1] * 2**i for i in range(1, 40))]

@@ -13,11 +13,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from cep_core.events.windows import moment
+from pipelines.report.bins import MONDAY_MICROS, SECOND, unit_of
 from pipelines.report.facts import Measure, PatternFacts
 from pipelines.report.layout import Layout
-from pipelines.report.read_rows import NOUN
+from pipelines.report.read_rows import NOUN, number_column
 from pipelines.report.shape import Shape
-from pipelines.site.overview import SECOND, Counts, Ends, Key, Peak, stretch_of
+from pipelines.site.overview import Counts, Ends, Key, Peak
 from pipelines.site.totals import order, totals
 from pipelines.spark.columns import column
 
@@ -43,6 +45,7 @@ class SparkCounts:
     groups: tuple[str, ...]
     measure: Measure
     unit: str
+    extent: tuple[int, int] | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -93,11 +96,13 @@ class SparkCounts:
 
     @property
     def _largest(self) -> Column:
+        """Of equal ones the earliest, as everywhere."""
         rank = order() if self.measure.is_count else sf.col("x")
-        return sf.max(sf.struct(rank.alias("o"), "ws", "we", "x", "l")).alias("peak")
+        earliest = [(-sf.col(name)).alias(f"before_{name}") for name in ("ws", "we")]
+        return sf.max(sf.struct(rank.alias("o"), *earliest, "ws", "we", "x", "l")).alias("peak")
 
     def _points(self, rows: DataFrame, keys: list[str], bucket: int | None) -> Mapping[Key, list[Peak]]:
-        slot = sf.col("ws") if bucket is None else sf.floor(sf.col("ws") / (bucket * SECOND))
+        slot = sf.col("ws") if bucket is None else number_column(sf.col("ws"), bucket)
         points: dict[Key, list[Peak]] = defaultdict(list)
         picked = rows.withColumn("slot", slot).groupBy(*keys, "slot").agg(self._largest).orderBy("slot").collect()
         for row in picked:
@@ -144,8 +149,10 @@ def _stretches(
     time = sf.unix_micros(column(owner))
     rows = table.select(*keys, time.alias("t"), x.alias("x"), log.alias("l"))
     first, last = rows.agg(sf.min("t"), sf.max("t")).collect()[0]
-    unit, seconds = stretch_of(first, last)
-    start = sf.floor(sf.col("t") / (seconds * SECOND)).cast("bigint") * (seconds * SECOND)
-    cut = rows.withColumns({"ws": start, "we": start + seconds * SECOND})
+    unit = unit_of(moment(first), moment(last))
+    start = number_column(sf.col("t"), unit.seconds) * (unit.seconds * SECOND) + MONDAY_MICROS
+    cut = rows.withColumns({"ws": start, "we": start + unit.seconds * SECOND})
     names = [f"g{i}" for i in range(len(groups))]
-    return SparkCounts(totals(cut, [*names, "ws", "we"]).drop("n"), forms, groups, NOUN, unit)
+    return SparkCounts(
+        totals(cut, [*names, "ws", "we"]).drop("n"), forms, groups, NOUN, unit.name, (first, last)
+    )  # fmt: skip

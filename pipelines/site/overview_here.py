@@ -12,16 +12,18 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
+from cep_core.events.windows import moment
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.report.amounts import Amount
+from pipelines.report.bins import MONDAY_MICROS, SECOND, number_of_micros, unit_of
 from pipelines.report.facts import Measure, PatternFacts
 from pipelines.report.layout import Layout
 from pipelines.report.read_rows import NOUN
 from pipelines.report.shape import Shape
 from pipelines.report.tally import Tally
 from pipelines.results.spark_order import comparable, spark_texts
-from pipelines.site.overview import SECOND, Counts, Ends, Key, Peak, stretch_of
+from pipelines.site.overview import Counts, Ends, Key, Peak
 
 ROWS = 50_000
 """Rows that are counted here: for more, Python takes longer than Spark's eight jobs."""
@@ -55,9 +57,11 @@ class CountsHere:
     """Counts of rows that are here, as Spark's."""
 
     def __init__(
-        self, rows: Sequence[Row], forms: Mapping[str | None, int], groups: tuple[str, ...], measure: Measure, unit: str
-    ) -> None:
-        self.rows, self.forms, self.groups, self.measure, self.unit = rows, forms, groups, measure, unit
+        self, rows: Sequence[Row], forms: Mapping[str | None, int], groups: tuple[str, ...], measure: Measure,
+        unit: str, extent: tuple[int, int] | None = None,
+    ) -> None:  # fmt: skip
+        self.rows, self.forms, self.groups, self.measure = rows, forms, groups, measure
+        self.unit, self.extent = unit, extent
 
     @property
     def ends(self) -> Ends:
@@ -102,11 +106,14 @@ class CountsHere:
     def _points(self, peaks: Iterable[Peak], bucket: int | None) -> list[Peak]:
         slots: dict[int, list[Peak]] = defaultdict(list)
         for peak in peaks:
-            slots[peak.ws if bucket is None else peak.ws // (bucket * SECOND)].append(peak)
+            slots[peak.ws if bucket is None else number_of_micros(peak.ws, bucket)].append(peak)
         return [self._largest(slots[slot]) for slot in sorted(slots)]
 
     def _largest(self, peaks: Iterable[Peak]) -> Peak:
-        return max(peaks, key=lambda peak: (comparable(self._rank(peak)), *map(comparable, peak)))
+        """Of equal ones the earliest, as everywhere."""
+        return max(
+            peaks, key=lambda peak: (comparable(self._rank(peak)), -peak.ws, -peak.we, *map(comparable, peak[2:]))
+        )
 
     def _rank(self, peak: Peak) -> float | None:
         """As `totals.order` for counts, the amount for others; NULL is the least."""
@@ -160,11 +167,12 @@ def _stretches(table: TableHere, pattern: PatternFacts, plan: AnyPlan | None) ->
         return CountsHere([], {}, groups, NOUN, "")
     amounts = _numbers(rows["matches"], count=True) if graphs else [1] * rows.num_rows
     logs = rows["matches_log10"].to_pylist() if graphs else [0.0] * rows.num_rows
-    unit, seconds = stretch_of(min(times), max(times))
-    size = seconds * SECOND
-    starts = [time // size * size for time in times]
+    first, last = min(times), max(times)
+    unit = unit_of(moment(first), moment(last))
+    size = unit.seconds * SECOND
+    starts = [number_of_micros(time, unit.seconds) * size + MONDAY_MICROS for time in times]
     cut = map(Row, _keys(rows, groups), starts, [start + size for start in starts], amounts, logs)
-    return CountsHere(summed(cut), _forms(rows), groups, NOUN, unit)
+    return CountsHere(summed(cut), _forms(rows), groups, NOUN, unit.name, (first, last))
 
 
 def _forms(rows: pa.Table) -> Mapping[str | None, int]:

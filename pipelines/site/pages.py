@@ -10,17 +10,17 @@ from markupsafe import Markup
 
 from pipelines.contracts.rule_text import expected_of
 from pipelines.delta.tables import folder_name
-from pipelines.error_text import plural
+from pipelines.error_text import plural, several
 from pipelines.report.amounts import text
 from pipelines.report.chart import NARROW, WIDE, svg
 from pipelines.report.facts import CheckFacts, RunFacts
 from pipelines.report.render import rendered
-from pipelines.report.story import noun
-from pipelines.report.tables import Number, number
+from pipelines.report.story import begin_with, noun
+from pipelines.report.tables import LargestRow, Number, largest_rows, number, text_columns
 from pipelines.report.verdict import SOURCE_STAGES, State, Verdict, outcome
 from pipelines.report.view import Figure, definition, headed
 from pipelines.report.words import duration, interval_label, stamp, upper_first
-from pipelines.site.cards import freshness_words
+from pipelines.site.cards import freshness_words, range_label
 from pipelines.site.charts import Heat, cost, heat, totals_picture
 from pipelines.site.facts import Card, ChangeFacts, OverviewFacts, PatternPageFacts
 
@@ -74,6 +74,19 @@ class ResultsView:
     figures: tuple[Figure, ...]
 
 
+@dataclass(frozen=True)
+class RowsView:
+    """A table of result rows with all measures; `texts`: those that are no numbers."""
+
+    heading: str
+    note: str
+    group_columns: tuple[str, ...]
+    row_times: str
+    measures: tuple[str, ...]
+    texts: frozenset[str]
+    rows: tuple[LargestRow, ...]
+
+
 def pattern_page(facts: PatternPageFacts) -> str:
     """The HTML of a pattern's page."""
     heading, lead = headed(facts.pattern)
@@ -92,6 +105,7 @@ def pattern_page(facts: PatternPageFacts) -> str:
         last=_run_row(runs[0], facts) if runs else None,
         fresh=(fresh_state, fresh, fresh_note),
         results=_results(facts),
+        shown=_shown(facts),
         runs=[_run_row(run, facts) for run in runs],
         cost=cost(runs),
         broken=[row for row in rows if not row.unbroken],
@@ -138,8 +152,8 @@ def _run_row(run: RunFacts, facts: PatternPageFacts) -> RunRow:
         verdict=facts.verdicts[run.run_id],
         source_version=run.source_version,
         results_version=run.results_version,
-        rows_in=next((s.rows_in for s in run.stages if s.rows_in is not None), None),
-        rows_out=next((s.rows_out for s in run.stages if s.rows_out is not None), None),
+        rows_in=run.rows_read,
+        rows_out=run.rows_out,
         changed=changed,
         took=duration(sum(stage.seconds or 0.0 for stage in run.stages)),
     )
@@ -154,17 +168,18 @@ def _results(facts: PatternPageFacts) -> ResultsView | None:
     drawn = heat(overview)
     most = max(overview.totals, key=lambda point: point.amount.order)
     figures = [
-        Figure("Result rows", Number(f"{overview.rows:,}"), interval_label(overview.first, overview.last)),
-        Figure(f"{upper_first(overview.unit)}s with results", Number(f"{overview.windows:,}")),
+        Figure("Result rows", Number(f"{overview.rows:,}"), range_label(overview)),
+        Figure(f"{upper_first(several(overview.unit))} with results", Number(f"{overview.windows:,}")),
     ]
     if overview.group_columns:
         by = "by " + ", ".join(overview.group_columns)
         figures.append(Figure("Groups", Number(f"{overview.group_count:,}"), by))
-    label = f"{upper_first(what)} in the busiest {overview.unit}" if overview.measure.is_count else f"Largest {what}"
+    first = begin_with(what, facts.pattern)
+    label = f"{first} in the busiest {overview.unit}" if overview.measure.is_count else f"Largest {what}"
     figures.insert(0, Figure(label, number(most.amount), interval_label(most.window.start, most.window.end)))
     return ResultsView(
-        takeaway=f"{upper_first(what)} over time: at most {text(most.amount)} in one {overview.unit}",
-        caption=_caption(overview, what, picture.log),
+        takeaway=f"{first} over time: at most {text(most.amount)} in one {overview.unit}",
+        caption=_caption(overview, first, picture.log),
         wide=Markup(svg(picture, WIDE)),
         narrow=Markup(svg(picture, NARROW)),
         heat=drawn,
@@ -173,9 +188,24 @@ def _results(facts: PatternPageFacts) -> ResultsView | None:
     )
 
 
+def _shown(facts: PatternPageFacts) -> RowsView | None:
+    """The rows of `trendlake show`."""
+    shown = facts.shown
+    if shown is None or not shown.rows:
+        return None
+    every, trends = len(shown.rows) == shown.total, facts.pattern.kind == "trends"
+    which = f"All {plural(shown.total, 'row')}" if every else f"The {len(shown.rows)} {shown.which} of"
+    note = f"{which}, the {shown.which} first." if every else f"{which} {plural(shown.total, 'row')}."
+    return RowsView(
+        f"{upper_first(shown.which)} results, all measures", note, shown.group_columns,
+        "Window" if trends else "From – to", shown.measures, text_columns(shown.rows),
+        largest_rows(shown.rows, shown.measures, events=not trends),
+    )  # fmt: skip
+
+
 def _caption(overview: OverviewFacts, what: str, log: bool) -> str:
     together = ", all groups together" if overview.measure.is_count else ", the largest of all groups"
-    said = [f"{upper_first(what)} per {overview.unit}{together if overview.group_count > 1 else ''}."]
+    said = [f"{what} per {overview.unit}{together if overview.group_count > 1 else ''}."]
     if overview.bucket_seconds:
         said.append(
             f"{plural(overview.windows, overview.unit)}: "
@@ -184,14 +214,15 @@ def _caption(overview: OverviewFacts, what: str, log: bool) -> str:
     if log:
         said.append("Logarithmic axis.")
     if overview.earlier_rows:
-        said.append(f"{plural(overview.earlier_rows, 'row')} of it were computed by an earlier form of the pattern.")
+        was = "was" if overview.earlier_rows == 1 else "were"
+        said.append(f"{plural(overview.earlier_rows, 'row')} of it {was} computed by an earlier form of the pattern.")
     return " ".join(said)
 
 
 def _heat_note(overview: OverviewFacts, what: str) -> str:
     shown = len(overview.groups)
     which = (
-        f"The {shown} groups with the largest {overview.unit}s, of {overview.group_count:,}; "
+        f"The {shown} groups with the largest {several(overview.unit)}, of {overview.group_count:,}; "
         f"{plural(overview.group_count - shown, 'group')} left out"
         if shown < overview.group_count
         else f"All {plural(shown, 'group')}"

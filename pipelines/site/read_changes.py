@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -19,7 +18,7 @@ from pipelines.delta.commits import recent_commits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.errors import LocalUnsupportedError
-from pipelines.report.amounts import Amount, text
+from pipelines.report.amounts import Amount, amount_of, text
 from pipelines.report.words import NO_VALUE, stamp
 from pipelines.results.history import ADDED, CHANGE, CHANGED, COMMIT, RETRACTED
 from pipelines.results.provenance import PROVENANCE
@@ -163,7 +162,7 @@ def cell(row: Mapping[str, Any], name: str) -> str:
         return NO_VALUE if log10 is None else text(Amount(None, log10))
     if isinstance(value, datetime):
         return stamp(value.astimezone(UTC))
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        said = str(value)
-        return said if len(said) <= CELL else said[:CELL] + "…"
-    return text(Amount(value)) if isinstance(value, float) else text(Amount.of_count(value, log10))
+    amount = amount_of(value, log10)
+    if isinstance(amount, Amount):
+        return text(amount)
+    return amount if len(amount) <= CELL else amount[:CELL] + "…"

@@ -13,14 +13,14 @@ from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
 from cep_core.events.windows import moment
-from cep_core.sharing.family import row_hash
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount
+from pipelines.report.bins import SECOND, shared_point
 from pipelines.report.facts import Measure, PatternFacts, Point, Window
 from pipelines.report.summary import MOST_POINTS
-from pipelines.results.reuse import row_hashes
+from pipelines.results.reuse import current_hashes
 from pipelines.site.facts import GroupFacts, OverviewFacts
-from pipelines.site.overview import HEAT_COLUMNS, SECOND, Counts, Peak, buckets
+from pipelines.site.overview import HEAT_COLUMNS, Counts, Peak
 from pipelines.site.overview_by_spark import counts_by_spark
 from pipelines.site.overview_here import counts_here
 
@@ -40,7 +40,8 @@ def overview(counts: Counts, plan: AnyPlan | None) -> OverviewFacts:
     """Closes `counts`."""
     try:
         first, last, first_end, until, windows = counts.ends
-        bucket, heat = (_bucket(windows, last - first, most) for most in (MOST_POINTS, HEAT_COLUMNS))
+        span = moment(last) - moment(first)
+        bucket, heat = (shared_point(windows, span, most) for most in (MOST_POINTS, HEAT_COLUMNS))
         return OverviewFacts(
             group_columns=counts.groups,
             measure=counts.measure,
@@ -50,6 +51,7 @@ def overview(counts: Counts, plan: AnyPlan | None) -> OverviewFacts:
             windows=windows,
             first=moment(first),
             last=moment(until),
+            extent=None if counts.extent is None else (moment(counts.extent[0]), moment(counts.extent[1])),
             totals=_points(counts.totals(bucket), counts.measure),
             bucket_seconds=bucket,
             step_seconds=(plan.windows.slide if plan and counts.unit == "window" else first_end - first) / SECOND,
@@ -79,17 +81,9 @@ def _amount(peak: Peak, measure: Measure) -> Amount:
     return Amount(None if peak.x is None else float(peak.x))
 
 
-def _bucket(windows: int, span: int, most: int) -> int | None:
-    """Seconds of time that share a point, None where each window has its own. `span`: microseconds."""
-    if windows <= most:
-        return None
-    return next(b for b in buckets() if span / SECOND / b <= most - 1)
-
-
 def _earlier(forms: Mapping[str | None, int], plan: AnyPlan | None, first: int, until: int) -> int:
     """Rows of a form that the pattern does not have now; not told where it does not compile."""
     if plan is None:
         return 0
-    windows = plan.windows.ending_in(first, until + plan.windows.within)
-    current = {row_hash(plan), *row_hashes(plan, windows)}
+    current = current_hashes(plan, first, until)
     return sum(rows for form, rows in forms.items() if form not in current)

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.project.paths import Project
 from pipelines.project.profile import SPARK_PROPERTIES, Profile
+from pipelines.project.stores import refuse_unsafe_store
 from pipelines.spark.session import start_session
 
 ELSEWHERE = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT", SPARK_PROPERTIES)
@@ -25,8 +26,8 @@ class SessionOnDemand:
     """Stands for the session of `project` and `profile`; its attributes are those of the session, which the first
     of them starts. Raises what `start_session` raises, then."""
 
-    def __init__(self, project: Project, profile: Profile, app: str) -> None:
-        self._project, self._profile, self._app = project, profile, app
+    def __init__(self, project: Project, profile: Profile, app: str, *, writes: bool) -> None:
+        self._project, self._profile, self._app, self._writes = project, profile, app, writes
         self._session: SparkSession | None = None
 
     @property
@@ -51,10 +52,13 @@ class SessionOnDemand:
         if name.startswith("__"):
             raise AttributeError(name)
         if self._session is None:
-            self._session = start_session(self._project, self._profile, self._app)
+            self._session = start_session(self._project, self._profile, self._app, writes=self._writes)
         return getattr(self._session, name)
 
 
-def session_on_demand(project: Project, profile: Profile, app: str) -> SparkSession:
-    """`SessionOnDemand`, under the type of what it stands for."""
-    return cast(SparkSession, SessionOnDemand(project, profile, app))
+def session_on_demand(project: Project, profile: Profile, app: str, *, writes: bool = False) -> SparkSession:
+    """`SessionOnDemand`, under the type of what it stands for. `writes`: as of `start_session`. Raises
+    UnsafeStoreError."""
+    if writes:
+        refuse_unsafe_store(profile, project)
+    return cast(SparkSession, SessionOnDemand(project, profile, app, writes=writes))

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from pipelines.errors import JavaMissingError
 from pipelines.project.paths import Project
 from pipelines.project.profile import PYTHON, Profile
+from pipelines.project.stores import ANY_SCHEME, refuse_unsafe_store
 from pipelines.redaction import JAVA_PATTERN
 from pipelines.spark import local_disk
 from pipelines.spark.jars import find_jars
@@ -81,7 +83,7 @@ def jar_settings(project: Project, profile: Profile) -> dict[str, str]:
     Raises JarsMissingError, JavaMissingError."""
     delta = find_jars(project, profile)
     jars = [*map(str, delta), *filter(None, [profile.spark.get(JARS)])]
-    if local_disk.LOG_STORE_SETTING in profile.spark:
+    if {local_disk.LOG_STORE_SETTING, ANY_SCHEME} & profile.spark.keys():  # Delta takes no second one beside ANY_SCHEME
         return {JARS: ",".join(jars)}
     compiled = setup_file(project, local_disk.jar_name())
     if not compiled.is_file():
@@ -89,11 +91,16 @@ def jar_settings(project: Project, profile: Profile) -> dict[str, str]:
     return {JARS: ",".join([*jars, str(compiled)]), local_disk.LOG_STORE_SETTING: local_disk.LOG_STORE}
 
 
-def start_session(project: Project, profile: Profile, app: str = "trendlake") -> SparkSession:
-    """The session of this process, started when there is none yet.
+def start_session(
+    project: Project, profile: Profile, app: str = "trendlake", *, writes: bool = True
+) -> SparkSession:  # fmt: skip
+    """The session of this process, started when there is none yet. `writes`: whether it may change the warehouse.
 
-    Under spark-submit the master and jars given there stay. Raises JarsMissingError, JavaMissingError.
+    Under spark-submit the master and jars given there stay. Raises JarsMissingError, JavaMissingError; of a session
+    that writes, UnsafeStoreError, before anything is started.
     """
+    if writes:
+        refuse_unsafe_store(profile, project)
     os.environ["PYSPARK_PYTHON"] = profile.spark.get(PYTHON, sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
@@ -118,6 +125,9 @@ def start_session(project: Project, profile: Profile, app: str = "trendlake") ->
         message = f"Java ended before Spark had started; what it said stands above ({used})"
         raise JavaMissingError(message, hint=JAVA_HINT) from None
     spark.sparkContext.setLogLevel("ERROR")
+    if writes:  # files of Hadoop's may name another default file system than the profile does
+        context: Any = spark.sparkContext
+        refuse_unsafe_store(profile, project, context._jsc.hadoopConfiguration().get("fs.defaultFS"))
     local_disk.use_local_disk(spark)
     hold_classes(spark)
     system = java_class(spark, "java.lang.System")

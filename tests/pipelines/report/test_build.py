@@ -56,7 +56,7 @@ def test_its_files_stand_alone(story: Lake, tmp_path: Path) -> None:
     """A page with the answer, the origin and the pattern, and a picture."""
     paths = build_report(story.spark, story.warehouse, Path(story.pattern()), "two", tmp_path / "reports")
     html = paths.html.read_text(encoding="utf-8")
-    assert "EV leads with 4,095 trends, 98 % of all" in html
+    assert "EV leads with 4,095 snowballs, 98 % of all" in html
     assert str(facts_of_run(story, "two").run.plan_hash) in html
     assert "SEQ" not in html
     assert "NEXT(F).dep_delay" in html

@@ -33,7 +33,7 @@ from pipelines.report.facts import (
 from pipelines.report.palette import DARK, LIGHT
 from pipelines.report.read_pattern import read_pattern
 from pipelines.report.render import render
-from pipelines.report.summary import Columns, ResultRow, summarise
+from pipelines.report.summary import Columns, result_row, summarise
 from pipelines.report.verdict import outcome
 from pipelines.report.view import page
 from pipelines.report.yaml_lines import yaml_lines
@@ -118,8 +118,8 @@ def results(counts: dict[GroupKey, Sequence[Amount]]) -> ResultFacts:
         for back, amount in enumerate(reversed(amounts)):
             start = DAY - timedelta(days=back)
             values: tuple[tuple[str, Amount | str], ...] = (("trends", amount), ("mean", Amount(12.5)))
-            rows.append(ResultRow(key, Window(start, start + timedelta(days=1)), amount, values))
-    return summarise(rows, Columns(("carrier",), ("trends", "mean"), Measure("trends", True)), DAY)
+            rows.append(result_row(key, Window(start, start + timedelta(days=1)), amount, values, DAY))
+    return summarise(rows, Columns(("carrier",), ("trends", "mean"), Measure("trends", True)))
 
 
 def report(**fields: object) -> ReportFacts:

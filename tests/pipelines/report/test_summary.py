@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from jsonschema.exceptions import ValidationError
 
 from pipelines.report.amounts import Amount
-from pipelines.report.chart import NARROW, WIDE, _spec
+from pipelines.report.chart import NARROW, WIDE, _spec, png, svg
 from pipelines.report.facts import Measure, ResultFacts, Window
 from pipelines.report.picture import picture
-from pipelines.report.summary import MOST_POINTS, Columns, ResultRow, summarise
+from pipelines.report.summary import MOST_POINTS, Columns, ResultRow, result_row, summarise
 
 JANUARY = datetime(2013, 1, 1, tzinfo=UTC)
 COUNT = Columns(("carrier",), ("trends",), Measure("trends", True))
@@ -27,13 +27,13 @@ def row(carrier: str | None, day: float, count: int | Amount, days: float = 1) -
     """A result of `carrier` in the window of `days` that starts `day` days into 2013."""
     start = JANUARY + timedelta(days=day)
     amount = count if isinstance(count, Amount) else Amount.of_count(count)
-    return ResultRow((carrier,), Window(start, start + timedelta(days=days)), amount, (("trends", amount),))
+    return ResultRow((carrier,), Window(start, start + timedelta(days=days)), amount, (("trends", amount),), None)
 
 
 def of(rows: Iterable[ResultRow], since_day: float | None = None, columns: Columns = COUNT) -> ResultFacts:
     """The summary; windows that end after `since_day` are the run's."""
     since = None if since_day is None else JANUARY + timedelta(days=since_day)
-    return summarise(list(rows), columns, since)
+    return summarise([result_row(*row[:4], since) for row in rows], columns)
 
 
 def ranked(facts: ResultFacts) -> dict[str | None, int | float | None]:
@@ -184,3 +184,12 @@ def test_a_measure_that_does_not_add_up_is_never_summed() -> None:
     assert facts.headline.exact == 9.0
     assert ranked(facts)["G8"] == 9.0
     assert picture(facts, None, "mean").series[-1].label == "3 other groups at most"
+
+
+@pytest.mark.parametrize("sign", ["\x00", "\x08", "\x0b", "\x1b", "\x1f", "\ufffe", "\uffff", "\ud800"])
+def test_a_sign_that_xml_has_not_is_replaced_in_a_picture(sign: str) -> None:
+    """In groups, in the title: vl-convert would end the process at it."""
+    drawn = picture(of([row(f"a{sign}{name}", day, 5) for name in "bc" for day in (0, 1)]), None, f"n{sign}")
+    assert "a\ufffdb" in svg(drawn, WIDE)
+    assert png(drawn, sign, sign).startswith(b"\x89PNG")
+    assert "n\ufffd" in svg(picture(of([]), None, f"n{sign}"), NARROW)

@@ -92,8 +92,8 @@ def test_reset(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     run = lake.run(1.0, 1.5, "after")
     versions, rows = published(lake, run)
     source = lake.version()
-    monkeypatch.setattr(resetting, "find_place", lambda *_: Place(lake.project, Profile(master="local[2]")))
-    monkeypatch.setattr(resetting, "session", lambda *_: nullcontext(lake.spark))
+    monkeypatch.setattr(resetting, "find_place", lambda *_, **__: Place(lake.project, Profile(master="local[2]")))
+    monkeypatch.setattr(resetting, "session", lambda *_, **__: nullcontext(lake.spark))
     answer = CliRunner().invoke(app, ["reset", lake.pattern], input="n\n")
     assert answer.exit_code == 1
     assert f"results/watched: {len(rows)} rows and {versions + 1} versions are lost" in answer.output

@@ -182,7 +182,7 @@ def test_a_pattern_s_page_tells_its_story(site: Site) -> None:
     """Results, what a revision changed and by which version, verdicts, cost, runs, contract, the file."""
     page = words(site.places.pattern("test_pattern"))
     for said in (
-        "Trends in the busiest window",
+        "snowballs in the busiest window",
         "All 4 groups",
         "Revision to version 4: 2 of 2 changed rows",
         "snowballs 31 → 63",

@@ -1,0 +1,78 @@
+"""The rows that `trendlake show` prints, for the pattern's page: the same ones, in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from cep_core import AnyPlan
+from pipelines.errors import LocalUnsupportedError, ProjectError
+from pipelines.report.amounts import amount_of
+from pipelines.report.facts import PatternFacts, RowResult, Window
+from pipelines.report.layout import Layout
+from pipelines.results.columns import ranking_of
+from pipelines.results.read import Selection, read_rows
+from pipelines.results.spark_order import spark_texts
+from pipelines.site.facts import ShownFacts
+
+ROWS_SHOWN = 10
+
+
+def read_shown(spark: SparkSession, path: str, pattern: PatternFacts, plan: AnyPlan | None) -> ShownFacts | None:
+    """The first rows of the results at `path`; None where the pattern does not compile, or the rows are of a form that
+    it does not have now."""
+    if plan is None:
+        return None
+    try:
+        rows = read_rows(spark, path, plan, Selection(limit=ROWS_SHOWN))
+    except ProjectError:
+        return None
+    layout, names = Layout.of(plan.result_schema.names, pattern.kind), plan.result_schema.names
+    groups = tuple(name for name in pattern.group_by if name in names)
+    hidden = {*layout.hidden, *groups, "window_start", "window_end"}
+    companions = {f"{name}_log10" for name in names}
+    measures = tuple(name for name in names if name not in hidden | companions)
+    return ShownFacts(
+        ranking_of(plan), rows.total, rows.stale, groups, measures, _rows(rows.table, layout, groups, measures, plan)
+    )
+
+
+def _rows(
+    table: pa.Table, layout: Layout, groups: Sequence[str], measures: Sequence[str], plan: AnyPlan
+) -> tuple[RowResult, ...]:  # fmt: skip
+    keys = list(zip(*[_texts(table[name]) for name in groups], strict=True)) or [()] * table.num_rows
+    return tuple(
+        RowResult(
+            key, _window(row, layout, plan), tuple((name, amount_of(row[name], _log(row, name))) for name in measures)
+        )
+        for key, row in zip(keys, table.to_pylist(), strict=True)
+    )
+
+
+def _texts(values: pa.ChunkedArray) -> list[str | None]:
+    """As a run's page has them; of the types whose text only Spark knows, Python's."""
+    try:
+        return spark_texts(values)
+    except LocalUnsupportedError:
+        return [None if value is None else str(value) for value in values.to_pylist()]
+
+
+def _log(row: dict[str, Any], name: str) -> float | None:
+    log: float | None = row.get(f"{name}_log10")
+    return log
+
+
+def _window(row: dict[str, Any], layout: Layout, plan: AnyPlan) -> Window:
+    """Of a found pattern the time from its first event to its last, as a run's page says it."""
+    if layout.windows:
+        return Window(row["window_start"], row["window_end"])
+    first, last = (row[name] for name in layout.times)
+    if not layout.lifetimes:
+        return Window(first, last)
+    lifetime = plan.result_shape.lifetime
+    begin: datetime = first if lifetime is None else last - timedelta(microseconds=lifetime)
+    return Window(begin, first)
