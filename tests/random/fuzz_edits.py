@@ -42,7 +42,7 @@ from pipelines.runs.run import Run
 from pipelines.spark.session import start_session
 from pipelines.steps import publish as publishing
 from pipelines.steps.revise import revise
-from tests.conftest import ROOT
+from tests.conftest import FEW_ROWS, ROOT, SETTINGS
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
 from tests.support.recomputation import in_order, recomputed
@@ -311,10 +311,11 @@ def shortest(spark: SparkSession, failed: Chain) -> tuple[Chain, str]:
 
 
 def search(seconds: float, first: int) -> int:
-    """Chain after chain until the time is over; the exit status."""
-    with TemporaryDirectory() as state:
-        project = replace(find_project(ROOT), state=Path(state))
-        return _search(start_session(project, Profile(master="local[2]"), "trendlake fuzz"), seconds, first)
+    """Chain after chain until the time is over; the exit status. With the settings of the tests: chains are small."""
+    with TemporaryDirectory() as scratch:
+        settings = {"spark.sql.warehouse.dir": f"{scratch}/tables", "spark.local.dir": f"{scratch}/local"}
+        profile = Profile(master="local[2]", spark=SETTINGS | FEW_ROWS | settings)
+        return _search(start_session(find_project(ROOT), profile, "trendlake fuzz"), seconds, first)
 
 
 def _search(spark: SparkSession, seconds: float, first: int) -> int:
