@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from cep_core import PatternErrors, compile_query
 from cep_core.documents.document import BrokenDocumentError, Reader
 from cep_core.errors import TooManyAnswersError, TrendlakeError
 from cep_core.events.schema import EventSchema
+from cep_core.yaml.source import plain, read_yaml
 from tests.reference.xml_join import TooManyError, answers, broken_rule
 from tests.support.cases import CASES
 from tests.support.xml_documents import MICROS, engine, in_micros
@@ -24,7 +24,7 @@ ENGINES: Mapping[str, Callable[..., Any]] = {"reference": answers, "engine": eng
 
 @cache
 def cases() -> list[dict[str, Any]]:
-    return list(YAML(typ="safe").load(CASES / "xml_join.yaml"))
+    return list(plain(read_yaml(CASES / "xml_join.yaml").data))
 
 
 ANSWERED = [case for case in cases() if "error" not in case]
