@@ -29,6 +29,7 @@ ten thousand times."""
 MAX_DIGITS = 400
 """Characters of a number: a double has no more digits before its point."""
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile(r"[-+]?[0-9][0-9_.:xXoOa-fA-F]+")
 _ENDS_OF_NAMES = ("", " ", "\r", "\n", ",", "]", "}")
 _BREAKS_OF_1_1 = "\x85\u2028\u2029"
@@ -52,7 +53,7 @@ def unreadable_character(text: str) -> str | None:
     """What is wrong with a text that no table, page or log can hold; None where nothing is."""
     if "\x00" in text:
         return "a NUL character"
-    if any("\ud800" <= char <= "\udfff" for char in text):
+    if _SURROGATE.search(text):
         return "half of a surrogate pair: no character of Unicode"
     return None
 

@@ -22,11 +22,11 @@ except ImportError:  # PyYAML was built without libyaml
 
 __all__ = ["ONLY_PYTHON", "CParser", "PythonParser"]
 
-ONLY_PYTHON = re.compile(
-    "[\t\x85\u2028\u2029\ufeff]"  # space, end of line or no character
-    r"|^%|^\.\.\."  # a directive, an end of document
-    r"|(?<![^\s\[{,:])\?"  # the sign of a key
-    "|[|>][-+0-9]*#",  # a comment behind the sign of a block of text, without a space
+ONLY_PYTHON = re.compile(  # each part begins with a letter, so that the search is quick
+    "\t|\x85|\u2028|\u2029|\ufeff"  # space, end of line or no character
+    r"|%(?<=^%)|\.(?<=^\.)\.\."  # a directive, an end of document
+    r"|\?(?<![^\s\[{,:]\?)"  # the sign of a key
+    r"|\|[-+0-9]*#|>[-+0-9]*#",  # a comment behind the sign of a block of text, without a space
     re.MULTILINE,
 )
 """Texts that the C parser may read in another way."""

@@ -76,6 +76,9 @@ class _Writer(yaml.SafeDumper):  # type: ignore[misc]
         except (ValueError, OverflowError):
             return _TAGS[date]  # a reader takes it for one
 
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
     def choose_scalar_style(self) -> str:
         style: str = super().choose_scalar_style()
         return '"' if style == "'" and _IN_DOUBLE_QUOTES.search(self.event.value) else style

@@ -1,6 +1,6 @@
 """YAML read safely, with the place of every node kept: the basis of errors that point.
 
-`limits` bounds what a file may ask of its reader.
+`cep_core.yaml.limits` bounds what a file may ask of its reader.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Source:
 
 def read_yaml(path: str | Path) -> Source:
     """The file at `path`. Raises FileUnreadableError, YamlSyntaxError (also for a repeated key, a document of several,
-    tags, and what is beyond the limits of `yaml_limits`)."""
+    tags, and what is beyond the limits of `cep_core.yaml.limits`)."""
     name = str(path)
     try:
         with Path(path).open("rb") as file:

@@ -22,6 +22,7 @@ from pipelines.contracts.time_formats import ISO, TIME_FORMAT, TIME_ZONE, TimeFo
 from pipelines.errors import ProfileError, ProjectError
 from pipelines.project.paths import Project
 from pipelines.project.profile import profile_path, read_profile
+
 COMMENTS = {
     TIME_ZONE: "of times that state no offset",
     "quarantineTolerance": "one broken row stops runs and revisions; 0.01: up to 1 % of their rows",
@@ -172,16 +173,17 @@ def note_source(project: Project, name: str | None, source: str, place: str) -> 
     current = read_profile(path).sources.get(source, place)
     if current != place:
         raise ProfileError(f"{path} says that the table of '{source}' lies at {current}", hint="change it there")
-    text = path.read_bytes().decode("utf-8")
-    data = read_yaml(path).data or {}
-    if source not in (sources := data.get("sources") or {}):
-        text = _with_source(text, source, place)
+    data = read_yaml(path).data
+    sources = data.get("sources", {})
+    if source not in sources:
+        text = _with_source(path.read_bytes().decode("utf-8"), source, place)
         try:
             written = parse_yaml(text, str(path)).data
         except YamlSyntaxError:
             written = None
         if written != {**data, "sources": {**sources, source: place}}:
-            raise ProfileError(f"cannot add a source to {path}", hint=f"write there: sources: {{{source}: {place}}}")
+            entry = yaml_text({source: place}, inner_on_one_line=True)[:-1]
+            raise ProfileError(f"cannot add a source to {path}", hint=f"write there: sources: {entry}")
         path.write_bytes(text.encode("utf-8"))
     return path
 
@@ -189,21 +191,19 @@ def note_source(project: Project, name: str | None, source: str, place: str) -> 
 def _with_source(text: str, source: str, place: str) -> str:
     """The text of a profile with one more of `sources`; its other lines stay as they are."""
     document = parse_yaml(text, "")
-    if "sources" not in (document.data or {}):
-        end = "" if text.endswith("\n") or not text else "\n"
+    if "sources" not in document.data:
+        end = "" if text.endswith("\n") else "\n"
         return f"{text}{end}{yaml_text({'sources': {source: place}})}"
-    sources = document.data["sources"]
-    begin = document.place(("sources",))
+    sources, begin = document.data["sources"], document.place(("sources",))
     lines = text.split("\n")
     if begin.text[begin.column - 1 :].startswith("{"):
         line, column = begin.line - 1, begin.column
         entry = yaml_text({source: place}, inner_on_one_line=True)[1:-2]
         lines[line] = f"{lines[line][:column]}{entry}{', ' if sources else ''}{lines[line][column:]}"
-        return "\n".join(lines)
-    last = document.place(("sources", *list(sources or ())[-1:]), key=True)
-    indent = " " * (last.column - 1 if sources else last.column + 1)
-    end = "\r" * lines[last.line - 1].endswith("\r")
-    lines.insert(last.line, f"{indent}{yaml_text({source: place})[:-1]}{end}")
+    else:
+        last = document.place(("sources", [*sources][-1]), key=True)
+        end = "\r" * lines[last.line - 1].endswith("\r")
+        lines.insert(last.line, f"{' ' * (last.column - 1)}{yaml_text({source: place})[:-1]}{end}")
     return "\n".join(lines)
 
 
