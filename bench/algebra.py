@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from ruamel.yaml import YAML
 
 from bench.measured import Measured, best, plan_of
 from bench.workloads import drawn
 from cep_core import run_plan, run_plans
+from cep_core.yaml.source import plain, read_yaml
 from pipelines.generate.quotes import quotes
 from pipelines.project.paths import find_project
 
@@ -39,7 +39,7 @@ TEMPLATES = {
 def example(name: str) -> dict[str, Any]:
     """A shipped pattern, as it is."""
     path: Path = find_project().root / "examples" / f"{name}.yaml"
-    query: dict[str, Any] = YAML(typ="safe").load(path)
+    query: dict[str, Any] = plain(read_yaml(path).data)
     del query["name"]
     return query
 

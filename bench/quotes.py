@@ -7,9 +7,9 @@ from typing import Any
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
-from ruamel.yaml import YAML
 
 from bench.trades import DAY
+from cep_core.yaml.source import plain, read_yaml
 from pipelines.project.paths import find_project
 
 CONTRACT = "quotes"
@@ -18,7 +18,7 @@ CONTRACT = "quotes"
 def double_top() -> dict[str, Any]:
     """The shipped pattern, as it is."""
     path: Path = find_project().root / "examples" / "automata" / "double_top.yaml"
-    query: dict[str, Any] = YAML(typ="safe").load(path)
+    query: dict[str, Any] = plain(read_yaml(path).data)
     del query["name"]
     return query
 

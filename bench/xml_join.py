@@ -17,7 +17,6 @@ from typing import Any
 
 import pyarrow as pa
 from lxml import etree
-from ruamel.yaml import YAML
 
 from bench.duckdb_joins import duckdb_joins
 from bench.measured import Measured
@@ -28,6 +27,7 @@ from cep_core.xml_join.compile.plan import XmlJoinPlan
 from cep_core.xml_join.run.relations import relations
 from cep_core.xml_join.run.run import Answers
 from cep_core.xml_join.run.witnesses import witnesses
+from cep_core.yaml.scalars import yaml_text
 from pipelines.generate.feeds import feeds
 from pipelines.generate.xml_queries import (
     DocumentSchema,
@@ -164,7 +164,8 @@ def file_of(folder: Path, count: int, within: str) -> Path:
         writer.writeheader()
         writer.writerows(rows)
     path = folder / f"of_{count}.yaml"
-    YAML().dump({"name": path.stem, "source": "feeds", **feed_pattern(within), "each": f"of_{count}.csv"}, path)
+    pattern = {"name": path.stem, "source": "feeds", **feed_pattern(within), "each": f"of_{count}.csv"}
+    path.write_text(yaml_text(pattern), encoding="utf-8")
     return path
 
 

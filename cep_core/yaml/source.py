@@ -1,41 +1,41 @@
 """YAML read safely, with the place of every node kept: the basis of errors that point.
 
-ruamel's round-trip loader builds plain data only, refuses repeated keys and keeps positions; `yaml_limits` bounds what
-a file may ask of it.
+`cep_core.yaml.limits` bounds what a file may ask of its reader.
 """
 
 from __future__ import annotations
 
-import warnings
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
+from yaml import MarkedYAMLError, YAMLError
 
 from cep_core.errors import BadValueError, FileUnreadableError, Place, YamlSyntaxError
-from cep_core.yaml.limits import MAX_DEPTH, MAX_FILE, MAX_GIVEN, bounded, unreadable_character
+from cep_core.yaml.limits import MAX_DEPTH, MAX_FILE, MAX_GIVEN, composed, unreadable_character
+from cep_core.yaml.scalars import yaml_text
 
 FEW_CHARACTERS = 10_000
 """Of a file whose values are held for when it is read again."""
 Path_ = tuple[str | int, ...]
+_LINE_END = re.compile("\r\n|\n|\r")
+"""As editors count lines, and YAML 1.2 does."""
 
 
 @dataclass(frozen=True)
 class Source:
     """A document with its origin: `data` is plain mappings, sequences and scalars; `text` its lines ("" when given
-    as data)."""
+    as data); `places` those of what `data` holds (`Node.inner`)."""
 
     data: Any
     name: str
     text: str = ""
     lines: tuple[str, ...] = field(default=(), repr=False)
+    places: Any = field(default=None, repr=False, compare=False)
 
     def place(self, path: Path_, *, key: bool = False, offset: int = 0, width: int = 0) -> Place:
         """The place of the node at `path` (of its key when `key`), `offset` characters into a one-line scalar."""
@@ -71,16 +71,16 @@ class Source:
         return node
 
     def _position(self, path: Path_, key: bool) -> tuple[int, int]:
-        node, line, column = self.data, 0, 0
+        line, column, inner = 0, 0, self.places
         for depth, part in enumerate(path):
-            last = depth == len(path) - 1
-            if isinstance(node, CommentedMap) and part in node:
-                line, column = node.lc.key(part) if key and last else node.lc.value(part)
-            elif isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node):
-                line, column = node.lc.item(part)
+            if isinstance(inner, dict) and part in inner:
+                of_key, (line, column), inner = inner[part]
+                if key and depth == len(path) - 1:
+                    line, column = of_key
+            elif isinstance(inner, list) and isinstance(part, int) and part < len(inner):
+                line, column, inner = inner[part]
             else:
                 break
-            node = node[part]
         return line, column
 
     def _into_scalar(self, path: Path_, line: int, column: int, text: str, offset: int) -> tuple[int, int, str, int]:
@@ -105,7 +105,7 @@ class Source:
 
 def read_yaml(path: str | Path) -> Source:
     """The file at `path`. Raises FileUnreadableError, YamlSyntaxError (also for a repeated key, a document of several,
-    tags, and what is beyond the limits of `yaml_limits`)."""
+    tags, and what is beyond the limits of `cep_core.yaml.limits`)."""
     name = str(path)
     try:
         with Path(path).open("rb") as file:
@@ -126,27 +126,20 @@ def read_yaml(path: str | Path) -> Source:
 
 def parse_yaml(text: str, name: str) -> Source:
     """YAML text with `name` as its origin in errors. Its `data` is not to be changed: the same text gives it again."""
-    lines = tuple(text.splitlines())
+    lines = tuple(_LINE_END.split(text))
     try:
-        data = _loaded(text) if len(text) <= FEW_CHARACTERS else _load(text)
+        node = _held(text) if len(text) <= FEW_CHARACTERS else composed(text)
     except MarkedYAMLError as error:
         raise YamlSyntaxError(_problem(error), place=_place(error, name, lines)) from None
-    except (YAMLError, ValueError, AssertionError, RecursionError) as error:
+    except (YAMLError, ValueError) as error:
         problem = str(error).split("\n")[0] or "not YAML"
         raise YamlSyntaxError(problem, place=Place(name, 1, 1, lines[0] if lines else "")) from None
-    source = Source(data, name, text, lines)
+    source = Source(node.value, name, text, lines, node.inner)
     _keys_once(source)
     return source
 
 
-def _load(text: str) -> Any:
-    yaml = bounded(YAML(typ="rt"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it: the newest is meant
-        return yaml.load(text)
-
-
-_loaded = lru_cache(maxsize=200)(_load)
+_held = lru_cache(maxsize=200)(composed)
 """Patterns are read for their run, for their page and by their neighbours; contracts by every pattern over them."""
 
 
@@ -205,7 +198,7 @@ def from_data(data: Mapping[str, Any], name: str = "query") -> Source:
 
 
 def plain(node: Any) -> Any:
-    """ruamel's nodes as dict, list and scalars."""
+    """A copy of what a document holds, its keys as words."""
     if isinstance(node, Mapping):
         return {str(key): plain(value) for key, value in node.items()}
     if isinstance(node, Sequence) and not isinstance(node, str | bytes):
@@ -219,15 +212,6 @@ def plain(node: Any) -> Any:
     if isinstance(node, float):
         return float(node)
     return node
-
-
-def yaml_text(data: Mapping[str, Any]) -> str:
-    """A mapping as the text of a file, its keys in their order."""
-    yaml = YAML()
-    yaml.width = 4096
-    text = StringIO()
-    yaml.dump(dict(data), text)
-    return text.getvalue()
 
 
 __all__ = ["Source", "from_data", "parse_yaml", "plain", "read_yaml", "yaml_text"]

@@ -20,7 +20,7 @@ def expand(project: Project, name: str, folder: Path | None) -> dict[str, Any]:
     """
     from cep_core.patterns.expansion import expanded
     from cep_core.patterns.model import FamilyPattern
-    from cep_core.yaml.source import yaml_text
+    from cep_core.yaml.scalars import yaml_text
     from pipelines.authoring.validate import compiled
 
     pattern, _ = compiled(project, project.pattern_path(name))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from cep_core.errors import did_you_mean
+from cep_core.errors import YamlSyntaxError, did_you_mean
 from cep_core.events.names import same_name
-from cep_core.yaml.source import read_yaml
+from cep_core.yaml.scalars import yaml_text
+from cep_core.yaml.source import parse_yaml, read_yaml
 from pipelines.contracts.column_names import name_fault
 from pipelines.contracts.contract import ID_COLUMN, TYPE_COLUMN, TYPE_NAME, Contract
 from pipelines.contracts.id_columns import ID_COLUMNS, KINDS
@@ -24,6 +22,12 @@ from pipelines.contracts.time_formats import ISO, TIME_FORMAT, TIME_ZONE, TimeFo
 from pipelines.errors import ProfileError, ProjectError
 from pipelines.project.paths import Project
 from pipelines.project.profile import profile_path, read_profile
+
+COMMENTS = {
+    TIME_ZONE: "of times that state no offset",
+    "quarantineTolerance": "one broken row stops runs and revisions; 0.01: up to 1 % of their rows",
+}
+"""Behind the values of custom properties in a first contract."""
 
 PATTERN = """\
 name: {name}
@@ -142,14 +146,10 @@ def new_source(
 def write_new_contract(project: Project, name: str, contract: Mapping[str, Any]) -> Path:
     """The file of a new contract. Raises ProjectError where there is one."""
     path = project.contracts / f"{name}.yaml"
-    text = StringIO()
-    yaml = YAML()
-    yaml.width = 110
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    yaml.dump(contract, text)
-    if not _write_new(
-        path, f"# What the source `{name}` promises (Open Data Contract Standard 3.1).\n{text.getvalue()}"
-    ):
+    text = yaml_text(contract, 110, lists_indented=True)
+    for custom, comment in COMMENTS.items():
+        text = re.sub(rf"(?<=- property: {custom}\n) +value: .*", rf"\g<0>  # {comment}", text)
+    if not _write_new(path, f"# What the source `{name}` promises (Open Data Contract Standard 3.1).\n{text}"):
         hint = f"edit it; to start over, --overwrite, or delete it (rm {path})"
         raise ProjectError(f"{path} exists already", hint=hint)
     return path
@@ -168,19 +168,43 @@ def new_pattern(project: Project, name: str, contract: Contract) -> Path:
 
 def note_source(project: Project, name: str | None, source: str, place: str) -> Path:
     """Write down in the profile (see `load_profile`) where the table of a source lies; the file. Raises ProfileError
-    where it says so of another place already."""
+    where it says so of another place already, or has a form that this cannot add to."""
     path = profile_path(project, name)
     current = read_profile(path).sources.get(source, place)
     if current != place:
         raise ProfileError(f"{path} says that the table of '{source}' lies at {current}", hint="change it there")
-    yaml = YAML()
-    yaml.preserve_quotes, yaml.width = True, 4096
-    document = deepcopy(read_yaml(path).data)
-    document.setdefault("sources", {})[source] = place
-    text = StringIO()
-    yaml.dump(document, text)
-    path.write_text(text.getvalue(), encoding="utf-8")
+    data = read_yaml(path).data
+    sources = data.get("sources", {})
+    if source not in sources:
+        text = _with_source(path.read_bytes().decode("utf-8"), source, place)
+        try:
+            written = parse_yaml(text, str(path)).data
+        except YamlSyntaxError:
+            written = None
+        if written != {**data, "sources": {**sources, source: place}}:
+            entry = yaml_text({source: place}, inner_on_one_line=True)[:-1]
+            raise ProfileError(f"cannot add a source to {path}", hint=f"write there: sources: {entry}")
+        path.write_bytes(text.encode("utf-8"))
     return path
+
+
+def _with_source(text: str, source: str, place: str) -> str:
+    """The text of a profile with one more of `sources`; its other lines stay as they are."""
+    document = parse_yaml(text, "")
+    if "sources" not in document.data:
+        end = "" if text.endswith("\n") else "\n"
+        return f"{text}{end}{yaml_text({'sources': {source: place}})}"
+    sources, begin = document.data["sources"], document.place(("sources",))
+    lines = text.split("\n")
+    if begin.text[begin.column - 1 :].startswith("{"):
+        line, column = begin.line - 1, begin.column
+        entry = yaml_text({source: place}, inner_on_one_line=True)[1:-2]
+        lines[line] = f"{lines[line][:column]}{entry}{', ' if sources else ''}{lines[line][column:]}"
+    else:
+        last = document.place(("sources", [*sources][-1]), key=True)
+        end = "\r" * lines[last.line - 1].endswith("\r")
+        lines.insert(last.line, f"{' ' * (last.column - 1)}{yaml_text({source: place})[:-1]}{end}")
+    return "\n".join(lines)
 
 
 def _write_new(path: Path, text: str) -> bool:
@@ -230,13 +254,9 @@ def _check_id_columns(columns: pa.Schema, roles: Roles) -> None:
             )
 
 
-def common_properties() -> CommentedSeq:
+def common_properties() -> list[dict[str, Any]]:
     """What every first contract says of its table."""
-    properties = CommentedSeq([{"property": "corrections", "value": "replace"}])
-    tolerance = CommentedMap(property="quarantineTolerance", value=0)
-    tolerance.yaml_add_eol_comment("one broken row stops runs and revisions; 0.01: up to 1 % of their rows", "value")
-    properties.append(tolerance)
-    return properties
+    return [{"property": "corrections", "value": "replace"}, {"property": "quarantineTolerance", "value": 0}]
 
 
 def _contract(name: str, columns: pa.Schema, roles: Roles, form: FileForm) -> dict[str, Any]:
@@ -304,9 +324,7 @@ def _time_properties(how: TimeFormat, logical: str) -> list[dict[str, Any]]:
     if how.format != ISO:
         properties.append({"property": TIME_FORMAT, "value": how.format})
     if logical == "timestamp" and not how.states_offset:
-        zone = CommentedMap(property=TIME_ZONE, value=how.zone)
-        zone.yaml_add_eol_comment("of times that state no offset", "value")
-        properties.append(zone)
+        properties.append({"property": TIME_ZONE, "value": how.zone})
     return properties
 
 

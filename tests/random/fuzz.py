@@ -13,7 +13,6 @@ NUMBA_BOUNDSCHECK=1 and an empty folder in TRENDLAKE_CACHE the kernels check eve
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,8 +22,8 @@ from typing import Any, TypeAlias
 from hypothesis import given, seed, settings
 from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
-from ruamel.yaml import YAML
 
+from cep_core.yaml.scalars import yaml_text
 from tests.random import algebra, automata, fuzz_batches, fuzz_documents, fuzz_edits, fuzz_files, matches, xml_joins
 from tests.random.agreement import Tally, disagreement
 from tests.random.profile import OPEN_ENDED
@@ -55,13 +54,8 @@ def as_case(query: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], name: s
         {key: _seconds(value) if key == "window_start" else value for key, value in row.items() if key not in hidden}
         for row in answer(query, rows)
     ]
-    text = io.StringIO()
-    yaml = YAML(typ="safe")
-    yaml.default_flow_style = None  # innermost mappings on one line
-    yaml.width = 200
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.dump([{"name": name, "events": list(rows), "query": dict(query), "expect": expect}], text)
-    return text.getvalue()
+    case = {"name": name, "events": list(rows), "query": dict(query), "expect": expect}
+    return yaml_text([case], 200, inner_on_one_line=True)
 
 
 def _seconds(microseconds: int) -> int | float:

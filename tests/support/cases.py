@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ruamel.yaml import YAML
-
+from cep_core.yaml.source import plain, read_yaml
 from tests.conftest import ROOT
 
 CASES = ROOT / "tests" / "cases"
@@ -30,7 +29,7 @@ class Case:
 @cache
 def load(file: str = "trends.yaml") -> list[Case]:
     """The cases of a file under tests/cases."""
-    raw = YAML(typ="safe").load(CASES / file)
+    raw = plain(read_yaml(CASES / file).data)
     return [
         Case(
             name=one["name"],

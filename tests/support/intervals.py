@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any
 
 import pyarrow as pa
-from ruamel.yaml import YAML
 
+from cep_core.yaml.source import read_yaml
 from tests.reference.automaton.expression import EPOCH
 from tests.support.cases import CASES
 from tests.support.engines import TIME, to_table
@@ -33,7 +33,7 @@ class Case:
 @cache
 def load() -> list[Case]:
     """The cases of tests/cases/algebra.yaml."""
-    raw = YAML(typ="safe").load(CASES / "algebra.yaml")
+    raw = read_yaml(CASES / "algebra.yaml").data
     return [
         Case(one["name"], one["query"], one["events"], [_timed(row) for row in one["expect"]], one.get("upstream", ()))
         for one in raw

@@ -7,9 +7,9 @@ import random
 from typing import Any
 
 import pyarrow as pa
-from ruamel.yaml import YAML
 
 from cep_core import run_plan
+from cep_core.yaml.source import plain, read_yaml
 from pipelines.runs.run import Run
 from tests.reference.xml_join import answers
 from tests.support.xml_documents import rows_of
@@ -41,7 +41,7 @@ def document_text(rng: random.Random, *, tidy: bool = False) -> str:
 def rows_of_documents(run: Run, events: pa.Table, windows: range) -> list[dict[str, Any]]:
     """The rows of `windows`, from all documents at once. All rows are compared with the plain enumeration first, so
     that a wrong row is no recomputation that agrees with itself."""
-    query = YAML(typ="safe").load(run.project.root / f"{run.name}.yaml")
+    query = plain(read_yaml(run.project.root / f"{run.name}.yaml").data)
     rows = run_plan(run.plan, events)
     listed = [
         {"id": row["event_id"], "time": _micros(row["event_time"]), "xml": row["document"]}

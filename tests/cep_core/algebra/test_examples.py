@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from ruamel.yaml import YAML
 
 from cep_core import compile_query, run_plan
 from cep_core.events.schema import schema_of
+from cep_core.yaml.source import plain, read_yaml
 from pipelines.generate import START_US, STREAMS
 from tests.conftest import ROOT
 
@@ -29,7 +29,7 @@ def stream(name: str, events: int) -> tuple[pa.Table, Rows]:
 
 def answer(name: str, table: pa.Table, *columns: str) -> list[tuple[Any, ...]]:
     """The rows of an example: start, end, columns."""
-    query = YAML(typ="safe").load(EXAMPLES / f"{name}.yaml")
+    query = plain(read_yaml(EXAMPLES / f"{name}.yaml").data)
     result = run_plan(compile_query(query, schema_of(table)), table)
     cells = [result[one].cast(pa.int64()).to_pylist() for one in ("start", "end")]
     cells += [result[one].to_pylist() for one in columns]

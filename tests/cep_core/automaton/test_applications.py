@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from cep_core import compile_query, evaluate, explain
+from cep_core.yaml.source import read_yaml
 from pipelines.contracts.contract import load_contract
 from tests.conftest import ROOT
 from tests.reference.automaton import reference
@@ -219,9 +220,7 @@ def test_missing_step() -> None:
 )
 def test_shipped_patterns_as_enumerated(name: str, make: Callable[[], Rows]) -> None:
     """On short streams the enumeration of runs gives the same rows."""
-    from ruamel.yaml import YAML
-
     rows = make()
-    query = YAML(typ="safe").load(FOLDER / f"{name}.yaml")
+    query = read_yaml(FOLDER / f"{name}.yaml").data
     columns = ["first", "last", "state", *query["register"]]
     assert answer(name, rows, *columns) == {tuple(row[c] for c in columns) for row in reference(query, rows)}

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from ruamel.yaml import YAML
 
 from cep_core import evaluate
+from cep_core.yaml.source import plain, read_yaml
 from pipelines.generate import START_US, STREAMS
 from tests.conftest import ROOT
 from tests.reference.trends import reference
@@ -30,7 +30,7 @@ SHORT = {"event_id": "id", "event_type": "type", "event_time": "time"}
 
 def query(name: str, **changes: Any) -> Row:
     """The pattern file's question, with some of its keys changed."""
-    file = YAML(typ="safe").load(ROOT / "examples" / "greta" / f"{name}.yaml")
+    file = plain(read_yaml(ROOT / "examples" / "greta" / f"{name}.yaml").data)
     asked = {key: file[key] for key in ("kind", "pattern", "where", "return", "group_by", "within", "slide")}
     return asked | {"origin": "2026-01-05"} | changes
 

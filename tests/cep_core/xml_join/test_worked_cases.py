@@ -8,12 +8,13 @@ from functools import cache
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
+import yaml
 
 from cep_core import PatternErrors, compile_query
 from cep_core.documents.document import BrokenDocumentError, Reader
 from cep_core.errors import TooManyAnswersError, TrendlakeError
 from cep_core.events.schema import EventSchema
+from cep_core.yaml.scalars import value_of
 from tests.reference.xml_join import TooManyError, answers, broken_rule
 from tests.support.cases import CASES
 from tests.support.xml_documents import MICROS, engine, in_micros
@@ -22,9 +23,21 @@ SCHEMA = EventSchema({"event_id": "string", "event_time": "timestamp", "document
 ENGINES: Mapping[str, Callable[..., Any]] = {"reference": answers, "engine": engine}
 
 
+class _CaseReader(yaml.SafeLoader):
+    """Words as in pattern files, and merge keys, by which cases share parts of queries."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+        if kind is not yaml.ScalarNode or not implicit[0]:
+            return super().resolve(kind, value, implicit)
+        return "tag:yaml.org,2002:merge" if value == "<<" else "!word"
+
+
+_CaseReader.add_constructor("!word", lambda _, node: value_of(node.value))
+
+
 @cache
 def cases() -> list[dict[str, Any]]:
-    return list(YAML(typ="safe").load(CASES / "xml_join.yaml"))
+    return list(yaml.load((CASES / "xml_join.yaml").read_text(), _CaseReader))
 
 
 ANSWERED = [case for case in cases() if "error" not in case]

@@ -80,3 +80,40 @@ def test_a_table_is_noted_in_the_profile(tmp_path: Path) -> None:
         note_source(project, None, "a", "/other")
     (folder / "local.yaml").write_text(text)  # as it was read before
     assert load_profile(project).sources == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("master: local[2]  # m", "master: local[2]  # m\nsources:\n  no: /lake/a b\n"),
+        ("sources:\n  a: /x", "sources:\n  a: /x\n  no: /lake/a b"),
+        ("sources: {}  # s\n", "sources: {no: /lake/a b}  # s\n"),
+        ("sources: {a: /x}\nmaster: local[2]\n", "sources: {no: /lake/a b, a: /x}\nmaster: local[2]\n"),
+        (
+            "sources: # s\n    a: /x\n    'b': '/y'  # y\n\n# m\nmaster: local[2]\n",
+            "sources: # s\n    a: /x\n    'b': '/y'  # y\n    no: /lake/a b\n\n# m\nmaster: local[2]\n",
+        ),
+        ("sources:\r\n  a: é\r\nmaster: local[2]\r\n", "sources:\r\n  a: é\r\n  no: /lake/a b\r\nmaster: local[2]\r\n"),
+    ],
+)
+def test_a_source_is_added_to_the_text_of_a_profile(tmp_path: Path, text: str, expected: str) -> None:
+    """Where people write sources, behind the last one; every other character of the file stays."""
+    path = tmp_path / "conf" / "profiles" / "local.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text.encode())
+    note_source(Project(tmp_path, tmp_path / "state"), None, "no", "/lake/a b")
+    assert path.read_bytes().decode() == expected
+    assert read_profile(path).sources["no"] == "/lake/a b"
+
+
+@pytest.mark.parametrize(
+    "text", ["sources:\n  a: >\n    /x\n    /y\n", "{warehouse: x}\n", "spark: &s\n  a: /x\nsources: *s\n"]
+)
+def test_a_profile_of_another_form_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    """The error says what to write."""
+    path = tmp_path / "conf" / "profiles" / "local.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(ProfileError, match=r"cannot add a source to .*\n.*write there: sources: \{no: /lake\}"):
+        note_source(Project(tmp_path, tmp_path / "state"), None, "no", "/lake")
+    assert path.read_text() == text
