@@ -69,7 +69,7 @@ class Recorded:
     version: int
     note: Mapping[str, Any]
     at: datetime
-    twice: bool = False
+    repeats: bool = False
     damaged: str = ""
 
 
@@ -123,7 +123,7 @@ def read_ledger(
         if claim is not None and item.version <= newest:
             noted.append((claim, item.note))
     doubled = {commit.version for commit in commits if _came_twice(commit)}
-    doubled |= {item.version for item in recorded if item.twice}
+    doubled |= {item.version for item in recorded if item.repeats}
     all_claims = with_faults(plan, noted, doubled, lambda: columns_of(spark, path))
     last = max((item.version for item in recorded), default=-1)
     unrecorded = tuple(commit for commit in commits if commit.version > last and "number" in commit.note)

@@ -60,10 +60,10 @@ def test_a_project_from_nothing(tmp_path: Path) -> None:
     assert all(Path(path).exists() for path in wrote["wrote"])
     assert "next: trendlake new source" in beside
     columns = ("--event-id", "id", "--event-time", "at", "--type", "Trade")
-    made, notes = said("new", "source", "trades", "--from", rows, *columns, *at)
-    assert made["wrote"] == [str(folder / "data_contracts" / "trades.yaml")]
-    assert made["notes"] == [line for line in notes.splitlines() if line.startswith("note: ")]
-    assert len(made["notes"]) == 1
+    document, notes = said("new", "source", "trades", "--from", rows, *columns, *at)
+    assert document["wrote"] == [str(folder / "data_contracts" / "trades.yaml")]
+    assert document["notes"] == [line for line in notes.splitlines() if line.startswith("note: ")]
+    assert len(document["notes"]) == 1
     (pattern,) = said("new", "pattern", "falling", "--source", "trades", *at)[0]["wrote"]
     assert Path(pattern).is_file()
     files = said("validate", *at)[0]["files"]

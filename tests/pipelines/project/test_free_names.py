@@ -207,7 +207,7 @@ def test_a_quarantine_is_no_source(project: Project, tmp_path: Path) -> None:
     contract = (project.contracts / "trades.yaml").read_text().replace("name: trades", "name: trades_quarantine")
     (project.contracts / "trades_quarantine.yaml").write_text(contract)
     warehouse = Warehouse.of(Profile(), project)
-    session = SessionOnDemand(project, Profile(), "names")
+    session = SessionOnDemand(project, Profile(), "names", writes=False)
     idle = cast("SparkSession", session)
     for name in ("trades", "trades_quarantine"):
         for table in (warehouse.source, warehouse.quarantine):
