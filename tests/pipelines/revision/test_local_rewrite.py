@@ -91,9 +91,8 @@ class Lake:
     def rewrite(self, rows: Rows, slices: Any = EVER) -> Rewrite:
         """What brings the rows in `slices` to `rows`."""
         there = Published.of(table_here(self.spark, self.path), "at", slices, 1_000)
-        run: Any = SimpleNamespace(
-            spark=self.spark, name="watched", warehouse=SimpleNamespace(results=lambda _: self.path)
-        )  # fmt: skip
+        warehouse = SimpleNamespace(results=lambda _: self.path, table_of=lambda name: name)
+        run: Any = SimpleNamespace(spark=self.spark, name="watched", warehouse=warehouse)
         plan: Any = SimpleNamespace(key=("id",), owned=lambda _: ("at", 0, 0))
         return Rewrite(run, plan, there, differing(there.rows, table_of(rows), identity(plan)))
 

@@ -90,12 +90,12 @@ def site(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Site:
     site = workspace.site_of(place, spark)
     _deliver(site, place, "first.parquet", broken=True)
     for name in ("falling", "pairs"):
-        all_steps(workspace.prepared(place, spark, name, "2026-01-05", "2026-01-06", RUN))
+        all_steps(workspace.prepared(place, spark, name, ("2026-01-05", "2026-01-06"), RUN))
         plan, _ = plan_of(project, project.patterns / f"{name}.yaml")
         build_report(spark, site.warehouse, project.patterns / f"{name}.yaml", RUN, site.places.root, plan)
     small = replace(place, profile=Profile(master="local[2]", limits=Limits(shard_rows=1, driver_rows=0)))
     with pytest.raises(TrendlakeError):
-        all_steps(workspace.prepared(small, spark, "falling", "2026-01-05", "2026-01-06", "failed"))
+        all_steps(workspace.prepared(small, spark, "falling", ("2026-01-05", "2026-01-06"), "failed"))
     build_report(spark, site.warehouse, project.patterns / "falling.yaml", "failed", site.places.root, None)
     built = build_site(site, [project.patterns / "falling.yaml", project.patterns / "pairs.yaml"])
     assert not [item.failure for item in built if item.failure]

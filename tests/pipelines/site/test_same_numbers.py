@@ -113,7 +113,7 @@ class Pages:
 
     def run(self, name: str, since: str, until: str, run_id: str) -> None:
         """As `trendlake run`: the steps, then the run's page."""
-        all_steps(workspace.prepared(self.place, self.spark, name, since, until, run_id))
+        all_steps(workspace.prepared(self.place, self.spark, name, (since, until), run_id))
         plan, _ = plan_of(self.place.project, self.file(name))
         build_report(self.spark, self.site.warehouse, self.file(name), run_id, self.site.places.root, plan)
 
