@@ -25,6 +25,11 @@ def refuse_source(project: Project, profile: Profile, name: str) -> None:
 def refuse_pattern(project: Project, profile: Profile, name: str) -> None:
     """Raises ProjectError for a name that no new pattern of the project may have."""
     _refuse_form(name)
+    renamed = project.renamed(name)
+    if renamed is not None:
+        raise ProjectError(
+            f"results/{name} are the results of '{renamed}', which was renamed from '{name}'", hint="take another name"
+        )
     if not (project.patterns / f"{name}.yaml").exists():
         _refuse_dags([name, revision_id(name)], dag_names(project, profile))
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from stat import S_ISREG
 
 from cep_core.errors import did_you_mean, readable
 from pipelines.errors import ProjectError
@@ -88,6 +89,8 @@ class Project:
         try:
             state = path.stat()
         except (OSError, ValueError):
+            return None
+        if not S_ISREG(state.st_mode):
             return None
         return _renamed_from(path, state.st_mtime_ns, state.st_size) or pattern
 

@@ -14,9 +14,10 @@ from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import Warehouse, exists
 from pipelines.errors import LocalUnsupportedError, ProjectError
 from pipelines.project.paths import PUBLISHED, TABLE_NAME, Project, upstream
+from pipelines.project.table_names import QUARANTINE
 from pipelines.results.owners import owner_of, publishers, results_tables, tables_in
 
-SOURCES, QUARANTINE = "sources/", "_quarantine"
+SOURCES = "sources/"
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,14 @@ def table_named(spark: SparkSession, warehouse: Warehouse, project: Project, nam
         return _results(warehouse, project, table)
     source = name.removeprefix(SOURCES).removesuffix(QUARANTINE)
     if name == f"{SOURCES}{source}{QUARANTINE}" and TABLE_NAME.fullmatch(source):
-        if source in _contracts(project):
+        contracts = _contracts(project)
+        if source in contracts:
             raise ProjectError(
                 f"{name} is the quarantine of the source '{source}'",
                 hint=f"see its rows with `trendlake quarantine show {source}`",
             )
+        if f"{source}{QUARANTINE}" in contracts:
+            raise ProjectError(f"{name} is a source with a contract, and no quarantine")
         return NamedTable(name, warehouse.quarantine(source), None)
     if TABLE_NAME.fullmatch(name) and project.table_of(name) is None:
         named = _results(warehouse, project, name)
@@ -81,7 +85,7 @@ def orphans(spark: SparkSession, warehouse: Warehouse, project: Project) -> Iter
         if table not in patterns:
             yield _orphan(spark, warehouse.results_table(table), table)
     for name in tables_in(spark, f"{warehouse.root}/sources"):
-        if name.endswith(QUARANTINE) and name.removesuffix(QUARANTINE) not in contracts:
+        if name.endswith(QUARANTINE) and not {name, name.removesuffix(QUARANTINE)} & contracts:
             yield _orphan(spark, f"{warehouse.root}/{SOURCES}{name}", None, f"{SOURCES}{name}")
 
 

@@ -148,6 +148,15 @@ def test_the_old_name_is_given_again(shop: Shop) -> None:
     assert shop.rows() == rows
 
 
+def test_a_new_pattern_of_the_old_name(shop: Shop) -> None:
+    """It is refused before there is a file, and is no pattern while a folder has the name."""
+    rename(shop)
+    written = output_of("new", "pattern", NAME, "--source", "trades", *shop.given[:2], code=1)
+    assert "results/falling are the results of 'sinking'" in written
+    (shop.folder / FILE).mkdir()
+    assert shop.states("sinking") == []
+
+
 def test_both_names_have_rows(shop: Shop) -> None:
     """The new name was run before its file said `renamed_from`: a person decides whose rows stay."""
     rename(shop, renamed_from=None)
@@ -243,5 +252,10 @@ def test_the_quarantine_of_a_deleted_contract(shop: Shop) -> None:
     assert "is the quarantine of the source 'trades'" in shop.type("reset", name, "--yes", code=1)
     (shop.folder / "data_contracts" / "trades.yaml").unlink()
     assert [orphan["table"] for orphan in orphans(shop)] == [name]
+    contract = shop.folder / "data_contracts" / "trades_quarantine.yaml"
+    contract.write_text("name: trades_quarantine\n")
+    assert orphans(shop) == []  # it is a source by that name
+    assert "is a source with a contract" in shop.type("reset", name, "--yes", code=1)
+    contract.unlink()
     assert shop.document("reset", name, "--yes")["removed"]
     assert orphans(shop) == []

@@ -94,7 +94,7 @@ def test_rows_of_a_wrong_version_are_named_and_recomputed(lake: Signals, monkeyp
     assert [item.observed for item in after.checks if item.name == "revision"] == ["nothing new since version 2"]
     assert named(after) == [
         f"{revised.windows} windows computed by versions known to be wrong (before local 2: sums were wrong); "
-        "recomputed by `trendlake backfill watched --stale`"
+        f"recomputed by `trendlake backfill {lake.pattern} --stale`"
     ]
     documents = stale(lake, dry_run=True)
     assert [document["windows"] for document in documents] == [revised.windows]
@@ -140,7 +140,7 @@ def test_a_warehouse_whose_commits_record_no_versions(lake: Signals, monkeypatch
         all_steps(run)
     sentence = (
         f"{len(run.windows)} windows computed by versions that were not recorded (Trendlake 0.1); recomputed by "
-        "`trendlake backfill watched --stale`"
+        f"`trendlake backfill {lake.pattern} --stale`"
     )
     assert named(revise(renamed(run, "opened"))) == [sentence]
     assert [(document["windows"], len(document["stretches"])) for document in stale(lake, dry_run=True)] == [

@@ -59,7 +59,7 @@ def test_a_run_is_refused(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> Non
         all_steps(run)
     assert "'m' is decimal(38,0), and the pattern gives double" in str(refused.value)
     assert "another name" in str(refused.value)
-    assert "trendlake reset watched" in str(refused.value)
+    assert f"trendlake reset {lake.pattern}" in str(refused.value)
     monkeypatch.setattr(check_source, "refuse_other_types", lambda run: None)
     with pytest.raises(ResultsTypeError, match="the pattern gives double"):
         all_steps(renamed(run, "averaged again"))
