@@ -124,5 +124,7 @@ class AnyPlan(Reading, Protocol):
 def in_calendar(plan: AnyPlan) -> range:
     """The windows that a run can compute: they end by the year 9999, and the times of their rows are not before the
     year 1. A window of kind `trends` that begins earlier has no start that a row could show."""
-    first = (BEGINNING - plan.owned(range(1))[2]) // plan.windows.slide + 1  # it owns a moment of the year 1
+    time, low, high = plan.owned(range(1))
+    after = low + 1 if time == "window_start" else high  # rows of kind `trends` have no other time than `low`
+    first = (BEGINNING - after) // plan.windows.slide + 1  # it owns a moment of the year 1 that a row may have
     return range(first, plan.windows.after(END))

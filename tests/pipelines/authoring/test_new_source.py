@@ -177,7 +177,7 @@ def test_repeated_ids(started: Path) -> None:
     assert "column 'id' cannot be the id: 6 rows have 5 distinct values these identify each row: --event-id at" in text
     assert not (started / "data_contracts" / "again.yaml").exists()
     file.write_text(f"{ROWS}{ROWS.splitlines()[1]}\n,2026-01-05T09:00:09Z,A,11\n,2026-01-05T09:00:09Z,A,12\n")
-    assert "1 of 6 rows repeat another row" in output_of("new", "source", "again", "--from", file, *roles)
+    assert "1 of 6 rows repeats another row" in output_of("new", "source", "again", "--from", file, *roles)
 
 
 US = """\

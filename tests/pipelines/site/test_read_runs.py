@@ -101,5 +101,4 @@ def test_a_record_that_cannot_be_read_is_its_own_pattern_s(
     together = Together(Site(spark, None, warehouse, None), files)  # type: ignore[arg-type]
     for name in ("good", "other"):
         assert [run.run_id for run in together.runs(name).runs] == ["r"]
-    with pytest.raises(ValueError, match="Expecting value"):
-        together.runs("bad")
+    assert {run.run_id for run in together.runs("bad").runs} == {"r", "r2"}

@@ -172,10 +172,14 @@ def test_another_writer_during_publish(lake: Signals, tmp_path: Path, monkeypatc
     monkeypatch.setattr(
         publishing, "_commit", lambda *given, partly: attempts.append(1) or commit(*given, partly=partly)
     )
-    real = publishing.read_staged
+    replace = publishing.Publication.replace
     gate = tmp_path / "gate"
     gate.mkdir()
-    monkeypatch.setattr(publishing, "read_staged", lambda *given: held_up(real(*given), gate))
+    monkeypatch.setattr(
+        publishing.Publication,
+        "replace",
+        lambda publication, rows, *given, **named: replace(publication, held_up(rows, gate), *given, **named),
+    )
     with quiet(lake.spark), writes_while_held_up(gate, lambda: DeltaTable.forPath(lake.spark, path).delete()):
         publish(run)
     assert len(attempts) == 2

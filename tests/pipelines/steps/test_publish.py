@@ -183,7 +183,7 @@ def test_bad_results_are_not_published(lake: Lake) -> None:
     rows = read_staged(run, int(staged.staged_version or 0))
     worse = rows.withColumn("snowballs", sf.lit(0).cast("decimal(38,0)")).union(rows)
     worse.write.parquet(f"{lake.warehouse.staging(run.name, run.run_id)}/1")
-    lake.spark.sql(f"UPDATE delta.`{lake.warehouse.runs}` SET staged_version = 1 WHERE stage = 'compute'")
+    lake.spark.sql(f"UPDATE delta.`{lake.warehouse.runs}` SET staged_version = 1, rows_out = 2 WHERE stage = 'compute'")
     later = lake.run(pattern, *WEEK, "r1")  # as another process: a run's own steps remember what they recorded
     with pytest.raises(ChecksFailedError, match="primary_key_unique"):
         check_results(later)

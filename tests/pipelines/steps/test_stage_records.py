@@ -178,7 +178,7 @@ def test_no_step_goes_on_after_an_edit(spark: SparkSession, tmp_path: Path) -> N
                 continue  # it goes on from check_source's newest record, as it should
             with pytest.raises(StepOrderError, match=expected) as refused:
                 STEPS[name](replace(run))
-            assert "trendlake check-source watched" in str(refused.value.hint)
+            assert "trendlake check-source" in str(refused.value.hint)
         edit_contract(lake)
         lake.edit(STRONG)
         if what == "the profile's table":
