@@ -37,6 +37,10 @@ BEYOND: list[tuple[str, Callable[[str], Any]]] = [
 ]
 
 
+NO_NUMBER = r"[-+]?(\.?_|0[box]_|[a-fA-F]|[0-9_.]+[eE][-+]?[0-9]*_)"
+"""How words begin whose underscore follows no digit, or is in an exponent."""
+
+
 def reference(word: str) -> Any:
     """The value by the first regular expression that fits, underscores behind a digit left out of numbers."""
     for table in (CORE, BEYOND):
@@ -44,7 +48,7 @@ def reference(word: str) -> Any:
             if re.fullmatch(pattern, word):
                 return value(word)
     number = re.sub(r"(?<=[0-9a-fA-F_.])_", "", word)
-    if "_" in word and "_" not in number and not re.match(r"[-+]?(\.?_|0[box]_|[a-fA-F])", word):
+    if "_" in word and "_" not in number and not re.match(NO_NUMBER, word):
         value = reference(number)
         return value if isinstance(value, int | float) and not isinstance(value, bool) else word
     return word

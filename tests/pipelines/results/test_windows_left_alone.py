@@ -60,10 +60,19 @@ def notes_of(draw: st.DrawFn) -> list[dict[str, Any]]:
         if sort != "other":
             note["quiet" if sort == "quiet" else "stage"] = True
         if sort != "mute":
-            stretches = draw(st.lists(STRETCH, max_size=3))
+            stretches = disjoint(sorted(draw(st.lists(STRETCH, max_size=3))))
             note["stretches"] = [[first, last, draw(st.sampled_from("ab"))] for first, last in stretches]
         notes.append(note)
     return notes
+
+
+def disjoint(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those of the ordered stretches that begin behind the last one that stays, as in a note."""
+    stays: list[tuple[int, int]] = []
+    for first, last in stretches:
+        if not stays or stays[-1][1] < first:
+            stays.append((first, last))
+    return stays
 
 
 def same(note: Mapping[str, Any]) -> bool:
