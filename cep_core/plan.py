@@ -31,6 +31,9 @@ class ResultShape:
     begins: tuple[str, int] | None = None
     """A row's interval, as an event, ends at `known_at` and begins at this column less so many microseconds; None: it
     is a point."""
+    of_windows: bool = False
+    """Whether each row is of one whole window, so that its time is the window's start; else it is some moment among
+    those that the window owns."""
     hashed_by: tuple[str, Mapping[str, str]] | None = None
     """A column, and the hash by which the rows with each of its values are known (`plan_hash`); None: they are known by
     that of their window (`AnyPlan.stretches`)."""
@@ -124,7 +127,7 @@ class AnyPlan(Reading, Protocol):
 def in_calendar(plan: AnyPlan) -> range:
     """The windows that a run can compute: they end by the year 9999, and the times of their rows are not before the
     year 1. A window of kind `trends` that begins earlier has no start that a row could show."""
-    time, low, high = plan.owned(range(1))
-    after = low + 1 if time == "window_start" else high  # rows of kind `trends` have no other time than `low`
+    _, low, high = plan.owned(range(1))
+    after = low + 1 if plan.result_shape.of_windows else high
     first = (BEGINNING - after) // plan.windows.slide + 1  # it owns a moment of the year 1 that a row may have
     return range(first, plan.windows.after(END))

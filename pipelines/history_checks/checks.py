@@ -205,7 +205,7 @@ def _check(
 def _name(plan: AnyPlan, groups: Sequence[str], row: Row) -> str:
     """A group in a window, with its numbers."""
     owner, low, _ = plan.owned(range(row["window"], row["window"] + 1))
-    at = f"{owner} {'' if owner == 'window_start' else 'from '}{clock_text(low, ' ')}"
+    at = f"{owner} {'' if plan.result_shape.of_windows else 'from '}{clock_text(low, ' ')}"
     group = [f"{name}={'NULL' if value is None else value}" for name, value in zip(groups, row["group"], strict=True)]
     numbers = "" if row["usual"] is None else f": {row['value']}, usually {row['usual']}"
     return f"{', '.join([*group, at])}{numbers}"
