@@ -113,6 +113,10 @@ class AnyPlan(Reading, Protocol):
         """What the result rows look like."""
 
     @property
+    def within(self) -> int:
+        """Microseconds: no row lasts longer, from its first time to its last."""
+
+    @property
     def waits(self) -> bool:
         """Whether rows depend on how far time is known to have come: the `watermark` of `run_plan`."""
 

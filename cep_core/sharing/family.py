@@ -115,6 +115,10 @@ class FamilyPlan:
         return self.template.windows
 
     @property
+    def within(self) -> int:
+        return self.template.within
+
+    @property
     def waits(self) -> bool:
         return self.template.waits
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from cep_core import AnyPlan
+from cep_core.events.windows import AGES
 from pipelines.results.owned_rows import INTERVALS
 from pipelines.runs.code_versions import Version
 
@@ -51,12 +52,14 @@ class Segment:
 
 class Grid(NamedTuple):
     """How the windows of a plan lie in the results' time `column`, microseconds: the slice of window j begins at
-    `origin` + j * `slide`, where that of window j - 1 ends, and the window itself ends `lead` after that."""
+    `origin` + j * `slide`, where that of window j - 1 ends, and the window itself ends `lead` after that. `within`: no
+    row lasts longer; None where it is not recorded."""
 
     column: str
     origin: int
     slide: int
     lead: int
+    within: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ def slice_of(plan: AnyPlan, first: int, last: int) -> tuple[int, int]:
 
 def grid_of(plan: AnyPlan) -> Grid:
     low = first_owned(plan)
-    return Grid(plan.owned(range(1))[0], low, plan.windows.slide, plan.windows.end(0) - low)
+    return Grid(plan.owned(range(1))[0], low, plan.windows.slide, plan.windows.end(0) - low, plan.within)
 
 
 def noted_grid(note: Mapping[str, Any]) -> Grid | None:
@@ -144,7 +147,7 @@ def numbered_alike(plan: AnyPlan, note: Mapping[str, Any]) -> bool:
     its grid, the slices that it claims show it."""
     grid = noted_grid(note)
     if grid is not None:
-        return grid == grid_of(plan)
+        return grid._replace(within=plan.within) == grid_of(plan)
     stretches = note.get("stretches", ())
     claimed = note.get("computed") or note.get("computed_in_part") if of_run(note) else ()
     claimed = claimed or note.get("owned", ())
@@ -157,15 +160,28 @@ def numbered_alike(plan: AnyPlan, note: Mapping[str, Any]) -> bool:
 
 def claimed_windows(plan: AnyPlan, claim: Claim, low: int, high: int) -> tuple[int, int]:
     """First and last window of `plan` whose rows are other ones since a claim of the slice [low, high), which may be of
-    another form. See `pipelines.results.owned_rows` for the rows that a publication replaces."""
-    windows, grid = plan.windows, claim.grid
-    time = plan.owned(range(1))[0]
+    another form: those that `lost` rows to it, which a run of [start, end) has replaced, and those to which rows belong
+    that `came`. See `pipelines.results.owned_rows`."""
+    grid, time = claim.grid, plan.owned(range(1))[0]
     if grid is None or grid.column == time:
         return windows_of(plan, low, high)
-    if any({grid.column, time} <= {*item[:2]} for item in INTERVALS):  # a row has both, and may have one of them there
-        return windows.holding(low)[0], windows.holding(high - 1)[-1]
+    own, their = (next(item for item in INTERVALS if name in item[:2]) for name in (time, grid.column))
+    longest = max(plan.within, grid.within or 0) - 1
+    if own == their:  # rows of both begin in the slice, or end there
+        return windows_of(plan, low, high + longest) if time == own.last else windows_of(plan, low - longest, high)
     start, end = low + grid.lead - grid.slide, high + grid.lead - grid.slide
-    return windows.ending_in(start, end).start, -((windows.end(0) - end) // windows.slide)
+    came = (low, high) if grid.column == their.last else (start if their.of_windows else low, end)
+    if own.of_windows:
+        lost = _ending(plan, start, end)
+    else:
+        lost = windows_of(plan, start if time == own.last else start - longest, end)
+    first, last = _ending(plan, *came)
+    return min(first, lost[0]), max(last, lost[1])
+
+
+def _ending(plan: AnyPlan, start: int, end: int) -> tuple[int, int]:
+    """First and last window to which rows of another kind belong that end in [start, end)."""
+    return plan.windows.after(start), plan.windows.after(end - 1)
 
 
 def covered(
@@ -208,7 +224,7 @@ def _order(event: Claim | Alteration) -> tuple[int, bool]:
 
 def _claimed(plan: AnyPlan, segments: tuple[Segment, ...], claim: Claim) -> tuple[Segment, ...]:
     for low, high in claim.owned:
-        first, last = claimed_windows(plan, claim, low, high)
+        first, last = _bounded(plan, segments, claimed_windows(plan, claim, low, high), windows_of(plan, low, high))
         given = Segment(
             first, last, claim.plan_hash, claim.contract, claim.source_version, claim.unique, claim.source_table
         )
@@ -217,6 +233,17 @@ def _claimed(plan: AnyPlan, segments: tuple[Segment, ...], claim: Claim) -> tupl
         asked = Segment(*claimed_windows(plan, claim, low, high), claim.plan_hash, claim.contract, None)
         segments = overlaid(segments, asked, newest=True)
     return segments
+
+
+def _bounded(
+    plan: AnyPlan, segments: tuple[Segment, ...], claimed: tuple[int, int], there: tuple[int, int]
+) -> tuple[int, int]:  # fmt: skip
+    """The windows `claimed`; where rows may last for all time, those of them up to the last that is known (`segments`)
+    or that is `there`, and from the first on."""
+    if (claimed[1] - claimed[0]) * plan.windows.slide < AGES:
+        return claimed
+    ends = [there, *((segments[0].first, segments[-1].last) for _ in segments[:1])]
+    return max(claimed[0], min(low for low, _ in ends)), min(claimed[1], max(high for _, high in ends))
 
 
 def overlaid(segments: tuple[Segment, ...], given: Segment, *, newest: bool) -> tuple[Segment, ...]:

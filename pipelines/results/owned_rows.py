@@ -31,6 +31,11 @@ class Interval(NamedTuple):
     last: str
     after: int
 
+    @property
+    def of_windows(self) -> bool:
+        """Whether they are of whole windows (`ResultShape.of_windows`)."""
+        return not self.after
+
 
 INTERVALS = (
     Interval("window_start", "window_end", 0),

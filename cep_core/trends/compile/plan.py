@@ -151,6 +151,10 @@ class Plan:
         return "window_start", self.windows.start(windows[0]), self.windows.start(windows[-1] + 1)
 
     @property
+    def within(self) -> int:
+        return self.windows.within
+
+    @property
     def waits(self) -> bool:
         return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -30,7 +30,11 @@ QUERIES = {
 
 
 def plan(name: str) -> AnyPlan:
-    return compile_query({"name": "watched", **QUERIES[name]}, SCHEMA)
+    return compiled(QUERIES[name])
+
+
+def compiled(query: Mapping[str, object], schema: EventSchema = SCHEMA) -> AnyPlan:
+    return compile_query({"name": "watched", **query}, schema)
 
 
 def windows() -> st.SearchStrategy[tuple[int, int]]:
