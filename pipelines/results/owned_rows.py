@@ -19,6 +19,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from cep_core.events.names import same_name
 from pipelines.delta.local_reader import TableHere, inside
 from pipelines.spark.identifiers import quoted
 
@@ -47,8 +48,8 @@ INTERVALS = (
 
 def other_intervals(plan: AnyPlan, columns: Sequence[str]) -> list[Interval]:
     """Those of other kinds than `plan` that rows of a table with these `columns` may have."""
-    time = plan.owned(range(1))[0]
-    return [item for item in INTERVALS if time not in item[:2] and {*item[:2]} <= set(columns)]
+    time, there = plan.owned(range(1))[0], set(map(same_name, columns))
+    return [item for item in INTERVALS if time not in item[:2] and {*item[:2]} <= there]
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class OwnedRows:
             return cls(())
         time, low, high = plan.owned(windows)
         start, end = plan.windows.end(windows[0]) - plan.windows.slide, plan.windows.end(windows[-1])
-        own, others = set(plan.result_schema.names), other_intervals(plan, columns)
+        own, others = set(map(same_name, plan.result_schema.names)), other_intervals(plan, columns)
         # A row of this plan has no value in a column that is not its own: who has one is of another form.
         certain = [item for item in others if not {*item[:2]} <= own]
         places, seen = list[Place](), tuple[tuple[str, ...], ...]()
