@@ -56,7 +56,7 @@ def print_diff(
         table.add_column(heading)
     shown = [item for item in plan.result_schema.names if item not in plan.key and not item.endswith("_log10")]
     for row in rows:
-        keys = [_text((row.after or row.before or {})[item]) for item in plan.key]
+        keys = [_text((row.after or row.before or {}).get(item)) for item in plan.key]
         table.add_row(row.kind, *keys, _change(shown, row.before, row.after))
     console.print(table)
     for commit in reasons(spark, path, first, last):

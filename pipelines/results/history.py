@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
@@ -35,6 +35,7 @@ CHANGE, COMMIT = "_change_type", "_commit_version"
 MOST_ROWS = 200_000
 """Rows of a version, or changes of rows, that are compared in this process."""
 ADDED, CHANGED, RETRACTED = "added", "changed", "retracted"
+BEFORE, AFTER = "before", "after"
 
 
 @dataclass(frozen=True)
@@ -111,16 +112,33 @@ def _compared(names: Sequence[str]) -> list[str]:
 def _differences(
     old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], key: Sequence[str], compared: Sequence[str]
 ) -> list[Difference]:
-    def keyed(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], Mapping[str, Any]]:
-        return {tuple(comparable(row.get(name)) for name in key): row for row in rows}
+    """Where several rows of a version share a `key`, as rows of a form with a longer one do, none of them is the new
+    value of another: equal ones are the same row."""
 
-    befores, afters = keyed(old), keyed(new)
+    def of(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
+        return tuple(comparable(row.get(name)) for name in names)
+
+    counts = (Counter(of(row, key) for row in rows) for rows in (old, new))
+    several = {place for count in counts for place, number in count.items() if number > 1}
+
+    def placed(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+        turns, places = Counter[tuple[Any, ...]](), dict[tuple[Any, ...], Mapping[str, Any]]()
+        for row in rows:
+            place = of(row, key)
+            if place in several:
+                place = (*place, *of(row, compared))
+                turns[place] += 1
+                place = (*place, turns[place])
+            places[place] = row
+        return places
+
+    befores, afters = placed(old), placed(new)
     differences = []
     for place in sorted(befores.keys() | afters.keys()):
         before, after = befores.get(place), afters.get(place)
         if before is None or after is None:
             differences.append(Difference(ADDED if before is None else RETRACTED, before, after))
-        elif any(comparable(before.get(name)) != comparable(after[name]) for name in compared):
+        elif of(before, compared) != of(after, compared):
             differences.append(Difference(CHANGED, before, after))
     return differences
 
@@ -128,32 +146,42 @@ def _differences(
 def _between_by_spark(
     spark: SparkSession, path: str, plan: AnyPlan, first: int, last: int, limit: int | None
 ) -> tuple[dict[str, int], list[Difference]]:
+    """As `_differences`."""
     old, new = read_at(spark, path, first), read_at(spark, path, last)
-    shared = [name for name in new.columns if name in old.columns and name not in PROVENANCE]
-    fresh = [name for name in new.columns if name not in old.columns and name not in PROVENANCE]
-    then = old.select(sf.struct(*map(column, old.columns)).alias("before"))
-    now = new.select(sf.struct(*map(column, new.columns)).alias("after"))
+    compared = _compared(new.columns)
+    values = {name: f"value_{i}" for i, name in enumerate(dict.fromkeys((*identity(plan), *compared)))}
 
-    def same(names: Sequence[str]) -> list[Column]:
-        return [sf.col(f"before.{quoted(n)}").eqNullSafe(sf.col(f"after.{quoted(n)}")) for n in names]
+    def side(table: DataFrame, name: str) -> DataFrame:
+        mine = [column(own).alias(value) for own, value in values.items() if own in table.columns]
+        return table.select(*mine, sf.struct(*map(column, table.columns)).alias(name), sf.lit(name).alias("side"))
 
-    sides = (("after", new.columns), ("before", old.columns))
-
-    def there(name: str) -> list[Column]:
-        return [sf.col(f"{side}.{quoted(name)}") for side, columns in sides if name in columns]
-
-    by = [values for name in identity(plan) if (values := there(name))]
-    key = reduce(lambda a, b: a & b, [a[0].eqNullSafe(a[1]) if len(a) > 1 else a[0].isNull() for a in by])
-    equal = reduce(lambda a, b: a & b, [*same(shared), *(sf.col(f"after.{quoted(n)}").isNull() for n in fresh)])
-    kind = (
-        sf.when(sf.col("before").isNull(), ADDED).when(sf.col("after").isNull(), RETRACTED).when(~equal, CHANGED)
-    )  # fmt: skip
-    rows = then.join(now, key, "full").withColumn("kind", kind).where(sf.col("kind").isNotNull())
-    counts = {row["kind"]: row["count"] for row in rows.groupBy("kind").count().collect()}
-    ordered = rows.orderBy(*(sf.coalesce(*values) for values in by))
+    rows = side(old, BEFORE).unionByName(side(new, AFTER), allowMissingColumns=True)
+    key = [value for name in identity(plan) if (value := values[name]) in rows.columns]
+    same = [values[name] for name in compared]
+    counts = [sf.count(sf.when(sf.col("side") == name, True)).over(Window.partitionBy(key)) for name in (BEFORE, AFTER)]
+    turn = sf.row_number().over(Window.partitionBy(*key, *same, "side").orderBy("side"))
+    rows = rows.withColumns({"several": sf.greatest(*counts) > 1, "turn": turn})
+    places = {f"of_{name}": sf.when(sf.col("several"), sf.col(name)) for name in (*same, "turn")}
+    pairs = (
+        rows.withColumns(places)
+        .groupBy(*key, *places)
+        .agg(*(sf.first(name, ignorenulls=True).alias(name) for name in (BEFORE, AFTER)))
+    )
+    equal = [
+        _side_value(BEFORE, name, old.columns).eqNullSafe(_side_value(AFTER, name, new.columns)) for name in compared
+    ]
+    kind = sf.when(sf.col(BEFORE).isNull(), ADDED).when(sf.col(AFTER).isNull(), RETRACTED)
+    kind = kind.when(~reduce(lambda a, b: a & b, equal), CHANGED)
+    changes = pairs.withColumn("kind", kind).where(sf.col("kind").isNotNull())
+    found = {row["kind"]: row["count"] for row in changes.groupBy("kind").count().collect()}
+    ordered = changes.orderBy(*key, *places)
     documents = [row.asDict(recursive=True) for row in (ordered if limit is None else ordered.limit(limit)).collect()]
-    differences = [Difference(item["kind"], item["before"], item["after"]) for item in documents]
-    return {name: counts.get(name, 0) for name in (ADDED, CHANGED, RETRACTED)}, differences
+    differences = [Difference(item["kind"], item[BEFORE], item[AFTER]) for item in documents]
+    return {name: found.get(name, 0) for name in (ADDED, CHANGED, RETRACTED)}, differences
+
+
+def _side_value(side: str, name: str, columns: Sequence[str]) -> Column:
+    return sf.col(f"{side}.{quoted(name)}") if name in columns else sf.lit(None)
 
 
 def reasons(spark: SparkSession, path: str, first: int, last: int) -> list[Commit]:
@@ -179,7 +207,7 @@ def values(
         changes = _local_changes(spark, path, plan, selection, min(commits))
     except LocalUnsupportedError:
         changes = _changes_by_spark(spark, path, plan, selection, min(commits))
-    come = {(version, key_of(plan, row)) for version, kind, row in changes if kind != "delete"}
+    come = {(version, key_of(plan, row)) for version, kind, row in changes if kind == "insert"}
     return [
         Value(commits[version], None if kind == "delete" else row)
         for version, kind, row in changes
