@@ -6,12 +6,13 @@ records claim nothing any more, as the table that they speak of is gone: the nex
 
 from __future__ import annotations
 
+import errno
 import uuid
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from pipelines.delta.tables import Warehouse, exists, folder_of, latest_version
+from pipelines.delta.tables import Warehouse, exists, folder_of, latest_version, on_disk
 from pipelines.errors import BusyTableError
 from pipelines.spark.jvm import DELTA_LOG, java_class
 
@@ -35,13 +36,31 @@ def reset(spark: SparkSession, warehouse: Warehouse, name: str, path: str) -> No
     """Removes the table `name`, such as `results/rising`, at `path`.
 
     It is moved below the staged rows first, so that no half of a table is left where one is looked for; what a reset
-    that was killed leaves there, `maintain` removes. Raises BusyTableError where it cannot be moved.
+    that was killed leaves there, `maintain` removes. Raises BusyTableError where it cannot be moved; of a table on this
+    machine's disk OSError, which says why.
     """
     files, folder = folder_of(spark, path)
-    table = name.rpartition("/")[2]
-    removed = folder_of(spark, f"{warehouse.staged}/{table}/reset/{uuid.uuid4().hex}")[1]
-    files.mkdirs(removed.getParent())
-    if not files.rename(folder, removed):
-        raise BusyTableError(f"{name} cannot be moved away: {path}")
+    target = f"{warehouse.staged}/{name.rpartition('/')[2]}/reset/{uuid.uuid4().hex}"
+    removed = folder_of(spark, target)[1]
+    if not _moved_here(spark, path, target):
+        files.mkdirs(removed.getParent())
+        if not files.rename(folder, removed):
+            raise BusyTableError(f"{name} cannot be moved away: {path}")
     java_class(spark, DELTA_LOG).invalidateCache(spark._jsparkSession, folder)
     files.delete(removed, True)
+
+
+def _moved_here(spark: SparkSession, path: str, target: str) -> bool:
+    """Whether both lie on one disk of this machine, and the folder has been moved. Raises OSError. Hadoop does not say
+    why it moves nothing, and may copy half a table."""
+    here, there = on_disk(spark, path), on_disk(spark, target)
+    if here is None or there is None:
+        return False
+    there.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        here.rename(there)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        return False
+    return True

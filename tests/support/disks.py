@@ -30,6 +30,16 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
 
 
 @contextmanager
+def read_only(disk: Path) -> Iterator[None]:
+    """While it lasts nothing can be written to a `small_disk`."""
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+
+
+@contextmanager
 def full(disk: Path) -> Iterator[None]:
     """While it lasts there is no byte left on the disk."""
     filler = disk / "filler"
