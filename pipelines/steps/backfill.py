@@ -138,4 +138,4 @@ def _done(spark: SparkSession, run: Run) -> bool:
         and (segment.plan_hash, segment.contract, segment.source_table, segment.version) == present
     ]
     stretches = united([(first, last + 1) for first, last in shown])
-    return any(first <= wanted[0] and wanted[-1] < end for first, end in stretches)
+    return bool(wanted) and any(first <= wanted[0] and wanted[-1] < end for first, end in stretches)

@@ -14,6 +14,7 @@ from pipelines.project.profile import Profile
 from pipelines.report.build import build_report
 from pipelines.runs.run import Run, prepare
 from pipelines.runs.stage import Record
+from pipelines.steps.backfill import backfill, chunks
 from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute
@@ -103,6 +104,17 @@ def test_workers_compute_the_first_month(spark: SparkSession, tmp_path: Path) ->
         run_of(far(spark, tmp_path, PATTERNS["trends"], IN_WORKERS), BEGINNING, BEGINNING + DAY * 31, "w")
     )
     assert rows == 1
+
+
+def test_a_chunk_before_the_first_window(spark: SparkSession, tmp_path: Path) -> None:
+    """A backfill goes on after it, and its check counts the windows that no run computes."""
+    lake = far(spark, tmp_path, PATTERNS["trends"])
+    todo = chunks(lake.run(0, 1, "plan").plan.windows, BEGINNING, BEGINNING + 10 * DAY, 9 * DAY, newest_first=False)
+    done = list(backfill(spark, lambda chunk: run_of(lake, chunk.start_us, chunk.end_us, chunk.run_id), todo))
+    assert [record is not None and record.rows_inserted for _, record in done] == [0, 1]
+    assert [
+        record for _, record in backfill(spark, lambda chunk: run_of(lake, chunk.start_us, chunk.end_us, "2"), todo[1:])
+    ] == [None]
 
 
 def test_an_edit_of_more_windows_than_memory_holds(spark: SparkSession, tmp_path: Path) -> None:
