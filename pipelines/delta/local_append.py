@@ -26,7 +26,7 @@ def append_here(spark: SparkSession, path: str, rows: pa.Table) -> int:
     OSError where the disk has no room, and LocalUnsupportedError: unless that is because there is no such table, the
     commit may have been made."""
     folder = folder_on_disk(spark, path)
-    _refuse_full_disk(folder)
+    refuse_full_disk(folder)
     with local_errors(), newest_view(folder) as table:
         # Old logs are left to Delta, which knows what a checkpoint of its own holds.
         hooks = PostCommitHookProperties(cleanup_expired_logs=False)
@@ -34,12 +34,12 @@ def append_here(spark: SparkSession, path: str, rows: pa.Table) -> int:
         return int(table.version())
 
 
-def _refuse_full_disk(folder: Path) -> None:
+def refuse_full_disk(folder: Path) -> None:
     """Raises OSError where delta-rs would write half a file and end its own thread with a stack trace."""
     about = os.statvfs(folder)
     if about.f_flag & os.ST_RDONLY:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(folder))
-    if about.f_bavail * about.f_frsize < ROOM:
+    if about.f_blocks and about.f_bavail * about.f_frsize < ROOM:  # some file systems count no blocks
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
 from jobs.terminal.workspace import Place, refresh_if_possible, report, report_if_possible, reports
-from pipelines.delta.local_append import append_here
+from pipelines.delta.local_append import append_here, refuse_full_disk
 from pipelines.runs.record import SCHEMA
 from tests.support.disks import full, small_disk
 from tests.support.flights import Lake, all_steps, snowball
@@ -50,3 +51,9 @@ def test_a_full_disk_below_the_run_record(lake: Lake, capfd: pytest.CaptureFixtu
         assert "panicked" not in capfd.readouterr().err
         append_here(lake.spark, lake.warehouse.runs, records)
         assert DeltaTable(runs).to_pyarrow_table().num_rows == 2 * records.num_rows
+
+
+def test_a_file_system_that_counts_no_blocks() -> None:
+    """It is not taken for a full disk."""
+    assert os.statvfs("/proc").f_blocks == 0
+    refuse_full_disk(Path("/proc"))
