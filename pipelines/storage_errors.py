@@ -29,6 +29,7 @@ _DAMAGED = re.compile(
     r"\[FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|is not a Parquet file|ChecksumException|DELTA_STATE_RECOVER_ERROR"
     r"|DELTA_MISSING_PART_FILES|DELTA_VERSIONS_NOT_CONTIGUOUS|DELTA_LOG_FILE_NOT_FOUND|DELTA_TRUNCATED_TRANSACTION_LOG"
 )
+_NULL_HINT = re.compile(r"NullPointerException: .*\bLastCheckpointInfo\b")
 _PATH = re.compile(r"(?:file:/{1,3}|/)[^\s'\",:]+")
 _TABLE_FILE = re.compile(r"(?:[a-z][a-z0-9]*:/{1,3}|/)[^\s'\",]+?\.(?:parquet|json|crc)\b")
 
@@ -54,6 +55,11 @@ def storage_error(error: BaseException, stage: str | None = None, pattern: str |
             f"a process of the run was out of memory, or was ended from outside: {_line(_MEMORY, text)}",
             hint="lower `limits.shard_rows` or the number of cores in `master`, or raise "
             f"`spark.executor.pyspark.memory` or `spark.driver.memory` in the profile, {AGAIN}",
+        )
+    if _NULL_HINT.search(text):  # Delta passes over a hint that is half written, not over this one
+        return FileDamagedError(
+            "the file `_delta_log/_last_checkpoint` of a table holds no more than `null`",
+            hint=f"remove it, {AGAIN}; Delta finds checkpoints without it",
         )
     place = _TABLE_FILE.search(text) or _PATH.search(text)
     if _MISSING.search(text) and place and not any(part in place[0] for part in (_LOG, RUNS)):
