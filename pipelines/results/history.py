@@ -35,7 +35,7 @@ CHANGE, COMMIT = "_change_type", "_commit_version"
 MOST_ROWS = 200_000
 """Rows of a version, or changes of rows, that are compared in this process."""
 ADDED, CHANGED, RETRACTED = "added", "changed", "retracted"
-BEFORE, AFTER = "before", "after"
+KIND, BEFORE, AFTER = "kind", "before", "after"
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,11 @@ def between(
     try:
         old, new = table_here(spark, path, first), table_here(spark, path, last)
         with local_errors():
-            differences = _differences(_rows(old), _rows(new), identity(plan), _compared(new.schema.names))
+            found = differences(_rows(old), _rows(new), identity(plan), _compared(new.schema.names))
     except LocalUnsupportedError:
         return _between_by_spark(spark, path, plan, first, last, limit)
-    counts = Counter(difference.kind for difference in differences)
-    return {kind: counts[kind] for kind in (ADDED, CHANGED, RETRACTED)}, differences[:limit]
+    counts = Counter(difference.kind for difference in found)
+    return {kind: counts[kind] for kind in (ADDED, CHANGED, RETRACTED)}, found[:limit]
 
 
 def _rows(table: TableHere) -> list[dict[str, Any]]:
@@ -109,7 +109,7 @@ def _compared(names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in PROVENANCE]
 
 
-def _differences(
+def differences(
     old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]], key: Sequence[str], compared: Sequence[str]
 ) -> list[Difference]:
     """Where several rows of a version share a `key`, as rows of a form with a longer one do, none of them is the new
@@ -133,51 +133,54 @@ def _differences(
         return places
 
     befores, afters = placed(old), placed(new)
-    differences = []
+    found = []
     for place in sorted(befores.keys() | afters.keys()):
         before, after = befores.get(place), afters.get(place)
         if before is None or after is None:
-            differences.append(Difference(ADDED if before is None else RETRACTED, before, after))
+            found.append(Difference(ADDED if before is None else RETRACTED, before, after))
         elif of(before, compared) != of(after, compared):
-            differences.append(Difference(CHANGED, before, after))
-    return differences
+            found.append(Difference(CHANGED, before, after))
+    return found
 
 
 def _between_by_spark(
     spark: SparkSession, path: str, plan: AnyPlan, first: int, last: int, limit: int | None
 ) -> tuple[dict[str, int], list[Difference]]:
-    """As `_differences`."""
     old, new = read_at(spark, path, first), read_at(spark, path, last)
-    compared = _compared(new.columns)
-    values = {name: f"value_{i}" for i, name in enumerate(dict.fromkeys((*identity(plan), *compared)))}
+    changes, order = differences_by_spark(old, new, identity(plan), _compared(new.columns))
+    found = {row[KIND]: row["count"] for row in changes.groupBy(KIND).count().collect()}
+    ordered = changes.orderBy(*order)
+    documents = [row.asDict(recursive=True) for row in (ordered if limit is None else ordered.limit(limit)).collect()]
+    rows = [Difference(item[KIND], item[BEFORE], item[AFTER]) for item in documents]
+    return {name: found.get(name, 0) for name in (ADDED, CHANGED, RETRACTED)}, rows
+
+
+def differences_by_spark(
+    old: DataFrame, new: DataFrame, key: Sequence[str], compared: Sequence[str]
+) -> tuple[DataFrame, list[str]]:
+    """As `differences`: the columns `KIND`, `BEFORE` and `AFTER`, and the names of those by which the rows are in
+    order, those of the `key` first. `compared`: columns of `new`."""
+    values = {name: f"value_{i}" for i, name in enumerate(dict.fromkeys((*key, *compared)))}
 
     def side(table: DataFrame, name: str) -> DataFrame:
         mine = [column(own).alias(value) for own, value in values.items() if own in table.columns]
         return table.select(*mine, sf.struct(*map(column, table.columns)).alias(name), sf.lit(name).alias("side"))
 
     rows = side(old, BEFORE).unionByName(side(new, AFTER), allowMissingColumns=True)
-    key = [value for name in identity(plan) if (value := values[name]) in rows.columns]
+    by = [value for name in key if (value := values[name]) in rows.columns]
     same = [values[name] for name in compared]
-    counts = [sf.count(sf.when(sf.col("side") == name, True)).over(Window.partitionBy(key)) for name in (BEFORE, AFTER)]
-    turn = sf.row_number().over(Window.partitionBy(*key, *same, "side").orderBy("side"))
+    counts = [sf.count(sf.when(sf.col("side") == name, True)).over(Window.partitionBy(by)) for name in (BEFORE, AFTER)]
+    turn = sf.row_number().over(Window.partitionBy(*by, *same, "side").orderBy("side"))
     rows = rows.withColumns({"several": sf.greatest(*counts) > 1, "turn": turn})
     places = {f"of_{name}": sf.when(sf.col("several"), sf.col(name)) for name in (*same, "turn")}
-    pairs = (
-        rows.withColumns(places)
-        .groupBy(*key, *places)
-        .agg(*(sf.first(name, ignorenulls=True).alias(name) for name in (BEFORE, AFTER)))
-    )
+    sides = [sf.first(name, ignorenulls=True).alias(name) for name in (BEFORE, AFTER)]
+    pairs = rows.withColumns(places).groupBy(*by, *places).agg(*sides)
     equal = [
         _side_value(BEFORE, name, old.columns).eqNullSafe(_side_value(AFTER, name, new.columns)) for name in compared
     ]
     kind = sf.when(sf.col(BEFORE).isNull(), ADDED).when(sf.col(AFTER).isNull(), RETRACTED)
     kind = kind.when(~reduce(lambda a, b: a & b, equal), CHANGED)
-    changes = pairs.withColumn("kind", kind).where(sf.col("kind").isNotNull())
-    found = {row["kind"]: row["count"] for row in changes.groupBy("kind").count().collect()}
-    ordered = changes.orderBy(*key, *places)
-    documents = [row.asDict(recursive=True) for row in (ordered if limit is None else ordered.limit(limit)).collect()]
-    differences = [Difference(item["kind"], item[BEFORE], item[AFTER]) for item in documents]
-    return {name: found.get(name, 0) for name in (ADDED, CHANGED, RETRACTED)}, differences
+    return pairs.withColumn(KIND, kind).where(sf.col(KIND).isNotNull()), [*by, *places]
 
 
 def _side_value(side: str, name: str, columns: Sequence[str]) -> Column:

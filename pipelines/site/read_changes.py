@@ -20,9 +20,18 @@ from pipelines.delta.local_reader import table_here
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount, amount_of, text
 from pipelines.report.words import NO_VALUE, stamp
-from pipelines.results.history import ADDED, CHANGE, CHANGED, COMMIT, RETRACTED
-from pipelines.results.provenance import PROVENANCE
-from pipelines.results.spark_order import comparable
+from pipelines.results.history import (
+    ADDED,
+    AFTER,
+    BEFORE,
+    CHANGE,
+    CHANGED,
+    COMMIT,
+    RETRACTED,
+    differences,
+    differences_by_spark,
+)
+from pipelines.results.provenance import PLAN_HASH, PROVENANCE, identity
 from pipelines.revision.change_feed import lost
 from pipelines.site.facts import ChangeFacts, ChangesFacts, RowChange
 from pipelines.spark.columns import column
@@ -37,8 +46,8 @@ MOST_ROWS = 100_000
 FEW_ROWS = 10_000
 """Changes of a publication that are read in this process."""
 OLD = ("update_preimage", "delete")
-BEFORE, AFTER, TURN = "__trendlake_before", "__trendlake_after", "__trendlake_turn"
 """Delta's types of changes whose row is the one before."""
+TURN = "__trendlake_turn"
 CELL = 60
 """Characters of a value that are shown."""
 
@@ -96,15 +105,13 @@ def _samples_here(spark: SparkSession, path: str, plan: AnyPlan, versions: Seque
         table = table_here(spark, path, version)
         if not set(there) <= set(table.schema.names):
             raise LocalUnsupportedError(f"version {version} has other columns")
-        _, (_, feed) = table.feed_by_version(there, version - 1, FEW_ROWS)
-        sides: dict[tuple[Any, ...], dict[bool, dict[str, Any]]] = {}
+        _, (_, feed) = table.feed_by_version([*there, PLAN_HASH], version - 1, FEW_ROWS)
         with local_errors():
-            for row in feed.to_pylist():
-                is_old = row.pop(CHANGE) in OLD
-                sides.setdefault(tuple(comparable(row[name]) for name in plan.key), {})[is_old] = row
-        first = sorted(sides)[:ROWS_SHOWN]
-        if first:
-            samples[version] = [_change(plan.key, there, sides[key].get(True), sides[key].get(False)) for key in first]
+            rows = feed.to_pylist()
+            old, new = ([row for row in rows if (row[CHANGE] in OLD) == is_old] for is_old in (True, False))
+            found = differences(old, new, identity(plan), there)[:ROWS_SHOWN]
+        if found:
+            samples[version] = [_change(plan.key, there, item.before, item.after) for item in found]
     return samples
 
 
@@ -114,24 +121,16 @@ def _samples_by_spark(spark: SparkSession, path: str, plan: AnyPlan, versions: S
     there = _columns(plan, feed.columns)
     if not there:
         return {}
-    row = sf.struct(*map(column, there))
+    feed = feed.where(sf.col(COMMIT).isin(list(versions)))
     is_old = sf.col(CHANGE).isin(*OLD)
-    keys = [column(name) for name in plan.key]
-    pairs = (
-        feed.where(sf.col(COMMIT).isin(list(versions)))
-        .groupBy(sf.col(COMMIT), *keys)
-        .agg(
-            sf.first(sf.when(is_old, row), ignorenulls=True).alias(BEFORE),
-            sf.first(sf.when(~is_old, row), ignorenulls=True).alias(AFTER),
-        )
-    )
-    turn = sf.row_number().over(SqlWindow.partitionBy(COMMIT).orderBy(*keys))
-    picked = pairs.withColumn(TURN, turn).where(sf.col(TURN) <= ROWS_SHOWN).orderBy(COMMIT, TURN).collect()
+    old, new = (feed.where(of).select(COMMIT, *map(column, [*there, PLAN_HASH])) for of in (is_old, ~is_old))
+    changes, order = differences_by_spark(old, new, (COMMIT, *identity(plan)), there)
+    turn = sf.row_number().over(SqlWindow.partitionBy(order[0]).orderBy(*order))
+    picked = changes.withColumn(TURN, turn).where(sf.col(TURN) <= ROWS_SHOWN).orderBy(order[0], TURN).collect()
     samples: Samples = {}
     for item in picked:
-        before = item[BEFORE].asDict(recursive=True) if item[BEFORE] else None
-        after = item[AFTER].asDict(recursive=True) if item[AFTER] else None
-        samples.setdefault(item[COMMIT], []).append(_change(plan.key, there, before, after))
+        before, after = (item[side].asDict(recursive=True) if item[side] else None for side in (BEFORE, AFTER))
+        samples.setdefault(item[order[0]], []).append(_change(plan.key, there, before, after))
     return samples
 
 

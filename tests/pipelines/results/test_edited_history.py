@@ -17,6 +17,7 @@ from pipelines.results import history
 from pipelines.results.history import ADDED, RETRACTED
 from pipelines.results.provenance import PROVENANCE
 from pipelines.runs.run import Run
+from pipelines.site import read_changes
 from pipelines.steps.revise import revise
 from tests.pipelines.results.test_changed_keys import DAYS, events
 from tests.support.flights import all_steps, renamed
@@ -96,3 +97,13 @@ def test_history_tells_each_row_that_went(edited: tuple[Signals, list[Run], list
     assert Counter(value.commit.version for value in values if value.row is None) == {versions[2]: 1, versions[3]: 1}
     shown = Counter(value.commit.version for value in values if value.row is not None)
     assert shown == {versions[0]: 1, versions[1]: 2, versions[2]: 1}
+
+
+def test_a_page_takes_no_row_for_another(edited: tuple[Signals, list[Run], list[int]]) -> None:
+    """What a pattern's page shows of a revision of the form with the longer key: rows that share the present key went
+    and came each for itself; another row has a new value."""
+    lake, runs, versions = edited
+    path, plan = lake.warehouse.results(runs[0].name), runs[0].plan
+    samples = read_changes._samples_here(lake.spark, path, plan, [versions[2]])
+    assert samples == read_changes._samples_by_spark(lake.spark, path, plan, [versions[2]])
+    assert [change.kind for change in samples[versions[2]]] == ["retracted", "retracted", "added", "changed"]
