@@ -93,8 +93,13 @@ class OwnedRows:
     places: tuple[Place, ...]
 
     @classmethod
-    def of(cls, plan: AnyPlan, windows: range, columns: Sequence[str]) -> OwnedRows:
-        """`columns`: of the table. None where there are no windows."""
+    def of(cls, plan: AnyPlan, windows: range, columns: Sequence[str], withheld: range = range(0)) -> OwnedRows:
+        """`columns`: of the table. None where there are no windows. Of windows that are `withheld` the rows of other
+        kinds: a revision publishes them, and looks for rows by the plan's own time."""
+        if withheld:
+            time = plan.owned(withheld)[0]
+            elsewhere = [place for place in cls.of(plan, withheld, columns).places if place.column != time]
+            return cls((*cls.of(plan, windows, columns).places, *elsewhere))
         if not windows:
             return cls(())
         time, low, high = plan.owned(windows)

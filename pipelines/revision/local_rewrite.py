@@ -69,7 +69,7 @@ class Published:
     def of_windows(cls, table: TableHere, time: str, owned: OwnedRows, most: int) -> Published:
         """The rows that are `owned`. Raises LocalUnsupportedError where they, or those of the files that are read for
         them, are more than `most`."""
-        if len(owned.places) < 2:
+        if not any(place.has or place.lacks for place in owned.places):
             return cls.of(table, time, [(place.low, place.high) for place in owned.places] or [(0, 0)], most)
         table = owned.near(table)
         parts = _parts(table, most, lambda file, left: file.every(table.schema.names, left))

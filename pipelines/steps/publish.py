@@ -123,24 +123,26 @@ def _commit(
     }
     note = {"run_id": run.run_id, "stage": "publish", "number": ledger.number, **record.note}
     staged = int(record.staged_version or 0), record.rows_in
-    commit = _replace(Publication(run, note, session), staged, windows)
+    commit = _replace(Publication(run, note, session), staged, windows, withheld)
     if commit is None:
         raise OvertakenError
     return commit
 
 
-def _replace(publication: Publication, staged: tuple[int, int | None], windows: range) -> Commit | None:
-    """Makes the staged rows, of an attempt and as many as were checked, those of the `windows`. None where another
-    publication came first. Raises StagedLostError."""
+def _replace(
+    publication: Publication, staged: tuple[int, int | None], windows: range, withheld: range
+) -> Commit | None:
+    """Makes the staged rows, of an attempt and as many as were checked, those of the `windows`; removes those of other
+    kinds from windows that are `withheld`. None where another publication came first. Raises StagedLostError."""
     with suppress(LocalUnsupportedError):
-        return _replace_here(publication, staged, windows)
+        return _replace_here(publication, staged, windows, withheld)
     run, by = publication.run, identity(publication.run.plan)
     number, checked = staged
     rows = read_staged(run, number, publication.session)
     refuse_lost(run, number, checked, rows.count())
     rows = rows.where(OwnedRows.of(run.plan, windows, rows.columns).spark())
     published = publication.session.read.format("delta").load(publication.path)
-    owned = OwnedRows.of(run.plan, windows, published.columns)
+    owned = OwnedRows.of(run.plan, windows, published.columns, withheld)
     alike = published.where(owned.spark()).groupBy(*map(column, by)).count()
     most = alike.agg(sf.max("count")).collect()[0][0]
     if most is None:
@@ -148,7 +150,9 @@ def _replace(publication: Publication, staged: tuple[int, int | None], windows: 
     return publication.replace(rows, by, owned, repeats=most > 1)
 
 
-def _replace_here(publication: Publication, staged: tuple[int, int | None], windows: range) -> Commit | None:
+def _replace_here(
+    publication: Publication, staged: tuple[int, int | None], windows: range, withheld: range
+) -> Commit | None:
     """As `Publication.replace`, of few rows, whose files are written in this process. Raises StagedLostError,
     LocalUnsupportedError."""
     run, (number, checked) = publication.run, staged
@@ -156,7 +160,7 @@ def _replace_here(publication: Publication, staged: tuple[int, int | None], wind
     refuse_lost(run, number, checked, rows.num_rows)
     with local_errors():
         table = table_here(run.spark, publication.path)
-        owned = OwnedRows.of(run.plan, windows, table.schema.names)
+        owned = OwnedRows.of(run.plan, windows, table.schema.names, withheld)
         there = Published.of_windows(table, time_of(run.plan), owned, ROWS)
         old = there.rows
         mine = shaped(rows.filter(OwnedRows.of(run.plan, windows, rows.column_names).arrow(rows)), old.schema)
