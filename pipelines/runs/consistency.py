@@ -24,7 +24,7 @@ from pipelines.delta.local_reader import ROWS, TableHere, table_here
 from pipelines.delta.tables import read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
-from pipelines.runs.local_events import are_good, events_in
+from pipelines.runs.local_events import OfSource, are_good, events_in
 from pipelines.runs.run import Run
 from pipelines.runs.watermark import future_limit, watermark, watermark_at
 from pipelines.spark.columns import column
@@ -61,7 +61,7 @@ def watermark_of(run: Run, version: int, span: tuple[int, int] | None = None) ->
     return watermark_at(newest, run.lateness, span)
 
 
-def limit_of(run: Run, version: int) -> int:
+def limit_of(run: OfSource, version: int) -> int:
     """As `future_limit`, of the run's source."""
     return future_limit(
         run.spark, run.warehouse.source(run.contract.name), version, run.contract.future_us
@@ -89,7 +89,7 @@ def _after(run: Run, version: int, limit: int) -> tuple[int, int | None]:
     return rows, newest
 
 
-def newest_good(run: Run, version: int, near: tuple[int, int]) -> int | None:
+def newest_good(run: OfSource, version: int, near: tuple[int, int]) -> int | None:
     """The last of `good_times`, without most of them: they are read from the last to the first, in ever longer
     stretches, until a row is good. A stretch of many rows is made shorter: one event of a far time says little of where
     the others are. Raises LocalUnsupportedError, also where many rows have one time."""
@@ -132,16 +132,16 @@ def good_times(run: Run, version: int, near: tuple[int, int]) -> pa.ChunkedArray
     return _times(run, _rows_near(run, _source(run, version), near))
 
 
-def _source(run: Run, version: int) -> TableHere:
+def _source(run: OfSource, version: int) -> TableHere:
     return table_here(run.spark, run.warehouse.source(run.contract.name), version)
 
 
-def _rows_near(run: Run, source: TableHere, near: tuple[int, int]) -> pa.Table:
+def _rows_near(run: OfSource, source: TableHere, near: tuple[int, int]) -> pa.Table:
     source.refuse_large_search(run.contract.event_time, [near])
     return events_in(run, source, [near], ROWS)
 
 
-def _times(run: Run, rows: pa.Table) -> pa.ChunkedArray:
+def _times(run: OfSource, rows: pa.Table) -> pa.ChunkedArray:
     with local_errors():
         return rows.filter(arrow(are_good(run, rows)))[run.contract.event_time].cast(pa.int64())
 

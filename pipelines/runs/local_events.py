@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, repeated
 from pipelines.contracts.contract import Contract
 from pipelines.delta.local_reader import ROWS, Condition, TableHere, inside
+from pipelines.delta.tables import Warehouse
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.arrow_split import Split, split, split_alone, whole
-from pipelines.runs.run import Run
+
+
+class OfSource(Protocol):
+    """Who knows a source and its contract: a run does."""
+
+    @property
+    def spark(self) -> SparkSession: ...
+    @property
+    def warehouse(self) -> Warehouse: ...
+    @property
+    def contract(self) -> Contract: ...
 
 
 def good_events(
-    run: Run, source: TableHere, slices: Sequence[tuple[int, int]], most: int, only: Condition | None = None
+    run: OfSource, source: TableHere, slices: Sequence[tuple[int, int]], most: int, only: Condition | None = None
 ) -> pa.Table:
     """The good ones of `events_in`. Raises LocalUnsupportedError."""
     events = events_in(run, source, slices, most, only)
@@ -24,7 +37,7 @@ def good_events(
 
 
 def events_in(
-    run: Run, source: TableHere, slices: Sequence[tuple[int, int]], most: int, only: Condition | None = None
+    run: OfSource, source: TableHere, slices: Sequence[tuple[int, int]], most: int, only: Condition | None = None
 ) -> pa.Table:
     """The rows in `slices` of time, the contract's columns; with `only` those that it is true of. Raises
     LocalUnsupportedError, also where they are more than `most`."""
@@ -32,7 +45,7 @@ def events_in(
     return source.rows([item.name for item in contract.columns], contract.event_time, slices, most, only)
 
 
-def good_events_of_all(run: Run, source: TableHere, slices: Sequence[tuple[int, int]], most: int) -> pa.Table:
+def good_events_of_all(run: OfSource, source: TableHere, slices: Sequence[tuple[int, int]], most: int) -> pa.Table:
     """As `good_events`, where a row in `slices` may repeat the key of any other: the whole table is judged. Raises
     LocalUnsupportedError, also where it has more than `ROWS` rows."""
     rows, parted = all_parted(run, source, ROWS)
@@ -43,7 +56,7 @@ def good_events_of_all(run: Run, source: TableHere, slices: Sequence[tuple[int, 
     return rows
 
 
-def all_parted(run: Run, source: TableHere, most: int) -> tuple[pa.Table, Split]:
+def all_parted(run: OfSource, source: TableHere, most: int) -> tuple[pa.Table, Split]:
     """The contract's columns of all rows of `source`, and which of them break the contract. Raises
     LocalUnsupportedError, also where they are more than `most`."""
     contract = run.contract
@@ -55,7 +68,7 @@ def all_parted(run: Run, source: TableHere, most: int) -> tuple[pa.Table, Split]
     return rows, whole(split(rows, contract))
 
 
-def are_good(run: Run, rows: pa.Table) -> Bools:
+def are_good(run: OfSource, rows: pa.Table) -> Bools:
     """Which rows keep the rules of single rows. Raises LocalUnsupportedError."""
     good: Bools = whole(split_alone(rows.combine_chunks(), run.contract)).broken < 0
     return good

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
@@ -13,10 +14,11 @@ from pipelines.contracts.contract import Contract
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, exists, latest_version
-from pipelines.errors import LocalUnsupportedError
+from pipelines.errors import LocalUnsupportedError, StepOrderError
 from pipelines.results.coverage import slice_of
 from pipelines.results.ledger import Publications, read_ledger
 from pipelines.revision.scope import backfills, gaps_of, other_forms
+from pipelines.runs.consistency import EARLIEST, limit_of, newest_good
 from pipelines.site.facts import FreshFacts, SourceFacts
 from pipelines.spark.columns import column
 
@@ -30,15 +32,28 @@ def read_source(spark: SparkSession, warehouse: Warehouse, name: str, contract: 
     table_now = table_id(spark, path, version)
     if contract is None:
         return SourceFacts(name, version, table_id=table_now)
-    newest = _newest(spark, path, version, contract.event_time)
+    newest = _newest(OfContract(spark, warehouse, contract), path, version)
     return SourceFacts(name, version, None if newest is None else moment(newest), table_now)
 
 
-def _newest(spark: SparkSession, path: str, version: int, time: str) -> int | None:
-    """The last event time, microseconds; None where no row has one."""
+@dataclass(frozen=True)
+class OfContract:
+    """An `OfSource` without a run."""
+
+    spark: SparkSession
+    warehouse: Warehouse
+    contract: Contract
+
+
+def _newest(source: OfContract, path: str, version: int) -> int | None:
+    """The event time, microseconds, that a run goes by: the last of a good event that is not too far ahead. Where more
+    is to be read than this process reads, the last of all; None where no row has one."""
+    with suppress(LocalUnsupportedError, StepOrderError):
+        return newest_good(source, version, (EARLIEST, limit_of(source, version) + 1))
+    time = source.contract.event_time
     with suppress(LocalUnsupportedError):
-        return table_here(spark, path, version).extent(time)[2]
-    table = spark.read.format("delta").option("versionAsOf", version).load(path)
+        return table_here(source.spark, path, version).extent(time)[2]
+    table = source.spark.read.format("delta").option("versionAsOf", version).load(path)
     by_spark: int | None = table.agg(sf.unix_micros(sf.max(column(time)))).collect()[0][0]
     return by_spark
 

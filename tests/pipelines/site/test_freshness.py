@@ -10,11 +10,14 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
+from cep_core.events.windows import moment
 from pipelines.contracts.contract import load_contract
 from pipelines.delta.local_reader import ROWS
 from pipelines.delta.tables import Warehouse
+from pipelines.runs.consistency import watermark_of
 from pipelines.site.freshness import read_source
 from tests.conftest import ROOT
+from tests.support.flights import Lake, flight
 
 pytestmark = pytest.mark.spark
 
@@ -34,3 +37,19 @@ def test_files_say_the_last_event_time(spark: SparkSession, tmp_path: Path, rows
     assert facts.version == 0
     assert facts.newest_event == (times[-1] if times else None)
     assert spark.sparkContext.statusTracker().getJobIdsForGroup() == before
+
+
+def test_the_newest_event_is_that_of_a_run(lake: Lake) -> None:
+    """Not one that breaks the contract, nor one of a wrong clock: `trendlake run` has nothing to do for these."""
+    lake.deliver(
+        [
+            flight(1, "2013-03-01T07:00:00"),
+            flight(2, "2013-03-05T07:00:00", arr_time=None),
+            flight(3, "2190-03-05T07:00:00"),
+        ]
+    )
+    contract = load_contract(lake.project.contract_path("flights"))
+    facts = read_source(lake.spark, lake.warehouse, "flights", contract)
+    run = lake.run(lake.pattern(), "2013-03-01", "2013-03-02", "look")
+    assert facts.newest_event == moment(watermark_of(run, facts.version or 0) + run.lateness)
+    assert facts.newest_event == datetime(2013, 3, 1, 7, tzinfo=UTC)
