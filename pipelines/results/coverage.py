@@ -224,26 +224,25 @@ def _order(event: Claim | Alteration) -> tuple[int, bool]:
 
 def _claimed(plan: AnyPlan, segments: tuple[Segment, ...], claim: Claim) -> tuple[Segment, ...]:
     for low, high in claim.owned:
-        first, last = _bounded(plan, segments, claimed_windows(plan, claim, low, high), windows_of(plan, low, high))
+        first, last = _known_of(plan, segments, claim, low, high)
         given = Segment(
             first, last, claim.plan_hash, claim.contract, claim.source_version, claim.unique, claim.source_table
         )
         segments = overlaid(segments, given, newest=claim.quiet)
     for low, high in claim.withheld:
-        asked = Segment(*claimed_windows(plan, claim, low, high), claim.plan_hash, claim.contract, None)
+        asked = Segment(*_known_of(plan, segments, claim, low, high), claim.plan_hash, claim.contract, None)
         segments = overlaid(segments, asked, newest=True)
     return segments
 
 
-def _bounded(
-    plan: AnyPlan, segments: tuple[Segment, ...], claimed: tuple[int, int], there: tuple[int, int]
-) -> tuple[int, int]:  # fmt: skip
-    """The windows `claimed`; where rows may last for all time, those of them up to the last that is known (`segments`)
-    or that is `there`, and from the first on."""
-    if (claimed[1] - claimed[0]) * plan.windows.slide < AGES:
-        return claimed
-    ends = [there, *((segments[0].first, segments[-1].last) for _ in segments[:1])]
-    return max(claimed[0], min(low for low, _ in ends)), min(claimed[1], max(high for _, high in ends))
+def _known_of(plan: AnyPlan, segments: tuple[Segment, ...], claim: Claim, low: int, high: int) -> tuple[int, int]:
+    """The `claimed_windows`; where rows may last for all time, not those beyond the slice that are before the first
+    or after the last which is known (`segments`)."""
+    first, last = claimed_windows(plan, claim, low, high)
+    if (last - first) * plan.windows.slide < AGES:
+        return first, last
+    ends = [windows_of(plan, low, high), *((segments[0].first, segments[-1].last) for _ in segments[:1])]
+    return max(first, min(low for low, _ in ends)), min(last, max(high for _, high in ends))
 
 
 def overlaid(segments: tuple[Segment, ...], given: Segment, *, newest: bool) -> tuple[Segment, ...]:

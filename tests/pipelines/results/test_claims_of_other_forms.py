@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import product
 
 import pyarrow as pa
@@ -104,5 +105,6 @@ def test_pairs_of_any_time() -> None:
     windows = own.windows
     stretches = spans([item for item in covered(own, [before, claim]) if item.plan_hash != own.hash])
     assert [(windows.end(first), windows.end(last)) for first, last in stretches] == [(0, 9 * DAY)]
-    alone = spans(covered(own, [claim]))
-    assert [(windows.end(first), windows.end(last)) for first, last in alone] == [(0, DAY)]
+    for alone in (claim, replace(claim, owned=(), withheld=claim.owned)):
+        stretches = spans(covered(own, [alone]))
+        assert [(windows.end(first), windows.end(last)) for first, last in stretches] == [(0, DAY)]
