@@ -92,11 +92,11 @@ def between(
     try:
         old, new = table_here(spark, path, first), table_here(spark, path, last)
         with local_errors():
-            found = differences(_rows(old), _rows(new), identity(plan), _compared(new.schema.names))
+            rows = differences(_rows(old), _rows(new), identity(plan), _compared(new.schema.names))
     except LocalUnsupportedError:
         return _between_by_spark(spark, path, plan, first, last, limit)
-    counts = Counter(difference.kind for difference in found)
-    return {kind: counts[kind] for kind in (ADDED, CHANGED, RETRACTED)}, found[:limit]
+    counts = Counter(difference.kind for difference in rows)
+    return {kind: counts[kind] for kind in (ADDED, CHANGED, RETRACTED)}, rows[:limit]
 
 
 def _rows(table: TableHere) -> list[dict[str, Any]]:
@@ -133,14 +133,14 @@ def differences(
         return places
 
     befores, afters = placed(old), placed(new)
-    found = []
+    rows = []
     for place in sorted(befores.keys() | afters.keys()):
         before, after = befores.get(place), afters.get(place)
         if before is None or after is None:
-            found.append(Difference(ADDED if before is None else RETRACTED, before, after))
+            rows.append(Difference(ADDED if before is None else RETRACTED, before, after))
         elif of(before, compared) != of(after, compared):
-            found.append(Difference(CHANGED, before, after))
-    return found
+            rows.append(Difference(CHANGED, before, after))
+    return rows
 
 
 def _between_by_spark(
@@ -148,11 +148,11 @@ def _between_by_spark(
 ) -> tuple[dict[str, int], list[Difference]]:
     old, new = read_at(spark, path, first), read_at(spark, path, last)
     changes, order = differences_by_spark(old, new, identity(plan), _compared(new.columns))
-    found = {row[KIND]: row["count"] for row in changes.groupBy(KIND).count().collect()}
+    counts = {row[KIND]: row["count"] for row in changes.groupBy(KIND).count().collect()}
     ordered = changes.orderBy(*order)
     documents = [row.asDict(recursive=True) for row in (ordered if limit is None else ordered.limit(limit)).collect()]
     rows = [Difference(item[KIND], item[BEFORE], item[AFTER]) for item in documents]
-    return {name: found.get(name, 0) for name in (ADDED, CHANGED, RETRACTED)}, rows
+    return {name: counts.get(name, 0) for name in (ADDED, CHANGED, RETRACTED)}, rows
 
 
 def differences_by_spark(

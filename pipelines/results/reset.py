@@ -53,12 +53,12 @@ def reset(spark: SparkSession, warehouse: Warehouse, name: str, path: str) -> No
 def _moved_here(spark: SparkSession, path: str, target: str) -> bool:
     """Whether both lie on one disk of this machine, and the folder has been moved. Raises OSError. Hadoop does not say
     why it moves nothing, and may copy half a table."""
-    here, there = on_disk(spark, path), on_disk(spark, target)
-    if here is None or there is None:
+    folder, removed = on_disk(spark, path), on_disk(spark, target)
+    if folder is None or removed is None:
         return False
-    there.parent.mkdir(parents=True, exist_ok=True)
+    removed.parent.mkdir(parents=True, exist_ok=True)
     try:
-        here.rename(there)
+        folder.rename(removed)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise

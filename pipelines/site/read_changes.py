@@ -109,9 +109,9 @@ def _samples_here(spark: SparkSession, path: str, plan: AnyPlan, versions: Seque
         with local_errors():
             rows = feed.to_pylist()
             old, new = ([row for row in rows if (row[CHANGE] in OLD) == is_old] for is_old in (True, False))
-            found = differences(old, new, identity(plan), there)[:ROWS_SHOWN]
-        if found:
-            samples[version] = [_change(plan.key, there, item.before, item.after) for item in found]
+            changes = differences(old, new, identity(plan), there)[:ROWS_SHOWN]
+        if changes:
+            samples[version] = [_change(plan.key, there, item.before, item.after) for item in changes]
     return samples
 
 

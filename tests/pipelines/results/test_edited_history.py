@@ -48,7 +48,7 @@ def edited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tup
     return lake, runs, versions
 
 
-def told(rows: Iterable[Mapping[str, Any] | None], names: Sequence[str]) -> Counter[str]:
+def texts_of(rows: Iterable[Mapping[str, Any] | None], names: Sequence[str]) -> Counter[str]:
     return Counter(json_text([row.get(name) for name in names], None) for row in rows if row is not None)
 
 
@@ -63,14 +63,14 @@ def test_differences_lead_from_one_version_to_the_other(
     path = lake.warehouse.results(run.name)
     for at, later in ((1, 2), (0, 1) if form == 1 else (2, 3)):
         first, last = versions[at], versions[later]
-        counts, found = history.between(lake.spark, path, run.plan, first, last)
+        counts, rows = history.between(lake.spark, path, run.plan, first, last)
         by_spark = history._between_by_spark(lake.spark, path, run.plan, first, last, None)
-        assert json_text([counts, found], None) == json_text(list(by_spark), None)
-        assert sum(counts.values()) == len(found)
+        assert json_text([counts, rows], None) == json_text(list(by_spark), None)
+        assert sum(counts.values()) == len(rows)
         tables = [read_at(lake.spark, path, version) for version in (first, last)]
         names = [name for name in tables[1].columns if name not in PROVENANCE]
-        before, after = (told([row.asDict() for row in table.collect()], names) for table in tables)
-        gone, came = (told(side, names) for side in zip(*((item.before, item.after) for item in found), strict=True))
+        before, after = (texts_of([row.asDict() for row in table.collect()], names) for table in tables)
+        gone, came = (texts_of(side, names) for side in zip(*((item.before, item.after) for item in rows), strict=True))
         assert gone <= before
         assert before - gone + came == after
         kinds += Counter(counts)
