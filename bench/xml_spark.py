@@ -57,7 +57,7 @@ def together(spark: SparkSession, project: Project) -> Measured:
     def run_named(name: str, query: dict[str, Any]) -> Run:
         contract = project.contract_path("feeds")
         run = run_of(spark, project, name, {"source": "feeds", **query}, contract_path=contract)
-        on_spark_only = Profile(limits=Limits(shard_rows=run.profile.limits.shard_rows, driver_rows=0))
+        on_spark_only = Profile(limits=Limits(shard_rows=run.profile.limits.shard_rows, driver_rows=1))
         return replace(run, profile=on_spark_only, start_us=0, end_us=WEEK * 1_000_000)
 
     queries = feed_queries(MANY, 2)

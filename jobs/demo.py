@@ -12,6 +12,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -25,6 +26,9 @@ from jobs.airflow.login import USER, password_of
 from jobs.terminal.workspace import Place, session
 from pipelines.redaction import redacted
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 PATTERNS = ("delay_snowball", "recovery_without_cancellation")
 RANGE = {
     "from": "2013-01-01T00:00:00Z",
@@ -32,6 +36,8 @@ RANGE = {
 }  # UTC: the last local evening of 2013 is in 2014
 TROUBLE = {"up_for_retry", "failed", "upstream_failed"}
 RUN_PREFIX = "demo_"
+PROFILE = "demo"
+"""The profile that does every step on Spark."""
 LOG_LINES = 30
 SHOWN = 8  # result rows of each pattern
 JAVA_CHATTER = "WARNING: Using incubator modules"
@@ -142,10 +148,24 @@ def run_dags(home: AirflowHome, processes: Processes, run_id: str) -> None:
             api.pause(dag_id, True)
 
 
+def print_roads(place: Place, spark: SparkSession, run_id: str) -> None:
+    """Where each step of the run has worked, as its record tells."""
+    from pipelines.runs.record import pattern_records
+    from pipelines.runs.road import road_of
+
+    names = ("pattern", "stage", "record_number", "road", "road_reason")
+    records = pattern_records(spark, place.warehouse, PATTERNS, names, [run_id])
+    for record in sorted(records, key=lambda record: (record["pattern"], record["record_number"])):
+        console.print(
+            f"  {record['pattern']:<30} {record['stage']:<14} {road_of(record)}", markup=False, soft_wrap=True
+        )
+
+
 def show_results(home: AirflowHome, run_id: str) -> None:
     os.environ.update(home.env())
     place = Place(home.project, home.profile)
     with session(place, "trendlake show", writes=False) as spark:
+        print_roads(place, spark, run_id)
         for pattern in PATTERNS:
             print_results(place, spark, pattern, Shown(SHOWN))
     warehouse = home.profile.warehouse_of(home.project)
@@ -165,12 +185,13 @@ def show_results(home: AirflowHome, run_id: str) -> None:
 
 def demo() -> None:
     began = time.monotonic()
+    os.environ.setdefault("TRENDLAKE_PROFILE", PROFILE)
     home = own_home(free_port(), scheduled=False)
     run_id = f"{RUN_PREFIX}{datetime.now(UTC):%Y%m%dT%H%M%S}"
     with claimed(home.project), home.running() as processes:  # comes up while the flights are read
         step(1, "Read 336,776 flights of 2013 into a Delta table, through their data contract")
         trendlake(home, "ingest", "flights")
-        step(2, "Airflow runs the DAG of each pattern over the year, every step a Spark application")
+        step(2, "Airflow runs the DAG of each pattern over the year, every step on Spark")
         run_dags(home, processes, run_id)
     step(3, "The busiest results")
     show_results(home, run_id)

@@ -65,6 +65,12 @@ class StagedLostError(TrendlakeError):
     code = "STAGED_LOST"
 
 
+class RoadClosedError(TrendlakeError):
+    """A step that was asked for in this process, and that only Spark can do."""
+
+    code = "ROAD_CLOSED"
+
+
 class ShardTooLargeError(TrendlakeError):
     """One key's events of one window are more than a worker may hold."""
 

@@ -64,6 +64,7 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
 
     from pipelines.contracts.contract import load_contract
     from pipelines.ingest.deliver import feeds, ingest
+    from pipelines.runs.road import Roads
 
     contract = load_contract(place.project.contract_path(name))
     table = stream.table()
@@ -77,6 +78,7 @@ def generate_source(stream: Asked, profile: str | None, project_dir: Path | None
             )
         record = ingest(
             spark, place.warehouse, contract, deliveries(table), feed=stream.feed, run_id=manual_run_id("generate"),
+            roads=Roads(place.profile.limits),
         )  # fmt: skip
     typer.echo(
         f"{name}: {plural(record.rows_out or 0, 'row')} in the table, {record.rows_inserted:,} of them new, "

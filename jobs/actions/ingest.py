@@ -41,18 +41,20 @@ def ingest_files(
     from pipelines.ingest.deliver import ingest
     from pipelines.ingest.readers.files import feed_of, read_file
     from pipelines.ingest.readers.xml_names import is_xml
+    from pipelines.runs.road import Roads
 
     contract = load_contract(place.project.contract_path(source))
     if any(map(is_xml, files)):
         return _ingest_documents(source, files, place, contract, again=again)
     tables = [(path, read_file(path, contract, others=False)) for path in files]
+    roads = Roads(place.profile.limits)
     records: list[dict[str, Any]] = []
     outcomes: list[Taken] = []
     with session(place, f"trendlake ingest {source}") as spark:
         for path, table in tables:
             record = ingest(
                 spark, place.warehouse, contract, [table], feed=feed_of(path), run_id=manual_run_id("ingest"),
-                again=again, progress=lambda _, taken: outcomes.append(taken),
+                again=again, progress=lambda _, taken: outcomes.append(taken), roads=roads,
             )  # fmt: skip
             records.append({"file": path, **of_record(record), **_counts(outcomes[-1])})
             typer.echo(f"  {path}  {describe(outcomes[-1])}")
@@ -70,6 +72,7 @@ def _ingest_documents(
     SourceFileError."""
     from pipelines.ingest.deliver import Taken, ingest
     from pipelines.ingest.documents import DocumentFiles
+    from pipelines.runs.road import Roads
 
     all_files = [DocumentFiles(path, contract) for path in paths]
     for files in all_files:
@@ -86,7 +89,7 @@ def _ingest_documents(
 
             record = ingest(
                 spark, place.warehouse, contract, files.deliveries(), feed=files.feed, run_id=manual_run_id("ingest"),
-                again=again, progress=progress,
+                again=again, progress=progress, roads=Roads(place.profile.limits),
             )  # fmt: skip
             whole = sum(mine, Taken(0))
             records.append({"file": files.path, **of_record(record), **_counts(whole)})
@@ -170,11 +173,12 @@ def ingest_source(source: str, profile: str | None, project_dir: Path | None) ->
         typer.echo(f"  delivery {number:>2}/{len(deliveries)}  {describe(taken)}")
 
     from pipelines.ingest.deliver import ingest
+    from pipelines.runs.road import Roads
 
     with session(place, f"trendlake ingest {source}") as spark:
         record = ingest(
             spark, place.warehouse, contract, deliveries, feed=flights.FEED, run_id=manual_run_id("ingest"),
-            progress=progress,
+            progress=progress, roads=Roads(place.profile.limits),
         )  # fmt: skip
     stops = _consequences(place, contract, outcomes)
     typer.echo(

@@ -22,6 +22,7 @@ from pipelines.project.batches import batch_of
 from pipelines.project.selection import GLOB, Patterns
 
 if TYPE_CHECKING:
+    from pipelines.runs.road import On
     from pipelines.steps.batch import Member
 
 WIDTH = 24
@@ -29,21 +30,21 @@ WIDTH = 24
 
 
 def run_patterns(
-    words: Sequence[str], batch: str | None, interval: Interval | None, run_id: str | None, profile: str | None,
-    folder: Path | None,
+    words: Sequence[str], batch: str | None, interval: Interval | None, run_id: str | None, on: On | None,
+    profile: str | None, folder: Path | None,
 ) -> Iterator[dict[str, Any] | Verdict]:  # fmt: skip
     """Runs one pattern, named as such, and raises its error; or all that `words` and `batch` select, each of which
     fails by itself. Yields a document for each pattern. Without an `interval`, each pattern has its own
-    (`next_run.NextRuns`)."""
+    (`next_run.NextRuns`). `on`: where all steps are to be done."""
     place = workspace.find_place(folder, profile, writes=True)
     if batch is None and len(words) == 1 and not selects(words[0]):
-        yield _run_one(place, words[0], interval, run_id)
+        yield _run_one(place, words[0], interval, run_id, on)
         return
     if interval is not None:
         _check_interval(*interval)
     patterns = Patterns(place.project, place.profile.batches)
     names = patterns.select([*words, *(patterns.batch(batch) if batch else ())], lambda: last_states(place))
-    yield from _run_several(place, names, interval, run_id or manual_run_id("manual"))
+    yield from _run_several(place, names, interval, run_id or manual_run_id("manual"), on)
 
 
 def list_patterns(
@@ -90,14 +91,16 @@ def _check_interval(since: str, until: str) -> tuple[int, int]:
     return start, end
 
 
-def _run_one(place: Place, pattern: str, interval: Interval | None, run_id: str | None) -> dict[str, Any]:
+def _run_one(
+    place: Place, pattern: str, interval: Interval | None, run_id: str | None, on: On | None
+) -> dict[str, Any]:
     name = workspace.check_early(place, pattern, interval)
     run_id = run_id or manual_run_id("manual")
     with workspace.session(place, f"trendlake run {name}", judges=True) as spark:
         from pipelines.steps.sequence import STEPS  # imported while Java started
 
         next_runs = None if interval is not None else NextRuns.of(place, spark, [name])
-        asked = workspace.prepared(place, spark, pattern, interval, run_id)
+        asked = workspace.prepared(place, spark, pattern, interval, run_id, on)
         prepared = asked if next_runs is None else next_runs.choose(asked)
         chosen = document_of(Choice(prepared) if next_runs is None else next_runs.choices[name])
         about: dict[str, Any] = {"pattern": name, "run_id": run_id, **chosen}
@@ -113,7 +116,7 @@ def _run_one(place: Place, pattern: str, interval: Interval | None, run_id: str 
 
 
 def _run_several(
-    place: Place, names: Sequence[str], interval: Interval | None, run_id: str
+    place: Place, names: Sequence[str], interval: Interval | None, run_id: str, on: On | None
 ) -> Iterator[dict[str, Any] | Verdict]:
     from pipelines.steps.batch import run_batch
 
@@ -129,7 +132,7 @@ def _run_several(
         with workspace.session(place, f"trendlake run of {len(names)} patterns", judges=True) as spark:
             for member in members:
                 if member.error is None:
-                    member.run = workspace.prepared(place, spark, files[member.name], interval, run_id)
+                    member.run = workspace.prepared(place, spark, files[member.name], interval, run_id, on)
             next_runs = None if interval is not None else NextRuns.of(place, spark, list(files))
             began = time.monotonic()
             for step, member in run_batch(spark, members, choose=None if next_runs is None else next_runs.choose):

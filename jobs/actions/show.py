@@ -269,6 +269,7 @@ def print_runs(
 ) -> dict[str, Any] | None:
     """Prints the newest records of `trendlake_runs`. With `as_json`, returns them as a document and prints nothing."""
     from pipelines.runs.record import newest_records
+    from pipelines.runs.road import road_of
     from pipelines.runs.stored_record import damage_of
 
     records = newest_records(spark, place.warehouse, pattern, limit)
@@ -278,14 +279,15 @@ def print_runs(
         console.print(f"no run yet in {place.warehouse.root}", soft_wrap=True)
         return None
     names = ("run_id", "pattern", "stage", "status", "rows_in", "rows_quarantined", "rows_out")
-    table = Table(title="Run records, newest first", title_justify="left")
-    for name in (*names, "+ / ~ / -", "seconds", "finished (UTC)"):
-        table.add_column(name, justify="right" if name.startswith("rows") or name == "seconds" else "left")
+    table = Table(title="Run records, newest first", title_justify="left", **frame())
+    for name in (*names, "+ / ~ / -", "where", "seconds", "finished (UTC)"):
+        numeric = name.startswith("rows") or name == "seconds"
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for record in records:
         cells = ["" if record[name] is None else cell(record[name]) for name in names]
         seconds, end = record["seconds"], record["finished_at"]
         ended = ("" if seconds is None else f"{seconds:.1f}", "" if end is None else minute(end))
-        table.add_row(*cells, changes_of(record), *ended)
+        table.add_row(*cells, changes_of(record), road_of(record), *ended)
     console.print(table)
     for record in records:
         if record["error"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Literal, Optional
 
 import typer
 
@@ -155,6 +155,10 @@ def run(
         typer.Option("--to", help="Its end: windows that end in (from, to]. Default: the next complete windows."),
     ] = None,
     batch: Annotated[Optional[str], typer.Option("--batch", help="All patterns of this batch.")] = None,  # noqa: UP045
+    on: Annotated[
+        Optional[Literal["here", "spark"]],  # noqa: UP045
+        typer.Option("--on", help="Do each step in this process, or on Spark. Default: by the number of rows."),
+    ] = None,
     run_id: AnyRunId = None, profile: ProfileName = None, project_dir: ProjectDir = None,
 ) -> Iterator[Any]:  # fmt: skip
     """Run all steps of patterns for an interval.
@@ -179,7 +183,7 @@ def run(
     if (since is None) != (until is None):
         raise typer.BadParameter("give both --from and --to; or neither: the next complete windows")
     interval = None if since is None or until is None else (since, until)
-    yield from run_patterns(patterns or [], batch, interval, run_id, profile, project_dir)
+    yield from run_patterns(patterns or [], batch, interval, run_id, on, profile, project_dir)
 
 
 @guarded

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pipelines.delta.tables import Warehouse
+    from pipelines.runs.road import On
     from pipelines.runs.run import Run
     from pipelines.runs.stage import Record
     from pipelines.site.build import Site
@@ -105,12 +106,14 @@ def reading_session(place: Place, app: str, *, writes: bool = False) -> Iterator
         spark.stop()
 
 
-def prepared(place: Place, spark: SparkSession, pattern: str, interval: Interval | None, run_id: str) -> Run:
-    """The run of a pattern; without an `interval` it is to be given one."""
+def prepared(
+    place: Place, spark: SparkSession, pattern: str, interval: Interval | None, run_id: str, on: On | None = None
+) -> Run:
+    """The run of a pattern; without an `interval` it is to be given one. `on`: where its steps are to be done."""
     from pipelines.runs.run import prepare
 
     start, end = (0, 1) if interval is None else (micros_of(interval[0], "--from"), micros_of(interval[1], "--to"))
-    return prepare(spark, place.project, place.profile, pattern, run_id, start, end)
+    return prepare(spark, place.project, place.profile, pattern, run_id, start, end, on)
 
 
 def check_early(place: Place, pattern: str, interval: Interval | None) -> str:
@@ -126,11 +129,14 @@ def check_early(place: Place, pattern: str, interval: Interval | None) -> str:
 
 def run_step(step: str, run: Run) -> Record:
     """Runs one step and prints its summary and time."""
+    from pipelines.runs.road import road_of
     from pipelines.steps.sequence import STEPS
 
     began = time.monotonic()
     record = STEPS[step](run)
     typer.echo(f"{step.replace('_', '-'):<14} {summary(record):<70} {time.monotonic() - began:6.1f} s")
+    if record.road == "spark":
+        typer.echo(f"{'':<14} {road_of(vars(record))}")
     if record.stage == "check_results":
         for line in broken(record):
             typer.echo(f"{'':<14} {line}")

@@ -21,7 +21,6 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
-from cep_core.errors import TrendlakeError
 from pipelines.delta.log_cache import COMMIT, TABLES, Stamp, cache_by_commit, newest_commit, stamp
 from pipelines.delta.tables import on_disk
 from pipelines.errors import LocalUnsupportedError
@@ -32,17 +31,14 @@ PLAIN_PATH = re.compile(r"[^%#?\[\]]+")
 FILES = 2_000
 """Files of a table that are looked at one after the other; Spark looks at those of larger tables together."""
 
-_UNSUPPORTED = (
-    DeltaError, pa.ArrowException, TrendlakeError, ArithmeticError, LookupError, OSError, ValueError, TypeError,
-)  # fmt: skip
-
 
 @contextmanager
 def local_errors() -> Iterator[None]:
-    """Turns what delta-rs, Arrow, arithmetic and the reader of files raise into LocalUnsupportedError."""
+    """Turns what delta-rs, Arrow and the disk raise into LocalUnsupportedError. A mistake of ours (KeyError, TypeError)
+    is none of theirs, and goes on."""
     try:
         yield
-    except _UNSUPPORTED as error:
+    except (DeltaError, pa.ArrowException, OSError) as error:
         raise LocalUnsupportedError(f"{type(error).__name__}: {error}") from error
 
 

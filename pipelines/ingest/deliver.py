@@ -11,7 +11,7 @@ force. Ingestion judges what it takes as well, writes the broken rows to the qua
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -39,17 +39,20 @@ from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed, typed_table
 from pipelines.ingest.write_by_spark import append_by_spark, write_by_spark
 from pipelines.ingest.write_here import Target, append_here, merge_here
+from pipelines.project.profile import Limits
 from pipelines.quality import quarantine as q
 from pipelines.quality.arrow_split import split_alone
 from pipelines.quality.quarantine import check_columns
 from pipelines.quality.quarantine_counts import Broken, first_broken
 from pipelines.runs.basis import Basis
 from pipelines.runs.record import recorded
+from pipelines.runs.road import Road, Roads
 from pipelines.runs.stage import Record
 from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of
 
 VERSION = "__trendlake_version"
+BY_ROWS = Roads(Limits())
 
 
 @dataclass(frozen=True)
@@ -94,13 +97,13 @@ def create_source(spark: SparkSession, path: str, contract: Contract) -> None:
 
 def ingest(
     spark: SparkSession, warehouse: Warehouse, contract: Contract, deliveries: Iterable[pa.Table], *, feed: str,
-    run_id: str, progress: Progress | None = None, again: bool = False,
+    run_id: str, progress: Progress | None = None, again: bool = False, roads: Roads = BY_ROWS,
 ) -> Record:  # fmt: skip
     """Bring the deliveries into the table, in their order; one that is there already, from a run before, is passed over
     (with `again`, it is compared like any other).
 
     `feed` names the sequence of deliveries: number n of a feed is written once, whatever becomes of the process that
-    writes it. `feed` must change when the deliveries do.
+    writes it. `feed` must change when the deliveries do. `roads`: where rows may be written.
     Raises SourceSchemaError; DeliveryError, and nothing of that delivery is written; NotOursError for a table that
     other programs write.
     """
@@ -112,7 +115,7 @@ def ingest(
         schema = schema_of(spark, path)
         check_columns(schema, contract)
         refuse_other_ids(spark, path, latest_version(spark, path), contract)
-        writer = _Writer(spark, path, tuple(schema.names), contract, feed, run_id, delivered(spark, path))
+        writer = _Writer(spark, path, tuple(schema.names), contract, feed, record, roads, delivered(spark, path))
         broken = Broken()
         record.rows_in = record.rows_inserted = record.rows_updated = 0
         try:
@@ -155,7 +158,8 @@ class _Writer:
     columns: tuple[str, ...]
     contract: Contract
     feed: str
-    run_id: str
+    record: Record
+    roads: Roads
     deliveries: set[tuple[str, int]]
     """Deliveries that the history tells of."""
     bad: list[tuple[pa.Table, int]] = field(default_factory=list)
@@ -178,7 +182,7 @@ class _Writer:
         taken, fresh, version = with_retries(attempt, f"ingesting into {self.contract.name}")
         if version is None:
             return taken
-        put_together(self.spark, self.path, self.contract, self.run_id)
+        put_together(self.spark, self.path, self.contract, self.record.run_id)
         broken = first_broken(self.spark, fresh, self.contract)
         bad = broken >= 0
         if bad.any():
@@ -189,7 +193,7 @@ class _Writer:
         """One attempt: what became of the rows, those that were written, and the version that holds them. Raises
         CONFLICTS where another writer came first."""
         key, version = key_of(self.contract), latest_version(self.spark, self.path)
-        token = commit_token(self.run_id, "ingest", feed=self.feed, delivery=number)
+        token = commit_token(self.record.run_id, "ingest", feed=self.feed, delivery=number)
         if key is None:
             commit = self._append_unkeyed(rows, token, number)
             if not commit.in_history:  # the history tells of it no more, but Delta knows its number
@@ -203,14 +207,12 @@ class _Writer:
             raise self._refused(comparison, key)
         session = writing_session(self.spark, token, version, self.contract)
         target = Target(self.spark, session, self.path, version, self.contract)
-        try:
-            if comparison.corrections.num_rows:
-                corrections = comparison.corrections
-                merge_here(target, corrections.select(key), corrections, comparison.new)
-            else:
-                append_here(target, comparison.new)
-        except LocalUnsupportedError:
-            write_by_spark(session, self.path, comparison, table, key, self.contract)
+        _, road = self.roads.take(
+            f"writing {self.contract.name}",
+            partial(_write_here, target, comparison, key),
+            partial(write_by_spark, session, self.path, comparison, table, key, self.contract),
+        )
+        self.record.took(road)
         commit = own_commit(self.spark, self.path, token)
         taken = Taken(
             rows.num_rows,
@@ -223,6 +225,9 @@ class _Writer:
 
     def _append_unkeyed(self, rows: pa.Table, token: str, number: int) -> Commit:
         """One commit; the feed's transaction keeps it single, whatever the history has lost."""
+        reason = self.roads.always_spark or "a source without a key"
+        self.roads.refuse(f"writing {self.contract.name}", reason)
+        self.record.took(Road("spark", reason))
         session = writing_session(self.spark, token, None, self.contract)
         frame = typed(frame_of(session, rows), self.contract)
         append_by_spark(session, self.path, frame, txnAppId=f"ingest {self.feed}", txnVersion=number)
@@ -251,7 +256,7 @@ class _Writer:
         parted = split_alone(rows, self.contract)
         if parted.unjudged or (parted.broken < 0).any():  # Spark has found some of them broken
             frame = frame_of(self.spark, rows.append_column(VERSION, pa.chunked_array(versions)))
-            bad = q.bad_rows(q.annotate(frame, self.contract.rules, unique=False), self.run_id, newest)
+            bad = q.bad_rows(q.annotate(frame, self.contract.rules, unique=False), self.record.run_id, newest)
             bad = bad.withColumn("source_version", sf.col(VERSION).cast("bigint")).drop(VERSION)
             write: Callable[..., None] = partial(q.write_quarantine, bad, rows=rows.num_rows)
         else:
@@ -260,7 +265,7 @@ class _Writer:
             write = partial(q.append_quarantine, self.spark, table)
         key = f"ingest {self.contract.fingerprint}"
         with_retries(
-            lambda: write(path, run_id=self.run_id, source_version=newest, key=key), "writing the quarantine"
+            lambda: write(path, run_id=self.record.run_id, source_version=newest, key=key), "writing the quarantine"
         )  # fmt: skip
 
     def _refused(self, comparison: Compared, key: tuple[str, ...]) -> DeliveryError:
@@ -272,6 +277,15 @@ class _Writer:
             hint="to replace those rows, put {property: corrections, value: replace} into the customProperties of the "
             f"table in {self.contract.file}; to keep them, leave these rows out of the file",
         )
+
+
+def _write_here(target: Target, comparison: Compared, key: Sequence[str]) -> None:
+    """Raises LocalUnsupportedError and CONFLICTS."""
+    corrections = comparison.corrections
+    if corrections.num_rows:
+        merge_here(target, corrections.select(key), corrections, comparison.new)
+    else:
+        append_here(target, comparison.new)
 
 
 def _note_extent(spark: SparkSession, path: str, contract: Contract, record: Record) -> None:

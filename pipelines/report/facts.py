@@ -67,6 +67,8 @@ class StageFacts:
     rows_updated: int | None
     rows_deleted: int | None
     attempts: int
+    where: str = ""
+    """In this process, or on Spark and why; empty where the record does not say it."""
 
 
 @dataclass(frozen=True)

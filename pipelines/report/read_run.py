@@ -20,6 +20,7 @@ from pipelines.report.facts import (
     StageFacts,
 )
 from pipelines.runs.record import NUMBER, SCHEMA, pattern_records
+from pipelines.runs.road import road_of
 from pipelines.runs.stored_record import checks_in
 
 Facts = dict[str, Any]
@@ -105,6 +106,7 @@ def _stage(row: Facts, attempts: int) -> StageFacts:
         finished_at=_time(row["finished_at"]),
         error=row["error"],
         attempts=attempts,
+        where=road_of(row),
         **{name: row[name] for name in fields},
     )
 

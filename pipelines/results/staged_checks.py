@@ -24,7 +24,7 @@ from pipelines.results.staging import staged_folder, staged_here
 from pipelines.runs.run import Run
 from pipelines.spark.session import uncompiled
 
-HERE = 50_000
+MOST = 50_000
 """Rows of all runs of a step that this process looks at."""
 
 
@@ -45,12 +45,12 @@ class StagedRows:
         return int(pc.sum(pc.or_(pc.less(time, low), pc.greater_equal(time, high))).as_py() or 0)
 
 
-def staged_rows(run: Run, number: int, contract: Contract, most: int) -> StagedRows | None:
-    """What the attempt `number` has staged; None where that is more than `most` rows, or elsewhere."""
-    try:
-        return StagedRows(staged_here(run, number, most), contract, run.owned)
-    except LocalUnsupportedError:
-        return None
+def staged_rows(run: Run, number: int, recorded: int, contract: Contract, most: int) -> StagedRows:
+    """What the attempt `number` has staged, `recorded` rows. Raises LocalUnsupportedError where they are more than
+    `most`, or elsewhere."""
+    if recorded > most:
+        raise LocalUnsupportedError(f"{recorded:,} staged rows, more than {most:,}")
+    return StagedRows(staged_here(run, number, most), contract, run.owned)
 
 
 def judged_here(spark: SparkSession, staged: Mapping[int, StagedRows]) -> dict[int, list[Check]]:

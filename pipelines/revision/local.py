@@ -50,13 +50,6 @@ from pipelines.runs.stage import Record
 
 
 @dataclass(frozen=True)
-class NotLocal:
-    """A revision that this process does not compute, and why."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
 class LocalRevision:
     """A `Revision`: the windows that changed rows touch, and all `rows` that these should have (`plan.result_schema`
     and the origin); with `pairs` those of its events only. `changed`: what came and went in the source. `checks`: those
@@ -116,16 +109,11 @@ class LocalRevision:
         """Only Spark's frames are to be freed."""
 
 
-def local_revision(
-    run: Run, task: Task, results_version: int, changes: SourceChanges | None = None
-) -> LocalRevision | NotLocal:
-    """What a revision would publish, or why this process does not compute it. Writes nothing. `changes`: of revisions
-    that read the same source."""
-    try:
-        with local_errors():
-            return _local_revision(run, task, results_version, changes or SourceChanges())
-    except LocalUnsupportedError as error:
-        return NotLocal(str(error))
+def local_revision(run: Run, task: Task, results_version: int, changes: SourceChanges | None = None) -> LocalRevision:
+    """What a revision would publish. Writes nothing. `changes`: of revisions that read the same source. Raises
+    LocalUnsupportedError where this process does not compute it."""
+    with local_errors():
+        return _local_revision(run, task, results_version, changes or SourceChanges())
 
 
 def _local_revision(run: Run, task: Task, results_version: int, changes: SourceChanges) -> LocalRevision:

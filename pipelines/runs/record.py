@@ -36,7 +36,7 @@ NOTED = "note"
 """Column: what the stage says its results answer for, JSON as in the commit's own note; tables of old lack it."""
 NUMBER, BASIS = "record_number", "basis"
 """Columns: the place of the record in its run, and what the stage's work is based on (`Basis.as_json`); tables written
-before 0.2 lack them."""
+before 0.2 lack them. Those before 0.3 lack the last two columns too, where a stage worked and why there."""
 NARROW_RECORDS = 1_000_000
 """Run records of which this process reads a few short columns."""
 RECORDS = 100_000
@@ -71,6 +71,7 @@ SCHEMA = StructType(
     + [StructField("seconds", DoubleType()), StructField("checks", StringType())]
     + [StructField("error", StringType()), StructField("started_at", _TIME), StructField("finished_at", _TIME)]
     + [StructField(NOTED, StringType()), StructField(NUMBER, LongType()), StructField(BASIS, StringType())]
+    + [StructField("road", StringType()), StructField("road_reason", StringType())]
 )  # fmt: skip
 
 

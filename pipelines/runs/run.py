@@ -24,6 +24,7 @@ from pipelines.runs.basis import Basis, differences
 from pipelines.runs.code_versions import versions_of
 from pipelines.runs.intervals import written
 from pipelines.runs.record import find
+from pipelines.runs.road import On, Roads
 from pipelines.runs.stage import Record, Stage
 
 
@@ -44,6 +45,8 @@ class Run:
     end_us: int
     only: range | None = None
     """The windows of the interval that a step goes on with, where those are not all."""
+    on: On | None = None
+    """Where its steps are to be done, where the user has said it."""
     records: dict[Stage, Record] = field(init=False, default_factory=dict, compare=False)
     """What the stages that this object has run have found."""
 
@@ -55,6 +58,11 @@ class Run:
     def typed(self) -> str:
         """What names the pattern on the command line."""
         return self.project.typed(self.name, self.pattern.document.name)
+
+    @property
+    def roads(self) -> Roads:
+        """Where its steps may be done."""
+        return Roads(self.profile.limits, self.on)
 
     @property
     def options(self) -> str:
@@ -187,6 +195,7 @@ def prepare(
     run_id: str,
     start_us: int,
     end_us: int,
+    on: On | None = None,
 ) -> Run:
     """Load and check what the run is about. Raises PatternErrors, ContractErrors, ProjectError, BadTimeError."""
     if start_us >= end_us:
@@ -204,4 +213,4 @@ def prepare(
             hint="give it a shorter `within`, or another `origin`",
         )
     warehouse = Warehouse.of(profile, project)
-    return Run(spark, project, profile, warehouse, loaded, contract, plan, run_id, start_us, end_us)
+    return Run(spark, project, profile, warehouse, loaded, contract, plan, run_id, start_us, end_us, on=on)

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from pipelines.check import Check
 from pipelines.runs.basis import Basis
+from pipelines.runs.road import On, Road
 
 Stage = Literal["ingest", "check_source", "compute", "check_results", "publish", "revise"]
 
@@ -21,7 +22,8 @@ class Record:
     `interval_from`, `interval_to`: microseconds since the epoch. `source_version`: the version a stage read, of
     `ingest` the last it wrote. `staged_version`: the number of the attempt whose rows are staged. `record_number`: 1
     for the first record of a run, and for each stage that begins one more than the records before have; the order of
-    records, whatever the clocks say. `basis`: what the stage's work is based on.
+    records, whatever the clocks say. `basis`: what the stage's work is based on. `road`, `road_reason`: where the stage
+    worked on its rows, and why on Spark; None where it had none to work on.
     """
 
     run_id: str
@@ -46,5 +48,12 @@ class Record:
     note: dict[str, Any] | None = None
     record_number: int | None = None
     basis: Basis | None = None
+    road: On | None = None
+    road_reason: str | None = None
     succeeded: bool = False
     """Written down as such: what the table says is what a later step may rely on."""
+
+    def took(self, road: Road) -> None:
+        """Notes where a part of the work was done; what is on Spark once is on Spark."""
+        if self.road != "spark":
+            self.road, self.road_reason = road.on, road.reason or None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -16,9 +17,10 @@ from pipelines.contracts.results import contract_name, results_contract
 from pipelines.error_text import plural
 from pipelines.history_checks import checks as history_checks
 from pipelines.results.reuse import narrowed
-from pipelines.results.staged_checks import HERE, StagedRows, judged, judged_here, refuse_failed, staged_rows
+from pipelines.results.staged_checks import MOST, StagedRows, judged, judged_here, refuse_failed, staged_rows
 from pipelines.results.staging import read_staged, refuse_lost
 from pipelines.runs.record import Attempt, recorded_together
+from pipelines.runs.road import HERE, Road
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 from pipelines.spark.columns import column
@@ -41,13 +43,15 @@ def check_results_together(runs: Sequence[Run]) -> list[Attempt]:
     """As `check_results` of several runs. An error of one stops no other. Raises whatever ends Spark."""
     spark, warehouse = runs[0].spark, runs[0].warehouse
     with recorded_together(spark, warehouse, [run.record("check_results") for run in runs]) as attempts:
-        tasks, left = dict[int, _Task](), HERE
+        tasks, left = dict[int, _Task](), MOST
         for number, (run, attempt) in enumerate(zip(runs, attempts, strict=True)):
             with attempt.going_on() as record:
                 tasks[number] = _task(run, record, left)
                 left -= record.rows_out or 0
-        checks = _judged_here(spark, tasks)
+        checks = _judged_here(spark, tasks, attempts)
         for number, task in tasks.items():
+            if attempts[number].error is not None:
+                continue
             with attempts[number].going_on() as record:
                 _check(task, record, checks.get(number))
             attempts[number].raise_if_ended(spark)
@@ -57,21 +61,29 @@ def check_results_together(runs: Sequence[Run]) -> list[Attempt]:
 @dataclass(frozen=True)
 class _Task:
     """A run, of the windows that have been computed; the record of that; the contract of its results; the staged rows,
-    if they are few; and checks of what was left alone."""
+    if this process may judge them, and else why Spark does; and checks of what was left alone."""
 
     run: Run
     computed: Mapping[str, Any]
     contract: Contract
     local: StagedRows | None
+    road: Road
     reused: Sequence[Check]
 
 
-def _judged_here(spark: SparkSession, tasks: Mapping[int, _Task]) -> dict[int, list[Check]]:
+def _judged_here(
+    spark: SparkSession, tasks: Mapping[int, _Task], attempts: Sequence[Attempt]
+) -> dict[int, list[Check]]:
+    """As `judged_here`; where that fails, each is judged by itself, and who fails, fails alone."""
     local = {number: task.local for number, task in tasks.items() if task.local is not None}
     try:
         return judged_here(spark, local)
-    except Exception:  # each is judged by itself then, and who fails, fails alone
-        return {}
+    except Exception:
+        checks: dict[int, list[Check]] = {}
+        for number, rows in local.items():
+            with attempts[number].going_on():
+                checks |= judged_here(spark, {number: rows})
+        return checks
 
 
 def _task(run: Run, record: Record, most: int) -> _Task:
@@ -81,10 +93,10 @@ def _task(run: Run, record: Record, most: int) -> _Task:
     record.source_version, record.basis = computed["source_version"], computed["basis"]
     record.staged_version = int(computed["staged_version"])
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
-    record.rows_out, local = computed["rows_out"] or 0, None
-    if record.rows_out <= most:
-        local = staged_rows(run, record.staged_version, contract, most)
-    return _Task(run, computed, contract, local, reused)
+    record.rows_out = computed["rows_out"] or 0
+    held = partial(staged_rows, run, record.staged_version, record.rows_out, contract, most)
+    local, road = run.roads.take("check-results", held, lambda: None)
+    return _Task(run, computed, contract, local, road, reused)
 
 
 def _check(task: _Task, record: Record, checks: list[Check] | None) -> None:
@@ -92,11 +104,14 @@ def _check(task: _Task, record: Record, checks: list[Check] | None) -> None:
     run, number, rules = task.run, int(record.staged_version or 0), task.contract.rules
     owner, low, high = run.owned
     if checks is not None and task.local is not None:
-        record.checks, rows, outside = checks, task.local.rows.num_rows, task.local.outside
+        record.checks, rows, outside, road = checks, task.local.rows.num_rows, task.local.outside, HERE
     else:
+        road = task.road if task.local is None else Road("spark", "a rule that only Spark judges")
+        run.roads.refuse("check-results", road.reason)
         inside, expected = column(owner).between(moment(low), moment(high - 1)), task.computed["rows_out"] or 0
         staged = read_staged(run, number)
         record.checks, rows, outside = judged(staged, rules, f"results_{run.name}", expected, inside)
+    record.took(road)
     refuse_lost(run, number, task.computed["rows_out"], rows)
     record.rows_in = record.rows_out = rows
     asked = f"{owner} from {clock_text(low, ' ')}, before {clock_text(high, ' ')}"

@@ -95,6 +95,7 @@ def _pin(run: Run, record: Record, source: SharedSource) -> None:
 
 def _check(run: Run, record: Record, source: SharedSource, ready: Sequence[Run]) -> None:
     judgement = source.judge(run, ready)
+    record.took(judgement.road)
     record.rows_in, record.rows_quarantined = judgement.rows, judgement.quarantined
     record.rows_out = judgement.rows - judgement.quarantined
     record.checks = list(judgement.checks)

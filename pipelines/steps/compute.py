@@ -4,7 +4,6 @@ once for all of them."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from pipelines.results.source_events import SourceEvents
 from pipelines.results.staging import stage_answers, stage_nothing
 from pipelines.runs.consistency import watermark_of
 from pipelines.runs.record import Attempt, recorded_together
+from pipelines.runs.road import Road
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 
@@ -95,13 +95,15 @@ def _stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> None:
     """Of runs that read the same events: what is staged goes to their records."""
     (first, *_) = tasks.values()
     try:
-        outcomes = _read_and_stage(tasks, members)
+        outcomes, road = _read_and_stage(tasks, members)
     except Exception as error:  # of all of them, as the source could not be read
         if first.run.spark.sparkContext._jsc is None:
             raise
-        outcomes = dict.fromkeys(tasks, error)
+        outcomes, road = dict.fromkeys(tasks, error), None
     for number, staged in outcomes.items():
         attempt = tasks[number].attempt
+        if road is not None:
+            attempt.record.took(road)
         if isinstance(staged, Exception):
             attempt.error = staged
             continue
@@ -110,31 +112,32 @@ def _stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> None:
             record.staged_version, record.rows_out = whole
 
 
-def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> Outcomes:
-    """As `stage_together`, of the files where they can be read alone."""
+def _read_and_stage(tasks: Mapping[int, _Task], members: Sequence[Member]) -> tuple[Outcomes, Road]:
+    """As `stage_together`: of few events in this process, else of the files, where the workers can read them alone."""
     runs = {number: task.run for number, task in tasks.items()}
     (first, *_) = tasks.values()
     events = SourceEvents.of([(task.run, task.checked) for task in tasks.values()], joint(channels_of(members)))
     rows = _rows(tasks.values(), events.span)
     time = reached(first.run, first.checked)
-    with suppress(LocalUnsupportedError):
-        return _staged_here(runs, events, rows, time)
-    files = events.files()
-    if files is not None:
-        try:
-            return stage_together(runs, files, rows, first.version, time)
-        except OtherwiseWrittenError:
-            pass
-    return stage_together(runs, events.frame(), rows, first.version, time)
+
+    def on_spark() -> Outcomes:
+        files = events.files()
+        if files is not None:
+            try:
+                return stage_together(runs, files, rows, first.version, time)
+            except OtherwiseWrittenError:
+                pass
+        return stage_together(runs, events.frame(), rows, first.version, time)
+
+    return first.run.roads.take("compute", lambda: _staged_here(runs, events, rows, time), on_spark)
 
 
 def _staged_here(runs: Mapping[int, Run], events: SourceEvents, rows: int, time: int | None) -> Outcomes:
     """As `stage_together`, of few events of a table on this machine's disk, which this process computes: to start a
     job and its workers takes longer. Raises LocalUnsupportedError."""
-    limits = events.run.profile.limits
-    most = min(limits.driver_rows, limits.shard_rows)
+    most, name = events.run.roads.computed_here
     if rows > most:
-        raise LocalUnsupportedError("many rows")
+        raise LocalUnsupportedError(f"{rows:,} events, more than {most:,} (`limits.{name}`)")
     table = events.local(most)
     return stage_answers(runs, answers_here(runs, table, time), events.version)
 

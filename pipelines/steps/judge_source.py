@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -18,7 +18,6 @@ from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import schema_of
 from pipelines.delta.tables import read_at, with_retries
 from pipelines.error_text import plural
-from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
 from pipelines.quality.great_expectations import flags_of, judge_flags, verdicts
 from pipelines.quality.local_check import judge_small
@@ -26,6 +25,7 @@ from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
 from pipelines.quality.uniqueness import BROKEN
 from pipelines.results.source_events import REPEATED
 from pipelines.results.windows import united
+from pipelines.runs.road import HERE, Road
 from pipelines.runs.run import Run
 from pipelines.spark.columns import column
 
@@ -36,13 +36,14 @@ KEYS = "key_indexes"
 @dataclass(frozen=True)
 class Judgement:
     """What the contract says of the rows of one version in one time range. `quarantined`: how many of `rows`; `times`:
-    of all good rows of the table, int64, microseconds, where they are at hand."""
+    of all good rows of the table, int64, microseconds, where they are at hand. `road`: where they were judged."""
 
     rows: int
     quarantined: int
     checks: tuple[Check, ...]
     broken: Broken
     times: pa.Array | None = None
+    road: Road = HERE
 
 
 def judge_source(runs: Sequence[Run], version: int, table: str | None) -> Iterator[tuple[Run, Judgement]]:
@@ -53,15 +54,18 @@ def judge_source(runs: Sequence[Run], version: int, table: str | None) -> Iterat
     path = runs[0].warehouse.source(contract.name)
     q.check_columns(schema_of(spark, path, version), contract)
     sparks: list[Run] = []
+    roads: dict[str, Road] = {}
     for run in runs:
-        try:
-            judgement = _judged_here(run, version, table)
-        except LocalUnsupportedError:
+        judgement, roads[run.name] = run.roads.take(
+            "check-source", partial(_judged_here, run, version, table), lambda: None
+        )
+        if judgement is None:
             sparks.append(run)
         else:
             yield run, judgement
     if sparks:
-        yield from _judged_by_spark(sparks, read_at(spark, path, version), version, table)
+        for run, judgement in _judged_by_spark(sparks, read_at(spark, path, version), version, table):
+            yield run, replace(judgement, road=roads[run.name])
 
 
 def _judged_here(run: Run, version: int, table: str | None) -> Judgement:

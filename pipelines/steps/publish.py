@@ -10,7 +10,7 @@ windows that are no longer results are deleted. Doing it again changes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -21,7 +21,7 @@ from pipelines.delta.local_commit import shaped
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import ROWS, table_here
 from pipelines.delta.tables import OvertakenError, with_retries
-from pipelines.errors import LocalUnsupportedError, StaleRunError, StepOrderError
+from pipelines.errors import StaleRunError, StepOrderError
 from pipelines.quality.great_expectations import FEW
 from pipelines.results.columns import time_of
 from pipelines.results.ledger import Ledger, Publications, notes, read_ledger
@@ -123,19 +123,19 @@ def _commit(
     }
     note = {"run_id": run.run_id, "stage": "publish", "number": ledger.number, **record.note}
     staged = int(record.staged_version or 0), record.rows_in
-    commit = _replace(Publication(run, note, session), staged, windows, withheld)
+    given = Publication(run, note, session), staged, windows, withheld
+    commit, road = run.roads.take("publish", lambda: _replace_here(*given), lambda: _replace_by_spark(*given))
+    record.took(road)
     if commit is None:
         raise OvertakenError
     return commit
 
 
-def _replace(
+def _replace_by_spark(
     publication: Publication, staged: tuple[int, int | None], windows: range, withheld: range
 ) -> Commit | None:
     """Makes the staged rows, of an attempt and as many as were checked, those of the `windows`; removes those of other
     kinds from windows that are `withheld`. None where another publication came first. Raises StagedLostError."""
-    with suppress(LocalUnsupportedError):
-        return _replace_here(publication, staged, windows, withheld)
     run, by = publication.run, identity(publication.run.plan)
     number, checked = staged
     rows = read_staged(run, number, publication.session)
@@ -153,7 +153,7 @@ def _replace(
 def _replace_here(
     publication: Publication, staged: tuple[int, int | None], windows: range, withheld: range
 ) -> Commit | None:
-    """As `Publication.replace`, of few rows, whose files are written in this process. Raises StagedLostError,
+    """As `_replace_by_spark`, of few rows, whose files are written in this process. Raises StagedLostError,
     LocalUnsupportedError."""
     run, (number, checked) = publication.run, staged
     rows = staged_here(run, number, ROWS)

@@ -7,7 +7,6 @@ The results are then what a full recomputation at that version would give, in al
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cache
@@ -32,7 +31,6 @@ from pipelines.runs.record import Attempt, recorded_together
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
 
-LOG = logging.getLogger("trendlake.revise")
 ATTEMPTS = 5
 
 
@@ -115,6 +113,7 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
     task = task_of(run, ledger, shared.source(run, ledger))
     record.checks, record.windows, record.basis = ledger.checks(), 0, task.basis(run)
     record.interval_from = record.interval_to = record.rows_in = record.rows_out = None
+    record.road = record.road_reason = None
     refuse_other_types(run)
     record.checks += _stale_checks(run, ledger)
     record.rows_inserted = record.rows_updated = record.rows_deleted = record.rows_quarantined = 0
@@ -128,16 +127,16 @@ def _revised(run: Run, record: Record, shared: Shared) -> bool:
         return True
     if run.needs_watermark:
         record.checks.append(future_events(run, task.version))
-    from pipelines.revision.local import NotLocal, local_revision  # with the kernels: mostly nothing is to be done
+    from pipelines.revision.local import local_revision  # with the kernels: mostly nothing is to be done
     from pipelines.revision.spark import SparkRevision
 
     revision: Revision
-    local = local_revision(run, task, int(ledger.version or 0), shared.changes)
-    if isinstance(local, NotLocal):
-        LOG.debug("revising %s on Spark: %s", run.name, local.reason)
-        revision = SparkRevision(run, ledger, task, shared.changes)
-    else:
-        revision = local
+    revision, road = run.roads.take(
+        "revise",
+        lambda: local_revision(run, task, int(ledger.version or 0), shared.changes),
+        lambda: SparkRevision(run, ledger, task, shared.changes),
+    )
+    record.took(road)
     try:
         return _revised_by(revision, run, ledger, task, record)
     finally:

@@ -60,8 +60,8 @@ slaProperties: [{property: latency, value: 6, unit: h}]
 """
 IN_DRIVER = Profile(master="local[2]")
 """The driver computes the windows of a run, as of so few events for users."""
-IN_WORKERS = Profile(master="local[2]", limits=Limits(driver_rows=0))
-"""Workers compute, however few the events: for tests of what workers do, and of what may happen to them."""
+IN_WORKERS = Profile(master="local[2]", limits=Limits(driver_rows=1))
+"""Workers compute as soon as there are two events: for tests of what workers do, and of what may happen to them."""
 DAY_US = 86_400_000_000
 START_US = 1_767_225_600_000_000
 """2026-01-01T00:00:00Z."""

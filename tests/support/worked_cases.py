@@ -36,7 +36,7 @@ CHECKED = {"source_version": 0, "rows_quarantined": 0, "checks": []}
 AT_ONCE = 20
 """Questions of one Spark job."""
 STREAMS = pa.schema({"number": pa.int64(), "rows": pa.binary()})
-PROFILE = Profile(master="local[2]", limits=Limits(driver_rows=0))
+PROFILE = Profile(master="local[2]", limits=Limits(driver_rows=1))
 """Workers compute, however few the events."""
 
 
@@ -69,7 +69,7 @@ def run_of(
     held = [plan.windows.holding(time) for time in times]
     first, last = min(windows[0] for windows in held), max(windows[-1] for windows in held)
     fullest = max(sum(j in windows for windows in held) for j in range(first, last + 1))
-    profile = PROFILE.model_copy(update={"limits": Limits(shard_rows=fullest, driver_rows=0)})
+    profile = PROFILE.model_copy(update={"limits": Limits(shard_rows=fullest, driver_rows=1)})
     start, end = plan.windows.end(first) - 1, plan.windows.end(last)
     warehouse = Warehouse(profile.warehouse_of(project))
     return Run(spark, project, profile, warehouse, pattern, contract, plan, f"run {contract.name}", start, end)

@@ -93,7 +93,7 @@ def site(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Site:
         all_steps(workspace.prepared(place, spark, name, ("2026-01-05", "2026-01-06"), RUN))
         plan, _ = plan_of(project, project.patterns / f"{name}.yaml")
         build_report(spark, site.warehouse, project.patterns / f"{name}.yaml", RUN, site.places.root, plan)
-    small = replace(place, profile=Profile(master="local[2]", limits=Limits(shard_rows=1, driver_rows=0)))
+    small = replace(place, profile=Profile(master="local[2]", limits=Limits(shard_rows=1, driver_rows=1)))
     with pytest.raises(TrendlakeError):
         all_steps(workspace.prepared(small, spark, "falling", ("2026-01-05", "2026-01-06"), "failed"))
     build_report(spark, site.warehouse, project.patterns / "falling.yaml", "failed", site.places.root, None)

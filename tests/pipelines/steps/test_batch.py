@@ -71,7 +71,7 @@ def untouched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     own.contracts.symlink_to(project.contracts)
     for name, text in texts.items():
         (own.patterns / f"{name}.yaml").write_text(text)
-    lake = Lake(spark, own, Profile(master="local[2]", limits=Limits(driver_rows=0)))
+    lake = Lake(spark, own, Profile(master="local[2]", limits=Limits(driver_rows=1)))
     rows = [
         flight(
             100 * day + n, f"2013-03-{day:02d}T{6 + n % 12:02d}:{n:02d}:00",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,9 @@ from pipelines.delta.tables import latest_version
 from pipelines.errors import FileMissingError, StagedLostError
 from pipelines.project.profile import Profile
 from pipelines.results.staging import staged_folder
+from pipelines.runs.road import On
 from pipelines.runs.run import Run
 from pipelines.spark.session import quiet
-from pipelines.steps import check_results as checking
-from pipelines.steps import publish as publishing
 from pipelines.steps.check_results import check_results
 from pipelines.steps.check_source import check_source
 from pipelines.steps.compute import compute
@@ -39,7 +39,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 }
 
 
-def lake_of(spark: SparkSession, folder: Path, profile: Profile) -> Signals:
+def lake_of(spark: SparkSession, folder: Path, profile: Profile = IN_DRIVER) -> Signals:
     """A day of events, published."""
     lake = signals(spark, folder / "project", PATTERNS["plain"], profile=profile)
     lake.insert(rising(0, 20))
@@ -52,20 +52,15 @@ def staged(run: Run) -> Path:
     return Path(staged_folder(run, int(run.need("compute")["staged_version"])))
 
 
-@pytest.mark.parametrize("profile", [IN_DRIVER, IN_WORKERS], ids=["driver", "workers"])
-def test_staged_rows_that_are_gone(
-    spark: SparkSession, tmp_path: Path, profile: Profile, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("on", [None, "spark"])
+def test_staged_rows_that_are_gone(spark: SparkSession, tmp_path: Path, on: On | None) -> None:
     """They are not taken for windows without rows: check_results and publish say what is missing, and the results stay
     as they are. By Spark too."""
-    lake = lake_of(spark, tmp_path, profile)
+    lake = lake_of(spark, tmp_path)
     path = lake.warehouse.results("watched")
     before, version = stored(path), latest_version(spark, path)
-    if profile is IN_WORKERS:
-        monkeypatch.setattr(publishing, "ROWS", -1)
-        monkeypatch.setattr(checking, "HERE", -1)
     for name, damage in DAMAGES.items():
-        run = lake.run(0, 1, name)
+        run = replace(lake.run(0, 1, name), on=on)
         check_source(run), compute(run), check_results(run)
         damage(staged(run))
         for step in (check_results, publish):
