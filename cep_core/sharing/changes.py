@@ -11,12 +11,14 @@ from cep_core.events.columns import Columns
 from cep_core.kinds import KINDS, Pairs
 from cep_core.plan import AnyPlan
 from cep_core.sharing.families import Unfolded
+from cep_core.sharing.family import FamilyPlan
 from cep_core.sharing.interest import Interests
 
 
 def binds_some(plan: AnyPlan) -> bool:
     """Whether events that the plan does not bind mean nothing to it: else `bindable` gives all of them."""
-    return KINDS[plan.kind].bindings(plan) is not None
+    one = plan.template if isinstance(plan, FamilyPlan) else plan  # its members' constants do not decide it
+    return KINDS[plan.kind].bindings(one) is not None
 
 
 def pairs_of(plan: AnyPlan) -> Pairs | None:
