@@ -79,10 +79,21 @@ def _files_in_checkpoint(last: Path) -> int:
     """As `_last_checkpoint` says it; 0 where it does not. Raises LocalUnsupportedError for one that is not whole."""
     if not last.exists():
         return 0
-    about = json.loads(last.read_text())
-    if not isinstance(about, dict):
-        raise LocalUnsupportedError(f"{last} is no JSON object")
-    return int(about.get("numOfAddFiles") or 0)
+    files = _parsed(last.read_bytes(), last).get("numOfAddFiles") or 0
+    if not isinstance(files, int):
+        raise LocalUnsupportedError(f"{last} says no number of files")
+    return files
+
+
+def _parsed(line: bytes, file: Path) -> Action:
+    """A JSON object of a file of the log. Raises LocalUnsupportedError for one that is not whole."""
+    try:
+        parsed = json.loads(line)
+    except ValueError as error:
+        raise LocalUnsupportedError(f"{file} is not whole: {error}") from error
+    if not isinstance(parsed, dict):
+        raise LocalUnsupportedError(f"{file} holds no JSON object")
+    return parsed
 
 
 @contextmanager
@@ -161,4 +172,6 @@ def transaction_in_log(spark: SparkSession, path: str, application: str, number:
 
 
 def commit_actions(folder: Path, version: int) -> list[Action]:
-    return [json.loads(line) for line in (folder / "_delta_log" / f"{version:020d}.json").read_text().splitlines()]
+    """Raises LocalUnsupportedError."""
+    file = folder / "_delta_log" / f"{version:020d}.json"
+    return [_parsed(line, file) for line in file.read_bytes().splitlines()]
