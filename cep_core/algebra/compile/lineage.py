@@ -15,6 +15,8 @@ from cep_core.expressions.advice import Advice, Adviser
 from cep_core.expressions.types import infer
 from cep_core.language import syntax as s
 
+_Value = tuple[int, str | None, str]
+
 
 def advice_on_nodes(
     nodes: Sequence[n.Node], partition: dict[str, str], empty: dict[str, int], place: Callable[[s.Span], Place]
@@ -24,7 +26,7 @@ def advice_on_nodes(
     for number, node in enumerate(nodes):
 
         def columns(read: s.Attribute, number: int = number) -> list[str]:
-            return sorted(lineage.of_read(number, read, set()))
+            return sorted(lineage.of_read(number, read))
 
         family = n.families_of(nodes, node, partition)
         for expression in n.expressions(node):
@@ -38,56 +40,56 @@ def advice_on_nodes(
 
 
 class Lineage:
-    """Where values come from. Each step takes what was visited, as a value of FOLD may be computed from itself."""
+    """Where values come from. A value is named by a node, the side on which an expression of the node reads it (None:
+    an attribute of the node's own events), and its name."""
 
     def __init__(self, nodes: Sequence[n.Node], partition: dict[str, str]) -> None:
         self.nodes, self.partition = nodes, partition
 
-    def of_read(self, number: int, read: s.Attribute, visited: set[tuple[int, str, str]]) -> set[str]:
-        """The columns of an attribute that an expression of the node reads."""
-        if isinstance(read, Dur) or read.name in self.partition:
-            return {read.name} if read.name in self.partition else set()
-        return self._of_side(number, read.variable, read.name, visited)
+    def of_read(self, number: int, read: s.Attribute) -> set[str]:
+        """The columns of an attribute that an expression of the node reads. Each value is visited once: one of FOLD may
+        be computed from itself, and a stream may be read by many."""
+        columns: set[str] = set()
+        visited: set[_Value] = set()
+        left = self._reads(number, [read])
+        while left:
+            value = left.pop()
+            if value in visited:
+                continue
+            visited.add(value)
+            node, side, name = value
+            if name in self.partition or (side is None and isinstance(self.nodes[node], n.Base)):
+                columns.add(name)
+            else:
+                left += self._of_side(node, side, name) if side is not None else self._of_output(node, name)
+        return columns
 
-    def _of_side(self, number: int, side: str, name: str, visited: set[tuple[int, str, str]]) -> set[str]:
-        if (number, side, name) in visited:
-            return set()
-        visited.add((number, side, name))
+    def _reads(self, number: int, expressions: Iterable[s.Expr]) -> list[_Value]:
+        reads = (read for expression in expressions for read in s.attributes(expression))
+        return [(number, read.variable, read.name) for read in reads if not isinstance(read, Dur)]
+
+    def _of_side(self, number: int, side: str, name: str) -> list[_Value]:
         node = self.nodes[number]
         before = n.inputs(node)
         if side == NOW and isinstance(node, n.Fold):
-            computed = [value.expression for value in node.values if value.name == name]
-            columns = self._of_all(number, computed, visited)
-            for place in before:
-                if name in dict(n.attributes_of(self.nodes[place])):
-                    columns |= self._of_output(place, name, visited)
-            return columns
-        return self._of_output(before[-1] if side == SECOND else before[0], name, visited)
+            computed = self._reads(number, (value.expression for value in node.values if value.name == name))
+            return computed + [
+                (place, None, name) for place in before if name in dict(n.attributes_of(self.nodes[place]))
+            ]
+        return [(before[-1] if side == SECOND else before[0], None, name)]
 
-    def _of_output(self, number: int, name: str, visited: set[tuple[int, str, str]]) -> set[str]:
-        """The columns of an attribute of the node's own events."""
+    def _of_output(self, number: int, name: str) -> list[_Value]:
         match self.nodes[number]:
-            case n.Base():
-                return {name}
             case n.Filter(source=source):
-                return self._of_output(source, name, visited)
+                return [(source, None, name)]
             case n.Union(left=left, right=right):
-                return self._of_output(left, name, visited) | self._of_output(right, name, visited)
+                return [(left, None, name), (right, None, name)]
             case n.Select(items=items):
-                return self._of_all(number, (item.expression for item in items if item.name == name), visited)
+                return self._reads(number, (item.expression for item in items if item.name == name))
             case n.Aggregate(items=totals):
                 of_total = (total.arguments for total in totals if total.name == name)
-                return self._of_all(number, (one for arguments in of_total for one in arguments[:1]), visited)
+                return self._reads(number, (one for arguments in of_total for one in arguments[:1]))
             case n.Next(columns=columns) | n.Fold(columns=columns):
                 output = next(column for column in columns if column.name == name)
-                return self._of_side(number, output.side or FIRST, output.source, visited)
-
-    def _of_all(
-        self, number: int, expressions: Iterable[s.Expr], visited: set[tuple[int, str, str]]
-    ) -> set[str]:  # fmt: skip
-        return {
-            name
-            for expression in expressions
-            for read in s.attributes(expression)
-            for name in self.of_read(number, read, visited)
-        }
+                return [(number, output.side or FIRST, output.source)]
+        return []

@@ -118,3 +118,19 @@ def test_advice_is_no_part_of_a_plan() -> None:
     assert plans[0] == plans[1]
     assert plans[0].hash == plans[1].hash
     assert plans[0].advice[0].place != plans[1].advice[0].place
+
+
+@pytest.mark.filterwarnings("ignore:statement:cep_core.errors.PatternWarning")
+def test_a_stream_that_many_paths_lead_to_is_looked_at_once() -> None:
+    """Forty unions double the ways to the column each time; one look at each stream is enough."""
+    doubled = "\n".join(f"FROM s{i} UNION s{i} PUBLISH s{i + 1}" for i in range(40))
+    text = f"SELECT t AS level FROM R PUBLISH s0\n{doubled}\nFROM FILTER{{level < '9'}}(s40)"
+    assert [one.columns for one in compile_query(algebra(text), SCHEMA).advice] == [("t",)]
+
+
+@pytest.mark.filterwarnings("ignore:statement:cep_core.errors.PatternWarning")
+def test_a_long_chain_of_streams_is_followed() -> None:
+    """As many statements as a text holds, without a limit of Python's stack."""
+    chain = "\n".join(f"SELECT t FROM s{i} PUBLISH s{i + 1}" for i in range(270))
+    text = f"SELECT t FROM R PUBLISH s0\n{chain}\nFROM FILTER{{t < '9'}}(s270)"
+    assert [one.columns for one in compile_query(algebra(text), SCHEMA).advice] == [("t",)]
