@@ -34,7 +34,10 @@ class NumberTexts:
 def number_texts(column: Any) -> NumberTexts | None:
     """What the first texts of an Arrow column look like; None where the column holds no texts, or they do not look like
     numbers: half of those with a digit, and a tenth of all, must, and none may be a code such as 007."""
-    texts = _first_texts(column)
+    try:
+        texts = _first_texts(column)
+    except pa.ArrowInvalid:  # bytes that are no UTF-8
+        return None
     if texts is None or not len(texts):
         return None
     like = pc.match_substring_regex(texts, NUMBER)

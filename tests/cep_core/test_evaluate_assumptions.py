@@ -132,3 +132,14 @@ def test_a_process_warns_once() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stderr.count("AssumptionWarning") == 1
     assert done.stderr.startswith("<string>:4")
+
+
+@pytest.mark.filterwarnings("ignore::cep_core.AssumptionWarning")
+def test_bytes_that_are_no_text_are_no_error() -> None:
+    """Arrow checks no text for UTF-8 when it is made, and `evaluate` compares the bytes."""
+    times = [datetime(2026, 1, 1, 0, minute, tzinfo=UTC) for minute in range(3)]
+    offsets = pa.py_buffer(b"".join(i.to_bytes(4, "little") for i in range(4)))
+    bad = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"12\xff")])
+    query = {**RISING, "return": {"n": "COUNT(*)"}}
+    good = events(times, ["1", "2", "3"], "UTC")
+    assert counts(query, good.set_column(3, "isig", bad)) == counts(query, good)
