@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from yaml import MarkedYAMLError, YAMLError
+from yaml.reader import ReaderError
 
 from cep_core.errors import BadValueError, FileUnreadableError, Place, YamlSyntaxError
 from cep_core.yaml.limits import MAX_DEPTH, MAX_FILE, MAX_GIVEN, composed, unreadable_character
@@ -24,6 +25,14 @@ FEW_CHARACTERS = 10_000
 Path_ = tuple[str | int, ...]
 _LINE_END = re.compile("\r\n|\n|\r")
 """As editors count lines, and YAML 1.2 does."""
+_SPACE = " \t\n"
+_SPACES, _NOTHING = re.compile("[ \t\n]*"), re.compile("")
+_ANCHOR = re.compile("&[^ \t\n]*[ \t\n]*")
+_BEGIN = {"'": re.compile("'"), '"': re.compile('"'), **dict.fromkeys("|>", re.compile(".*[ \t\n]*"))}
+"""What is before the first character of a scalar, by its sign."""
+_JOINED = re.compile(r"(\\\n[ \t]*)+")
+"""Ends of lines, in double quotes, that leave nothing."""
+_HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 
 
 @dataclass(frozen=True)
@@ -47,19 +56,14 @@ class Source:
             text = text.split("\n")[line]
             return Place(f"{self.name}{where}", line + 1, column + 1, text, max(1, min(width, len(text) - column or 1)))
         line, column = self._position(path, key)
+        value = None if key else self._value(path)
+        if isinstance(value, str):
+            line, column = self._into_scalar(value, line, column, offset)
         text = self.lines[line] if line < len(self.lines) else ""
-        if not key:
-            line, column, text, offset = self._into_scalar(path, line, column, text, offset)
         if width == 0:
             rest = text[column:].split(" #")[0]
             width = len(str(path[-1])) if key and path else max(1, len(rest.rstrip()))
-        return Place(
-            self.name,
-            line + 1,
-            column + offset + 1,
-            text,
-            max(1, min(width, max(1, len(text) - column - offset))),
-        )
+        return Place(self.name, line + 1, column + 1, text, max(1, min(width, len(text) - column)))
 
     def _value(self, path: Path_) -> Any:
         node = self.data
@@ -83,24 +87,41 @@ class Source:
                 break
         return line, column
 
-    def _into_scalar(self, path: Path_, line: int, column: int, text: str, offset: int) -> tuple[int, int, str, int]:
-        """Move from a scalar's start to its content: past a quote, or to the right line of a block."""
-        value = self._value(path)
-        head = text[column : column + 1]
-        if not isinstance(value, str):
-            return line, column, text, offset
-        if head in ("'", '"'):
-            return line, column + 1, text, offset
-        if head in ("|", ">"):
-            before = value[:offset]
-            line += 1 + (before.count("\n") if head == "|" else 0)
-            text = self.lines[line] if line < len(self.lines) else ""
-            column = len(text) - len(text.lstrip())
-            if head == "|":
-                content = value.split("\n")[before.count("\n")]
-                column = len(text) - len(content)  # what is indented deeper than the block is content
-                offset = len(before) - (before.rfind("\n") + 1)
-        return line, column, text, offset
+    def _into_scalar(self, value: str, line: int, column: int, offset: int) -> tuple[int, int]:
+        """The line and column of character `offset` of a text that begins at a line and column."""
+        if line >= len(self.lines):
+            return line, column
+        before = value[:offset] if value[offset:].strip(_SPACE) else value.rstrip(_SPACE)  # to the end of its last line
+        written = "\n".join((self.lines[line][column:], *self.lines[line + 1 :]))
+        passed = written[: _index(written, before)]
+        begin = passed.rfind("\n") + 1
+        return line + passed.count("\n"), (0 if begin else column) + len(passed) - begin
+
+
+def _index(written: str, before: str) -> int:
+    """Where the characters `before` of a value end in a scalar as it is written. Its lines may be joined or indented:
+    white space with an end of line in it is passed as a whole."""
+    at = _end(_ANCHOR, written, 0)
+    style = written[at : at + 1]
+    at = _end(_BEGIN.get(style, _NOTHING), written, at)
+    for char in before:
+        at = _end(_JOINED, written, at) if style == '"' else at
+        space = written[at : _end(_SPACES, written, at)]
+        if style == '"' and written[at : at + 1] == "\\":
+            at += 2 + _HEX_DIGITS.get(written[at + 1 : at + 2], 0)
+        elif style == "'" and written.startswith("''", at):
+            at += 2
+        elif char not in _SPACE:
+            at += 1
+        else:
+            at += len(space) if "\n" in space else min(1, len(space))
+    return _end(_JOINED, written, at) if style == '"' else at
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Where what the pattern fits at a place ends: there, if it fits nothing."""
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
 def read_yaml(path: str | Path) -> Source:
@@ -131,6 +152,10 @@ def parse_yaml(text: str, name: str) -> Source:
         node = _held(text) if len(text) <= FEW_CHARACTERS else composed(text)
     except MarkedYAMLError as error:
         raise YamlSyntaxError(_problem(error), place=_place(error, name, lines)) from None
+    except ReaderError as error:
+        line, column = _line_and_column(text, error.position)
+        problem = str(error).split("\n")[0]
+        raise YamlSyntaxError(problem, place=Place(name, line + 1, column + 1, lines[line])) from None
     except (YAMLError, ValueError) as error:
         problem = str(error).split("\n")[0] or "not YAML"
         raise YamlSyntaxError(problem, place=Place(name, 1, 1, lines[0] if lines else "")) from None
@@ -152,6 +177,12 @@ def _place(error: MarkedYAMLError, name: str, lines: tuple[str, ...]) -> Place:
     if mark is None:
         return Place(name, 1, 1)
     return Place(name, mark.line + 1, mark.column + 1, lines[mark.line] if mark.line < len(lines) else "")
+
+
+def _line_and_column(text: str, at: int) -> tuple[int, int]:
+    """Of a character, from 0."""
+    before = _LINE_END.split(text[:at])
+    return len(before) - 1, len(before[-1])
 
 
 def _keys_once(source: Source) -> None:

@@ -121,8 +121,8 @@ def test_shipped_files_are_parsed_in_c(path: Path) -> None:
         ("a: 1\na: 2\nb: [\n", 4, 1, "expected the node content, but found '<stream end>'"),
         ('a: "\\0"\n', 1, 4, "a NUL character"),
         ('a: "\\ud800"\n', 1, 4, "half of a surrogate pair: no character of Unicode"),
-        ("😀: \x00\n", 1, 1, "unacceptable character #x0000: special characters are not allowed"),
-        ("a: \ud800\n", 1, 1, "unacceptable character #xd800: special characters are not allowed"),
+        ("😀: \x00\n", 1, 4, "unacceptable character #x0000: special characters are not allowed"),
+        ("a: 1\r\nb: \ud800\n", 2, 4, "unacceptable character #xd800: special characters are not allowed"),
         (f"a: {'1' * 5000}\n", 1, 4, "a number of more than 400 digits"),
         ("a: " + "[" * 100, 1, 53, "nested deeper than 50"),
         ("a: [" + "1," * 20_000 + "]\n", 1, 39_999, "more than 20,000 values in one file"),
@@ -179,6 +179,7 @@ def test_values(text: str, data: Any) -> None:
         ("a: # \u2028\n  'x'\n", ("a",), False, 2, 4),
         ("? a\n: b\n", ("a",), False, 2, 3),
         ("- - a\n  - b\n- c", (0, 1), False, 2, 5),
+        ("a: &x 'b'\n", ("a",), False, 1, 8),
     ],
 )
 def test_places(text: str, path: tuple[str | int, ...], key: bool, line: int, column: int) -> None:
