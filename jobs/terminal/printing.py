@@ -117,7 +117,9 @@ def table_of(
 ) -> Table:  # fmt: skip
     """A table of result rows (all columns of `plan.result_schema`), of all `columns` or of those that people read: with
     a frame on a terminal, plain in a pipe."""
-    names = plan.result_schema.names
+    from pipelines.report.words import length
+
+    names, durations = plan.result_schema.names, plan.result_shape.durations
     hidden = {"window_end", "lifetime_end", *(f"{name}_log10" for name in names)}
     hidden -= {*plan.result_shape.columns.get("attribute", ())}
     shown = [name for name in columns or names if columns or name not in hidden]
@@ -128,7 +130,11 @@ def table_of(
         timed = pa.types.is_timestamp(kind)
         table.add_column(name, justify="left" if left else "right", no_wrap=timed, overflow="fold")
     for row in rows:
-        table.add_row(*[cell(row[name], row.get(f"{name}_log10")) for name in shown])
+        table.add_row(*[
+            length(row[name]) if name in durations and row[name] is not None
+            else cell(row[name], row.get(f"{name}_log10"))
+            for name in shown
+        ])  # fmt: skip
     return table
 
 

@@ -20,11 +20,12 @@ from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount, amount_of
-from pipelines.report.facts import PatternFacts, ResultFacts, RunFacts, Window
+from pipelines.report.facts import PatternFacts, ResultFacts, RowResult, RunFacts, Window
 from pipelines.report.layout import Layout
 from pipelines.report.read_rows import Span, micros, read_counted, read_counted_here
 from pipelines.report.shape import Shape, between
 from pipelines.report.summary import Columns, ResultRow, result_row, summarise
+from pipelines.report.words import length
 from pipelines.results.reuse import row_hashes
 from pipelines.results.spark_order import spark_texts
 from pipelines.spark.columns import column
@@ -113,7 +114,7 @@ def _counted_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: 
             rows = rows.filter(current_rows)
         lifetime = None if plan is None else plan.result_shape.lifetime
         facts = read_counted_here(rows, pattern, span, owner, lifetime)
-    return replace(facts, older_rows=older, version=run.results_version)
+    return replace(facts, older_rows=older, version=run.results_version, largest=with_lengths(facts.largest, plan))
 
 
 def _counted(
@@ -130,7 +131,18 @@ def _counted(
         table = table.where(is_current)
     lifetime = None if plan is None else plan.result_shape.lifetime
     facts = read_counted(table, pattern, span, owner, lifetime)
-    return replace(facts, older_rows=older, version=version)
+    return replace(facts, older_rows=older, version=version, largest=with_lengths(facts.largest, plan))
+
+
+def with_lengths(rows: tuple[RowResult, ...], plan: AnyPlan | None) -> tuple[RowResult, ...]:
+    """The rows, their durations as people read them."""
+    durations = () if plan is None else plan.result_shape.durations
+
+    def shown(name: str, value: Amount | str) -> Amount | str:
+        exact = value.exact if name in durations and isinstance(value, Amount) else None
+        return length(exact) if isinstance(exact, int) else value
+
+    return tuple(replace(row, values=tuple((name, shown(name, value)) for name, value in row.values)) for row in rows)
 
 
 def _span(layout: Layout, run: RunFacts, plan: AnyPlan | None) -> tuple[str, Span]:

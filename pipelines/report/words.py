@@ -99,5 +99,11 @@ def duration(seconds: float | None) -> str:
     return f"{hours // 24} days"
 
 
+def length(micros: int) -> str:
+    """A measured time to its last digit: `2:49:00`, `0:00:00.5`, `3 days, 2:49:00`."""
+    clock_text = str(timedelta(microseconds=abs(micros)))
+    return f"{'-' if micros < 0 else ''}{clock_text.rstrip('0') if '.' in clock_text else clock_text}"
+
+
 def _midnight(moment: datetime) -> bool:
     return (moment.hour, moment.minute, moment.second, moment.microsecond) == (0, 0, 0, 0)

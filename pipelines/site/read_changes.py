@@ -19,7 +19,7 @@ from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.errors import LocalUnsupportedError
 from pipelines.report.amounts import Amount, amount_of, text
-from pipelines.report.words import NO_VALUE, stamp
+from pipelines.report.words import NO_VALUE, length, stamp
 from pipelines.results.history import (
     ADDED,
     AFTER,
@@ -111,7 +111,7 @@ def _samples_here(spark: SparkSession, path: str, plan: AnyPlan, versions: Seque
             old, new = ([row for row in rows if (row[CHANGE] in OLD) == is_old] for is_old in (True, False))
             changes = differences(old, new, identity(plan), there)[:ROWS_SHOWN]
         if changes:
-            samples[version] = [_change(plan.key, there, item.before, item.after) for item in changes]
+            samples[version] = [_change(plan, there, item.before, item.after) for item in changes]
     return samples
 
 
@@ -130,7 +130,7 @@ def _samples_by_spark(spark: SparkSession, path: str, plan: AnyPlan, versions: S
     samples: Samples = {}
     for item in picked:
         before, after = (item[side].asDict(recursive=True) if item[side] else None for side in (BEFORE, AFTER))
-        samples.setdefault(item[order[0]], []).append(_change(plan.key, there, before, after))
+        samples.setdefault(item[order[0]], []).append(_change(plan, there, before, after))
     return samples
 
 
@@ -141,24 +141,26 @@ def _columns(plan: AnyPlan, names: Sequence[str]) -> list[str]:
 
 
 def _change(
-    key: Sequence[str], there: Sequence[str], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+    plan: AnyPlan, there: Sequence[str], before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
 ) -> RowChange:
-    names = [name for name in there if name not in (*key, "window_end") and not name.endswith("_log10")]
+    names = [name for name in there if name not in (*plan.key, "window_end") and not name.endswith("_log10")]
     kind = ADDED if before is None else RETRACTED if after is None else CHANGED
     of = after or before or {}
     values = [
-        (name, None if before is None else cell(before, name), None if after is None else cell(after, name))
+        (name, None if before is None else cell(before, name, plan), None if after is None else cell(after, name, plan))
         for name in names
         if before is None or after is None or before[name] != after[name]
     ]
-    return RowChange(kind, tuple((name, cell(of, name)) for name in key), tuple(values))
+    return RowChange(kind, tuple((name, cell(of, name, plan)) for name in plan.key), tuple(values))
 
 
-def cell(row: Mapping[str, Any], name: str) -> str:
+def cell(row: Mapping[str, Any], name: str, plan: AnyPlan) -> str:
     """A value as a person reads it; of a count beyond 38 digits its magnitude, of a long text its beginning."""
     value, log10 = row[name], row.get(f"{name}_log10")
     if value is None:
         return NO_VALUE if log10 is None else text(Amount(None, log10))
+    if name in plan.result_shape.durations:
+        return length(value)
     if isinstance(value, datetime):
         return stamp(value.astimezone(UTC))
     amount = amount_of(value, log10)

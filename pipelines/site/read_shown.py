@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
 from pipelines.errors import LocalUnsupportedError, ProjectError
-from pipelines.report.amounts import amount_of
+from pipelines.report.amounts import Amount, amount_of
 from pipelines.report.facts import PatternFacts, RowResult, Window
 from pipelines.report.layout import Layout
+from pipelines.report.words import length
 from pipelines.results.columns import ranking_of
 from pipelines.results.read import Selection, read_rows
 from pipelines.results.spark_order import spark_texts
@@ -46,9 +47,7 @@ def _rows(
 ) -> tuple[RowResult, ...]:  # fmt: skip
     keys = list(zip(*[_texts(table[name]) for name in groups], strict=True)) or [()] * table.num_rows
     return tuple(
-        RowResult(
-            key, _window(row, layout, plan), tuple((name, amount_of(row[name], _log(row, name))) for name in measures)
-        )
+        RowResult(key, _window(row, layout, plan), tuple((name, _value(row, name, plan)) for name in measures))
         for key, row in zip(keys, table.to_pylist(), strict=True)
     )
 
@@ -61,9 +60,10 @@ def _texts(values: pa.ChunkedArray) -> list[str | None]:
         return [None if value is None else str(value) for value in values.to_pylist()]
 
 
-def _log(row: dict[str, Any], name: str) -> float | None:
-    log: float | None = row.get(f"{name}_log10")
-    return log
+def _value(row: dict[str, Any], name: str, plan: AnyPlan) -> Amount | str:
+    if name in plan.result_shape.durations and row[name] is not None:
+        return length(row[name])
+    return amount_of(row[name], row.get(f"{name}_log10"))
 
 
 def _window(row: dict[str, Any], layout: Layout, plan: AnyPlan) -> Window:

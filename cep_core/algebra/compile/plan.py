@@ -130,7 +130,8 @@ class AlgebraPlan:
         """The partition and the attributes of an event."""
         attributes = tuple(name for name, _ in self.attributes)
         columns = {"partition": self.partition_by, "attribute": attributes}
-        return ResultShape("results_algebra", columns, begins=("start", 0))
+        durations = tuple(name for name, family in self.attributes if family == "duration")
+        return ResultShape("results_algebra", columns, durations=durations, begins=("start", 0))
 
     @property
     def result_schema(self) -> pa.Schema:
