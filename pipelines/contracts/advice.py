@@ -14,7 +14,7 @@ from pipelines.contracts.row_conditions import parse_row_condition
 
 
 def advice_of(document: Document, source: Source, families: Mapping[str, str]) -> tuple[Advice, ...]:
-    """Advice on every condition of the document, and on what it states twice. `families`: column -> type family."""
+    """Advice on every condition of the document. `families`: column -> type family."""
     adviser = Adviser()
     for text, path in _conditions(document):
 
@@ -26,16 +26,7 @@ def advice_of(document: Document, source: Source, families: Mapping[str, str]) -
     for index, item in enumerate(document.table.properties):
         if item.custom("eventRole") == "sequence" and families.get(item.name) == "string":
             adviser.order("the role sequence", [item.name], source.place(("schema", 0, "properties", index, "name")))
-    return (*adviser.advice, *_repeated(document, source))
-
-
-def _repeated(document: Document, source: Source) -> Iterator[Advice]:
-    """A tolerance that another one hides."""
-    at = [i for i, custom in enumerate(document.table.custom_properties) if custom.property == "quarantineTolerance"]
-    for index in at[1:]:
-        place = source.place(("schema", 0, "customProperties", index, "property"))
-        first = document.table.custom_properties[at[0]].value
-        yield Advice(f"quarantineTolerance is stated before, as {first}: that one counts", "leave one out", place)
+    return tuple(adviser.advice)
 
 
 def _conditions(document: Document) -> Iterator[tuple[str, Path_]]:

@@ -26,7 +26,7 @@ from pipelines.contracts.document_paths import DocumentPaths, document_paths_of
 from pipelines.contracts.id_columns import id_columns_of
 from pipelines.contracts.null_words import Words, null_words_of
 from pipelines.contracts.odcs import Document, Property
-from pipelines.contracts.properties import MAX_FUTURE_US, duration, misspelt, replaces
+from pipelines.contracts.properties import MAX_FUTURE_US, duration, misspelt, replaces, stated_twice
 from pipelines.contracts.read_rules import rules_of
 from pipelines.contracts.rules import Rule
 from pipelines.contracts.time_formats import TimeFormat, time_formats_of
@@ -184,7 +184,7 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
         description=table.description or "",
         file=source.name,
     )
-    errors += misspelt(document, source)
+    errors += [*misspelt(document, source), *stated_twice(document, source)]
     if errors:
         raise ContractErrors(errors)
     return contract

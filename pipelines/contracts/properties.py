@@ -61,6 +61,20 @@ def misspelt(document: Document, source: Source) -> Iterator[TrendlakeError]:
             yield BadValueError(message, place=source.place(path), hint=hint)
 
 
+def stated_twice(document: Document, source: Source) -> Iterator[TrendlakeError]:
+    """The properties that are read and stand in one place a second time: only one of them would count."""
+    seen: set[tuple[Path_, str]] = set()
+    for level, name, path in _properties(document):
+        read = name
+        if level == "service level":  # whose names are read in any case, and one has two
+            read = {**{one.lower(): one for one in PROPERTIES[level]}, "ly": "latency"}.get(name.lower(), name)
+        if level is None or read not in PROPERTIES[level]:
+            continue
+        if (path[:-2], read) in seen:
+            yield BadValueError(f"'{read}' is stated twice", place=source.place(path), hint="leave one of them out")
+        seen.add((path[:-2], read))
+
+
 def replaces(document: Document, source: Source, errors: list[TrendlakeError]) -> bool:
     """Whether a delivered row replaces the row of the table that has its key: `corrections: replace`."""
     for index, custom in enumerate(document.table.custom_properties):

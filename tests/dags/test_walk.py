@@ -230,8 +230,9 @@ def test_the_walk(tmp_path: Path) -> None:
     promised = contract.read_text().replace(
         "        logicalType: integer\n", "        logicalType: integer\n        logicalTypeOptions: {minimum: -50}\n"
     )
-    tolerant = "value: Reading\n      - {property: quarantineTolerance, value: 0.02}\n"
-    contract.write_text(promised.replace("value: Reading\n", tolerant))
+    tolerance = "quarantineTolerance\n        value: 0"
+    assert tolerance in promised
+    contract.write_text(promised.replace(tolerance, f"{tolerance}.02"))
     user.types("trendlake new pattern rising --source readings")
     (user.folder / "conf" / "patterns" / "rising.yaml").write_text(PATTERN)
     (user.folder / "conf" / "patterns" / "tests" / "rising.yaml").write_text(EXAMPLE)

@@ -57,7 +57,7 @@ def walk(tmp_path: Path) -> dict[str, list[str]]:
     contract = folder / "data_contracts" / "trades.yaml"
     promise = {
         "- name: price": "- name: price\n        logicalTypeOptions: {minimum: 0}",
-        "- property: eventType": "- {property: quarantineTolerance, value: 1}\n      - property: eventType",
+        "quarantineTolerance\n        value: 0": "quarantineTolerance\n        value: 1",
     }
     for there, more in promise.items():
         assert there in contract.read_text()

@@ -159,8 +159,9 @@ def test_the_page(spark: SparkSession, folder: Path) -> None:
     old: Any = spark.read.format("delta").load(source).where("id = 'A02'")
     old.withColumn("price", old["price"] + 1).write.format("delta").mode("append").save(source)
     yaml = folder / "data_contracts" / "trades.yaml"
-    lenient = "customProperties:\n      - {property: quarantineTolerance, value: 0.1}\n"
-    yaml.write_text(yaml.read_text().replace("customProperties:\n", lenient, 1))
+    tolerance = "quarantineTolerance\n        value: 0"
+    assert tolerance in yaml.read_text()
+    yaml.write_text(yaml.read_text().replace(tolerance, f"{tolerance}.1"))
     (out,) = walked(["trendlake revise falling"])
     assert "2 quarantined (id_unique)" in out
     assert "2 quarantined (id_unique)" in (folder / ".trendlake" / "reports" / "index.html").read_text()

@@ -103,7 +103,7 @@ def test_a_strong_pattern_waits_for_late_events(shop: Shop) -> None:
 def test_events_of_the_far_future_and_broken_rows_complete_nothing(shop: Shop) -> None:
     """A producer's wrong clock, and a row that breaks the contract, do not make a window complete."""
     shop.edit(CONTRACT, "physicalType: bigint", "physicalType: bigint\n        logicalTypeOptions: {minimum: 0}")
-    shop.edit(CONTRACT, "    properties:", "      - {property: quarantineTolerance, value: 0.5}\n    properties:")
+    shop.edit(CONTRACT, "quarantineTolerance\n        value: 0", "quarantineTolerance\n        value: 0.5")
     shop.deliver("far,2999-01-01T00:00:00Z,A,5", "broken,2026-01-20T00:00:00Z,A,-5")
     assert interval(shop.document("run", NAME)) == (day(LAST), day(LAST + 1))
     assert "windows_due" not in shop.states()

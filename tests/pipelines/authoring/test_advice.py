@@ -170,13 +170,3 @@ def test_a_sequence_of_texts(folder: Path) -> None:
     fill(folder, ["9", "10"])
     (note,) = notes("data_contracts/s.yaml")
     assert "the role sequence compares isig letter by letter" in note
-
-
-def test_a_tolerance_that_another_one_hides(folder: Path) -> None:
-    """The first counts: a second one is no silent change."""
-    contract = folder / "data_contracts" / "s.yaml"
-    more = "    properties:\n"
-    tolerance = "      - {property: quarantineTolerance, value: 0.02}\n"
-    contract.write_text(contract.read_text().replace(more, f"{tolerance}{more}", 1))
-    (note,) = notes("data_contracts/s.yaml")
-    assert "quarantineTolerance is stated before, as 0: that one counts" in note

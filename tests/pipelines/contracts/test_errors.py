@@ -177,6 +177,38 @@ def test_a_property_that_is_almost_one_that_is_read(tmp_path: Path, text: str, m
     assert "trips.yaml:" in error
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (of_table("property: quarantineTolerance, value: 0}, {property: quarantineTolerance, value: 0.5"),
+         "quarantineTolerance"),
+        (of_table("property: corrections, value: replace}, {property: corrections, value: replace"), "corrections"),
+        (of_table("property: nullWords, value: [a]}, {property: nullWords, value: [b]"), "nullWords"),
+        (of_column("property: nullWords, value: [a]}, {property: nullWords, value: [b]"), "nullWords"),
+        (of_column("property: eventRole, value: sequence}, {property: eventRole, value: event_type"), "eventRole"),
+        (HEAD + EVENTS + "slaProperties: [{property: latency, value: 1}, {property: Latency, value: 2}]\n", "latency"),
+        (HEAD + EVENTS + "slaProperties: [{property: latency, value: 1}, {property: ly, value: 2}]\n", "latency"),
+        (HEAD + EVENTS + "slaProperties: [{property: maxFuture, value: 1}, {property: maxFuture, value: 2}]\n",
+         "maxFuture"),
+    ],
+)  # fmt: skip
+def test_a_property_that_is_stated_twice(tmp_path: Path, text: str, name: str) -> None:
+    """The first counted, and the other one was ignored."""
+    (error,) = [error for error in errors_of(tmp_path, text) if "twice" in error]
+    assert f"'{name}' is stated twice" in error
+    assert "leave one of them out" in error
+    assert "trips.yaml:" in error
+
+
+def test_words_of_a_column_beside_those_of_the_table(tmp_path: Path) -> None:
+    """One place each: the column's count for it, the table's for the others."""
+    path = tmp_path / "trips.yaml"
+    path.write_text(
+        of_table("property: nullWords, value: [a]") + of_column("property: nullWords, value: [b]")[len(HEAD + EVENTS) :]
+    )
+    assert load_contract(path).null_words["fare"] == ("b",)
+
+
 def test_properties_of_others_are_allowed(tmp_path: Path) -> None:
     """The standard lets a contract carry properties for anybody, and has service levels that are not read here."""
     path = tmp_path / "trips.yaml"
