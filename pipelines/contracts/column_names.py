@@ -52,8 +52,19 @@ def usable_name(name: str) -> str:
     return plain if name_fault(plain, quarantined=True, merged=True) is None else f"source_{plain}"
 
 
+def save_with_commas(names: Sequence[str]) -> str | None:
+    """What to do with a CSV file of one column whose name shows that another sign separates cells."""
+    separator = next((char for char in ";\t|" if len(names) == 1 and char in names[0]), None)
+    if separator is None:
+        return None
+    return f"its cells are separated by {'a tab' if separator == chr(9) else repr(separator)}: save it with commas"
+
+
 def refuse_column_names(path: Path, names: Sequence[str]) -> None:
     """Raises SourceFileError for a column of a file that no source's table can have."""
+    hint = save_with_commas(names)
+    if hint is not None:
+        raise SourceFileError(f"{path} has one column, '{names[0].expandtabs(1)}'", hint=hint)
     for name in names:
         fault = name_fault(name, quarantined=True, merged=True)
         if fault is not None:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from cep_core.events.arrays import numbers
+from pipelines.contracts.column_names import save_with_commas
 from pipelines.error_text import plural
 from pipelines.errors import SourceFileError
 from pipelines.ingest.readers.cells import Cells
@@ -142,7 +143,8 @@ class CsvFile:
             raise SourceFileError(message, hint="close it, or write two for one inside a cell")
         if self.names and len(row.cells) != len(self.names):
             wanted = f"expected {len(self.names)}, as in the header"
-            raise SourceFileError(f"{self._at(place)}: {plural(len(row.cells), 'cell')}, {wanted}")
+            message = f"{self._at(place)}: {plural(len(row.cells), 'cell')}, {wanted}"
+            raise SourceFileError(message, hint=save_with_commas(self.names))
 
     def _too_long(self, place: str, name: str) -> SourceFileError:
         return SourceFileError(

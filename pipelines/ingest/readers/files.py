@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from cep_core.errors import did_you_mean
 from cep_core.events.names import same_name
+from pipelines.contracts.column_names import save_with_commas
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.null_words import USUAL
 from pipelines.contracts.time_formats import ISO, TimeFormat
@@ -190,11 +191,9 @@ def _refuse_columns(path: Path, names: Sequence[str], contract: Contract, *, oth
             hint="leave it out of the file",
         )
     missing = [name for name in wanted if name not in names]
-    if missing and len(names) == 1 and (other := next((char for char in ";\t|" if char in names[0]), None)):
-        way_out = f"its cells are separated by {'a tab' if other == chr(9) else repr(other)}: save it with commas"
-        raise SourceFileError(f"{path} has no column {', '.join(missing)}", hint=way_out)
     if missing:
-        hint = did_you_mean(missing[0], list(names)) or (f"its columns are {', '.join(names)}" if names else None)
+        hint = save_with_commas(names) or did_you_mean(missing[0], list(names))
+        hint = hint or (f"its columns are {', '.join(names)}" if names else None)
         raise SourceFileError(f"{path} has no column {', '.join(missing)}", hint=hint)
     unknown = [name for name in names if name not in wanted]
     if unknown and not others:

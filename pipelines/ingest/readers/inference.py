@@ -41,23 +41,31 @@ NOTHING = r"^\b$"
 """A shape that no text has."""
 FEW_WORDS = 20
 """Different cells that a note may be about."""
+COMMAS = r"^-?[0-9]+([.,][0-9]{3})*,[0-9]+$|^-?[0-9]{1,3}(,[0-9]{3})+\.[0-9]*$"
+"""Numbers as many countries write them, or with thousands set apart."""
+SAMPLE = 100
+"""Cells by which those with commas are told."""
 
 
 @dataclass
 class Misfits:
     """Cells that do not look like what the others do: `count` of them, `words` and how often each occurs; `fits`: the
-    others. `many`: they have more different texts than a note is about, and are not counted further."""
+    others. `many`: they have more different texts than a note is about, and are not counted further. `first`: of the
+    first block that has any, the first ones."""
 
     fits: int = 0
     count: int = 0
     words: Counter[str] = field(default_factory=Counter)
     many: bool = False
+    first: pa.Array | None = None
 
     def look(self, texts: pa.Array, shape: str) -> None:
         if self.many:
             return
         others = texts.filter(pc.invert(pc.match_substring_regex(texts, shape)))
         self.fits += len(texts) - len(others)
+        if self.first is None and len(others):
+            self.first = others[:SAMPLE]
         self.count += len(others)
         self.many = pc.count_distinct(others).as_py() > FEW_WORDS
         if not self.many:
@@ -171,6 +179,10 @@ class Column:
                 return Reason(f"cells are no {name}", near[name].count, self.cells, near[name].words)
             if near[NUMBERS].fits == self.cells > 0:
                 return Reason("cells have more digits than a number holds", None, self.cells, Counter())
+            first = near[NUMBERS].first
+            if first is not None and _all_match(first, COMMAS):
+                what = f"cells are numbers with commas, such as {first[0]}; a number is written with a point"
+                return Reason(what, None, self.cells, Counter())
         elif pa.types.is_decimal(kind) and self.inexact * 20 <= self.cells:
             return Reason("cells have more digits than a double holds", self.inexact, self.cells, Counter())
         elif kind in (pa.float64(), MOMENT):

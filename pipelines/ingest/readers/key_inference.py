@@ -61,8 +61,8 @@ def unique_columns(file: FileCells, columns: Sequence[str], usable: Sequence[str
 
 def measures_in_key(file: FileCells, key: Sequence[str], numeric: Sequence[str]) -> list[str]:
     """The `numeric` columns of `key` that vary like a measured value: the other columns identify most rows without
-    them, and they do not count, as numbers from 0 or 1 on that tell equal events apart, or ever larger ones. Raises
-    SourceFileError."""
+    them, and they do not count, as numbers from 0 or 1 on that tell equal events apart, or ever larger ones, and are
+    not all the same. Raises SourceFileError."""
     codes = _codes(file, key)
     measures = []
     for name in numeric:
@@ -73,14 +73,16 @@ def measures_in_key(file: FileCells, key: Sequence[str], numeric: Sequence[str])
 
 
 def _counts(file: FileCells, name: str) -> bool:
-    """Whether all numbers of a column from 0 or 1 to the largest occur, or each is larger than the one before."""
+    """Whether all numbers of a column from 0 or 1 to the largest occur, or each is larger than the one before, or all
+    are one."""
     texts = pa.chunked_array([_texts(block[name]) for block in file.blocks([name])], pa.string()).drop_null()
     whole = pc.match_substring_regex(texts, "^-?[0-9]{1,18}$")
     values = texts.filter(whole).cast(pa.int64()).to_numpy()
     if len(values) < len(texts) or not len(values):
         return False
     low, high = int(values.min()), int(values.max())
-    return (low in (0, 1) and _distinct(values) == high - low + 1) or bool((np.diff(values) > 0).all())
+    counted = low in (0, 1) and _distinct(values) == high - low + 1
+    return counted or low == high or bool((np.diff(values) > 0).all())
 
 
 def _proposal(codes: Mapping[str, Int64s], key: Sequence[str], usable: Sequence[str]) -> tuple[str, ...]:

@@ -103,6 +103,10 @@ def test_a_dash_among_numbers(folder: Path) -> None:
         (["1", "2.5", "3", "4.5"], None, []),
         (["x", "x", "x", "x"], None, []),
         (["a", "b", "1", "2"], None, None),
+        (['"0,5"', '"1,5"', '"-12,25"'], "since some of 3 cells are numbers with commas, such as 0,5; a number", []),
+        (['"1,234.50"', '"2,000,000.00"', '"3"'], "some of 3 cells are numbers with commas", []),
+        (['"1,234.50"', '"2,000,000.00"'], "numbers with commas, such as 1,234.50", []),
+        (['"0,5"', "a"], None, []),
     ],
 )
 def test_why_a_column_has_its_type(folder: Path, cells: list[str], said: str | None, words: list[str] | None) -> None:
@@ -112,6 +116,15 @@ def test_why_a_column_has_its_type(folder: Path, cells: list[str], said: str | N
     if words is not None:
         assert (said in notes[0]) if said else not notes
         assert document["null_words"] == words
+
+
+@pytest.mark.parametrize("rows", ["1;2026-01-01;5\n", "1;2026-01-01;5,5\n"], ids=["whole numbers", "decimal commas"])
+@pytest.mark.parametrize(("separator", "named"), [(";", "';'"), ("\t", "a tab"), ("|", "'|'")])
+def test_a_file_whose_cells_no_comma_separates(folder: Path, separator: str, named: str, rows: str) -> None:
+    """As a spreadsheet saves it in many countries; no column is proposed whose name holds all others."""
+    file = folder / "rows.csv"
+    file.write_text(f"id;at;v\n{rows}".replace(";", separator))
+    assert new(file, code=1)["error"]["hint"] == f"its cells are separated by {named}: save it with commas"
 
 
 def test_a_text_among_numbers_of_json(folder: Path) -> None:
@@ -209,8 +222,13 @@ def test_a_measured_value_in_the_id(folder: Path, more: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("minutes", "numbers"),
-    [([0, 0, 1, 2], [0, 1, 0, 0]), ([0, 0, 0, 0], [1545, 1714, 1141, 725]), ([0, 1, 2, 3], [7, 12, 15, 40])],
-    ids=["of equal times", "of flights", "ever larger"],
+    [
+        ([0, 0, 1, 2], [0, 1, 0, 0]),
+        ([0, 0, 0, 0], [1545, 1714, 1141, 725]),
+        ([0, 1, 2, 3], [7, 12, 15, 40]),
+        ([0, 1, 2, 3], [5, 5, 5, 5]),
+    ],
+    ids=["of equal times", "of flights", "ever larger", "of one machine"],
 )
 def test_numbers_that_name(folder: Path, minutes: list[int], numbers: list[int]) -> None:
     """A number that counts, or without which few rows are known, is no measured value."""
