@@ -34,11 +34,11 @@ class CsvFile:
         self.rows: list[tuple[str, ...]] = []
         self.lines: list[int] = []
         try:
-            self.header = next((cells for cells in reader if "".join(cells).strip()), [])
+            self.header = next((cells for cells in reader if not _is_blank(cells)), [])
             self.header_line = end = reader.line_num
             for cells in reader:
                 start, end = end + 1, reader.line_num
-                if not cells or (len(cells) < len(self.header) and not "".join(cells).strip()):
+                if not cells or (len(self.header) > 1 and _is_blank(cells)):
                     continue
                 if len(cells) != len(self.header):
                     message = f"{len(cells)} values, expected {len(self.header)} as in the header"
@@ -53,6 +53,11 @@ class CsvFile:
     def place(self, line: int) -> Place:
         """The beginning of a line, counted from 1."""
         return Place(str(self.path), max(line, 1), 1)
+
+
+def _is_blank(cells: list[str]) -> bool:
+    """Whether a line is white space: one with a comma is a row, which may have too few cells."""
+    return len(cells) < 2 and not "".join(cells).strip()
 
 
 def _text(path: Path, place: Place, most_bytes: int) -> str:

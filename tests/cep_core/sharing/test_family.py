@@ -104,6 +104,8 @@ def test_a_file_of_rows(tmp_path: Path) -> None:
     assert "does not fit 64 bits" in message_of(f"name_of_a,least\na,{2**63}\n")
     assert "names a parameter twice" in message_of("least,LEAST\n1,1\n")
     assert "pairs.csv:3:1: [BAD_VALUE] the header names a parameter twice" in message_of("\n \nleast,LEAST\n1,1\n")
+    assert "pairs.csv:2:1: [BAD_VALUE] 2 values, expected 3" in message_of("name_of_a,least,x\n,\n")
+    assert "pairs.csv:1:1: [BAD_VALUE] '' is no name of a parameter" in message_of(",\nname_of_a,least\na,1\n")
     assert "pairs.csv:5:1: [BAD_VALUE] this row is in the file already, on line 2" in message_of(
         'name_of_a,least\n"a\nb",1\n \n"a\nb",1\n'
     )
