@@ -106,8 +106,8 @@ def _plain(path: str) -> str:
 def _line(pattern: re.Pattern[str], text: str) -> str:
     """The part of the text that says it, without what Spark wraps it in."""
     match = pattern.search(text)
-    said = text[match.start() : match.start() + 300] if match else text[:300]
-    return said.split(". Consider setting")[0].lstrip("[")
+    message = text[match.start() : match.start() + 300] if match else text[:300]
+    return message.split(". Consider setting")[0].lstrip("[")
 
 
 def _mend(text: str) -> str:

@@ -82,10 +82,10 @@ def moments_of(times: Int64s, zone: str) -> tuple[Int64s, Bools]:
     if zone == UTC:
         return times, np.zeros(len(times), np.bool_)
     hours, of_row = np.unique(times // HOUR_US, return_inverse=True)
-    known = [_offset_of_hour(zone, hour) for hour in hours.tolist()]
-    offsets = np.array([offset or 0 for offset in known], np.int64)[of_row]
+    offsets_of_hours = [_offset_of_hour(zone, hour) for hour in hours.tolist()]
+    offsets = np.array([offset or 0 for offset in offsets_of_hours], np.int64)[of_row]
     skipped = np.zeros(len(times), np.bool_)
-    for row in np.flatnonzero(np.array([offset is None for offset in known], np.bool_)[of_row]).tolist():
+    for row in np.flatnonzero(np.array([offset is None for offset in offsets_of_hours], np.bool_)[of_row]).tolist():
         offset = _offset(zone, int(times[row]))
         offsets[row], skipped[row] = offset or 0, offset is None
     return times - offsets, skipped

@@ -118,10 +118,10 @@ def advice_on(events: pa.Table, advice: Iterable[Advice]) -> Iterator[str]:
     def like(name: str) -> NumberTexts | None:
         return number_texts(events.column(name)) if name in events.column_names else None
 
-    return said(advice, cache(like))
+    return in_words(advice, cache(like))
 
 
-def said(
+def in_words(
     advice: Iterable[Advice], columns: Callable[[str], NumberTexts | None], where: str = ""
 ) -> Iterator[str]:  # fmt: skip
     """The advice that the values of columns do not make needless, as it is shown. `where`: the values are, in words."""

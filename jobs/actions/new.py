@@ -64,12 +64,12 @@ def _again(
     """The command that writes the contract anew, with these words as NULL."""
     from pipelines.authoring.source_file import null_word_options
 
-    said = {
+    by_option = {
         "--from": sample, "--event-id": roles.event_id, "--event-time": roles.event_time,
         "--event-type": roles.event_type, "--type": roles.constant, "--document": roles.document,
         "--time-format": options.text_format, "--time-zone": options.zone, "--project-dir": project_dir,
     }  # fmt: skip
-    parts = [part for option, value in said.items() if value is not None for part in (option, str(value))]
+    parts = [part for option, value in by_option.items() if value is not None for part in (option, str(value))]
     stated = null_word_options(words)
     return command(f"new source {name} {' '.join(map(shlex.quote, parts))} {stated} --overwrite")
 
@@ -102,8 +102,8 @@ def write_source_of_table(
     from pipelines.authoring.scaffold import note_source
 
     where = find_place(project_dir, profile)
-    known = where.profile.model_copy(update={"sources": {**where.profile.sources, name: place}})
-    refuse_source(where.project, known, name)
+    with_source = where.profile.model_copy(update={"sources": {**where.profile.sources, name: place}})
+    refuse_source(where.project, with_source, name)
     place = place if "://" in place else str(Path(place).resolve())
     with session(where, f"trendlake new source {name}", writes=False) as spark:
         path, left_out = adopt(spark, where.project, name, place, roles)

@@ -63,8 +63,8 @@ def _again(place: Place, spark: SparkSession, name: str, pattern: str | None) ->
     if pattern is None:
         return "No file of the project speaks of it."
     try:
-        given = pattern if name.startswith("results/") else name
-        run = prepare(spark, place.project, place.profile, given, "reset", 0, 1)
+        word = pattern if name.startswith("results/") else name
+        run = prepare(spark, place.project, place.profile, word, "reset", 0, 1)
         shown = spans(read_ledger(spark, run.warehouse, run.name, run.plan, run.contract.name).segments)
     except TrendlakeError:  # the file is wrong, or the pattern has another table by now
         return f"`trendlake run {pattern}` computes results of it."

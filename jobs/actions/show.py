@@ -92,8 +92,8 @@ def print_results(
     if as_json:
         about = {"pattern": loaded.name, "table": path, "which": which, "rows_in_all": rows.total}
         documents = {"stale_rows": rows.stale, "rows": _documents(rows.table.select(names))}
-        said = documents_of(states if version is None else [])
-        return {**about, "rows_selected": rows.selected, **documents, "states": said, "out": shown.out}
+        repairs = documents_of(states if version is None else [])
+        return {**about, "rows_selected": rows.selected, **documents, "states": repairs, "out": shown.out}
     if shown.out is not None:
         console.print(f"wrote {plural(rows.table.num_rows, 'row')} to {shown.out}", soft_wrap=True)
     else:

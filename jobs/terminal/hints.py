@@ -54,10 +54,10 @@ def command(words: str) -> str:
 
 def _options_of(words: str) -> set[str]:
     """The options of the command that `words` begin with; none where there is no such command."""
-    known: Any = get_command(*_COMMANDS)
+    node: Any = get_command(*_COMMANDS)
     for word in words.split():
-        commands = getattr(known, "commands", {})
+        commands = getattr(node, "commands", {})
         if word not in commands:
             break
-        known = commands[word]
-    return {option for parameter in known.params for option in parameter.opts}
+        node = commands[word]
+    return {option for parameter in node.params for option in parameter.opts}

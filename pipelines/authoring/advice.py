@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from cep_core.errors import TrendlakeError
 from cep_core.events.number_texts import MOST, NumberTexts, number_texts
-from cep_core.expressions.advice import Advice, said
+from cep_core.expressions.advice import Advice, in_words
 from pipelines.errors import ProfileError
 from pipelines.project.paths import Project
 from pipelines.project.profile import load_profile
@@ -35,7 +35,7 @@ def notes_on(project: Project, source: str, advice: Iterable[Advice]) -> list[st
         return certain(advice)
     first = _first_rows(project, source)
     if first is not None:
-        return list(said(advice, cache(first), f" in the table of {source}"))
+        return list(in_words(advice, cache(first), f" in the table of {source}"))
     unseen = f"; no table of {source} shows whether its texts look like numbers"
     return [str(replace(one, message=f"{one.message}{unseen}") if one.columns else one) for one in advice]
 

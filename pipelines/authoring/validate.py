@@ -111,11 +111,11 @@ def _check(
         return notes_on(project, str(pattern.source), plan.advice)
     document, source = load_document(project.own(path))
     if path.stem.startswith(TEMPLATES):
-        known = [file.stem for file in shipped("data_contracts").glob(f"{TEMPLATES}*.yaml")]
-        if path.stem not in known:
+        templates = [file.stem for file in shipped("data_contracts").glob(f"{TEMPLATES}*.yaml")]
+        if path.stem not in templates:
             message = f"'{path.stem}' is no contract of results, and names of sources do not begin with {TEMPLATES}"
             place = source.place(("schema", 0, "name"))
-            raise ContractErrors([BadValueError(message, place=place, hint=did_you_mean(path.stem, known))])
+            raise ContractErrors([BadValueError(message, place=place, hint=did_you_mean(path.stem, templates))])
         check_templates(document, source)
         return []
     contract = contract_of(document, source, events=True)

@@ -110,10 +110,10 @@ def _now() -> int:
 
 def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """`rows` with the columns of `schema`, in their types: NULL in those that `rows` has not."""
-    given = {same_name(name): name for name in rows.column_names}
+    names = {same_name(name): name for name in rows.column_names}
     columns = [
-        rows[given[same_name(field.name)]].cast(field.type)
-        if same_name(field.name) in given
+        rows[names[same_name(field.name)]].cast(field.type)
+        if same_name(field.name) in names
         else pa.nulls(rows.num_rows, field.type)
         for field in schema
     ]

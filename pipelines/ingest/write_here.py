@@ -192,12 +192,12 @@ def _files_with(table: TableHere, keys: pa.Table) -> Iterator[tuple[str, pa.Tabl
 def _with_values(whole: pa.Table, values: pa.Table, at: Int64s) -> pa.Table:
     """`whole`, where row i has the values in row `at[i]` of `values` unless that is -1."""
     place = arrow(np.where(at >= 0, whole.num_rows + at, np.arange(whole.num_rows)))
-    given = {same_name(name): name for name in values.column_names}
+    names = {same_name(name): name for name in values.column_names}
     columns = []
     for kind in whole.schema:
         column = whole[kind.name]
-        if same_name(kind.name) in given:
-            other = values[given[same_name(kind.name)]].cast(kind.type)
+        if same_name(kind.name) in names:
+            other = values[names[same_name(kind.name)]].cast(kind.type)
             column = pa.chunked_array([*column.chunks, *other.chunks], kind.type).take(place)
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=whole.schema)

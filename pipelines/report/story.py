@@ -142,23 +142,23 @@ def _caption(facts: ReportFacts, results: ResultFacts, drawn: Picture, what: str
     if drawn.form == "nothing":
         return "Nothing in this interval matched the pattern." if run.results_version is not None else ""
     by_group = f" by {', '.join(results.group_columns)}" if results.group_columns else ""
-    said = [f"{begin_with(what, facts.pattern)} per {results.unit}{by_group}, times in UTC."]
+    sentences = [f"{begin_with(what, facts.pattern)} per {results.unit}{by_group}, times in UTC."]
     if drawn.log:
-        said.append("Logarithmic axis.")
+        sentences.append("Logarithmic axis.")
     if results.bucket_seconds:
-        said.append(f"Each point is the largest {results.unit} of {duration(results.bucket_seconds)}.")
+        sentences.append(f"Each point is the largest {results.unit} of {duration(results.bucket_seconds)}.")
     if drawn.band:
-        said.append("The shaded part is this run, the rest was published before.")
+        sentences.append("The shaded part is this run, the rest was published before.")
     elif results.rows == 0:
-        said.append("Drawn is what was published for the time before.")
+        sentences.append("Drawn is what was published for the time before.")
     if results.older_rows:
         older = plural(results.older_rows, "row")
-        said.append(f"Left out: {older} computed by another state of this pattern.")
+        sentences.append(f"Left out: {older} computed by another state of this pattern.")
     if run.results_version is None:
-        said.append("This run has published nothing: the rows shown existed before.")
+        sentences.append("This run has published nothing: the rows shown existed before.")
     if any(mark.value is None for series in drawn.series for mark in series.marks):
-        said.append(f"Where a line breaks there were no {what}.")
-    return " ".join(said)
+        sentences.append(f"Where a line breaks there were no {what}.")
+    return " ".join(sentences)
 
 
 def _groups_note(results: ResultFacts) -> str:

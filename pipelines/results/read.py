@@ -132,8 +132,8 @@ def _local(table: TableHere, plan: AnyPlan, selection: Selection) -> Rows:
 def _stale(rows: pa.Table, plan: AnyPlan) -> int:
     """The rows of another form of the pattern; of a family, those too of members that it has no more."""
     ends = pc.min_max(rows[time_of(plan)].cast(pa.int64()))
-    known = sorted(_current_hashes(plan, ends["min"].as_py(), ends["max"].as_py()))
-    current = rows.filter(pc.is_in(rows[PLAN_HASH], pa.array(known, pa.string())))
+    hashes = sorted(_current_hashes(plan, ends["min"].as_py(), ends["max"].as_py()))
+    current = rows.filter(pc.is_in(rows[PLAN_HASH], pa.array(hashes, pa.string())))
     if isinstance(plan, FamilyPlan):
         names = list(plan.parameters.names)
         counts = current.group_by(names).aggregate([([], "count_all")])
@@ -210,8 +210,8 @@ def _by_spark(spark: SparkSession, path: str, plan: AnyPlan, selection: Selectio
     else:
         forms = {row[PLAN_HASH]: row["count"] for row in every.groupBy(PLAN_HASH).count().collect()}
         moments = sf.unix_micros(column(time_of(plan)))
-        known = _current_hashes(plan, *every.agg(sf.min(moments), sf.max(moments)).collect()[0])
-        stale = sum(count for form, count in forms.items() if form not in known)
+        hashes = _current_hashes(plan, *every.agg(sf.min(moments), sf.max(moments)).collect()[0])
+        stale = sum(count for form, count in forms.items() if form not in hashes)
     rows = limited.select(*map(column, plan.result_schema.names)).toArrow()
     return Rows(rows, chosen.count(), every.count(), stale)
 

@@ -60,14 +60,14 @@ def changed(
     windows, spoken = run.windows, list(publications(run.plan, notes))
     if not windows:
         return windows
-    own = [(stretch[0], stretch[-1], known) for stretch, known in run.plan.stretches(windows)]
+    own = [(stretch[0], stretch[-1], digest) for stretch, digest in run.plan.stretches(windows)]
     old = stale_rows(run.plan, ((windows[0], windows[-1]),), ledger.row_versions)
     stale = old.windows if old is not None else ()
     named = [(first, last) for part in (own, *(note["stretches"] for note in spoken)) for first, last, _ in part]
     pieces = Pieces.of(windows, (*named, *stale))
     wanted = np.empty(len(pieces), object)
-    for first, last, known in own:
-        wanted[pieces.inside(first, last)] = known
+    for first, last, digest in own:
+        wanted[pieces.inside(first, last)] = digest
     open_, settled = np.ones(len(pieces), bool), np.zeros(len(pieces), bool)
     for note in spoken:
         same = (note["source_version"], note["contract"], note["lateness"]) == (

@@ -205,18 +205,20 @@ def _shown(facts: PatternPageFacts) -> RowsView | None:
 
 def _caption(overview: OverviewFacts, what: str, log: bool) -> str:
     together = ", all groups together" if overview.measure.is_count else ", the largest of all groups"
-    said = [f"{what} per {overview.unit}{together if overview.group_count > 1 else ''}."]
+    sentences = [f"{what} per {overview.unit}{together if overview.group_count > 1 else ''}."]
     if overview.bucket_seconds:
-        said.append(
+        sentences.append(
             f"{plural(overview.windows, overview.unit)}: "
             f"each point is the largest of {duration(overview.bucket_seconds)}."
         )
     if log:
-        said.append("Logarithmic axis.")
+        sentences.append("Logarithmic axis.")
     if overview.earlier_rows:
         was = "was" if overview.earlier_rows == 1 else "were"
-        said.append(f"{plural(overview.earlier_rows, 'row')} of it {was} computed by an earlier form of the pattern.")
-    return " ".join(said)
+        sentences.append(
+            f"{plural(overview.earlier_rows, 'row')} of it {was} computed by an earlier form of the pattern."
+        )
+    return " ".join(sentences)
 
 
 def _heat_note(overview: OverviewFacts, what: str) -> str:
