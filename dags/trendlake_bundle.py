@@ -233,5 +233,6 @@ def _read(path: Path, text: str) -> Pattern | None:
 
 
 def _commented(text: str) -> str:
-    """A pattern's text in the Python file of its DAGs, so Airflow sees and shows a change."""
-    return "\n".join(f"# {line}".rstrip() for line in text.splitlines())
+    """A pattern's text in the Python file of its DAGs, so Airflow sees and shows a change. Python reads no file with a
+    NUL, and the pattern's own error would not be seen."""
+    return "\n".join(f"# {line}".rstrip() for line in text.replace("\0", "\ufffd").splitlines())

@@ -68,6 +68,18 @@ def test_odd_entries_stand_alone(home: AirflowHome, airflow_commands: AirflowCom
     assert not list(home.project.state.parent.rglob(MARK))
 
 
+def test_the_loaders_of_unreadable_files_are_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever bytes a pattern has, Airflow runs its file and shows the pattern's own error."""
+    monkeypatch.syspath_prepend(str(ROOT / "dags"))
+    from trendlake_bundle import loaders
+
+    texts = [b"a: \0\n", b"a: \r1\n", b"a: \x0c\x1a\x85\n", b"\xff\xfe\n", '"""\u2028import os\n'.encode()]
+    for number, text in enumerate(texts):
+        (tmp_path / f"p{number}.yaml").write_bytes(text)
+    for name, code in loaders(tmp_path).items():
+        compile(code.encode(), name, "exec")
+
+
 def test_names_that_airflow_bounds(home: AirflowHome, tmp_path: Path) -> None:
     """A batch whose schedule is long, with tags and owners as long as patterns may have them."""
     conf = tmp_path / "conf"
