@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from jobs.main import app
@@ -19,11 +20,28 @@ within: 1 minute
 """
 
 
+ISIG = """\
+id,at,isig
+1,2026-01-01T00:00:00Z,8.5
+2,2026-01-01T00:05:00Z,9.5
+3,2026-01-01T00:10:00Z,10.5
+4,2026-01-01T00:15:00Z,nil
+"""
+"""A file in which one cell decides a type."""
+
+
 def output_of(*arguments: str | Path, code: int = 0) -> str:
     """What the command prints, ending with the exit code `code`."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == code, result.output
     return result.output
+
+
+def project_at(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new project in the folder, where commands are typed."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("TRENDLAKE_PROJECT", str(folder))
+    output_of("init", folder)
 
 
 def start(folder: Path, file: Path, rows: str) -> None:

@@ -12,15 +12,8 @@ from deltalake import write_deltalake
 from typer.testing import CliRunner
 
 from jobs.main import app
-from tests.support.own_source import output_of
+from tests.support.own_source import ISIG, output_of, project_at
 
-ISIG = """\
-id,at,isig
-1,2026-01-01T00:00:00Z,8.5
-2,2026-01-01T00:05:00Z,9.5
-3,2026-01-01T00:10:00Z,10.5
-4,2026-01-01T00:15:00Z,nil
-"""
 RISING = """\
 name: rising
 kind: trends
@@ -49,12 +42,10 @@ RULE = """\
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with the source `s` of `ISIG` and two patterns; no table, no Spark."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TRENDLAKE_PROJECT", str(tmp_path))
+    project_at(tmp_path, monkeypatch)
     monkeypatch.setenv("TRENDLAKE_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("TRENDLAKE_JARS", str(tmp_path / "no jars"))
     (tmp_path / "isig.csv").write_text(ISIG)
-    output_of("init", tmp_path)
     roles = ("--event-id", "id", "--event-time", "at", "--type", "R")
     output_of("new", "source", "s", "--from", tmp_path / "isig.csv", *roles)
     for name, text in (("rising", RISING), ("never", NEVER)):

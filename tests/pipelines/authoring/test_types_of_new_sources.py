@@ -13,15 +13,8 @@ from typer.testing import CliRunner
 from jobs.main import app
 from pipelines.contracts.contract import Contract, load_contract
 from pipelines.ingest.readers.files import read_file
-from tests.support.own_source import output_of
+from tests.support.own_source import ISIG, output_of, project_at
 
-ISIG = """\
-id,at,isig
-1,2026-01-01T00:00:00Z,8.5
-2,2026-01-01T00:05:00Z,9.5
-3,2026-01-01T00:10:00Z,10.5
-4,2026-01-01T00:15:00Z,nil
-"""
 GLUCOSE = """\
 at,glucose
 2026-01-01 09:46:00,250
@@ -33,9 +26,7 @@ at,glucose
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TRENDLAKE_PROJECT", str(tmp_path))
-    output_of("init", tmp_path)
+    project_at(tmp_path, monkeypatch)
     return tmp_path
 
 
