@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.delta.log_cache import COMMIT, TABLES, Stamp, cache_by_commit, newest_commit, stamp
 from pipelines.delta.tables import on_disk
-from pipelines.errors import LocalUnsupportedError
+from pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
 
 Action = dict[str, Any]
 PLAIN_PATH = re.compile(r"[^%#?\[\]]+")
@@ -34,11 +34,11 @@ FILES = 2_000
 
 @contextmanager
 def local_errors() -> Iterator[None]:
-    """Turns what delta-rs, Arrow and the disk raise into LocalUnsupportedError. A mistake of ours (KeyError, TypeError)
-    is none of theirs, and goes on."""
+    """Turns what delta-rs, Arrow and the disk raise into LocalUnsupportedError, and a file that is otherwise written. A
+    mistake of ours (KeyError, TypeError) is none of theirs, and goes on."""
     try:
         yield
-    except (DeltaError, pa.ArrowException, OSError) as error:
+    except (DeltaError, pa.ArrowException, OSError, OtherwiseWrittenError) as error:
         raise LocalUnsupportedError(f"{type(error).__name__}: {error}") from error
 
 
