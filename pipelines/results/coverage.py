@@ -8,13 +8,14 @@ changes rows ends what was known before it; RESTORE brings back what was known o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
 from cep_core import AnyPlan
 from cep_core.events.windows import AGES
+from pipelines.results.notes import Grid, Note
 from pipelines.results.owned_rows import INTERVALS
 from pipelines.runs.code_versions import Version
 
@@ -48,18 +49,6 @@ class Segment:
             return True
         same_table = self.source_table is not None and self.source_table == given.source_table
         return same_table and self.version >= given.version
-
-
-class Grid(NamedTuple):
-    """How the windows of a plan lie in the results' time `column`, microseconds: the slice of window j begins at
-    `origin` + j * `slide`, where that of window j - 1 ends, and the window itself ends `lead` after that. `within`: no
-    row lasts longer; None where it is not recorded."""
-
-    column: str
-    origin: int
-    slide: int
-    lead: int
-    within: int | None = None
 
 
 @dataclass(frozen=True)
@@ -96,18 +85,15 @@ class Alteration:
     restored: int | None = None
 
 
-def claim_of(note: Mapping[str, Any], results_version: int, *, quiet: bool) -> Claim | None:
+def claim_of(note: Note, results_version: int) -> Claim | None:
     """The claim a note makes; None where it makes none."""
-    if "owned" not in note:
+    if note.owned is None or note.source_version is None:
         return None
-    owned, withheld, computed, in_part = (
-        tuple((low, high) for low, high in note.get(key, ()))
-        for key in ("owned", "withheld", "computed", "computed_in_part")
-    )
-    versions = frozenset(note["versions"].items()) if "versions" in note else None
+    made = note.made
+    versions = None if made.versions is None else frozenset(made.versions.items())
     return Claim(
-        results_version, quiet, note["plan_hash"], note.get("contract"), note["source_version"], owned, withheld,
-        bool(note.get("unique")), versions, computed, in_part, note.get("source_table"), noted_grid(note),
+        results_version, note.quiet, note.plan_hash, note.contract, note.source_version, note.owned,
+        note.withheld or (), note.unique, versions, made.computed, made.computed_in_part, note.source_table, note.grid,
     )  # fmt: skip
 
 
@@ -133,27 +119,16 @@ def grid_of(plan: AnyPlan) -> Grid:
     return Grid(plan.owned(range(1))[0], low, plan.windows.slide, plan.windows.end(0) - low, plan.within)
 
 
-def noted_grid(note: Mapping[str, Any]) -> Grid | None:
-    return Grid(**note["grid"]) if note.get("grid") else None
-
-
-def of_run(note: Mapping[str, Any]) -> bool:
-    """Whether a run's publication has made a note; in the run record that does not name its stage."""
-    return not note.get("quiet") and note.get("stage", "publish") == "publish"
-
-
-def numbered_alike(plan: AnyPlan, note: Mapping[str, Any]) -> bool:
+def numbered_alike(plan: AnyPlan, note: Note) -> bool:
     """Whether the numbers of windows in a note's `stretches` mean the windows of `plan`. Where the note does not record
     its grid, the slices that it claims show it."""
-    grid = noted_grid(note)
-    if grid is not None:
-        return grid._replace(within=plan.within) == grid_of(plan)
-    stretches = note.get("stretches", ())
-    claimed = note.get("computed") or note.get("computed_in_part") if of_run(note) else ()
-    claimed = claimed or note.get("owned", ())
-    if not stretches or not claimed:
+    if note.grid is not None:
+        return note.grid._replace(within=plan.within) == grid_of(plan)
+    claimed = note.made.computed or note.made.computed_in_part if note.of_run else ()
+    claimed = claimed or note.owned or ()
+    if not note.stretches or not claimed:
         return True
-    (first, *_), (_, last, *_) = stretches[0], stretches[-1]
+    (first, *_), (_, last, *_) = note.stretches[0], note.stretches[-1]
     low, high = min(low for low, _ in claimed), max(high for _, high in claimed)
     return windows_of(plan, low, high) == (first, last) and slice_of(plan, first, last)[0] == low
 

@@ -7,19 +7,19 @@ kind, or of windows with another slide, stayed. Tables whose forms had the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from cep_core import AnyPlan
-from pipelines.results.coverage import Claim, numbered_alike, of_run, slice_of, windows_of
+from pipelines.results.coverage import Claim, numbered_alike, slice_of, windows_of
+from pipelines.results.notes import Note
 from pipelines.results.owned_rows import other_intervals
 from pipelines.runs.code_versions import PUBLICATION
 
 
 def with_faults(
-    plan: AnyPlan, noted: Sequence[tuple[Claim, Mapping[str, Any]]], doubled: Collection[int],
+    plan: AnyPlan, noted: Sequence[tuple[Claim, Note]], doubled: Collection[int],
     columns: Callable[[], Sequence[str]],
 ) -> list[Claim]:  # fmt: skip
     """The claims, `faulty` ones marked. `noted`: each with its note; `doubled`: versions of the results whose commit
@@ -33,7 +33,7 @@ def with_faults(
     forms: set[str] = set()
     others: dict[str, bool] = {}
     for claim, note in sorted(noted, key=lambda item: item[0].results_version):
-        if of_run(note) and not _knows(claim):
+        if note.of_run and not _knows(claim):
             before = forms - {claim.plan_hash}
             left = bool(before) and (other_kind() or (_narrow(plan, claim) and any(others[form] for form in before)))
             claim = replace(claim, faulty=left or claim.results_version in doubled)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 from cep_core import AnyPlan
 from cep_core.patterns.parameters import Row
 from cep_core.sharing.family import FamilyPlan
+from pipelines.results.notes import Members
 
 MOST_NOTED = 10_000
 """Members of a family that a commit notes; the rows of a larger one are all computed again after an edit."""
 
 
-def noted_members(plan: AnyPlan) -> dict[str, Any]:
+def noted_members(plan: AnyPlan) -> Members | None:
     """What a commit notes of a family's members; nothing of other plans."""
     if not isinstance(plan, FamilyPlan):
-        return {}
+        return None
     known = members_of(plan)
-    return {"form": plan.form, "members": sorted(known)} if len(known) <= MOST_NOTED else {"form": plan.form}
+    return Members(plan.form, tuple(sorted(known)) if len(known) <= MOST_NOTED else None)
 
 
 def members_of(plan: FamilyPlan) -> dict[str, Row]:

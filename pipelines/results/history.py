@@ -23,6 +23,7 @@ from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import exists, read_at
 from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
 from pipelines.results.coverage import windows_of
+from pipelines.results.notes import Note
 from pipelines.results.provenance import PROVENANCE, identity
 from pipelines.results.read import Selection, conditions, mask
 from pipelines.results.spark_order import comparable
@@ -192,7 +193,7 @@ def reasons(spark: SparkSession, path: str, first: int, last: int) -> list[Commi
     return [
         commit
         for commit in reversed(known_commits(spark, path))
-        if first < commit.version <= last and "source_version" in commit.note
+        if first < commit.version <= last and Note.of_commit(commit.note) is not None
     ]
 
 

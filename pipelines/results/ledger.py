@@ -21,6 +21,7 @@ from pipelines.delta.tables import Warehouse, exists
 from pipelines.errors import LocalUnsupportedError, RecordDamagedError
 from pipelines.results.coverage import Alteration, Claim, Segment, claim_of, covered
 from pipelines.results.earlier_forms import with_faults
+from pipelines.results.notes import Note
 from pipelines.results.owners import publishers, refuse_other_owner
 from pipelines.results.publication import columns_of
 from pipelines.results.row_versions import RowVersions, row_versions
@@ -33,8 +34,6 @@ RECORDS = 100_000
 COUNTS = ("rows_inserted", "rows_updated", "rows_out")
 LAYOUT = ("OPTIMIZE", "VACUUM START", "VACUUM END")
 """Operations that change no row."""
-ALTERED: Mapping[str, object] = {"altered": True}
-"""Stands for the note of a commit of other programs that changed rows."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +62,11 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A record of a publication: the version of the results, the note, empty where there is none, when it was written,
+    """A record of a publication: the version of the results, the note, None where there is none, when it was written,
     and whether more rows came than were computed; `damaged`: why the note could not be read, empty where it could."""
 
     version: int
-    note: Mapping[str, Any]
+    note: Note | None
     at: datetime
     repeats: bool = False
     damaged: str = ""
@@ -75,7 +74,8 @@ class Recorded:
 
 def _unrecorded(commit: Commit) -> Check:
     inserted, updated, deleted = commit.changed
-    stage, run_id = commit.note.get("stage"), commit.note.get("run_id")
+    note = Note.of_commit(commit.note)
+    stage, run_id = (None, None) if note is None or note.by is None else (note.by.stage, note.by.run_id)
     data = {
         "results_version": commit.version, "stage": stage, "run_id": run_id,
         "inserted": inserted, "updated": updated, "deleted": deleted,
@@ -113,20 +113,20 @@ def read_ledger(
     if newest == 0 and commits[0].operation == "CREATE TABLE":
         return Ledger(0, next_number(commits), (), empty=True, table_id=table)
     unnamed = _table_unnamed(spark, warehouse.source(source))
-    claims = {commit.version: _claim(commit.note, commit.version, commit.at, unnamed) for commit in commits}
-    noted = [(claim, commit.note) for commit in commits if (claim := claims[commit.version]) is not None]
+    stored = {commit.version: Note.of_commit(commit.note) for commit in commits}
+    told = {commit.version: _claimed(stored[commit.version], commit.version, commit.at, unnamed) for commit in commits}
+    noted = [item for item in told.values() if item is not None]
     recorded = _recorded(spark, warehouse, name, table, commits, publications)
     for item in recorded:
         # A commit's own record repeats its note: it is wanted where the table's log no longer reaches back to it.
-        quiet = bool(item.note.get("quiet"))
-        claim = _claim(item.note, item.version, item.at, unnamed) if quiet or item.version not in claims else None
-        if claim is not None and item.version <= newest:
-            noted.append((claim, item.note))
+        if item.version <= newest and item.note is not None and (item.note.quiet or item.version not in told):
+            claimed = _claimed(item.note, item.version, item.at, unnamed)
+            noted += [] if claimed is None else [claimed]
     doubled = {commit.version for commit in commits if _came_twice(commit)}
     doubled |= {item.version for item in recorded if item.repeats}
     all_claims = with_faults(plan, noted, doubled, lambda: columns_of(spark, path))
     last = max((item.version for item in recorded), default=-1)
-    unrecorded = tuple(commit for commit in commits if commit.version > last and "number" in commit.note)
+    unrecorded = tuple(commit for commit in commits if commit.version > last and stored[commit.version] is not None)
     alterations = _alterations(spark, path, commits)
     return Ledger(
         newest, next_number(commits), covered(plan, all_claims, alterations),
@@ -135,28 +135,32 @@ def read_ledger(
     )  # fmt: skip
 
 
-def notes(
-    spark: SparkSession, warehouse: Warehouse, name: str, commits: Sequence[Commit]
-) -> list[Mapping[str, object]]:
+def notes(spark: SparkSession, warehouse: Warehouse, name: str, commits: Sequence[Commit]) -> list[Note]:
     """The notes of `commits` (the newest first), each after those of the revisions that found nothing to change in what
-    it had made; `ALTERED` for a commit of other programs that changed rows."""
-    path, quiet = warehouse.results(name), dict[int, list[Mapping[str, object]]]()
+    it had made, as far as no other program has changed rows since."""
+    path, quiet = warehouse.results(name), dict[int, list[Note]]()
     for item in _recorded(spark, warehouse, name, table_id(spark, path), commits):
-        if item.note.get("quiet"):
+        if item.note is not None and item.note.quiet:
             quiet.setdefault(item.version, []).append(item.note)
     altered = {alteration.results_version for alteration in _alterations(spark, path, commits)}
-    return [
-        note
-        for commit in commits
-        for note in (*quiet.get(commit.version, ()), ALTERED if commit.version in altered else commit.note)
-    ]
+    found: list[Note] = []
+    for commit in commits:
+        found += quiet.get(commit.version, ())
+        if commit.version in altered:
+            break
+        note = Note.of_commit(commit.note)
+        found += [] if note is None else [note]
+    return found
 
 
-def _claim(
-    note: Mapping[str, Any], version: int, at: datetime | None, unnamed: Callable[[datetime | None], str | None]
-) -> Claim | None:
-    claim = claim_of(note, version, quiet=bool(note.get("quiet")))
-    return claim if claim is None or "source_table" in note else replace(claim, source_table=unnamed(at))
+def _claimed(
+    note: Note | None, version: int, at: datetime | None, unnamed: Callable[[datetime | None], str | None]
+) -> tuple[Claim, Note] | None:
+    """A note with what it claims; None where it claims nothing."""
+    claim = None if note is None else claim_of(note, version)
+    if note is None or claim is None:
+        return None
+    return claim if note.names_source else replace(claim, source_table=unnamed(at)), note
 
 
 def _came_twice(commit: Commit) -> bool:
@@ -184,7 +188,8 @@ def _alterations(spark: SparkSession, path: str, commits: Sequence[Commit]) -> l
     """What other programs have changed: commits without a note of ours that change rows, as far as the log tells."""
     alterations, there = [], {commit.version for commit in commits}
     for commit in commits:
-        if "stage" in commit.note or commit.operation in LAYOUT or not changes_rows(spark, path, commit.version):
+        ours = Note.of_commit(commit.note) is not None
+        if ours or commit.operation in LAYOUT or not changes_rows(spark, path, commit.version):
             continue
         restored = commit.parameters.get("version") if commit.operation == "RESTORE" else None
         known = restored is not None and int(restored) in there
@@ -203,17 +208,15 @@ def _recorded(
     before = {*publishers(commits, warehouse.table_of(name))} - {name, warehouse.table_of(name)}
     if before:  # it was renamed more than once
         records += [item for items in _all_recorded(spark, warehouse, [*before]).values() for item in items]
-    if any("results_table" not in item.note for item in records):
+    if any(item.note is None or not item.note.names_results for item in records):
         created = creation_time(spark, warehouse.results(name))
-    return [
-        item
-        for item in records
-        if (
-            item.note["results_table"] == table
-            if "results_table" in item.note
-            else created is None or created <= item.at
-        )
-    ]  # fmt: skip
+
+    def is_of_table(item: Recorded) -> bool:
+        if item.note is not None and item.note.names_results:
+            return item.note.results_table == table
+        return created is None or created <= item.at
+
+    return [item for item in records if is_of_table(item)]
 
 
 def _all_recorded(spark: SparkSession, warehouse: Warehouse, names: Sequence[str]) -> dict[str, list[Recorded]]:
@@ -241,14 +244,14 @@ def _recorded_in(row: Mapping[str, Any]) -> Recorded:
     """`row`: columns of a record, `at`: its end in microseconds, None where it is not known."""
     version, at = row["results_version"], EPOCH + timedelta(microseconds=row["at"] or 0)
     try:
-        note = note_in(row) or {}
+        stored = note_in(row)
     except RecordDamagedError as error:
-        return Recorded(version, {}, at, damaged=error.message)
+        return Recorded(version, None, at, damaged=error.message)
     try:
-        claim_of(note, version, quiet=True)
+        note = Note.from_json(stored) if stored else None
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         reason = f"{name_of(row)}, is damaged: its note claims nothing that is known ({error!r})"
-        return Recorded(version, {}, at, damaged=reason)
+        return Recorded(version, None, at, damaged=reason)
     inserted, updated, computed = (row[name] or 0 for name in COUNTS)
     return Recorded(version, note, at, inserted + updated > computed)
 

@@ -8,9 +8,8 @@ publication is what it is for any pattern: the rows of the windows, which replac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame
@@ -23,6 +22,7 @@ from pipelines.delta.tables import read_at
 from pipelines.error_text import plural
 from pipelines.results.family_notes import members_of
 from pipelines.results.ledger import Ledger
+from pipelines.results.notes import Note
 from pipelines.results.owned_rows import Place
 from pipelines.results.provenance import PLAN_HASH
 from pipelines.results.publication import conjunction
@@ -81,16 +81,13 @@ NONE = Settled()
 
 
 def settled_members(
-    run: Run, ledger: Ledger, notes: Sequence[Mapping[str, Any]], version: int, source_table: str | None,
-    results_version: int,
+    run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None, results_version: int,
 ) -> Settled:  # fmt: skip
     """As `_settled`. `results_version`: the newest commit of those that the `notes` are of; no later one is asked."""
     return Settled(tuple(_settled(run, ledger, notes, version, source_table)), results_version)
 
 
-def _settled(
-    run: Run, ledger: Ledger, notes: Sequence[Mapping[str, Any]], version: int, source_table: str | None
-) -> list[Row]:
+def _settled(run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None) -> list[Row]:
     """The members whose rows of the run's windows are right as they are. `version`, `source_table`, `notes`: as of
     `reuse.changed`."""
     plan, windows = run.plan, run.windows
@@ -98,14 +95,14 @@ def _settled(
         return []
     mine = members_of(plan)
     settled, spoken = set(mine), list(publications(plan, notes))
-    pieces = Pieces.of(windows, ((first, last) for note in spoken for first, last, _ in note["stretches"]))
+    pieces = Pieces.of(windows, ((first, last) for note in spoken for first, last, _ in note.stretches or ()))
     open_ = np.ones(len(pieces), bool)
     for note in spoken:
         same = _same(run, note, version, source_table)
-        for first, last, _ in note["stretches"]:
+        for first, last, _ in note.stretches or ():
             meets = pieces.inside(first, last)
-            if open_[meets].any() and (same or not note.get("quiet")):
-                settled &= set(note["members"]) if same else set()
+            if open_[meets].any() and (same or not note.quiet):
+                settled &= _known(note) if same else set()
                 open_[meets] = False
         if not settled or not open_.any():
             break
@@ -114,16 +111,21 @@ def _settled(
     return [row for key, row in mine.items() if key in settled]
 
 
-def _same(run: Run, note: Mapping[str, Any], version: int, source_table: str | None) -> bool:
+def _known(note: Note) -> set[str]:
+    return set() if note.members is None else set(note.members.known or ())
+
+
+def _same(run: Run, note: Note, version: int, source_table: str | None) -> bool:
     """Whether what a note speaks of is of this form and this version. Who asks for the same again gets it computed."""
     plan = run.plan
     return (
         isinstance(plan, FamilyPlan)
-        and note.get("form") == plan.form
-        and "members" in note
-        and note["plan_hash"] != plan.hash
+        and note.members is not None
+        and note.members.form == plan.form
+        and note.members.known is not None
+        and note.plan_hash != plan.hash
         and source_table is not None
-        and (note["source_version"], note["contract"], note["lateness"], note.get("source_table"))
+        and (note.source_version, note.contract, note.lateness, note.source_table)
         == (version, run.contract.fingerprint, run.lateness, source_table)
     )
 

@@ -6,7 +6,7 @@ or a second one that is said to be renamed from it, is refused and does not repl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -15,21 +15,13 @@ from pipelines.delta.commits import Commit, recent_commits
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import Warehouse, exists, folder_of, on_disk
 from pipelines.errors import LocalUnsupportedError, ProjectError
-from pipelines.runs.run import Run
-
-PATTERN = "pattern"
-"""The key of a commit's note that names the pattern, where the table has another name."""
-
-
-def noted_pattern(run: Run) -> Mapping[str, str]:
-    """What a publication notes of its pattern: the name, where that is not the table's."""
-    return {} if run.warehouse.table_of(run.name) == run.name else {PATTERN: run.name}
+from pipelines.results.notes import Note
 
 
 def publishers(commits: Sequence[Commit], table: str) -> list[str]:
     """The patterns that have published to the table, the newest first."""
-    notes = (commit.note for commit in commits if "number" in commit.note)
-    return list(dict.fromkeys(str(note.get(PATTERN, table)) for note in notes))
+    notes = (Note.of_commit(commit.note) for commit in commits)
+    return list(dict.fromkeys(note.pattern or table for note in notes if note is not None and note.by is not None))
 
 
 def owner_of(commits: Sequence[Commit], table: str) -> str:

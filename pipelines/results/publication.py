@@ -25,6 +25,7 @@ from pipelines.delta.local_log import Action
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import FED, create, exists, with_retries
 from pipelines.errors import LocalUnsupportedError
+from pipelines.results.notes import Note
 from pipelines.results.owned_rows import OwnedRows
 from pipelines.results.provenance import PLAN_HASH, PROVENANCE
 from pipelines.runs.run import Run
@@ -43,11 +44,11 @@ class Publication:
     Each method makes the commit, and returns None where another publication came first. They raise CONFLICTS."""
 
     run: Run
-    note: Mapping[str, Any]
+    note: Note
     session: SparkSession
 
     @classmethod
-    def of(cls, run: Run, note: Mapping[str, Any]) -> Publication:
+    def of(cls, run: Run, note: Note) -> Publication:
         return cls(run, note, run.spark.newSession())
 
     @property
@@ -109,16 +110,16 @@ class Publication:
         before there is a commit."""
         rows = {"inserted": counts[INSERT], "updated": counts[UPDATE], "deleted": counts[DELETE]}
         spark, metrics = self.run.spark, local_commit.merge_metrics(actions, **rows)
-        line = publication(self.run.warehouse.table_of(self.run.name)), int(self.note["number"])
+        line = publication(self.run.warehouse.table_of(self.run.name)), self.note.number
         token = self._begin()
         with local_commit.active(spark, self.session) as session:
             version = local_commit.commit_files(spark, session, table, self.path, actions, "Merge", metrics, line)
         if version is None or self._commit(token) is None:
             return None
-        return Commit(version, "MERGE", {key: str(value) for key, value in metrics.items()}, dict(self.note))
+        return Commit(version, "MERGE", {key: str(value) for key, value in metrics.items()}, self.note.as_json())
 
     def _begin(self) -> str:
-        token = commit_token(**self.note)
+        token = commit_token(**self.note.as_json())
         in_line(self.session, self.run.warehouse.table_of(self.run.name), token)
         return token
 

@@ -23,6 +23,7 @@ from pipelines.error_text import plural
 from pipelines.results.coverage import grid_of, numbered_alike
 from pipelines.results.family_notes import noted_members
 from pipelines.results.ledger import Ledger
+from pipelines.results.notes import Made, Note
 from pipelines.results.row_versions import stale_rows
 from pipelines.results.windows import Pieces
 from pipelines.runs.basis import Basis
@@ -36,26 +37,25 @@ CHECK = "windows_changed"
 """The check in a step's record that says how many windows of the run were not computed again."""
 
 
-def noted(run: Run, basis: Basis, computed: Sequence[range]) -> dict[str, Any]:
-    """What a commit notes of the windows it has made on a basis, told in unbroken stretches."""
-    stretches = [stretch for windows in computed if windows for stretch in run.plan.stretches(windows)]
-    return {
-        "contract": basis.contract,
-        "lateness": basis.lateness,
-        "source_table": basis.source_table,
-        "grid": grid_of(run.plan)._asdict(),
-        "stretches": [[windows[0], windows[-1], known] for windows, known in stretches],
-        **noted_members(run.plan),
-    }
+def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | None, made: Made) -> Note:
+    """What a publication notes of the windows that it has `shown` on a basis, in unbroken stretches. `made`: which of
+    them it has computed."""
+    stretches = [stretch for windows in shown if windows for stretch in run.plan.stretches(windows)]
+    own = run.warehouse.table_of(run.name) == run.name
+    return Note(
+        run.plan.hash, basis.source_version, (), results_table=results_table, contract=basis.contract,
+        lateness=basis.lateness, source_table=basis.source_table, grid=grid_of(run.plan),
+        stretches=tuple((windows[0], windows[-1], known) for windows, known in stretches),
+        members=noted_members(run.plan), made=made, pattern=None if own else run.name,
+    )  # fmt: skip
 
 
 def changed(
-    run: Run, ledger: Ledger, notes: Sequence[Mapping[str, Any]], version: int, source_table: str | None
+    run: Run, ledger: Ledger, notes: Sequence[Note], version: int, source_table: str | None
 ) -> range:  # fmt: skip
     """The windows of the run that are to be computed: all between the first and the last that the results do not hold
-    already. `version`: of the source, of the table `source_table`. `notes`: of the commits and of revisions that
-    changed nothing (`quiet`), the newest first; what a quiet one says holds beside what the commit before it says.
-    What came before a commit of other programs that changed rows (`altered`) does not count. Rows of a version of the
+    already. `version`: of the source, of the table `source_table`. `notes`: as of `ledger.notes`, the newest first;
+    what a quiet one says holds beside what the commit before it says. Rows of a version of the
     code that is known to be wrong, or that was not recorded, are not held to be right (`ledger.made`)."""
     windows, spoken = run.windows, list(publications(run.plan, notes))
     if not windows:
@@ -63,38 +63,32 @@ def changed(
     own = [(stretch[0], stretch[-1], digest) for stretch, digest in run.plan.stretches(windows)]
     old = stale_rows(run.plan, ((windows[0], windows[-1]),), ledger.row_versions)
     stale = old.windows if old is not None else ()
-    named = [(first, last) for part in (own, *(note["stretches"] for note in spoken)) for first, last, _ in part]
+    named = [(first, last) for part in (own, *(note.stretches or () for note in spoken)) for first, last, _ in part]
     pieces = Pieces.of(windows, (*named, *stale))
     wanted = np.empty(len(pieces), object)
     for first, last, digest in own:
         wanted[pieces.inside(first, last)] = digest
     open_, settled = np.ones(len(pieces), bool), np.zeros(len(pieces), bool)
     for note in spoken:
-        same = (note["source_version"], note["contract"], note["lateness"]) == (
-            version, run.contract.fingerprint, run.lateness,
-        )  # fmt: skip
-        same = same and source_table is not None and note.get("source_table") == source_table
-        same = same and note["plan_hash"] != run.plan.hash  # who asks for the same again gets it computed again
-        for first, last, known in note["stretches"]:
+        read = note.source_version, note.source_table, note.contract, note.lateness
+        same = source_table is not None and read == (version, source_table, run.contract.fingerprint, run.lateness)
+        same = same and note.plan_hash != run.plan.hash  # who asks for the same again gets it computed again
+        for first, last, known in note.stretches or ():
             mine = pieces.inside(first, last)
             settled[mine] |= open_[mine] & same & (wanted[mine] == known)
-            open_[mine] &= bool(note.get("quiet"))
+            open_[mine] &= note.quiet
     for first, last in stale:
         settled[pieces.inside(first, last)] = False
     left = np.flatnonzero(~settled)
     return pieces.windows(left[0], left[-1]) if len(left) else windows[:0]
 
 
-def publications(plan: AnyPlan, notes: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def publications(plan: AnyPlan, notes: Iterable[Note]) -> Iterator[Note]:
     """Of `notes`, as of `changed`, those that name windows of `plan`, the newest first, while all are known."""
     for note in notes:
-        if note.get("altered"):
-            return
-        if "stage" not in note and not note.get("quiet"):
-            continue  # no publication
-        if "stretches" in note and numbered_alike(plan, note):
+        if note.stretches is not None and numbered_alike(plan, note):
             yield note
-        elif not note.get("quiet"):
+        elif not note.quiet:
             return  # it may have made any window, by a plan that is not named or that has other windows
 
 

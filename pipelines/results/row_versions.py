@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from cep_core import AnyPlan
 from pipelines.results.coverage import Alteration, Claim, claimed_windows, folded, slice_of
+from pipelines.results.notes import Made
 from pipelines.results.windows import Stretch, united
 from pipelines.runs.code_versions import (
     PUBLICATION,
@@ -38,12 +38,11 @@ class RowVersions:
     versions: Versions
 
 
-def note_of_run(plan: AnyPlan, windows: range, *, partly: bool = False) -> dict[str, Any]:
-    """What the commit of a run notes, which computed `windows` whole; `partly`: some of their rows."""
-    slices = [list(slice_of(plan, windows[0], windows[-1]))] if windows else []
-    whole, in_part = ([], slices) if partly else (slices, [])
+def made_by_run(plan: AnyPlan, windows: range, *, partly: bool = False) -> Made:
+    """What a run notes, which computed `windows` whole; `partly`: some of their rows."""
+    slices = (slice_of(plan, windows[0], windows[-1]),) if windows else ()
     versions = {**versions_of(plan), PUBLICATION: PUBLICATION_VERSION}
-    return {"versions": versions, "computed": whole, "computed_in_part": in_part}
+    return Made(versions, (), slices) if partly else Made(versions, slices)
 
 
 def row_versions(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Window
@@ -17,6 +16,7 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.delta.commits import Commit
+from pipelines.results.notes import Note
 from pipelines.results.provenance import identity
 from pipelines.results.publication import (
     DELETE,
@@ -59,7 +59,7 @@ class Difference:
     def empty(self) -> bool:
         return not any(self.counts.values())
 
-    def commit(self, note: Mapping[str, Any]) -> Commit | None:
+    def commit(self, note: Note) -> Commit | None:
         """Bring the difference into the results, in one commit with `note`, which holds the number it follows in line.
         None where another publication came first: the difference is then one from something else. Raises CONFLICTS."""
         near = (self.plan.owned(range(1))[0], self.low, self.high)

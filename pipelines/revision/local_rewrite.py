@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +22,7 @@ from pipelines.delta.commits import Commit
 from pipelines.delta.local_log import Action, local_errors
 from pipelines.delta.local_reader import Slices, TableHere, inside
 from pipelines.errors import LocalUnsupportedError
+from pipelines.results.notes import Note
 from pipelines.results.owned_rows import OwnedRows
 from pipelines.results.publication import Publication
 from pipelines.revision.difference import WAS, Difference
@@ -110,7 +110,7 @@ class Rewrite:
     def counts(self) -> Mapping[str, int]:
         return self.differences.counts
 
-    def commit(self, note: Mapping[str, Any]) -> Commit | None:
+    def commit(self, note: Note) -> Commit | None:
         """As a Difference's, which it leaves it to where more is to be known or held than is here."""
         with suppress(LocalUnsupportedError):
             with local_errors():

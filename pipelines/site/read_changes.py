@@ -31,6 +31,7 @@ from pipelines.results.history import (
     differences,
     differences_by_spark,
 )
+from pipelines.results.notes import Note
 from pipelines.results.provenance import PLAN_HASH, PROVENANCE, identity
 from pipelines.revision.change_feed import lost
 from pipelines.site.facts import ChangeFacts, ChangesFacts, RowChange
@@ -55,12 +56,9 @@ CELL = 60
 def read_changes(spark: SparkSession, path: str, plan: AnyPlan | None) -> ChangesFacts:
     """The newest publications of the results at `path`; without `plan` no rows are shown."""
     publications = [
-        ChangeFacts(
-            commit.version, commit.at, commit.note.get("stage", ""), str(commit.note.get("run_id", "")),
-            commit.note["source_version"], commit.changed,
-        )
+        ChangeFacts(commit.version, commit.at, note.by.stage, note.by.run_id, note.source_version, commit.changed)
         for commit in recent_commits(spark, path)
-        if "source_version" in commit.note
+        if (note := Note.of_commit(commit.note)) is not None and note.by is not None and note.source_version is not None
     ]  # fmt: skip
     newest = publications[:CHANGES_SHOWN]
     rewrites = [change for change in newest if any(change.changed) and change.rewrites][:SAMPLED]

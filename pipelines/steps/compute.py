@@ -14,6 +14,7 @@ from pipelines.execute.channel import Member, channels_of, joint, together
 from pipelines.results.computation import Outcomes, answers_here, stage_together
 from pipelines.results.ledger import notes, read_ledger
 from pipelines.results.member_reuse import NONE, Settled, settled_members
+from pipelines.results.notes import Note
 from pipelines.results.reuse import changed, reuse_check
 from pipelines.results.source_events import SourceEvents
 from pipelines.results.staging import stage_answers, stage_nothing
@@ -155,7 +156,8 @@ def _changed(run: Run, version: int, table: str | None, record: Record) -> tuple
     if not exists(run.spark, path):
         return run, NONE
     commits = recent_commits(run.spark, path)
-    if {commit.note.get("plan_hash", run.plan.hash) for commit in commits} == {run.plan.hash}:
+    forms = {note.plan_hash for commit in commits if (note := Note.of_commit(commit.note)) is not None}
+    if forms <= {run.plan.hash}:
         return run, NONE  # there was no other form
     ledger = read_ledger(run.spark, run.warehouse, run.name, run.plan, run.contract.name)
     known = notes(run.spark, run.warehouse, run.name, commits)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -24,13 +25,13 @@ from pipelines.delta.tables import OvertakenError, with_retries
 from pipelines.errors import StaleRunError, StepOrderError
 from pipelines.quality.great_expectations import FEW
 from pipelines.results.columns import time_of
+from pipelines.results.coverage import slice_of
 from pipelines.results.ledger import Ledger, Publications, notes, read_ledger
 from pipelines.results.owned_rows import OwnedRows
-from pipelines.results.owners import noted_pattern
 from pipelines.results.provenance import identity
 from pipelines.results.publication import Publication, create_results
 from pipelines.results.reuse import MEMBERS, changed, narrowed, noted
-from pipelines.results.row_versions import note_of_run
+from pipelines.results.row_versions import made_by_run
 from pipelines.results.source_events import REPEATED
 from pipelines.results.staging import read_staged, refuse_lost, staged_here, staged_schema
 from pipelines.results.types import refuse_other_types
@@ -110,20 +111,15 @@ def _commit(
     windows = ready(run.windows, last_window)
     shown = ready(asked.windows, last_window)
     withheld = asked.windows[len(shown) :]
-    record.note = {
-        "source_version": record.source_version,
-        "plan_hash": run.plan.hash,
-        "owned": [list(run.plan.owned(shown)[1:])] if shown else [],
-        "withheld": [list(run.plan.owned(withheld)[1:])] if withheld else [],
-        "unique": _unique(run, record),
-        "results_table": ledger.table_id,
-        **noted(run, basis, [windows]),
-        **note_of_run(run.plan, windows, partly=partly),
-        **noted_pattern(run),
-    }
-    note = {"run_id": run.run_id, "stage": "publish", "number": ledger.number, **record.note}
+    owned, held_back = ((slice_of(run.plan, some[0], some[-1]),) if some else () for some in (shown, withheld))
+    note = replace(
+        noted(run, basis, [windows], ledger.table_id, made_by_run(run.plan, windows, partly=partly)),
+        source_version=record.source_version, owned=owned, withheld=held_back, unique=_unique(run, record),
+    )  # fmt: skip
+    record.note = note.as_json()
     staged = int(record.staged_version or 0), record.rows_in
-    given = Publication(run, note, session), staged, windows, withheld
+    signed = note.signed(run.run_id, "publish", ledger.number)
+    given = Publication(run, signed, session), staged, windows, withheld
     commit, road = run.roads.take("publish", lambda: _replace_here(*given), lambda: _replace_by_spark(*given))
     record.took(road)
     if commit is None:

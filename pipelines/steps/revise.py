@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from pipelines.check import Check
 from pipelines.delta.table_versions import TableVersion, newest
@@ -18,11 +18,11 @@ from pipelines.delta.tables import CONFLICTS
 from pipelines.errors import BusyTableError
 from pipelines.results.coverage import Segment, slice_of
 from pipelines.results.ledger import Ledger, Publications, read_ledger
-from pipelines.results.owners import noted_pattern
+from pipelines.results.notes import Note
 from pipelines.results.publication import DELETE, INSERT, UPDATE
 from pipelines.results.reuse import noted
 from pipelines.results.types import refuse_other_types
-from pipelines.revision.affected import note_of_revision
+from pipelines.revision.affected import made_by_revision
 from pipelines.revision.revision import Revision
 from pipelines.revision.scope import Task, older_versions, stale_windows, task_of
 from pipelines.revision.source_changes import SourceChanges
@@ -177,14 +177,14 @@ def _published(revision: Revision, run: Run, ledger: Ledger, task: Task, record:
         try:
             if difference.empty:
                 return _unchanged(ledger, record, claims)
-            note = {"run_id": run.run_id, "stage": "revise", "number": ledger.number, **claims}
+            note = claims.signed(run.run_id, "revise", ledger.number)
             commit = difference.commit(note)
         except CONFLICTS:
             commit = None
         finally:
             difference.close()
         if commit is not None:
-            record.results_version, record.note = commit.version, note
+            record.results_version, record.note = commit.version, note.as_json()
             counts = difference.counts
             record.rows_inserted, record.rows_updated, record.rows_deleted = (
                 counts[INSERT], counts[UPDATE], counts[DELETE],
@@ -202,23 +202,18 @@ def _in(ledger: Ledger, task: Task) -> list[Segment]:
     return [segment for segment in ledger.segments if segment.first <= last and segment.last >= first]
 
 
-def _claims(run: Run, ledger: Ledger, task: Task, revision: Revision) -> dict[str, Any]:
+def _claims(run: Run, ledger: Ledger, task: Task, revision: Revision) -> Note:
     """All published windows show the task's version now, those that were not touched too; the affected ones are
     computed by the present versions of the code."""
-    return {
-        "source_version": task.version,
-        "plan_hash": run.plan.hash,
-        "owned": [list(slice_of(run.plan, *stretch)) for stretch in task.windows],
-        "unique": revision.unique,
-        "results_table": ledger.table_id,
-        **noted(run, task.basis(run), [range(first, last + 1) for first, last in task.windows]),
-        **note_of_revision(run.plan, revision.affected, local=revision.local),
-        **noted_pattern(run),
-    }
+    shown = [range(first, last + 1) for first, last in task.windows]
+    made = made_by_revision(run.plan, revision.affected, local=revision.local)
+    owned = tuple(slice_of(run.plan, *stretch) for stretch in task.windows)
+    note = noted(run, task.basis(run), shown, ledger.table_id, made)
+    return replace(note, source_version=task.version, owned=owned, unique=revision.unique)
 
 
-def _unchanged(ledger: Ledger, record: Record, claims: dict[str, Any]) -> bool:
+def _unchanged(ledger: Ledger, record: Record, claims: Note) -> bool:
     """Nothing differs: no commit; the run record says up to where the results have been seen to be right."""
-    record.note = {"quiet": True, **claims}
+    record.note = replace(claims, quiet=True).as_json()
     record.results_version = ledger.version
     return True

@@ -12,6 +12,7 @@ import pytest
 from cep_core import AnyPlan, EventSchema
 from cep_core.events.windows import Windows
 from pipelines.results.coverage import Claim, claim_of, claimed_windows, covered, grid_of, spans, windows_of
+from pipelines.results.notes import Note
 from pipelines.results.owned_rows import INTERVALS, OwnedRows
 from tests.pipelines.results.test_coverage import QUERIES, compiled
 
@@ -53,8 +54,7 @@ def published(plan: AnyPlan, start: int, end: int) -> tuple[Claim, range]:
     """What a run of the windows that end in (start, end] claims, and those windows."""
     windows = plan.windows.ending_in(start, end)
     _, low, high = plan.owned(windows)
-    note = {"owned": [[low, high]], "plan_hash": plan.hash, "source_version": 1, "grid": grid_of(plan)._asdict()}
-    claim = claim_of(note, 2, quiet=False)
+    claim = claim_of(Note(plan.hash, 1, ((low, high),), grid=grid_of(plan)), 2)
     assert claim is not None
     return claim, windows
 

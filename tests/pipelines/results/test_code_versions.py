@@ -16,6 +16,7 @@ from jobs.actions import backfill
 from jobs.terminal.workspace import Place
 from pipelines.errors import StepOrderError
 from pipelines.project.profile import Profile
+from pipelines.results.notes import Made
 from pipelines.revision import local
 from pipelines.runs import code_versions
 from pipelines.runs.code_versions import Correction
@@ -136,7 +137,7 @@ def test_a_warehouse_whose_commits_record_no_versions(lake: Signals, monkeypatch
     """As Trendlake 0.1 wrote it: its rows count as unknown, and one command says what to recompute."""
     run = lake.run(*DAYS, "first")
     with monkeypatch.context() as before:
-        before.setattr(publishing, "note_of_run", lambda plan, windows, partly: {})
+        before.setattr(publishing, "made_by_run", lambda plan, windows, partly: Made())
         all_steps(run)
     sentence = (
         f"{len(run.windows)} windows computed by versions that were not recorded (Trendlake 0.1); recomputed by "

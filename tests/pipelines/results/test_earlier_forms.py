@@ -3,6 +3,7 @@ the windows, and `backfill --stale` heals them. Other tables that were edited ar
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,16 +54,16 @@ def version_1() -> Iterator[None]:
     def owned(plan: Plan, windows: range) -> tuple[str, int, int]:
         return "window_start", plan.windows.start(windows[0]), plan.windows.start(windows[-1]) + 1
 
-    noted, note_of_run = publishing.noted, publishing.note_of_run
+    noted, made_by_run = publishing.noted, publishing.made_by_run
     with pytest.MonkeyPatch.context() as before:
         before.setattr(publishing, "_replace_here", elsewhere)
         before.setattr(Publication, "replace", replace)
         before.setattr(Plan, "owned", owned)
-        before.setattr(publishing, "noted", lambda *about: {**noted(*about), "grid": None})
+        before.setattr(publishing, "noted", lambda *about: dataclasses.replace(noted(*about), grid=None))
         before.setattr(
-            publishing, "note_of_run", lambda plan, *about, **more: {
-                **note_of_run(plan, *about, **more), "versions": versions_of(plan)
-            },
+            publishing, "made_by_run", lambda plan, *about, **more: dataclasses.replace(
+                made_by_run(plan, *about, **more), versions=versions_of(plan)
+            ),
         )  # fmt: skip
         yield
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.results.coverage import claim_of, slice_of
-from pipelines.results.row_versions import RowVersions, note_of_run, painted, row_versions, stale_rows
+from pipelines.results.notes import Note
+from pipelines.results.row_versions import RowVersions, made_by_run, painted, row_versions, stale_rows
 from pipelines.results.windows import Stretch
-from pipelines.revision.affected import Affected, note_of_revision
+from pipelines.revision.affected import Affected, made_by_revision
 from pipelines.runs import code_versions as v
 from pipelines.runs.code_versions import UNKNOWN, Correction, corrections_of
 from tests.pipelines.results.test_coverage import plan, windows
@@ -34,22 +34,19 @@ STEPS = st.lists(
 ONE = plan("sliding")
 
 
-def note(what: str, owned: list[Stretch], computed: list[Stretch], number: int) -> dict[str, Any]:
+def note(what: str, owned: list[Stretch], computed: list[Stretch], number: int) -> Note:
     """As a commit of that sort notes it, by engine version `number`."""
-    about = {
-        "plan_hash": ONE.hash, "source_version": 1, "stage": "publish" if "run" in what else "revise",
-        "owned": [list(slice_of(ONE, *stretch)) for stretch in owned],
-    }  # fmt: skip
+    about = Note(ONE.hash, 1, tuple(slice_of(ONE, *stretch) for stretch in owned), quiet=what.startswith("quiet"))
     if what.startswith("old"):
         return about
     if what == "run":
-        commit_note = note_of_run(ONE, range(computed[0][0], computed[0][1] + 1))
+        made = made_by_run(ONE, range(computed[0][0], computed[0][1] + 1))
     else:
         # `place` is no part of ONE's groups: as if it were, where Spark computes some groups only
-        commit_note = note_of_revision(ONE, Affected(ONE, tuple(computed)), local="here" in what)
+        made = made_by_revision(ONE, Affected(ONE, tuple(computed)), local="here" in what)
         if "here" not in what:
-            commit_note |= {"computed": [], "computed_in_part": commit_note["computed"]}
-    return {**about, **commit_note, "versions": {**commit_note["versions"], "engine": number}}
+            made = replace(made, computed=(), computed_in_part=made.computed)
+    return replace(about, made=replace(made, versions={**(made.versions or {}), "engine": number}))
 
 
 @CI
@@ -59,10 +56,9 @@ def test_no_row_is_of_a_version_that_is_not_told(steps: list[tuple[str, Stretch,
     table: dict[tuple[int, str], tuple[str, int]] = {}
     claims = []
     for at, (what, owned, parts, number) in enumerate(steps):
-        quiet = what.startswith("quiet")
         computed = [owned] if what == "run" else parts
         every = [owned] if what in ("run", "old run") else [*parts, owned]
-        claim = claim_of(note(what, every, computed, number), at, quiet=quiet)
+        claim = claim_of(note(what, every, computed, number), at)
         assert claim is not None
         claims.append(claim)
         mine = UNKNOWN if what.startswith("old") else ("engine", number)

@@ -26,6 +26,7 @@ from pipelines.delta.commits import Commit
 from pipelines.delta.local_log import commit_actions
 from pipelines.delta.local_reader import CHANGE, TableHere, table_here
 from pipelines.delta.tables import CONFLICTS, FED, latest_version, read_at
+from pipelines.results.notes import Note
 from pipelines.results.provenance import identity
 from pipelines.results.publication import DELETE, INSERT, UPDATE, Publication
 from pipelines.revision import local_rewrite
@@ -96,9 +97,9 @@ class Lake:
         plan: Any = SimpleNamespace(key=("id",), owned=lambda _: ("at", 0, 0))
         return Rewrite(run, plan, there, differing(there.rows, table_of(rows), identity(plan)))
 
-    def note(self) -> dict[str, Any]:
+    def note(self) -> Note:
         self.number += 1
-        return {"run_id": "r", "stage": "revise", "number": self.number}
+        return Note("form", 1, ()).signed("r", "revise", self.number)
 
     def bring(self, rows: Rows, slices: Any = EVER) -> tuple[Differing, Commit]:
         planned = self.rewrite(rows, slices)

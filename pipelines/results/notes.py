@@ -1,0 +1,146 @@
+"""What a publication says of itself, in the metadata of its commit and in the run record. The form is stored data: each
+version reads what all earlier ones have written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+Slice = tuple[int, int]
+"""A half-open part of the results' time column, microseconds."""
+
+
+class Grid(NamedTuple):
+    """How the windows of a plan lie in the results' time `column`, microseconds: the slice of window j begins at
+    `origin` + j * `slide`, where that of window j - 1 ends, and the window itself ends `lead` after that. `within`: no
+    row lasts longer; None where it is not recorded."""
+
+    column: str
+    origin: int
+    slide: int
+    lead: int
+    within: int | None = None
+
+
+class Author(NamedTuple):
+    """Who has made a commit: a `stage` of a run; `number`: the commit's place among the publications of the table."""
+
+    run_id: str
+    stage: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Made:
+    """`versions`: of the code that computed all rows of the slices `computed` and some of those of `computed_in_part`;
+    None where they are not recorded."""
+
+    versions: Mapping[str, int] | None = None
+    computed: tuple[Slice, ...] = ()
+    computed_in_part: tuple[Slice, ...] = ()
+
+
+@dataclass(frozen=True)
+class Members:
+    """Of a family: its `form`, the pattern without its rows; `known`: a hash of each row, None of too many."""
+
+    form: str
+    known: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Note:
+    """What the results answer for after a publication, or after a revision that found nothing to change (`quiet`).
+
+    `plan_hash`: of the pattern's form; `owned`: slices that show `source_version`; `withheld`: slices that were asked
+    for and held back, None of a revision, which holds none back; `unique`: whether no row of theirs repeats a key;
+    `contract`: the fingerprint of the source's contract; `lateness`: allowed lateness, microseconds; `stretches`: first
+    and last window and the hash of the plan there; `pattern`: its name, where that is not the table's; `by`: None in
+    the run record of a run. None where an early version of Trendlake did not write it."""
+
+    plan_hash: str
+    source_version: int | None
+    owned: tuple[Slice, ...] | None
+    withheld: tuple[Slice, ...] | None = None
+    unique: bool = False
+    results_table: str | None = None
+    contract: str | None = None
+    lateness: int | None = None
+    source_table: str | None = None
+    grid: Grid | None = None
+    stretches: tuple[tuple[int, int, str], ...] | None = None
+    members: Members | None = None
+    made: Made = Made()
+    pattern: str | None = None
+    by: Author | None = None
+    quiet: bool = False
+    names_source: bool = True
+    names_results: bool = True
+    """Whether the ids of the tables are noted at all, be it that there is none."""
+
+    @property
+    def of_run(self) -> bool:
+        """Whether a run's publication has made it; in the run record that does not name its stage."""
+        return not self.quiet and (self.by is None or self.by.stage == "publish")
+
+    @property
+    def number(self) -> int:
+        """The place of its commit among the publications of the table; 0 where no commit carries it."""
+        return 0 if self.by is None else self.by.number
+
+    def signed(self, run_id: str, stage: Literal["publish", "revise"], number: int) -> Note:
+        """The same, as the commit of that stage carries it."""
+        return replace(self, by=Author(run_id, stage, number))
+
+    def as_json(self) -> dict[str, Any]:
+        """The keys in the order in which they have always been written."""
+        made, members = self.made, self.members
+        values: dict[str, Any] = {} if self.by is None else self.by._asdict()
+        values |= {"quiet": True} if self.quiet else {}
+        values |= {"source_version": self.source_version, "plan_hash": self.plan_hash, "owned": _lists(self.owned)}
+        values |= {} if self.withheld is None else {"withheld": _lists(self.withheld)}
+        values |= {"unique": self.unique, "results_table": self.results_table}
+        values |= {"contract": self.contract, "lateness": self.lateness, "source_table": self.source_table}
+        values |= {} if self.grid is None else {"grid": self.grid._asdict()}
+        values |= {"stretches": _lists(self.stretches)}
+        values |= {} if members is None else {"form": members.form}
+        values |= {} if members is None or members.known is None else {"members": list(members.known)}
+        if made.versions is not None:
+            values["versions"] = dict(made.versions)
+            values |= {"computed": _lists(made.computed), "computed_in_part": _lists(made.computed_in_part)}
+        return values if self.pattern is None else values | {"pattern": self.pattern}
+
+    @classmethod
+    def of_commit(cls, stored: Mapping[str, Any]) -> Note | None:
+        """The note of a commit to a results table; None where no publication of ours has made the commit."""
+        return cls.from_json(stored) if "stage" in stored else None
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Note:
+        """Reads what any version of Trendlake has stored; keys that a later version added are ignored. Raises
+        LookupError, TypeError, ValueError for what none has stored."""
+        owned, withheld = (_slices(stored[name]) if name in stored else None for name in ("owned", "withheld"))
+        plan_hash, version = (
+            stored[name] if owned is not None else stored.get(name) for name in ("plan_hash", "source_version")
+        )
+        stretches = tuple((first, last, known) for first, last, known in stored.get("stretches", ()))
+        versions = dict(stored["versions"]) if "versions" in stored else None
+        computed, in_part = (_slices(stored.get(name, ())) for name in ("computed", "computed_in_part"))
+        known = tuple(stored["members"]) if "members" in stored else None
+        by = Author(stored.get("run_id", ""), stored["stage"], stored.get("number", 0)) if "stage" in stored else None
+        return cls(
+            plan_hash or "", version, owned, withheld, bool(stored.get("unique")),
+            stored.get("results_table"), stored.get("contract"), stored.get("lateness"), stored.get("source_table"),
+            Grid(**stored["grid"]) if stored.get("grid") else None, stretches if "stretches" in stored else None,
+            Members(stored["form"], known) if "form" in stored else None, Made(versions, computed, in_part),
+            stored.get("pattern"), by, bool(stored.get("quiet")), "source_table" in stored, "results_table" in stored,
+        )  # fmt: skip
+
+
+def _slices(stored: Any) -> tuple[Slice, ...]:
+    return tuple((low, high) for low, high in stored)
+
+
+def _lists(parts: tuple[tuple[Any, ...], ...] | None) -> list[list[Any]]:
+    return [list(part) for part in parts or ()]
