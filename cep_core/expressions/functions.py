@@ -2,7 +2,6 @@
 
 A new function is a new row: type checks, every evaluator and the reference page read the table. Where no operation
 computes it yet, `cep_core.kernels.vm` (and, for pairs of events, `cep_core.trends.kernels.pair_predicates`) gets one.
-Spark's form of a function, for conditions in contracts, is in `pipelines.spark.row_columns`.
 """
 
 from __future__ import annotations

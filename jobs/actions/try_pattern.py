@@ -154,8 +154,6 @@ def _coverage_lines(plan: AnyPlan, trial: Sample) -> list[tuple[str, str]]:
         lines.append(
             ("broken", f"{plural(sum(trial.broken.values()), 'row')} that broke the contract did not count: {reasons}")
         )
-    if trial.unjudged:
-        lines.append(("unjudged", f"rules that only a run judges: {', '.join(trial.unjudged)}"))
     if trial.open and trial.newest is not None:
         lines.append(("open", f"{plural(trial.open, 'window')} not yet over at the newest event, {_at(trial.newest)}"))
     return lines
@@ -170,7 +168,7 @@ def _document(pattern: Pattern, plan: AnyPlan, trial: Sample, where: str) -> dic
         "windows_of_source": len(trial.every), "windows_outside": trial.outside, "open_windows": trial.open,
         "rows_taken": trial.taken,
         "rows_of_source": trial.there, "events": trial.good, "broken": dict(trial.broken),
-        "unjudged": list(trial.unjudged), "rows": _ranked(plan, trial),
+        "unjudged": [], "rows": _ranked(plan, trial),
     }  # fmt: skip
 
 

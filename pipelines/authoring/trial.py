@@ -34,13 +34,12 @@ class Extent:
 
 @dataclass(frozen=True)
 class Taken:
-    """Good events (the plan's columns), rows that break the contract by the first rule broken, names of rules not
-    judged; `watermark`: how far time has come, for plans that wait for it."""
+    """Good events (the plan's columns), rows that break the contract by the first rule broken;
+    `watermark`: how far time has come, for plans that wait for it."""
 
     events: pa.Table
     rows: int
     broken: Mapping[str, int]
-    unjudged: tuple[str, ...]
     watermark: int | None
 
 
@@ -73,7 +72,6 @@ class Sample:
     there: int
     good: int
     broken: Mapping[str, int]
-    unjudged: tuple[str, ...]
     open: int
     newest: int | None
     notes: tuple[str, ...]
@@ -87,7 +85,7 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
     extent, notes = source.extent(), tuple(certain(plan.advice))
     if extent is None:
         empty = plan.result_schema.empty_table()
-        return Sample(empty, range(0), range(0), 0, 0, 0, {}, (), 0, None, notes)
+        return Sample(empty, range(0), range(0), 0, 0, 0, {}, 0, None, notes)
     held, most_windows = _every(plan.windows, extent), in_calendar(plan)
     every = both(held, most_windows)
     outside = len(held) - len(every)
@@ -102,14 +100,14 @@ def sample(plan: AnyPlan, source: Sampled, most: int, interval: tuple[int, int] 
             )
     if not chosen:
         empty = plan.result_schema.empty_table()
-        return Sample(empty, chosen, every, 0, extent.rows, 0, {}, (), 0, extent.newest, notes, outside)
+        return Sample(empty, chosen, every, 0, extent.rows, 0, {}, 0, extent.newest, notes, outside)
     taken = source.take(chosen)
     rows = run_plan(plan, taken.events, chosen, taken.watermark).cast(plan.result_schema)
     still_open = max(0, chosen.stop - max(chosen.start, plan.windows.after(extent.newest)))
     good = taken.events.num_rows
     notes = tuple(advice_on(taken.events, plan.advice))
     return Sample(
-        rows, chosen, every, taken.rows, extent.rows, good, taken.broken, taken.unjudged, still_open, extent.newest,
+        rows, chosen, every, taken.rows, extent.rows, good, taken.broken, still_open, extent.newest,
         notes, outside,
     )  # fmt: skip
 

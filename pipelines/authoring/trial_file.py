@@ -11,7 +11,7 @@ from pipelines.contracts.contract import Contract
 from pipelines.ingest.documents import DocumentFiles
 from pipelines.ingest.readers.files import read_file
 from pipelines.ingest.readers.xml_names import is_xml
-from pipelines.quality.arrow_split import split
+from pipelines.rules.split import split
 
 
 class FileOfEvents(HeldRows):

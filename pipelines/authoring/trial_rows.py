@@ -14,7 +14,7 @@ from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, numbers
 from pipelines.authoring.trial import Extent, Taken, events_of
 from pipelines.contracts.contract import Contract
-from pipelines.quality.arrow_split import Split
+from pipelines.rules.split import Split
 
 
 class HeldRows(ABC):
@@ -49,7 +49,7 @@ class HeldRows(ABC):
         counts = Counter(self.contract.rules[number].name for number in self.parted.broken[inside & ~good].tolist())
         events = events_of(self.table.filter(arrow(inside & good)), self.contract, self.plan)
         rows = int(np.count_nonzero(inside))
-        return Taken(events, rows, dict(counts), self.parted.unjudged, self.watermark(windows))
+        return Taken(events, rows, dict(counts), self.watermark(windows))
 
     @abstractmethod
     def watermark(self, windows: range) -> int | None:

@@ -19,8 +19,8 @@ from pipelines.delta.table_versions import schema_of
 from pipelines.delta.tables import exists, latest_version, read_at
 from pipelines.errors import LocalUnsupportedError, SourceMissingError
 from pipelines.quality import quarantine as q
-from pipelines.quality.arrow_split import JUDGED
 from pipelines.quality.uniqueness import BROKEN
+from pipelines.rules.split import JUDGED
 from pipelines.runs.local_events import all_parted
 from pipelines.runs.run import Run
 from pipelines.spark.columns import column
@@ -106,4 +106,4 @@ class TableBySpark:
         rules = rows.column(FIRST_BROKEN)
         broken = {item["values"]: item["counts"] for item in rules.drop_null().value_counts().to_pylist()}
         good = events_of(rows.filter(rules.is_null()), run.contract, run.plan)
-        return Taken(good, rows.num_rows, broken, (), reached(run, {"source_version": self.version}))
+        return Taken(good, rows.num_rows, broken, reached(run, {"source_version": self.version}))

@@ -1,7 +1,7 @@
 """A data contract as the pipelines use it: columns with Spark types, the event's roles, rules, tolerance, lateness.
 
 One file is the single source of the reading schema (`Contract.event_schema`), the quarantine split
-(`pipelines.quality.quarantine`) and the Great Expectations suite (`pipelines.quality.great_expectations`).
+(`pipelines.quality.quarantine`) and the Great Expectations suite (`pipelines.rules.great_expectations`).
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ def contract_of(document: Document, source: Source, *, events: bool) -> Contract
     errors: list[TrendlakeError] = []
     table = document.table
     columns = _columns(document, source, errors, lists=not events)
-    rules = rules_of(document, source, errors)
+    types = {item.name: "" for item in table.properties} | {column.name: column.type for column in columns}
+    rules = rules_of(document, source, types, errors)
     if events and any(rule.quarantines for rule in rules):
         errors += _names_of_quarantine(document, source)
     constant = _constant_type(document, source, errors) if events else None

@@ -9,11 +9,14 @@ from typing import Any
 
 from cep_core.documents.document import RULES
 from cep_core.errors import BadValueError, NotSupportedError, Place, TextError, TrendlakeError, did_you_mean
+from cep_core.events.schema import family
 from cep_core.yaml.source import Source
 from pipelines.contracts.column_names import bad_name
 from pipelines.contracts.odcs import Document, Property, Quality
-from pipelines.contracts.row_conditions import parse_row_condition
+from pipelines.contracts.regular_expressions import expression_of
+from pipelines.contracts.row_conditions import check_types, parse_row_condition
 from pipelines.contracts.rule_options import bad_arguments, bad_options
+from pipelines.contracts.rule_values import rule_faults
 from pipelines.contracts.rules import Limit, Rule, Scalar
 
 Path = tuple[str | int, ...]
@@ -29,31 +32,36 @@ OPTIONS = {
 }
 
 
-def rules_of(document: Document, source: Source, errors: list[TrendlakeError]) -> tuple[Rule, ...]:
-    """Every rule of the document, in its order; mistakes are added to `errors`."""
+def rules_of(
+    document: Document, source: Source, types: Mapping[str, str], errors: list[TrendlakeError]
+) -> tuple[Rule, ...]:  # fmt: skip
+    """Every rule of the document, in its order; mistakes are added to `errors`. `types`: Spark's, of columns; "" of one
+    whose type is not known."""
     rules: list[Rule] = []
     names: dict[str, Place | None] = {}
-    declared = {item.name for item in document.table.properties}
-    for rule in _all_rules(document, source, declared, errors):
+    for rule in _all_rules(document, source, types, errors):
         if rule.name in names:
             errors.append(BadValueError(f"two rules are called '{rule.name}'", place=rule.place, hint="name one"))
         names[rule.name] = rule.place
+        errors += rule_faults(rule, types)
         rules.append(rule)
     return tuple(rules)
 
 
-def _all_rules(document: Document, source: Source, declared: set[str], errors: list[TrendlakeError]) -> Iterator[Rule]:
+def _all_rules(
+    document: Document, source: Source, types: Mapping[str, str], errors: list[TrendlakeError]
+) -> Iterator[Rule]:
     for index, item in enumerate(document.table.properties):
         path: Path = ("schema", 0, "properties", index)
         yield from _property_rules(item, source, path, errors)
         for number, quality in enumerate(item.quality):
-            yield from _quality_rule(quality, (item.name,), source, (*path, "quality", number), declared, errors)
+            yield from _quality_rule(quality, (item.name,), source, (*path, "quality", number), types, errors)
     keys = tuple(item.name for item in document.table.properties if item.primary_key)
     single = len(keys) == 1 and any(item.unique for item in document.table.properties if item.primary_key)
     if keys and not single:
         yield Rule("primary_key_unique", "unique", keys, place=source.place(("schema", 0, "properties")))
     for number, quality in enumerate(document.table.quality):
-        yield from _quality_rule(quality, (), source, ("schema", 0, "quality", number), declared, errors)
+        yield from _quality_rule(quality, (), source, ("schema", 0, "quality", number), types, errors)
 
 
 def _property_rules(item: Property, source: Source, path: Path, errors: list[TrendlakeError]) -> Iterator[Rule]:
@@ -96,6 +104,7 @@ def _property_rules(item: Property, source: Source, path: Path, errors: list[Tre
         low, high = options.get("minLength"), options.get("maxLength")
         yield Rule(f"{item.name}_length", "length", column, low=low, high=high, place=place)
     if "pattern" in options:
+        errors += _pattern_faults(str(options["pattern"]), source, (*path, "logicalTypeOptions", "pattern"))
         yield Rule(f"{item.name}_pattern", "pattern", column, text=str(options["pattern"]), place=place)
     if "minItems" in options or "maxItems" in options:
         low, high = options.get("minItems"), options.get("maxItems")
@@ -104,6 +113,14 @@ def _property_rules(item: Property, source: Source, path: Path, errors: list[Tre
         yield Rule(f"{item.name}_distinct_items", "distinct_items", column, place=place)
     if "multipleOf" in options:
         yield Rule(f"{item.name}_multiple", "multiple", column, high=options["multipleOf"], place=place)
+
+
+def _pattern_faults(text: str, source: Source, path: Path) -> Iterator[TrendlakeError]:
+    try:
+        expression_of(text)
+    except TextError as error:
+        place = source.place(path, offset=error.offset, width=max(1, error.width))
+        yield BadValueError(f"this regular expression has {error.message}", place=place, hint=error.hint)
 
 
 def _bound(item: Property, value: Any) -> Scalar:
@@ -119,7 +136,7 @@ def _bound(item: Property, value: Any) -> Scalar:
 
 
 def _quality_rule(
-    quality: Quality, columns: tuple[str, ...], source: Source, path: Path, declared: set[str],
+    quality: Quality, columns: tuple[str, ...], source: Source, path: Path, types: Mapping[str, str],
     errors: list[TrendlakeError],
 ) -> Iterator[Rule]:  # fmt: skip
     place = source.place(path)
@@ -137,7 +154,7 @@ def _quality_rule(
         "place": place,
     }
     if quality.type == "custom":
-        yield from _row_rule(quality, columns, source, path, errors, common)
+        yield from _row_rule(quality, columns, source, path, types, errors, common)
         return
     if wrong := list(bad_arguments(quality, source, path)):
         errors.extend(wrong)
@@ -148,8 +165,8 @@ def _quality_rule(
     elif quality.metric == "duplicateValues":
         named = tuple(str(name) for name in arguments.get("properties", columns))
         for one in named:
-            if one not in declared:
-                closest = did_you_mean(one, declared)
+            if one not in types:
+                closest = did_you_mean(one, types)
                 errors.append(BadValueError(f"there is no column '{one}'", place=place, hint=closest))
         yield Rule(quality.name or f"{'_'.join(named)}_unique", "unique", named, **common)
     elif not columns:
@@ -160,6 +177,8 @@ def _quality_rule(
         values = tuple(arguments.get("missingValues", (None, "")))
         yield Rule(quality.name or f"{prefix}_not_missing", "not_missing", columns, values=values, **common)
     else:
+        if isinstance(arguments.get("pattern"), str):
+            errors += _pattern_faults(str(arguments["pattern"]), source, (*path, "arguments", "pattern"))
         yield from _invalid_values(quality, columns, place, errors, common)
 
 
@@ -186,8 +205,8 @@ def _invalid_values(
 
 
 def _row_rule(
-    quality: Quality, columns: tuple[str, ...], source: Source, path: Path, errors: list[TrendlakeError],
-    common: Mapping[str, Any],
+    quality: Quality, columns: tuple[str, ...], source: Source, path: Path, types: Mapping[str, str],
+    errors: list[TrendlakeError], common: Mapping[str, Any],
 ) -> Iterator[Rule]:  # fmt: skip
     place = source.place((*path, "engine"))
     if quality.engine != "trendlake":
@@ -200,7 +219,10 @@ def _row_rule(
     else:
         text = quality.implementation.strip()
         try:
-            yield Rule(quality.name, "row", columns, text=text, condition=parse_row_condition(text), **common)
+            condition = parse_row_condition(text)
+            if all(types.values()):  # a column without a type has its own error
+                check_types(condition, {name: family(kind) for name, kind in types.items()})
+            yield Rule(quality.name, "row", columns, text=text, condition=condition, **common)
         except TextError as error:
             spot = source.place((*path, "implementation"), offset=error.offset, width=error.width)
             errors.append(BadValueError(error.message, place=spot, hint=error.hint))

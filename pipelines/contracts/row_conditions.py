@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from cep_core.errors import TextError, did_you_mean
 from cep_core.expressions import functions
+from cep_core.expressions.types import NUMERIC, Resolve, infer
 from cep_core.language import syntax as s
 from cep_core.language.parse import parse_condition
 
@@ -22,6 +26,45 @@ def parse_row_condition(text: str) -> s.Expr:
         raise TextError("a condition on a row, not an equivalence", 0, len(text))
     _check(condition)
     return condition
+
+
+def check_types(condition: s.Expr, families: Mapping[str, str]) -> None:
+    """Raises TextError for a condition that names no column of `families` (column -> type family), or whose types do
+    not go together, as in a pattern."""
+
+    def family_of(attribute: s.Attribute) -> str:
+        if attribute.name not in families:
+            start, end = attribute.span
+            hint = did_you_mean(attribute.name, families)
+            raise TextError(f"there is no column '{attribute.name}'", start, end - start, hint)
+        return families[attribute.name]
+
+    if infer(_without_logarithms(condition, family_of), family_of) != "boolean":
+        start, end = condition.span
+        raise TextError("a condition is true or false", start, end - start)
+
+
+def _without_logarithms(node: s.Expr, family_of: Resolve) -> s.Expr:
+    """`log10(x) < 1` -> `1.0 < 1`: patterns have no logarithm, and it is a number. Raises TextError."""
+
+    def inside(part: s.Expr) -> s.Expr:
+        return _without_logarithms(part, family_of)
+
+    match node:
+        case s.Unary(operand=operand):
+            return replace(node, operand=inside(operand))
+        case s.Binary(left=left, right=right):
+            return replace(node, left=inside(left), right=inside(right))
+        case s.In(operand=operand, choices=choices):
+            return replace(node, operand=inside(operand), choices=tuple(map(inside, choices)))
+        case s.Call(function=function, arguments=arguments):
+            node = replace(node, arguments=tuple(map(inside, arguments)))
+            if function != "log10":
+                return node
+            if len(arguments) != 1 or infer(node.arguments[0], family_of) not in (*NUMERIC, "null"):
+                raise TextError("log10 takes 1 number", node.span[0], node.span[1] - node.span[0])
+            return s.Literal(1.0, "double", node.span)
+    return node
 
 
 def _check(node: s.Expr) -> None:

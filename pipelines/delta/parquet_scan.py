@@ -48,15 +48,15 @@ class Span:
 
 @dataclass(frozen=True)
 class Files:
-    """`columns` of the rows in `span` in the files at `paths`, read as `typed` leaves the rows of a DataFrame: of those
-    whose `kind` is one of `kinds` (where that is not None), which is told as its number in `kinds` where that is
-    `numbered`, or not at all where there is one kind only. `encoded`: texts that come as dictionaries; `constant`: a
-    column that the files do not have, and the text that each row has in it."""
+    """`columns` of the rows in `span` (None: of all) in the files at `paths`, read as `typed` leaves the rows of a
+    DataFrame: of those whose `kind` is one of `kinds` (where that is not None), which is told as its number in `kinds`
+    where that is `numbered`, or not at all where there is one kind only. `encoded`: texts that come as dictionaries;
+    `constant`: a column that the files do not have, and the text that each row has in it."""
 
     spark: SparkSession
     paths: tuple[str, ...]
     columns: pa.Schema
-    span: Span
+    span: Span | None
     kind: str
     kinds: tuple[str, ...] | None
     numbered: bool
@@ -115,6 +115,12 @@ def plain_files(
     )  # fmt: skip
 
 
+def all_rows(spark: SparkSession, paths: tuple[str, ...], columns: StructType, names: Sequence[str]) -> Files | None:
+    """The columns `names` of all rows of the files at `paths`; None where they can't be read alone."""
+    schema = _schema(columns, names)
+    return None if schema is None else Files(spark, paths, schema, None, "", None, False, (), None)
+
+
 def _alone(spark: SparkSession, path: str, version: int) -> bool:
     """Whether a file's rows, as they are, are rows of the table's version."""
     log = java_class(spark, DELTA_LOG).forTable(spark._jsparkSession, path)
@@ -147,7 +153,7 @@ def reader(files: Files) -> Callable[[Sequence[Part]], Batches]:
         for part in parts:
             try:
                 for batch in _batches(part, schema, encoded, constant):
-                    inside = _in_span(batch, span)
+                    inside = batch if span is None else _in_span(batch, span)
                     yield inside if kinds is None else _of_kinds(inside, kind, kinds, numbered=numbered)
             # a KeyError: a file from before the table got a column that is to be encoded
             except (pa.ArrowException, OSError, UnicodeError, KeyError) as error:

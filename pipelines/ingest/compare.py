@@ -22,7 +22,7 @@ from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import unique_rules
 from pipelines.error_text import plural
 from pipelines.errors import DeliveryError
-from pipelines.quality.local_uniqueness import exact_codes, sequence_ranks, standing
+from pipelines.rules.unique import exact_codes, sequence_ranks, standing
 
 Good = Callable[[pa.Table], Bools]
 """Says which rows of a table keep the contract's rules of single rows."""

@@ -21,6 +21,7 @@ from cep_core.expressions.types import infer
 from cep_core.language.syntax import Attribute
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.row_conditions import parse_row_condition
+from pipelines.contracts.rules import Rule
 from pipelines.delta.commits import commit_token
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, exists, latest_version, read_at, with_retries
@@ -32,13 +33,12 @@ from pipelines.ingest.existing_rows import rows_sharing
 from pipelines.ingest.readers.files import read_file
 from pipelines.ingest.write_here import Target, delete_here
 from pipelines.quality import quarantine as q
-from pipelines.quality.local_uniqueness import exact_codes
+from pipelines.rules.unique import exact_codes
 from pipelines.runs.basis import Basis
 from pipelines.runs.record import recorded
 from pipelines.runs.stage import Record
 from pipelines.spark.frames import frame_of
 from pipelines.spark.identifiers import quoted
-from pipelines.spark.row_columns import as_column
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ def rows_where(text: str, contract: Contract) -> Selection:
         raise ProjectError(f"--where: {error.message}", hint=error.hint) from None
     adviser = Adviser()
     adviser.look(condition, family_of, lambda span: Place("--where", 1, span[0] + 1, text, span[1] - span[0]))
-    column = sf.coalesce(as_column(condition).cast("boolean"), sf.lit(False))
-    return Selection(condition=column, advice=tuple(adviser.advice))
+    rule = Rule("where", "row", (), text=text, condition=condition)
+    return Selection(condition=q.is_good(rule), advice=tuple(adviser.advice))
 
 
 def find_rows(spark: SparkSession, warehouse: Warehouse, contract: Contract, selection: Selection) -> Deleted:

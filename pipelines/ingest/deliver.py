@@ -41,9 +41,9 @@ from pipelines.ingest.write_by_spark import append_by_spark, write_by_spark
 from pipelines.ingest.write_here import Target, append_here, merge_here
 from pipelines.project.profile import Limits
 from pipelines.quality import quarantine as q
-from pipelines.quality.arrow_split import split_alone
 from pipelines.quality.quarantine import check_columns
-from pipelines.quality.quarantine_counts import Broken, first_broken
+from pipelines.quality.quarantine_counts import Broken
+from pipelines.rules.split import split_alone
 from pipelines.runs.basis import Basis
 from pipelines.runs.record import recorded
 from pipelines.runs.road import Road, Roads
@@ -51,7 +51,6 @@ from pipelines.runs.stage import Record
 from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of
 
-VERSION = "__trendlake_version"
 BY_ROWS = Roads(Limits())
 
 
@@ -183,7 +182,7 @@ class _Writer:
         if version is None:
             return taken
         put_together(self.spark, self.path, self.contract, self.record.run_id)
-        broken = first_broken(self.spark, fresh, self.contract)
+        broken = split_alone(fresh.combine_chunks(), self.contract).broken
         bad = broken >= 0
         if bad.any():
             self.bad.append((fresh.filter(arrow(bad)), version))
@@ -244,7 +243,7 @@ class _Writer:
         return typed_table(self.spark, delivery, self.contract)
 
     def _good(self, rows: pa.Table) -> Any:
-        return first_broken(self.spark, rows, self.contract) < 0
+        return split_alone(rows.combine_chunks(), self.contract).broken < 0
 
     def write_quarantine(self, path: str) -> None:
         """The broken rows of all deliveries, in one commit."""
@@ -253,16 +252,9 @@ class _Writer:
         versions = [repeated(version, rows.num_rows) for rows, version in self.bad]
         rows = pa.concat_tables([rows for rows, _ in self.bad]).combine_chunks()
         newest = max(version for _, version in self.bad)
-        parted = split_alone(rows, self.contract)
-        if parted.unjudged or (parted.broken < 0).any():  # Spark has found some of them broken
-            frame = frame_of(self.spark, rows.append_column(VERSION, pa.chunked_array(versions)))
-            bad = q.bad_rows(q.annotate(frame, self.contract.rules, unique=False), self.record.run_id, newest)
-            bad = bad.withColumn("source_version", sf.col(VERSION).cast("bigint")).drop(VERSION)
-            write: Callable[..., None] = partial(q.write_quarantine, bad, rows=rows.num_rows)
-        else:
-            table = parted.with_reasons(self.contract, np.arange(rows.num_rows), rows)
-            table = table.append_column("source_version", pa.chunked_array(versions))
-            write = partial(q.append_quarantine, self.spark, table)
+        bad = split_alone(rows, self.contract).with_reasons(self.contract, np.arange(rows.num_rows), rows)
+        bad = bad.append_column("source_version", pa.chunked_array(versions))
+        write = partial(q.append_quarantine, self.spark, bad)
         key = f"ingest {self.contract.fingerprint}"
         with_retries(
             lambda: write(path, run_id=self.record.run_id, source_version=newest, key=key), "writing the quarantine"

@@ -23,8 +23,8 @@ from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import read_at
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.local_uniqueness import exact_codes
 from pipelines.quality.uniqueness import KEY
+from pipelines.rules.unique import exact_codes
 from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of
 

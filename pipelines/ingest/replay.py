@@ -37,23 +37,21 @@ from pipelines.error_text import plural
 from pipelines.errors import LocalUnsupportedError, RepairError
 from pipelines.ingest.commits import writing_session
 from pipelines.ingest.existing_rows import rows_sharing
-from pipelines.ingest.open_rows import open_rows, with_identity
+from pipelines.ingest.open_rows import open_rows
 from pipelines.ingest.readers.files import read_file
+from pipelines.ingest.row_ids import former_row_ids, with_row_ids
 from pipelines.ingest.stored_ids import refuse_other_ids
 from pipelines.ingest.typed_rows import typed_table
 from pipelines.ingest.write_here import Target, merge_here
-from pipelines.quality import quarantine as q
-from pipelines.quality.arrow_split import split
-from pipelines.quality.local_uniqueness import exact_codes
-from pipelines.quality.quarantine_counts import first_broken
-from pipelines.quality.uniqueness import BROKEN
+from pipelines.rules.split import split, split_alone
+from pipelines.rules.unique import exact_codes
 from pipelines.runs.basis import Basis
 from pipelines.runs.record import recorded
 from pipelines.runs.stage import Record
 from pipelines.spark.frames import frame_of
 from pipelines.spark.identifiers import quoted
 
-PLACE, REPLACES = "__trendlake_place", "__trendlake_replaces"
+REPLACES = "__trendlake_replaces"
 TOLD = 10
 """So many rows are named in an error."""
 
@@ -109,7 +107,7 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     path, names = warehouse.source(contract.name), [item.name for item in contract.columns]
     refuse_other_ids(spark, path, version, contract)
     broken = open_rows(spark, warehouse, contract, version).select([ID, *names])
-    given = _given(spark, contract, file)
+    given = _given(spark, contract, file, broken)
     there = _there(spark, path, version, given, contract)
     repairs, known, unchanged = _matched(contract, broken, given, there)
     written = int(record.rows_updated or 0)
@@ -133,20 +131,23 @@ def _replay(spark: SparkSession, warehouse: Warehouse, contract: Contract, file:
     return Replayed(int(record.rows_updated), known - written, unchanged, commit.version)
 
 
-def _given(spark: SparkSession, contract: Contract, file: pa.Table) -> pa.Table:
+def _given(spark: SparkSession, contract: Contract, file: pa.Table, broken: pa.Table) -> pa.Table:
     """The file's rows in the source's types: the contract's columns, `ID` as they are now, `REPLACES` as the file says
-    (NULL where it does not)."""
+    (NULL where it does not): in place of an id of Trendlake 0.2 that of the row of `broken`."""
     names = [item.name for item in contract.columns]
     replaces = file[ID].cast(pa.string()) if ID in file.column_names else pa.nulls(file.num_rows, pa.string())
+    if replaces.null_count < len(replaces) and not pc.all(pc.is_in(replaces.drop_null(), broken[ID])).as_py():
+        former = dict(zip(former_row_ids(broken, names), broken[ID].to_pylist(), strict=True))
+        replaces = pa.array([former.get(one, one) for one in replaces.to_pylist()], pa.string())
     rows = typed_table(spark, file.select(names).append_column(REPLACES, replaces), contract)
-    return with_identity(spark, rows, names)
+    return with_row_ids(rows, names)
 
 
 def _there(spark: SparkSession, path: str, version: int, given: pa.Table, contract: Contract) -> set[str]:
     """The `ID`s of the rows of the source with the event ids of a file's rows."""
     names = [item.name for item in contract.columns]
     present = rows_sharing(spark, path, version, given, [contract.roles["event_id"]], names)
-    return set(with_identity(spark, present, names)[ID].to_pylist())
+    return set(with_row_ids(present, names)[ID].to_pylist())
 
 
 def _matched(
@@ -192,15 +193,15 @@ def _refuse_broken(
     """Raises RepairError where a row of `fresh` breaks a rule, or has the key of a row of the source that stays: whose
     `ID` is none of `gone`."""
     key, names = contract.roles["event_id"], fresh.column_names
-    faults = [f"{fresh[key][place].as_py()}: {why}" for place, why in _broken(spark, contract, fresh)]
-    good = fresh.filter(arrow(first_broken(spark, fresh, contract) < 0))
+    faults = [f"{fresh[key][place].as_py()}: {why}" for place, why in _broken(contract, fresh)]
+    good = fresh.filter(arrow(split_alone(fresh.combine_chunks(), contract).broken < 0))
     for rule in unique_rules(contract.rules):
         keyed = good
         if len(rule.columns) == 1:  # a single column's NULL is no key
             keyed = good.filter(good[rule.columns[0]].is_valid())
-        others = with_identity(spark, rows_sharing(spark, path, version, keyed, rule.columns, names), names)
+        others = with_row_ids(rows_sharing(spark, path, version, keyed, rule.columns, names), names)
         others = others.filter(pc.invert(pc.is_in(others[ID], pa.array(list(gone), pa.string())))).select(names)
-        others = others.filter(arrow(first_broken(spark, others, contract) < 0)).select(rule.columns)
+        others = others.filter(arrow(split_alone(others.combine_chunks(), contract).broken < 0)).select(rule.columns)
         codes = exact_codes(pa.concat_tables([keyed.select(rule.columns).cast(others.schema), others]), rule.columns)
         taken = keyed[key].filter(arrow(np.isin(codes[: keyed.num_rows], codes[keyed.num_rows :]))).to_pylist()
         faults += [f"{name}: {rule.name}: a row of the source has the same key" for name in taken]
@@ -211,18 +212,12 @@ def _refuse_broken(
         )
 
 
-def _broken(spark: SparkSession, contract: Contract, rows: pa.Table) -> Iterator[tuple[int, str]]:
+def _broken(contract: Contract, rows: pa.Table) -> Iterator[tuple[int, str]]:
     """The places of those of `rows` that break a rule, alone or beside the others, and why."""
     parted = split(rows.combine_chunks(), contract)
-    if not parted.unjudged:
-        bad = np.flatnonzero(parted.broken >= 0)
-        why = parted.with_reasons(contract, bad, rows.take(arrow(bad)))["reason"]
-        yield from zip(bad.tolist(), why.to_pylist(), strict=True)
-        return
-    numbered = frame_of(spark, rows.append_column(PLACE, arrow(np.arange(rows.num_rows))))
-    reason = sf.array_join(sf.col(BROKEN).getField("reason"), "; ")
-    bad_rows = q.annotate(numbered, contract.rules).where(sf.size(BROKEN) > 0)
-    yield from sorted(map(tuple, bad_rows.select(PLACE, reason).collect()))
+    bad = np.flatnonzero(parted.broken >= 0)
+    why = parted.with_reasons(contract, bad, rows.take(arrow(bad)))["reason"]
+    yield from zip(bad.tolist(), why.to_pylist(), strict=True)
 
 
 def _swap(spark: SparkSession, path: str, gone: pa.Table, fresh: pa.Table) -> None:

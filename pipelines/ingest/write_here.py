@@ -26,7 +26,7 @@ from pipelines.delta.local_reader import CHANGE, ROWS, TableHere, table_here
 from pipelines.delta.tables import OvertakenError
 from pipelines.errors import LocalUnsupportedError
 from pipelines.ingest.commits import LINE
-from pipelines.quality.local_uniqueness import exact_codes
+from pipelines.rules.unique import exact_codes
 
 BYTES = 256 << 20
 """Bytes, not compressed, of the files that are written anew."""

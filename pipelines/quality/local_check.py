@@ -1,8 +1,7 @@
 """The judgement of `check_source` on few rows, in this process: which rows of a run's windows break the contract.
 
 Spark plans several jobs for it, which take seconds, however few the rows. What is said here is what the jobs would say;
-where a key may be repeated in rows that are not read, or a rule is Spark's alone to judge, `LocalUnsupportedError`
-leaves it to them.
+where a key may be repeated in rows that are not read, `LocalUnsupportedError` leaves it to them.
 """
 
 from __future__ import annotations
@@ -23,13 +22,12 @@ from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import ROWS, TableHere, inside
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.arrow_split import JUDGED, Split, split, whole
-from pipelines.quality.great_expectations import judge_truth_values
 from pipelines.quality.key_index import hashes_of, occurrences
-from pipelines.quality.local_rules import kept_rows
-from pipelines.quality.local_uniqueness import DIFFER, EQUAL
-from pipelines.quality.local_verdicts import not_repeating
 from pipelines.quality.quarantine_counts import Broken
+from pipelines.rules.great_expectations import judge_truth_values
+from pipelines.rules.keep import keep
+from pipelines.rules.split import JUDGED, Split, split
+from pipelines.rules.unique import DIFFER, EQUAL, not_repeating
 
 DOCUMENTS = 10_000
 """In a table of up to so many documents all are judged; in a larger one only those of the run's windows."""
@@ -65,7 +63,7 @@ def judge_small(table: TableHere, contract: Contract, span: tuple[int, int], ind
         for rule in unique_rules(rules) if large else ():
             if _elsewhere(rule, every, table, indexes):
                 raise LocalUnsupportedError("a key may be repeated in rows that are not read")
-        parted = whole(split(every, contract))
+        parted = split(every, contract)
         time = every[contract.event_time].combine_chunks()
         asked = numbers(inside(every, contract.event_time, [span]).combine_chunks()) | ~valid(time)
         bad = np.flatnonzero(asked & (parted.broken >= 0))
@@ -104,14 +102,7 @@ def _truth_values(rows: pa.Table, contract: Contract, parted: Split, asked: Bool
         elif rule.name in parted.keeping:
             truth[rule.name] = parted.keeping[rule.name][asked]
         elif rule.kind != "row_count":
-            truth[rule.name] = _kept(rule, chosen, contract)
-    return truth
-
-
-def _kept(rule: Rule, rows: pa.Table, contract: Contract) -> Bools:
-    truth = kept_rows(rule, rows, contract)
-    if truth is None:
-        raise LocalUnsupportedError(f"a rule that Spark judges: {rule.name}")
+            truth[rule.name] = keep(rule, chosen)
     return truth
 
 

@@ -1,43 +1,43 @@
 """The split: rows that keep the contract's rules, rows that break one. Good and bad together are the input,
 exactly.
 
-Rules of single rows are Spark conditions, so a row's verdict depends on nothing but the row. Rules of uniqueness are
-judged in the whole table (`pipelines.quality.uniqueness`). Both are functions of the pinned version and the contract,
-so every step that splits again gets the same split, and so does a run of any other range.
+Rules of single rows are asked of `pipelines.rules.keep` in the workers: a row's verdict depends on the row alone. Rules
+of uniqueness are judged in the whole table (`pipelines.quality.uniqueness`). Both are functions of the pinned version
+and the contract, so every step that splits again gets the same split, and so does a run of any other range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import reduce
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, BooleanType, DataType, IntegerType, StructType
 
+from cep_core.events.arrays import arrow
 from cep_core.events.names import same_name
 from pipelines.contracts.column_names import ADDED, OPEN
 from pipelines.contracts.contract import Contract
-from pipelines.contracts.rules import Rule, unique_rules
+from pipelines.contracts.rules import Limit, Rule, unique_rules
 from pipelines.delta import local_commit
 from pipelines.delta.commits import has_transaction
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import OvertakenError
-from pipelines.errors import ContractRuleError, LocalUnsupportedError, SourceSchemaError
-from pipelines.quality.documents import broken_document_rule
-from pipelines.quality.uniqueness import BROKEN, annotate_duplicates, entry, repeats
+from pipelines.errors import LocalUnsupportedError, SourceSchemaError
+from pipelines.quality.scan import scan
+from pipelines.quality.uniqueness import BROKEN, INSIDE, annotate_duplicates, entry
+from pipelines.rules.keep import columns_of, keep
+from pipelines.spark.arrow_functions import of_rows
 from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of
-from pipelines.spark.row_columns import as_column, constant
 
-REFUSED = (AnalysisException, ParseException)
-"""What Spark raises for a condition that it cannot take."""
 FEW = 10_000
 """Rows that this process writes to the quarantine."""
 
@@ -71,49 +71,15 @@ def lies_in(time: Column, start_us: int, end_us: int) -> Column:
 
 
 def is_good(rule: Rule) -> Column:
-    """Whether a row keeps a rule of single rows: never NULL. A NULL keeps every rule but not_null,
-    not_missing and row; a `row` condition that is not true is broken."""
-    if rule.condition is not None:
-        return sf.coalesce(as_column(rule.condition).cast("boolean"), sf.lit(False))
-    value = column(rule.columns[0])
-    if rule.kind == "not_null":
-        return value.isNotNull()
-    if rule.kind == "not_missing":
-        listed = value.isin([constant(item) for item in rule.values if item is not None])
-        absent = sf.lit(None in rule.values) & value.isNull()
-        return ~(sf.coalesce(listed, sf.lit(False)) | absent)
-    if rule.kind == "xml":
-        condition = ~broken_document_rule(value).eqNullSafe(sf.lit(rule.text))
-    elif rule.kind == "in_set":
-        condition = value.isin([constant(item) for item in rule.values])
-    elif rule.kind == "pattern":
-        condition = value.rlike(rule.text)
-    elif rule.kind == "items":
-        condition = _within(sf.size(value), rule)
-    elif rule.kind == "distinct_items":
-        condition = sf.size(sf.array_distinct(sf.array_compact(value))) == sf.size(value)
-    elif rule.kind == "multiple":
-        condition = value % constant(rule.high) == 0
-    else:
-        condition = _within(sf.length(value) if rule.kind == "length" else value, rule)
-    return sf.coalesce(condition, sf.lit(True))
-
-
-def _within(value: Column, rule: Rule) -> Column:
-    bounds = []
-    if rule.low is not None:
-        bounds.append(value > constant(rule.low) if rule.low_strict else value >= constant(rule.low))
-    if rule.high is not None:
-        bounds.append(value < constant(rule.high) if rule.high_strict else value <= constant(rule.high))
-    return reduce(lambda a, b: a & b, bounds, sf.lit(True))
+    """Whether a row keeps a rule of single rows: never NULL (`pipelines.rules.keep`, asked in the workers)."""
+    return kept_by([replace(rule, limit=Limit(), warning=False)])
 
 
 def annotate(
     frame: DataFrame, rules: Sequence[Rule], *, unique: bool = True, rest: DataFrame | None = None
 ) -> DataFrame:
     """`frame` with the column `BROKEN`. `rest`: the rows of the table that `frame` does not hold, among whom a key must
-    not be repeated either. Without `unique`, rules of uniqueness are taken as kept: where they are known to be.
-    Raises ContractRuleError for a condition that Spark refuses."""
+    not be repeated either. Without `unique`, rules of uniqueness are taken as kept: where they are known to be."""
     return marked(frame, rules, rest) if unique and repeated(frame, rules, rest) else _flagged(frame, rules)
 
 
@@ -124,16 +90,25 @@ def marked(frame: DataFrame, rules: Sequence[Rule], rest: DataFrame | None) -> D
 
 
 def repeated(frame: DataFrame, rules: Sequence[Rule], rest: DataFrame | None) -> bool:
-    """Whether a row of `frame` that keeps the rules of single rows repeats a key."""
+    """Whether a row of `frame` that keeps the rules of single rows repeats a key, or the hash of one. To ask takes a
+    fraction of the time that it takes to order many rows, as `annotate_duplicates` does."""
     keyed = unique_rules(rules)
-    return bool(keyed) and repeats(keeping(frame, rules), None if rest is None else keeping(rest, rules), keyed)
+    if not keyed:
+        return False
+    every = frame.withColumn(INSIDE, sf.lit(0))
+    if rest is not None:
+        every = every.unionByName(rest.withColumn(INSIDE, sf.lit(1)))
+    return bool(scan(every, _single(rules), keyed, sf.col(INSIDE), [(0, 1)]).repeated)
 
 
 def _flagged(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     """`frame` with `BROKEN` by the rules of single rows."""
-    flags = [sf.when(~is_good(rule), entry(rule)) for rule in _single(rules)]
-    with _refusing(frame, rules):
-        return frame.withColumn(BROKEN, sf.array_compact(sf.array(*flags)) if flags else _nothing())
+    single = _single(rules)
+    if not single:
+        return frame.withColumn(BROKEN, _nothing())
+    entries = sf.array(*map(entry, single))
+    numbered = frame.withColumn(BROKEN, _asked(single, partial(_broken_numbers, single), ArrayType(IntegerType())))
+    return numbered.withColumn(BROKEN, sf.transform(BROKEN, lambda number: sf.get(entries, number)))
 
 
 def _single(rules: Sequence[Rule]) -> list[Rule]:
@@ -145,20 +120,21 @@ def _nothing() -> Column:
     return sf.array().cast("array<struct<rule:string,reason:string,tolerated:boolean>>")
 
 
-@contextmanager
-def _refusing(frame: DataFrame, rules: Sequence[Rule]) -> Iterator[None]:
-    """Raises ContractRuleError, with the rule's name, where Spark refuses a rule of single rows. All are analysed at
-    once, and each alone only then."""
-    try:
-        yield
-    except REFUSED:
-        for rule in _single(rules):
-            try:
-                frame.select(is_good(rule))
-            except REFUSED as error:
-                problem = str(error).split("\n")[0].split("SQLSTATE")[0]
-                raise ContractRuleError(f"rule '{rule.name}' is refused: {problem}", place=rule.place) from None
-        raise
+def _asked(rules: Sequence[Rule], function: Callable[[pa.RecordBatch], pa.Array], kind: DataType) -> Column:
+    """What `function` says in the workers of the columns that rules speak of: a value of type `kind` a row."""
+    return of_rows(function, kind, {name: column(name) for name in columns_of(rules)})
+
+
+def _broken_numbers(rules: Sequence[Rule], rows: pa.RecordBatch) -> pa.Array:
+    """The numbers of the rules that each row breaks."""
+    breaks = np.stack([~keep(rule, rows) for rule in rules], axis=1)
+    ends = np.concatenate([[0], np.cumsum(breaks.sum(axis=1))]).astype(np.int32)
+    return pa.ListArray.from_arrays(arrow(ends), arrow(np.nonzero(breaks)[1].astype(np.int32)))
+
+
+def _all_kept(rules: Sequence[Rule], rows: pa.RecordBatch) -> pa.Array:
+    """Whether each row keeps all rules."""
+    return arrow(np.logical_and.reduce([keep(rule, rows) for rule in rules]))
 
 
 def good_rows(annotated: DataFrame) -> DataFrame:
@@ -168,14 +144,13 @@ def good_rows(annotated: DataFrame) -> DataFrame:
 def keeping(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     """The rows that keep every rule of single rows, by a plain filter: what `annotate` without `unique` leaves, but no
     row is given its list of reasons, which costs more than to read it."""
-    with _refusing(frame, rules):
-        return frame.where(kept_by(rules))
+    return frame.where(kept_by(rules))
 
 
 def kept_by(rules: Sequence[Rule]) -> Column:
     """Whether a row keeps every rule of single rows that sets rows apart."""
-    conditions = [is_good(rule) for rule in _single(rules)]
-    return reduce(lambda a, b: a & b, conditions, sf.lit(True))
+    single = _single(rules)
+    return _asked(single, partial(_all_kept, single), BooleanType()) if single else sf.lit(True)
 
 
 def bad_rows(annotated: DataFrame, run_id: str, source_version: int) -> DataFrame:

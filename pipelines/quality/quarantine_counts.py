@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from cep_core.events.arrays import numbers
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
-from pipelines.quality import quarantine as q
-from pipelines.quality.arrow_split import split_alone
 from pipelines.quality.uniqueness import BROKEN, counted_broken
-from pipelines.spark.frames import frame_of
 
 SET_APART = "set_apart"
 """The check that says how many rows break the contract, and which rules."""
@@ -75,18 +68,3 @@ def broken_of(annotated: DataFrame) -> Broken:
     bad = annotated.where(sf.size(BROKEN) > 0).groupBy(rule.alias("rule"))
     counts = bad.agg(sf.count(sf.lit(1)), sf.count_if(~counted_broken())).collect()
     return Broken(Counter({row[0]: row[1] for row in counts}), sum(row[2] for row in counts))
-
-
-def first_broken(spark: SparkSession, rows: pa.Table, contract: Contract) -> Any:
-    """For each row of a table in this process the first rule of single rows that it breaks, as its place among the
-    contract's rules; -1 for none. Spark is asked for the rules that only it can judge."""
-    split = split_alone(rows.combine_chunks(), contract)
-    sparks = [number for number, rule in enumerate(contract.rules) if rule.name in split.unjudged]
-    broken = split.broken.copy()
-    if not sparks or not rows.num_rows:
-        return broken
-    flags = [q.is_good(contract.rules[number]).alias(f"rule_{number}") for number in sparks]
-    for number, good in zip(sparks, frame_of(spark, rows).select(*flags).toArrow().columns, strict=True):
-        fails = ~numbers(good.combine_chunks())
-        broken = np.where(fails & ((broken < 0) | (broken > number)), number, broken)
-    return broken

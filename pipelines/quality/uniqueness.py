@@ -19,7 +19,6 @@ from pyspark.sql import functions as sf
 
 from pipelines.contracts.rule_text import reason_of, repeat_reasons
 from pipelines.contracts.rules import Rule
-from pipelines.quality.repeated_values import any_twice
 from pipelines.spark.columns import column
 
 BROKEN = "__trendlake_broken"
@@ -63,12 +62,6 @@ def related(rest: DataFrame, rows: DataFrame, rule: Rule) -> DataFrame:
     return _sharing(rest.where(good), rows.where(good), rule)
 
 
-def repeats(good: DataFrame, rest: DataFrame | None, rules: Sequence[Rule]) -> bool:
-    """Whether a row of `good` repeats a key of another of them, or of `rest`; both keep the rules of single rows. To
-    ask takes a fraction of the time that it takes to order many rows, as `annotate_duplicates` does."""
-    return any(_twice(good, rule) or (rest is not None and not _sharing(rest, good, rule).isEmpty()) for rule in rules)
-
-
 def _sharing(rest: DataFrame, rows: DataFrame, rule: Rule) -> DataFrame:
     """The rows of `rest` that share the rule's key with one of `rows`."""
     keys = rows.where(has_key(rule)).select(*[column(name).alias(f"{KEY}{i}") for i, name in enumerate(rule.columns)])
@@ -79,14 +72,6 @@ def _sharing(rest: DataFrame, rows: DataFrame, rule: Rule) -> DataFrame:
 def has_key(rule: Rule) -> Column:
     """Whether the rule speaks of a row: a single column's NULL is no value, in a key of several it is one."""
     return column(rule.columns[0]).isNotNull() if len(rule.columns) == 1 else sf.lit(True)
-
-
-def _twice(frame: DataFrame, rule: Rule) -> bool:
-    """Whether a key is in `frame` twice. The keys' hashes first: those that are all different are of different keys."""
-    keyed, key = frame.where(has_key(rule)), [column(name) for name in rule.columns]
-    if not any_twice(keyed.select(sf.xxhash64(*key))):
-        return False
-    return not keyed.groupBy(*key).count().where(sf.col("count") > 1).isEmpty()
 
 
 def _comparable(frame: DataFrame) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -27,7 +27,6 @@ from pipelines.results.publication import columns_of
 from pipelines.results.row_versions import RowVersions, row_versions
 from pipelines.runs.record import NOTED
 from pipelines.runs.stored_record import name_of, note_in
-from pipelines.spark.row_columns import EPOCH
 
 RECORDS = 100_000
 """Run records that are read in this process."""
@@ -242,7 +241,7 @@ def _all_recorded(spark: SparkSession, warehouse: Warehouse, names: Sequence[str
 
 def _recorded_in(row: Mapping[str, Any]) -> Recorded:
     """`row`: columns of a record, `at`: its end in microseconds, None where it is not known."""
-    version, at = row["results_version"], EPOCH + timedelta(microseconds=row["at"] or 0)
+    version, at = row["results_version"], datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=row["at"] or 0)
     try:
         stored = note_in(row)
     except RecordDamagedError as error:

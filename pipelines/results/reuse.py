@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType
 
 from cep_core import AnyPlan
 from cep_core.sharing.family import row_hash, row_stretches
@@ -28,7 +29,7 @@ from pipelines.results.row_versions import stale_rows
 from pipelines.results.windows import Pieces
 from pipelines.runs.basis import Basis
 from pipelines.runs.run import Run
-from pipelines.spark.arrow_functions import text_function
+from pipelines.spark.arrow_functions import of_column
 from pipelines.spark.columns import column
 
 MEMBERS = "members_changed"
@@ -138,7 +139,7 @@ def hash_column(run: Run) -> Column:
     by_value = run.plan.result_shape.hashed_by
     if by_value is not None:
         name, by_query = by_value
-        return text_function(lambda values: hashes_of(values, by_query))(column(name))
+        return of_column(lambda values: hashes_of(values, by_query), StringType(), column(name))
     *before, (_, hash_of_row) = ((high, sf.lit(known)) for high, known in hashes(run))
     owner = column(run.plan.owned(range(1))[0])
     for high, known in reversed(before):

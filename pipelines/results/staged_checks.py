@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from cep_core.events.array_types import Bools
@@ -18,10 +17,11 @@ from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule
 from pipelines.delta.local_log import local_errors
 from pipelines.errors import ChecksFailedError, LocalUnsupportedError
-from pipelines.quality.great_expectations import FEW, judge, judge_here, judge_truth_values_of
-from pipelines.quality.local_verdicts import truth_values
+from pipelines.quality.scan import scan, sharing
 from pipelines.results.staging import staged_folder, staged_here
+from pipelines.rules.great_expectations import FEW, judge, judge_truth_values_of, truth_values
 from pipelines.runs.run import Run
+from pipelines.spark.columns import column
 from pipelines.spark.session import uncompiled
 
 MOST = 50_000
@@ -39,10 +39,7 @@ class StagedRows:
 
     @property
     def outside(self) -> int:
-        """The rows whose time `owned` does not delimit; a row without a time is not one of them."""
-        column, low, high = self.owned
-        time = self.rows[column].cast(pa.int64())
-        return int(pc.sum(pc.or_(pc.less(time, low), pc.greater_equal(time, high))).as_py() or 0)
+        return rows_outside(self.rows, self.owned)
 
 
 def staged_rows(run: Run, number: int, recorded: int, contract: Contract, most: int) -> StagedRows:
@@ -53,7 +50,7 @@ def staged_rows(run: Run, number: int, recorded: int, contract: Contract, most: 
     return StagedRows(staged_here(run, number, most), contract, run.owned)
 
 
-def judged_here(spark: SparkSession, staged: Mapping[int, StagedRows]) -> dict[int, list[Check]]:
+def judged_here(staged: Mapping[int, StagedRows]) -> dict[int, list[Check]]:
     """The check of each rule on the rows of each number. Rows of equal columns and rules are looked at together, and
     Great Expectations judges all of them at once. None of a number whose rows only Spark can judge."""
     alike: dict[tuple[object, ...], list[int]] = {}
@@ -64,7 +61,7 @@ def judged_here(spark: SparkSession, staged: Mapping[int, StagedRows]) -> dict[i
     for numbers in alike.values():
         try:
             with local_errors():
-                truth |= _truth_of(spark, {number: staged[number] for number in numbers})
+                truth |= _truth_of({number: staged[number] for number in numbers})
         except LocalUnsupportedError:
             continue
     tables = [(truth[number], staged[number].contract.rules, staged[number].rows.num_rows) for number in truth]
@@ -72,13 +69,13 @@ def judged_here(spark: SparkSession, staged: Mapping[int, StagedRows]) -> dict[i
     return dict(zip(truth, checks, strict=True))
 
 
-def _truth_of(spark: SparkSession, staged: Mapping[int, StagedRows]) -> dict[int, dict[str, Bools]]:
+def _truth_of(staged: Mapping[int, StagedRows]) -> dict[int, dict[str, Bools]]:
     """As `truth_values` of each, whose columns and rules are the same."""
     (first, *_) = staged.values()
     ends = np.cumsum([item.rows.num_rows for item in staged.values()]).tolist()
     starts = [0, *ends[:-1]]
     whole = pa.concat_tables([item.rows for item in staged.values()]).combine_chunks()
-    truth = truth_values(spark, whole, first.contract, starts)
+    truth = truth_values(whole, first.contract.rules, starts)
     return {
         number: {name: good[start:end] for name, good in truth.items()}
         for number, start, end in zip(staged, starts, ends, strict=True)
@@ -86,20 +83,26 @@ def _truth_of(spark: SparkSession, staged: Mapping[int, StagedRows]) -> dict[int
 
 
 def judged(
-    staged: DataFrame, rules: Sequence[Rule], name: str, rows: int, inside: Column
+    staged: DataFrame, rules: Sequence[Rule], name: str, rows: int, owned: tuple[str, int, int] | None
 ) -> tuple[list[Check], int, int]:  # fmt: skip
-    """The check of each rule, the number of staged rows (some `rows` are expected), and of those not `inside`."""
+    """The check of each rule, the number of staged rows (some `rows` are expected), and of those outside of `owned`."""
     if rows <= FEW:
         with uncompiled(staged.sparkSession):
-            checks, table = judge_here(staged, rules, name, [inside.alias("row_inside")])
-        return checks, table.num_rows, pc.sum(pc.invert(table["row_inside"])).as_py() or 0
-    staged = staged.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        checks = judge(staged, rules, name)
-        counted, outside = staged.agg(sf.count(sf.lit(1)), sf.count_if(~inside)).collect()[0]
-        return checks, counted, outside
-    finally:
-        staged.unpersist()
+            table = staged.toArrow()
+        return judge(table, rules, name), table.num_rows, 0 if owned is None else rows_outside(table, owned)
+    time = sf.lit(None) if owned is None else sf.unix_micros(column(owned[0]))
+    scanned = scan(staged, rules, [], time, [] if owned is None else [owned[1:]])
+    every = scanned.within()
+    counted = sum(count for _, count in every)
+    outside = 0 if owned is None else counted - sum(count for _, count in scanned.within(owned[1:]))
+    return scanned.checks(every, sharing(staged, rules), rules, name), counted, outside
+
+
+def rows_outside(rows: pa.Table, owned: tuple[str, int, int]) -> int:
+    """The rows whose time `owned` does not delimit; a row without a time is not one of them."""
+    column, low, high = owned
+    time = rows[column].cast(pa.int64())
+    return int(pc.sum(pc.or_(pc.less(time, low), pc.greater_equal(time, high))).as_py() or 0)
 
 
 def refuse_failed(run: Run, staged_version: int, checks: Sequence[Check], rules: Sequence[Rule]) -> None:

@@ -4,8 +4,8 @@ kernels, judges what they give and writes it; only the commit is Delta's.
 Of a few thousand changed events Spark takes seconds to plan its sixty jobs, and a tenth of one to do them. What is made
 here is what the jobs would have made: the touched windows are computed whole, for every unit, and what is there already
 makes no difference. Where a key may be repeated, two whole versions of the source are judged and compared
-(`pipelines.revision.local_changes`), if it is small. Where a rule is Spark's alone to judge, or there is more to hold
-than a worker would be given, `local_revision` says why, and Spark computes the revision.
+(`pipelines.revision.local_changes`), if it is small. Where there is more to hold than a worker would be given,
+`local_revision` says why, and Spark computes the revision.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from pipelines.delta.local_reader import ROWS, inside, table_here
 from pipelines.delta.tables import with_retries
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
-from pipelines.quality.local_verdicts import judge_local
 from pipelines.results.coverage import slice_of
 from pipelines.results.provenance import identity
 from pipelines.results.staging import with_origin
@@ -44,6 +43,7 @@ from pipelines.revision.revision import changes_check, quarantine_key, refuse_lo
 from pipelines.revision.row_diff import differing
 from pipelines.revision.scope import Task
 from pipelines.revision.source_changes import SourceChanges
+from pipelines.rules.great_expectations import judge_without
 from pipelines.runs.local_events import good_events, typed
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
@@ -172,7 +172,7 @@ def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...]:
     if rows.num_rows > ROWS:
         raise LocalUnsupportedError("too many rows")
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
-    checks = judge_local(run.spark, rows, contract)
+    checks = judge_without(rows, contract.rules)
     warnings = {rule.name for rule in contract.rules if rule.warning}
     if any(not check.success and check.name not in warnings for check in checks):
         raise LocalUnsupportedError("rows that are not published: they are staged, to be looked at")

@@ -22,12 +22,12 @@ from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import CHANGE, TableHere, table_here
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.arrow_split import Split, split_alone, whole
-from pipelines.quality.local_uniqueness import EQUAL, OLDER, exact_codes
 from pipelines.quality.quarantine_counts import Broken
 from pipelines.revision.matching import summed
 from pipelines.revision.scope import Task
 from pipelines.revision.source_changes import NET
+from pipelines.rules.split import Split, split_alone
+from pipelines.rules.unique import EQUAL, OLDER, exact_codes
 from pipelines.runs.local_events import all_parted
 from pipelines.runs.run import Run
 
@@ -64,7 +64,7 @@ def local_changes(run: Run, task: Task, most: int) -> LocalChanges:
     names = [item.name for item in contract.columns]
     net = net_changes(source.feed(names, task.after, most), names).combine_chunks()
     rows, keyed = net.num_rows, unique_rules(contract.rules)
-    alone = whole(split_alone(net, contract))
+    alone = split_alone(net, contract)
     good = net.filter(arrow(alone.broken < 0))
     every, unique = None, True
     if keyed and not (task.unique and len(keyed) == 1 and not _meets(source, good, contract, keyed[0])):

@@ -11,8 +11,8 @@ from cep_core.sharing.changes import bindable
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import unique_rules
 from pipelines.delta.local_log import local_errors
-from pipelines.quality.local_uniqueness import exact_codes
 from pipelines.revision.source_changes import NET, SourceChanges
+from pipelines.rules.unique import exact_codes
 from pipelines.runs.run import Run
 
 

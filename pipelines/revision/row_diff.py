@@ -14,11 +14,11 @@ from cep_core.events.arrays import arrow, numbers, repeated
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import CHANGE
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.local_uniqueness import exact_codes
 from pipelines.results.provenance import PROVENANCE
 from pipelines.results.publication import DELETE, INSERT, OPERATION, UPDATE
 from pipelines.results.spark_order import comparable
 from pipelines.revision.difference import WAS
+from pipelines.rules.unique import exact_codes
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cep_core import AnyPlan
 from cep_core.kinds import KINDS
 
-CONTRACT_VERSION = 3
+CONTRACT_VERSION = 4
 """Evaluation of contract rules: which rows count."""
 LOCAL_VERSION = 2
 """Revisions computed in this process (`pipelines.revision.local`): they read, judge and compute without Spark."""
@@ -52,6 +52,7 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction("contract", 3, "rules took days from 5 to 14 October 1582 for others"),
     Correction("local", 2, "small revisions judged some rules otherwise than Spark: decimals, floats, upper and lower"),
     Correction("revision", 2, "revisions by Spark left stale rows of groups and partitions that were NaN or decimals"),
+    Correction("contract", 4, "overflow, decimals, NaN and some texts in rules were Spark's, as its version had them"),
     Correction("publication", 2, "rows of a form with another key, kind or slide stayed, or made new rows come twice"),
 )
 

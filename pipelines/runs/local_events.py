@@ -14,7 +14,7 @@ from pipelines.contracts.contract import Contract
 from pipelines.delta.local_reader import ROWS, Condition, TableHere, inside
 from pipelines.delta.tables import Warehouse
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality.arrow_split import Split, split, split_alone, whole
+from pipelines.rules.split import Split, split, split_alone
 
 
 class OfSource(Protocol):
@@ -65,12 +65,12 @@ def all_parted(run: OfSource, source: TableHere, most: int) -> tuple[pa.Table, S
     if source.row_count is None or source.row_count > most:
         raise LocalUnsupportedError("keys that may be repeated in a table of many rows")
     rows = source.every([item.name for item in contract.columns], most).combine_chunks()
-    return rows, whole(split(rows, contract))
+    return rows, split(rows, contract)
 
 
 def are_good(run: OfSource, rows: pa.Table) -> Bools:
-    """Which rows keep the rules of single rows. Raises LocalUnsupportedError."""
-    good: Bools = whole(split_alone(rows.combine_chunks(), run.contract)).broken < 0
+    """Which rows keep the rules of single rows."""
+    good: Bools = split_alone(rows.combine_chunks(), run.contract).broken < 0
     return good
 
 

@@ -24,14 +24,14 @@ from pipelines.contracts.rule_text import expected_of
 from pipelines.contracts.rules import Rule
 from pipelines.delta.tables import Warehouse, folder_name
 from pipelines.project.paths import Project
-from pipelines.quality.great_expectations import FEW, HERE, expectation_of, quiet_context, renamed
 from pipelines.report.facts import RunFacts
 from pipelines.report.places import Places, write_whole
 from pipelines.report.render import rendered
 from pipelines.results.staging import read_folder
+from pipelines.rules.great_expectations import FEW, NATIVE, expectation_of, quiet_context, renamed
 from pipelines.site.facts import DocsFacts
 
-WITHOUT_VALUES = {kind: types for kind, types in HERE.items() if kind != "in_set"}
+WITHOUT_VALUES = {kind: types for kind, types in NATIVE.items() if kind != "in_set"}
 """Kinds of rules whose expectations hold no text of a contract. Great Expectations writes texts into its pages as they
 are, HTML too: it gets a token in place of each, and the text is put in afterwards, escaped."""
 NOT_CHECKED = "no run of the pattern has checked results yet"
@@ -58,8 +58,8 @@ def build_data_docs(
     if staged.limit(FEW + 1).count() > FEW:
         return DocsFacts(run.run_id, why_not=f"the run has staged more than {FEW:,} rows, which are judged on Spark")
     rules = results_contract(project.contract_path(contract_name(plan)), plan, name).rules
-    judged, names = renamed(staged, rules, WITHOUT_VALUES)
-    pandas_rows = judged.toArrow().to_pandas(types_mapper=pd.ArrowDtype)
+    judged, names = renamed(staged.toArrow(), rules, WITHOUT_VALUES)
+    pandas_rows = judged.to_pandas(types_mapper=pd.ArrowDtype)
     # A column of truth values is called what its rule asks: that is what the pages say of it.
     asks = {f"rule {rule.name}": f"{rule.name}: {expected_of(rule)}" for rule in rules}
     said = {held: asks.get(key, key.removeprefix("column ")) for key, held in names.items()}

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pyspark.sql import SparkSession
-
-from cep_core.events.windows import clock_text, moment
+from cep_core.events.windows import clock_text
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
@@ -23,7 +21,6 @@ from pipelines.runs.record import Attempt, recorded_together
 from pipelines.runs.road import HERE, Road
 from pipelines.runs.run import Run
 from pipelines.runs.stage import Record
-from pipelines.spark.columns import column
 
 
 def check_results(run: Run) -> Record:
@@ -48,7 +45,7 @@ def check_results_together(runs: Sequence[Run]) -> list[Attempt]:
             with attempt.going_on() as record:
                 tasks[number] = _task(run, record, left)
                 left -= record.rows_out or 0
-        checks = _judged_here(spark, tasks, attempts)
+        checks = _judged_here(tasks, attempts)
         for number, task in tasks.items():
             if attempts[number].error is not None:
                 continue
@@ -71,18 +68,16 @@ class _Task:
     reused: Sequence[Check]
 
 
-def _judged_here(
-    spark: SparkSession, tasks: Mapping[int, _Task], attempts: Sequence[Attempt]
-) -> dict[int, list[Check]]:
+def _judged_here(tasks: Mapping[int, _Task], attempts: Sequence[Attempt]) -> dict[int, list[Check]]:
     """As `judged_here`; where that fails, each is judged by itself, and who fails, fails alone."""
     local = {number: task.local for number, task in tasks.items() if task.local is not None}
     try:
-        return judged_here(spark, local)
+        return judged_here(local)
     except Exception:
         checks: dict[int, list[Check]] = {}
         for number, rows in local.items():
             with attempts[number].going_on():
-                checks |= judged_here(spark, {number: rows})
+                checks |= judged_here({number: rows})
         return checks
 
 
@@ -106,11 +101,10 @@ def _check(task: _Task, record: Record, checks: list[Check] | None) -> None:
     if checks is not None and task.local is not None:
         record.checks, rows, outside, road = checks, task.local.rows.num_rows, task.local.outside, HERE
     else:
-        road = task.road if task.local is None else Road("spark", "a rule that only Spark judges")
+        road = task.road if task.local is None else Road("spark", "rows that this process cannot compare")
         run.roads.refuse("check-results", road.reason)
-        inside, expected = column(owner).between(moment(low), moment(high - 1)), task.computed["rows_out"] or 0
-        staged = read_staged(run, number)
-        record.checks, rows, outside = judged(staged, rules, f"results_{run.name}", expected, inside)
+        staged, expected = read_staged(run, number), task.computed["rows_out"] or 0
+        record.checks, rows, outside = judged(staged, rules, f"results_{run.name}", expected, run.owned)
     record.took(road)
     refuse_lost(run, number, task.computed["rows_out"], rows)
     record.rows_in = record.rows_out = rows

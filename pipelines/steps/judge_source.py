@@ -4,7 +4,7 @@ once: what it is told depends on the version and the contract, and on no range."
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,15 +14,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from pipelines.check import Check
+from pipelines.contracts.rules import Rule
 from pipelines.delta.local_reader import table_here
+from pipelines.delta.parquet_scan import all_rows, paths_by_delta
 from pipelines.delta.table_versions import schema_of
 from pipelines.delta.tables import read_at, with_retries
 from pipelines.error_text import plural
+from pipelines.errors import OtherwiseWrittenError
 from pipelines.quality import quarantine as q
-from pipelines.quality.great_expectations import flags_of, judge_flags, verdicts
 from pipelines.quality.local_check import judge_small
 from pipelines.quality.quarantine_counts import Broken, broken_of, broken_rows
-from pipelines.quality.uniqueness import BROKEN
+from pipelines.quality.scan import Scan, columns_read, scan, scan_files, sharing
 from pipelines.results.source_events import REPEATED
 from pipelines.results.windows import united
 from pipelines.runs.road import HERE, Road
@@ -82,27 +84,42 @@ def _judged_here(run: Run, version: int, table: str | None) -> Judgement:
 def _judged_by_spark(
     runs: Sequence[Run], source: DataFrame, version: int, table: str | None
 ) -> Iterator[tuple[Run, Judgement]]:
-    rules = runs[0].contract.rules
-    inside = _in_a_range(runs)
-    rows, rest = source.where(inside), source.where(~inside)
-    annotated = q.annotate(rows, rules, unique=False)
-    repeated = q.repeated(rows, rules, rest)
-    if repeated:
-        annotated = q.marked(rows, rules, rest)
-    else:
-        unbroken = set()
-        for run, judgement in _judged_alone(runs, rows):
-            unbroken.add(run.span)
-            yield run, judgement
-        runs = [run for run in runs if run.span not in unbroken]
-        if unbroken and runs:
-            annotated = q.annotate(source.where(_in_a_range(runs)), rules, unique=False)
-    if not runs:
+    """The workers count the rows by the rules that they keep. Of runs that hold no bad row nothing else is asked: this
+    is how a table of many rows should be, and for whole rows there may be no room."""
+    contract = runs[0].contract
+    rules, keyed = contract.rules, [rule for rule in contract.rules if rule.kind == "unique"]
+    scanned = _scanned(runs, source, version, keyed)
+    bad = []
+    for run in runs:
+        if scanned.repeated or scanned.bad(run.span):
+            bad.append(run)
+            continue
+        masks = scanned.within(run.span)
+        checks = scanned.checks(masks, dict.fromkeys((rule.name for rule in keyed), 0), rules, contract.name)
+        rows = sum(count for _, count in masks)
+        yield run, Judgement(rows, 0, _checks(run, 0, Broken(), checks), Broken())
+    if not bad:
         return
+    inside = _in_a_range(bad)
+    rest = source.where(~inside) if scanned.repeated else None
+    annotated = q.annotate(source.where(inside), rules, unique=bool(scanned.repeated), rest=rest)
     with _held(annotated):
-        for run in runs:
-            own = annotated if len(runs) == 1 else annotated.where(q.in_range(run.contract, *run.span))
-            yield run, _judged_with_reasons(run, own, version, table)
+        for run in bad:
+            own = annotated if len(bad) == 1 else annotated.where(q.in_range(run.contract, *run.span))
+            yield run, _judged_with_reasons(run, own, scanned, version, table)
+
+
+def _scanned(runs: Sequence[Run], source: DataFrame, version: int, keyed: Sequence[Rule]) -> Scan:
+    """The workers read the files by themselves where they can: Spark makes rows of columns, and columns of these."""
+    contract, time, spans = runs[0].contract, runs[0].contract.event_time, [run.span for run in runs]
+    if contract.documents is None:
+        paths = paths_by_delta(source, runs[0].warehouse.source(contract.name), version)
+        names = columns_read(contract.rules, time)
+        files = None if paths is None else all_rows(runs[0].spark, paths, source.schema, names)
+        if files is not None:
+            with suppress(OtherwiseWrittenError):
+                return scan_files(files, contract.rules, keyed, time, spans)
+    return scan(source, contract.rules, keyed, sf.unix_micros(column(time)), spans)
 
 
 def _in_a_range(runs: Sequence[Run]) -> Column:
@@ -114,15 +131,23 @@ def _in_a_range(runs: Sequence[Run]) -> Column:
     return inside
 
 
-def _judged_with_reasons(run: Run, annotated: DataFrame, version: int, table: str | None) -> Judgement:
+def _judged_with_reasons(
+    run: Run, annotated: DataFrame, scanned: Scan, version: int, table: str | None
+) -> Judgement:  # fmt: skip
     """`annotated`: the rows of the run."""
     count, quarantined, repeats = annotated.agg(sf.count(sf.lit(1)), *broken_rows(run.contract)).collect()[0]
     broken = broken_of(annotated) if quarantined else Broken()
     if quarantined:
         bad = q.bad_rows(annotated, run.run_id, version)
         _quarantine(run, partial(q.write_quarantine, bad, rows=quarantined), version, table)
-    checks = verdicts(annotated.drop(BROKEN), run.contract.rules, run.contract.name, count)
+    checks = _verdicts(run, annotated, scanned)
     return Judgement(count, quarantined, _checks(run, repeats, broken, checks), broken)
+
+
+def _verdicts(run: Run, rows: DataFrame, scanned: Scan) -> list[Check]:
+    """Great Expectations' verdicts on the rows of a run. A rule of uniqueness is judged whatever else they break."""
+    contract = run.contract
+    return scanned.checks(scanned.within(run.span), sharing(rows, contract.rules), contract.rules, contract.name)
 
 
 def _checks(run: Run, repeated: int, broken: Broken, rule_checks: Sequence[Check]) -> tuple[Check, ...]:
@@ -135,25 +160,6 @@ def _checks(run: Run, repeated: int, broken: Broken, rule_checks: Sequence[Check
         broken.check(),
         *rule_checks,
     )
-
-
-def _judged_alone(runs: Sequence[Run], rows: DataFrame) -> Iterator[tuple[Run, Judgement]]:
-    """Of the runs that hold no bad row, as in a table of many rows it should be. `rows`: those of all runs, which
-    repeat no key. A few bits of each row are all that is held: for whole rows there may be no room, and to write them
-    down takes longer than all else."""
-    contract = runs[0].contract
-    rules, several = contract.rules, len(runs) > 1
-    if not all(rule.quarantines for rule in rules if rule.kind == "unique"):
-        return
-    time = [column(contract.event_time).alias("row_time")] if several else []
-    flags, names = flags_of(rows, rules, [(~q.kept_by(rules)).alias("row_bad"), *time])
-    with _held(flags):
-        for run in runs:
-            own = flags.where(q.lies_in(sf.col("row_time"), *run.span)).drop("row_time") if several else flags
-            count, bad = own.agg(sf.count(sf.lit(1)), sf.count_if("row_bad")).collect()[0]
-            if not bad:
-                checks = judge_flags(own, names, rules, contract.name, count)
-                yield run, Judgement(count, 0, _checks(run, 0, Broken(), checks), Broken())
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import ROWS, table_here
 from pipelines.delta.tables import OvertakenError, with_retries
 from pipelines.errors import StaleRunError, StepOrderError
-from pipelines.quality.great_expectations import FEW
 from pipelines.results.columns import time_of
 from pipelines.results.coverage import slice_of
 from pipelines.results.ledger import Ledger, Publications, notes, read_ledger
@@ -37,6 +36,7 @@ from pipelines.results.staging import read_staged, refuse_lost, staged_here, sta
 from pipelines.results.types import refuse_other_types
 from pipelines.revision.local_rewrite import Published, Rewrite
 from pipelines.revision.row_diff import differing
+from pipelines.rules.great_expectations import FEW
 from pipelines.runs.basis import Basis
 from pipelines.runs.consistency import last_ready, ready
 from pipelines.runs.record import Attempt, recorded_together

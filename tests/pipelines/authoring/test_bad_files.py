@@ -199,7 +199,8 @@ def test_the_deepest_conditions_are_read(spoilt: Project, condition: str) -> Non
     """What is not refused for its depth can be walked, printed and told apart, in patterns and in contracts."""
     assert pattern_with(spoilt, where=[condition]) == []
     contract = read(ROOT / "data_contracts/trades.yaml")
-    rule = {"type": "custom", "engine": "trendlake", "name": "deep", "implementation": condition.replace("S.", "")}
+    condition = condition.replace("S.price", "hour(event_time)")
+    rule = {"type": "custom", "engine": "trendlake", "name": "deep", "implementation": condition}
     contract["schema"][0]["quality"] = [rule]
     assert errors_of(spoilt, "contract", "trades", spoilt_files.as_json(contract)) == []
 

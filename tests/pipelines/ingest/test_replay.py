@@ -18,6 +18,7 @@ from pipelines.errors import RepairError
 from pipelines.ingest import write_here
 from pipelines.ingest.open_rows import open_rows
 from pipelines.ingest.replay import Replayed, newest, read_repaired, replay
+from pipelines.ingest.row_ids import former_row_ids
 from pipelines.steps.check_source import check_source
 from pipelines.steps.revise import revise
 from tests.support.flights import Lake, all_steps, answers, flight, renamed
@@ -134,6 +135,20 @@ def test_all_of_a_file_or_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
         for version, name in ((before + 1, "UA-201"), (before + 2, "UA-202"))
         for image in ("preimage", "postimage")
     )
+
+
+def test_a_file_with_the_ids_of_0_2(lake: Lake) -> None:
+    """Each names the row that it named; of several open rows with one event id, too."""
+    lake.append([*GOOD, *BAD])
+    check_source(lake.run(lake.pattern(), *DAY, "first"))
+    broken = opened(lake)
+    names = [item.name for item in lake.contract.columns]
+    file = broken.select([ID, *names]).set_column(0, ID, pa.array(former_row_ids(broken, names), pa.string()))
+    assert set(file[ID].to_pylist()).isdisjoint(broken[ID].to_pylist())
+    (place,) = [at for at, row in enumerate(broken.to_pylist()) if row["event_id"] == "UA-7" and row["carrier"] == "AA"]
+    repaired = changed(file.slice(place, 1), "event_id", ["UA-700"])
+    assert put_back(lake, repaired).repaired == 1
+    assert [row["event_id"] for row in opened(lake).to_pylist()] == ["UA-201", "UA-202"]
 
 
 def test_the_source_made_anew(lake: Lake) -> None:

@@ -16,13 +16,13 @@ from pyspark.sql import functions as sf
 from cep_core.events.arrays import arrow, numbers, valid
 from cep_core.events.normalise import canonical
 from pipelines.ingest.compare import compare, without_repeats
-from pipelines.ingest.open_rows import identities, identity_by_spark
+from pipelines.ingest.row_ids import row_id_column, row_ids
 from pipelines.quality.key_index import hashes_of
-from pipelines.quality.local_uniqueness import exact_codes, sequence_ranks
 from pipelines.results.spark_order import comparable
 from pipelines.revision.matching import summed
 from pipelines.revision.row_diff import differing
 from pipelines.revision.source_changes import NET
+from pipelines.rules.unique import exact_codes, sequence_ranks
 from pipelines.spark.frames import frame_of
 from tests.random.floats import float_arrays
 from tests.random.profile import examples
@@ -47,7 +47,7 @@ def test_equal_floats_have_one_form(values: pa.Array) -> None:
     """Codes, hashes and identities agree exactly where the values are equal; no other bit changes."""
     expected, rows = classes(values.to_pylist()), pa.table({"v": values})
     assert firsts(exact_codes(rows, ["v"]).tolist()) == expected
-    assert firsts(identities(rows, ["v"])) == expected
+    assert firsts(row_ids(rows, ["v"]).to_pylist()) == expected
     assert all(a == b for a, b in zip(hashes_of(rows, ["v"]), hashes_of(rows, ["v"])[expected], strict=True))
     formed = canonical(values)
     bits = np.uint64 if values.type == pa.float64() else np.uint32
@@ -114,7 +114,7 @@ def test_as_spark_compares(spark: SparkSession, data: st.DataObject) -> None:
     frame = frame_of(spark, rows)
     least = frame.groupBy("v").agg(sf.min("id").alias("least"))
     joined = frame.alias("a").join(least.alias("b"), sf.col("a.v").eqNullSafe(sf.col("b.v")))
-    ids = identity_by_spark(frame, ["v"])
+    ids = row_id_column(["v"])
     result = sorted(joined.select("id", "least").collect())
     assert [row["least"] for row in result] == firsts(exact_codes(rows, ["v"]).tolist())
-    assert [row[0] for row in frame.orderBy("id").select(ids).collect()] == identities(rows, ["v"])
+    assert [row[0] for row in frame.orderBy("id").select(ids).collect()] == row_ids(rows, ["v"]).to_pylist()

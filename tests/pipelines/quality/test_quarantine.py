@@ -6,12 +6,9 @@ import shutil
 
 import pytest
 
-from cep_core.errors import Place
 from jobs.actions.quarantine import _not_judged
-from pipelines.contracts.rules import Rule
 from pipelines.delta.commits import read_log_anew
-from pipelines.errors import ContractRuleError, SourceMissingError, SourceSchemaError, ToleranceError
-from pipelines.quality.quarantine import annotate
+from pipelines.errors import SourceMissingError, SourceSchemaError, ToleranceError
 from pipelines.results.source_events import read_events
 from pipelines.runs import judged_version as judgements
 from pipelines.runs.record import find
@@ -45,18 +42,6 @@ def test_good_and_quarantined_are_the_input(lake: Lake) -> None:
     checked = find(lake.spark, lake.warehouse, run.name, run.run_id, "check_source")
     assert checked is not None
     assert read_events(run, checked).count() == 99
-
-
-@pytest.mark.parametrize("unique", [True, False])
-def test_a_rule_that_spark_refuses_is_named(lake: Lake, unique: bool) -> None:
-    """Of all rules, which are analysed at once, that which does not go with its column's type, and where it stands."""
-    lake.append(GOOD[:1])
-    place = Place("flights.yaml", 7, 3)
-    rules = [*lake.contract.rules, Rule("far", "range", ("distance",), low=True, place=place)]
-    source = lake.spark.read.format("delta").load(lake.warehouse.source("flights"))
-    with pytest.raises(ContractRuleError, match=r"rule 'far' is refused: .*DATATYPE_MISMATCH") as refusal:
-        annotate(source, rules, unique=unique)
-    assert refusal.value.place == place
 
 
 def test_each_row_says_why(lake: Lake) -> None:

@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pipelines.quality import repeated_values
-from pipelines.quality.repeated_values import any_twice
+from pipelines.contracts.rules import Rule
+from pipelines.quality import scan as scans
+from pipelines.quality.quarantine import repeated
 from pipelines.runs.run import Run
 from pipelines.steps.revise import revise
 from tests.pipelines.revision.test_random_histories import HISTORIES
@@ -172,9 +173,12 @@ def test_a_number_that_is_there_twice(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, small: int, again: int | None
 ) -> None:
     """Wherever its two places are, in one block or in several, among numbers of either sign."""
-    monkeypatch.setattr(repeated_values, "SMALL", small)
+    monkeypatch.setattr(scans, "SMALL", small)
     every = spark.range(-200_000, 200_000, 1, 3).unionByName(spark.createDataFrame([(2**63 - 1,), (-(2**63),)], ["id"]))
     if again is not None:
         every = every.unionByName(spark.createDataFrame([(again,)], ["id"]))
-    assert any_twice(every) == (again is not None)
-    assert not any_twice(every.limit(0))
+    rules = [Rule("key", "unique", ("id",))]
+    assert repeated(every, rules, None) == (again is not None)
+    assert repeated(every.where("id < 0"), rules, every.where("id >= 0")) == (again == -(2**63))
+    assert repeated(every.where("id < 1000"), rules, every.where("id >= 199000")) == (again == -(2**63))
+    assert not repeated(every.limit(0), rules, every)

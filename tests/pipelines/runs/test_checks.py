@@ -6,8 +6,8 @@ import json
 
 from pipelines.check import Check, checks_of
 from pipelines.contracts.rules import Rule
-from pipelines.quality.local_verdicts import rule_check
 from pipelines.quality.quarantine_counts import Broken
+from pipelines.rules.great_expectations import rule_check
 
 
 def test_a_check_is_read_as_it_was_written() -> None:

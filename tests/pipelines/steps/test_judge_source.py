@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from great_expectations.datasource.fluent.interfaces import Batch
 
 from pipelines.delta.tables import exists, latest_version
 from pipelines.quality import local_check
 from pipelines.quality import quarantine as q
+from pipelines.runs.road import On
 from pipelines.runs.run import Run
 from pipelines.steps import judge_source as judging
-from pipelines.steps.check_source import check_source_together
+from pipelines.steps.check_results import check_results
+from pipelines.steps.check_source import check_source, check_source_together
+from pipelines.steps.compute import compute
 from pipelines.steps.judge_source import Judgement, judge_source
 from tests.support.flights import Lake, flight, renamed
 from tests.support.reading import stored
@@ -91,8 +96,7 @@ def test_together_as_alone(lake: Lake, faults: str, only_spark: bool, monkeypatc
 
 
 def test_each_row_is_judged_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of keys Spark is asked for all ranges at once; those without a bad row are judged by what is held of all, the
-    others by one table of rows with their reasons."""
+    """One scan for all ranges; those with a bad row are judged by one table of rows with their reasons."""
     monkeypatch.setattr(local_check, "ROWS", -1)
     monkeypatch.setattr(local_check, "JUDGED", -1)
     lake.append(drawn([3], []))  # on the fourth day
@@ -105,11 +109,32 @@ def test_each_row_is_judged_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) ->
 
         return call
 
-    for module, name in ((q, "repeated"), (q, "annotate"), (judging, "_held")):
+    for module, name in ((judging, "_scanned"), (q, "annotate"), (judging, "_held")):
         monkeypatch.setattr(module, name, noted(name, getattr(module, name)))
     outcomes = judged(lake, runs_of(lake))
-    assert asked == ["annotate", "repeated", "_held", "annotate", "_held"]
+    assert asked == ["_scanned", "annotate", "_held"]
     assert [judgement.quarantined for judgement, _ in outcomes.values()] == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("road", ["here", "spark"])
+def test_great_expectations_judges_source_and_results(lake: Lake, road: On, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A validation of each at least, of all of their rows."""
+    lake.append(drawn([], []))
+    run = replace(lake.run(lake.pattern(), "2013-03-02", "2013-03-04", "validated"), on=road)
+    validated: list[int] = []
+    real = Batch.validate
+
+    def validate(batch: Batch, *args: Any, **named: Any) -> Any:
+        answer = real(batch, *args, **named)
+        validated.append(max(one.result.get("element_count", 0) for one in answer.results))
+        return answer
+
+    monkeypatch.setattr(Batch, "validate", validate)
+    assert check_source(run).rows_in == validated[-1] == 40
+    count = len(validated)
+    compute(run)
+    assert check_results(run).rows_in == validated[-1] > 0
+    assert len(validated) > count > 0
 
 
 def test_an_error_is_its_own_runs(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The rules of XML documents of a table in this process, by one parse of each document; without Spark's packages."""
+"""The rules of XML documents, by one parse of each document."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class DocumentRules:
         self.documents = pa.chunked_array([], pa.string())
         self.broken = pa.nulls(0, pa.string())
 
-    def keeping(self, documents: pa.ChunkedArray, rule: str) -> Bools:
+    def keeping(self, column: pa.Array | pa.ChunkedArray, rule: str) -> Bools:
         """Which documents keep `rule`; a NULL does. The same chunks are not parsed again."""
+        documents = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
         if _memory(documents) != _memory(self.documents):
             texts = documents.cast(pa.string()) if pa.types.is_dictionary(documents.type) else documents
             self.broken, self.documents = broken_rules(texts), documents

@@ -1,79 +1,75 @@
 """Great Expectations as the judge of a table: the suite comes from the contract's rules, the verdicts go to the record.
 
-A rule is judged by an expectation on the column itself where that gives the verdict of the quarantine, on Spark
-(`ON_SPARK`) and on a table that is brought here (`HERE`): test_native_expectations.py. Any other rule
-(conditions over several columns, Java's regular expressions, doubles with NaN) is judged on a column of truth values,
-which says whether Spark finds that each row keeps it. Nothing is sent anywhere, nothing is stored: the context is
-ephemeral.
-
-On Spark the judge asks for some ten jobs, however few the rows. A small table is brought here by one. A large one of
-which the split has set nothing apart is judged on truth values alone, which are small enough to be held.
+There are two ways. Staged results are judged by expectations on the real columns (`judge`), where those give the
+verdict of `pipelines.rules.keep`: `NATIVE`, held by test_native_expectations.py. Sources, and any other rule, are
+judged on a column of truth values a rule, which says whether each row keeps it (`judge_truth_values`). Nothing is sent
+anywhere, nothing is stored: the context is ephemeral.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
 
-from cep_core.events.array_types import Bools
+from cep_core.events.array_types import Bools, Int64s
 from cep_core.events.arrays import arrow, repeated
 from cep_core.events.names import same_name
 from pipelines.check import Check
+from pipelines.contracts.rule_text import expected_of
 from pipelines.contracts.rules import Rule
-from pipelines.quality.local_verdicts import rule_check
-from pipelines.quality.quarantine import is_good
-from pipelines.spark.columns import column as column_of
+from pipelines.error_text import plural
+from pipelines.rules.keep import keep
+from pipelines.rules.unique import not_repeating
 
-WHOLE = ("tinyint", "smallint", "int", "bigint")
-ON_SPARK: Mapping[str, Sequence[str] | None] = {
+WHOLE = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+NATIVE: Mapping[str, Sequence[pa.DataType] | None] = {
     "unique": None,
     "not_null": None,
-    "in_set": ("string", *WHOLE),
-    "range": (*WHOLE, "double"),
-    "length": ("string",),
-    "pattern": ("string",),
-}
-"""Kinds of rules that Great Expectations judges on the column itself, of columns of these types (None: of all), on
-Spark, whose regular expressions are those of the quarantine."""
-HERE: Mapping[str, Sequence[str] | None] = {
-    "unique": None,
-    "not_null": None,
-    "in_set": ("string", *WHOLE),
+    "in_set": (pa.string(), *WHOLE),
     "range": WHOLE,
-    "length": ("string",),
+    "length": (pa.string(),),
 }
-"""As `ON_SPARK`, of a table that is brought here."""
-ALONE: Mapping[str, Sequence[str] | None] = {}
-"""None, of a table of which it is known that no row repeats a key."""
+"""Kinds of rules that Great Expectations judges on the column itself, of columns of these types (None: of all)."""
 FEW = 500_000
 """So many rows, of the columns that rules speak of, this process can hold."""
+PIECE = 10_000_000
+"""Rows whose truth values are judged together."""
 
 
-def verdicts(frame: DataFrame, rules: Sequence[Rule], suite_name: str, rows: int) -> list[Check]:
-    """As `judge`, where it costs least: a table of `rows` rows is judged here where those are `FEW`."""
-    return judge_here(frame, rules, suite_name)[0] if rows <= FEW else judge(frame, rules, suite_name)
+def judge_without(table: pa.Table, rules: Sequence[Rule]) -> list[Check]:
+    """The verdicts that Great Expectations gives, without it: to import it takes longer than a small revision."""
+    truth = truth_values(table, rules, [0])
+    broken = {name: int(np.count_nonzero(~good)) for name, good in truth.items()}
+    return [rule_check(rule, table.num_rows, broken.get(rule.name, 0)) for rule in rules]
 
 
-def flags_of(frame: DataFrame, rules: Sequence[Rule], others: Sequence[Column]) -> tuple[DataFrame, dict[str, str]]:
-    """As `renamed`: the truth values of a table without a repeated key, for `judge_flags`."""
-    return renamed(frame, rules, ALONE, others)
+def truth_values(table: pa.Table, rules: Sequence[Rule], starts: Sequence[int]) -> dict[str, Bools]:
+    """Which rows of `table` keep each rule, by its name; a rule that counts rows is none of them. `starts`: where the
+    rows of each table begin that lie end to end in `table`, whose keys are compared with their own table's only."""
+    return {
+        rule.name: not_repeating(rule, table, starts) if rule.kind == "unique" else keep(rule, table)
+        for rule in rules
+        if rule.kind != "row_count"
+    }
 
 
-def judge_flags(
-    flags: DataFrame, names: Mapping[str, str], rules: Sequence[Rule], suite_name: str, rows: int
-) -> list[Check]:
-    """As `judge`, of what `flags_of` has made."""
-    if rows > FEW:
-        return _on_spark(flags, rules, names, suite_name)
-    return _here(flags.toArrow(), rules, names, suite_name)
+def rule_check(rule: Rule, rows: int, broken: int) -> Check:
+    """The check of a rule that `broken` of `rows` rows break. Its data: `rows` and, unless it counts rows, `broken`."""
+    data = {"rows": rows}
+    if rule.kind == "row_count":
+        value, observed = float(rows), plural(rows, "row")
+    else:
+        value = 100 * broken / rows if rule.limit.percent and rows else float(broken)
+        of = plural(rows, "row")
+        observed = f"{broken} of {of} break it" if broken else f"none of {of} breaks it"
+        data["broken"] = broken
+    return Check(rule.name, rule.limit.holds(value), observed, expected_of(rule), ", ".join(rule.columns) or None, data)
 
 
 def judge_truth_values(
@@ -84,8 +80,7 @@ def judge_truth_values(
     Expectations takes some 20 ms for an expectation, however few the rows."""
     unbroken = [name for name, good in truth.items() if good.all()]
     if len(unbroken) > 1:
-        united = {unbroken[0]: np.logical_and.reduce([truth[name] for name in unbroken])}
-        united |= {name: good for name, good in truth.items() if name not in unbroken}
+        united = {name: good for name, good in truth.items() if name not in unbroken[1:]}
         asked = [rule for rule in rules if rule.name not in unbroken[1:]]
         checks = {check.name: check for check in _judged_one_by_one(united, asked, suite_name, rows)}
         together = checks[unbroken[0]].data
@@ -100,7 +95,7 @@ def _judged_one_by_one(
     """As `judge_truth_values`, by an expectation for each rule."""
     names = {f"rule {name}": f"rule_{number}" for number, name in enumerate(truth)}
     columns = {f"rule_{number}": arrow(values) for number, values in enumerate(truth.values())}
-    return _here(pa.table({"row_there": repeated(True, rows), **columns}), rules, names, suite_name)
+    return _judged(pa.table({"row_there": repeated(True, rows), **columns}), rules, names, suite_name)
 
 
 def judge_truth_values_of(
@@ -134,63 +129,53 @@ def _united(
     return whole, list(by_name.values()), sum(rows for _, _, rows in tables)
 
 
-def judge(frame: DataFrame, rules: Sequence[Rule], suite_name: str) -> list[Check]:
-    """A check for every rule, in the order of `rules`.
-
-    `frame` is read several times: persist it. Raises RuntimeError when Great Expectations could not judge a rule.
-    """
-    judged, names = renamed(frame, rules, ON_SPARK)
-    return _on_spark(judged, rules, names, suite_name)
-
-
-def judge_here(
-    frame: DataFrame, rules: Sequence[Rule], suite_name: str, others: Sequence[Column] = ()
-) -> tuple[list[Check], pa.Table]:
-    """As `judge`, for a table that this process can hold, which is read once; and that table: a row for each row, with
-    the columns `others`. A table with a text that is not UTF-8 is judged by Spark, which compares bytes."""
-    judged, names = renamed(frame, rules, HERE, others)
-    table = judged.toArrow()
-    checks = _here(table, rules, names, suite_name) if _all_utf_8(table) else judge(frame, rules, suite_name)
-    return checks, table
-
-
-def _on_spark(judged: DataFrame, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str) -> list[Check]:
-    return _judged(lambda sources: sources.add_spark("spark", persist=False), judged, rules, names, suite_name)
-
-
-def _here(table: pa.Table, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str) -> list[Check]:
-    import pandas as pd
-
-    dataframe = table.to_pandas(types_mapper=pd.ArrowDtype)
-    return _judged(lambda sources: sources.add_pandas("here"), dataframe, rules, names, suite_name)
+def judge_counts(
+    masks: Sequence[tuple[Bools, int]], names: Sequence[str], sharing: Mapping[str, int], rules: Sequence[Rule],
+    suite_name: str,
+) -> list[Check]:  # fmt: skip
+    """As `judge_truth_values`, of rows that are counted by the rules that they keep: each of `masks` says which of the
+    rules `names` so many rows keep. `sharing`: how many rows break each rule of uniqueness. A row is a row to Great
+    Expectations: many are judged `PIECE` after `PIECE`."""
+    keeping = np.array([mask for mask, _ in masks], np.bool_).reshape(len(masks), len(names))
+    ends: Int64s = np.cumsum([count for _, count in masks], dtype=np.int64)
+    rows = int(ends[-1]) if len(ends) else 0
+    pieces = []
+    for start in range(0, max(rows, 1), PIECE):
+        stop = min(rows, start + PIECE)
+        sizes = np.diff(np.clip(ends, start, stop), prepend=np.int64(start)).astype(np.int64)
+        every = np.ones(stop - start, np.bool_)
+        truth = {
+            name: every if keeping[sizes > 0, at].all() else np.repeat(keeping[:, at], sizes)
+            for at, name in enumerate(names)
+        }
+        for name, count in sharing.items():
+            truth[name] = np.arange(start, stop) >= count if count else every
+        pieces.append(judge_truth_values(truth, rules, suite_name, stop - start))
+    if len(pieces) == 1:
+        return pieces[0]
+    broken = [sum(piece[at].data.get("broken", 0) for piece in pieces) for at in range(len(rules))]
+    return [rule_check(rule, rows, count) for rule, count in zip(rules, broken, strict=True)]
 
 
-def _all_utf_8(table: pa.Table) -> bool:
-    """Whether every text of a table is UTF-8. pandas refuses others, and a substitute for them would be another text:
-    `unique` might find it twice, `length` counts its characters otherwise than Spark."""
-    try:
-        for column in table.columns:
-            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-                column.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
+def judge(table: pa.Table, rules: Sequence[Rule], suite_name: str) -> list[Check]:
+    """A check for every rule, in the order of `rules`, of rows in this process. Raises RuntimeError when Great
+    Expectations could not judge a rule."""
+    judged, names = renamed(table, rules, NATIVE)
+    return _judged(judged, rules, names, suite_name)
 
 
-def _judged(
-    add_source: Callable[[Any], Any], data: Any, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str
-) -> list[Check]:
+def _judged(table: pa.Table, rules: Sequence[Rule], names: Mapping[str, str], suite_name: str) -> list[Check]:
     if not rules:
         return []
     context = quiet_context()
     import great_expectations as gx
+    import pandas as pd
 
-    batches = (
-        add_source(context.data_sources).add_dataframe_asset(suite_name).add_batch_definition_whole_dataframe("all")
-    )
+    asset = context.data_sources.add_pandas("here").add_dataframe_asset(suite_name)
+    batches = asset.add_batch_definition_whole_dataframe("all")
     expectations = [expectation_of(rule, names) for rule in rules]
     suite = context.suites.add(gx.ExpectationSuite(suite_name, expectations=expectations))
-    batch = batches.get_batch(batch_parameters={"dataframe": data})
+    batch = batches.get_batch(batch_parameters={"dataframe": table.to_pandas(types_mapper=pd.ArrowDtype)})
     outcome: Any = batch.validate(suite, result_format={"result_format": "BASIC", "partial_unexpected_count": 0})
     results = {result.expectation_config.meta["rule"]: result for result in outcome.results}
     return [_check(rule, results[rule.name]) for rule in rules]
@@ -207,49 +192,51 @@ def quiet_context() -> Any:
     return context
 
 
-def native(rule: Rule, types: Mapping[str, str], judged: Mapping[str, Sequence[str] | None]) -> bool:
-    """Whether a rule is judged on its column itself, where the kinds and types of `judged` are. `types`: Spark's, by
-    the column's `same_name`."""
+def native(rule: Rule, types: Mapping[str, pa.DataType], judged: Mapping[str, Sequence[pa.DataType] | None]) -> bool:
+    """Whether a rule is judged on its column itself, where the kinds and types of `judged` are. `types`: of columns."""
     if rule.kind == "row_count":
         return True
     if rule.kind not in judged:
         return False
-    wanted = judged[rule.kind]
-    kind = types.get(same_name(rule.columns[0]))
+    wanted, kind = judged[rule.kind], types[rule.columns[0]]
     if wanted is not None and kind not in wanted:
         return False
     values = rule.values if rule.kind == "in_set" else (rule.low, rule.high) if rule.kind == "range" else ()
-    plain = {"string": (str,), "double": (int, float)}.get(str(kind), (int,))
-    return all(value is None or type(value) in plain for value in values)
+    plain = str if kind == pa.string() else int
+    return all(value is None or type(value) is plain for value in values)
 
 
 def renamed(
-    frame: DataFrame,
-    rules: Sequence[Rule],
-    judged: Mapping[str, Sequence[str] | None],
-    others: Sequence[Column] = (),
-) -> tuple[DataFrame, dict[str, str]]:
-    """The columns that rules are judged on, and `others`, under names that need no quoting (Great Expectations quotes
-    none), with those by `column NAME` and by `rule NAME`: of rules that are `native`, the columns that they speak of;
-    of the others, truth values. Where `unique` is not in `judged`, no row may repeat a key."""
-    types = {same_name(field.name): field.dataType.simpleString() for field in frame.schema.fields}
+    table: pa.Table, rules: Sequence[Rule], judged: Mapping[str, Sequence[pa.DataType] | None]
+) -> tuple[pa.Table, dict[str, str]]:
+    """The columns that rules are judged on, under names that need no quoting (Great Expectations quotes none), with
+    those by `column NAME` and by `rule NAME`: of rules that are `native`, the columns that they speak of; of others
+    truth values. So too where a text is not UTF-8, which pandas refuses."""
+    types = {field.name: field.type for field in table.schema}
     names: dict[str, str] = {}
-    columns: list[Column] = [sf.lit(True).alias("row_there"), *others]
-
-    def add(key: str, value: Column, alias: str) -> None:
-        names[key] = alias
-        columns.append(value.alias(alias))
-
+    columns: dict[str, Any] = {"row_there": repeated(True, table.num_rows)}
     for rule in rules:
-        if not native(rule, types, judged):
-            add(f"rule {rule.name}", sf.lit(True) if rule.kind == "unique" else is_good(rule), f"rule_{len(names)}")
+        if not native(rule, types, judged) or not all(_utf_8(table.column(name)) for name in rule.columns):
+            alias = names[f"rule {rule.name}"] = f"rule_{len(names)}"
+            columns[alias] = arrow(truth_values(table, [rule], [0])[rule.name])
             continue
         for name in rule.columns:
             if f"column {name}" not in names:
                 reserved = same_name(name).startswith(("rule_", "column_", "row_"))
                 plain = re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) and not reserved
-                add(f"column {name}", column_of(name), name if plain else f"column_{len(names)}")
-    return frame.select(*columns), names
+                alias = names[f"column {name}"] = name if plain else f"column_{len(names)}"
+                columns[alias] = table.column(name)
+    return pa.table(columns), names
+
+
+def _utf_8(column: pa.ChunkedArray) -> bool:
+    """Whether every text of a column is UTF-8: a substitute for another would be another text."""
+    try:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def expectation_of(rule: Rule, names: Mapping[str, str]) -> Any:

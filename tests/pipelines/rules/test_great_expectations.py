@@ -13,9 +13,16 @@ from pyspark.sql import functions as sf
 
 from pipelines.contracts.contract import Contract, load_contract
 from pipelines.contracts.rules import Limit
-from pipelines.quality.great_expectations import judge, judge_here, judge_truth_values, judge_truth_values_of
-from pipelines.quality.local_verdicts import judge_local, truth_values
 from pipelines.quality.quarantine import BROKEN, annotate, bad_rows, good_rows, is_good, keeping
+from pipelines.quality.scan import scan, sharing
+from pipelines.rules import great_expectations
+from pipelines.rules.great_expectations import (
+    judge,
+    judge_truth_values,
+    judge_truth_values_of,
+    judge_without,
+    truth_values,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -82,7 +89,7 @@ def frame(spark: SparkSession, contract: Contract) -> DataFrame:
 
 def test_both_readers_count_the_same(frame: DataFrame, contract: Contract) -> None:
     """For every rule of rows, as many rows break it by the split as by the suite."""
-    verdicts = {item.name: item for item in judge(frame, contract.rules, "odd")}
+    verdicts = {item.name: item for item in judge(frame.toArrow(), contract.rules, "odd")}
     assert list(verdicts) == [rule.name for rule in contract.rules]
     by_row = [rule for rule in contract.rules if rule.kind not in ("unique", "row_count")]
     counts = frame.agg(*[sf.sum((~is_good(rule)).cast("int")).alias(rule.name) for rule in by_row]).collect()[0]
@@ -140,33 +147,36 @@ def test_good_rows_by_a_plain_filter(frame: DataFrame, contract: Contract) -> No
     assert keeping(frame, []).count() == len(ROWS)
 
 
-def test_a_small_table_is_judged_here_with_the_same_verdicts(frame: DataFrame, contract: Contract) -> None:
-    """Brought to this process, every rule has the verdict it has on Spark: NULL, NaN, duplicates and all."""
-    whole = [sf.col("x").isNotNull().alias("row_x")]
-    verdicts, table = judge_here(frame, contract.rules, "odd", whole)
-    assert verdicts == judge(frame, contract.rules, "odd")
-    assert sorted(table["row_x"].to_pylist()) == [False] + [True] * 9
-    assert judge_here(frame.limit(0), contract.rules, "odd")[0] == judge(frame.limit(0), contract.rules, "odd")
+@pytest.mark.parametrize("piece", [3, 1000])
+def test_rows_that_workers_count_have_the_same_verdicts(
+    frame: DataFrame, contract: Contract, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NULL, NaN, duplicates and all, whatever the number of rows that are judged together."""
+    monkeypatch.setattr(great_expectations, "PIECE", piece)
+    for rows in (frame, frame.limit(0)):
+        scanned = scan(rows, contract.rules, [], sf.lit(None), [])
+        checks = scanned.checks(scanned.within(), sharing(rows, contract.rules), contract.rules, "odd")
+        assert checks == judge(rows.toArrow(), contract.rules, "odd")
 
 
-def test_verdicts_without_great_expectations(spark: SparkSession, frame: DataFrame, contract: Contract) -> None:
+def test_verdicts_without_great_expectations(frame: DataFrame, contract: Contract) -> None:
     """A small revision's own count of broken rows gives every verdict that Great Expectations gives, word for word."""
     for rows in (frame, frame.limit(0)):
-        assert judge_local(spark, rows.toArrow(), contract) == judge(rows, contract.rules, "odd")
+        assert judge_without(rows.toArrow(), contract.rules) == judge(rows.toArrow(), contract.rules, "odd")
 
 
-def test_verdicts_of_several_tables_at_once(spark: SparkSession, frame: DataFrame, contract: Contract) -> None:
+def test_verdicts_of_several_tables_at_once(frame: DataFrame, contract: Contract) -> None:
     """Each has those of its own rows: a key that another table has too is not repeated."""
     good = keeping(frame, contract.rules).dropDuplicates(["id"])
     parts = [part.toArrow() for part in (good, frame, frame.limit(0), good)]
     ends = [sum(part.num_rows for part in parts[: at + 1]) for at in range(len(parts))]
     starts = [0, *ends[:-1]]
-    truth = truth_values(spark, pa.concat_tables(parts).combine_chunks(), contract, starts)
+    truth = truth_values(pa.concat_tables(parts).combine_chunks(), contract.rules, starts)
     tables = [
         ({name: values[start:end] for name, values in truth.items()}, contract.rules, end - start)
         for start, end in zip(starts, ends, strict=True)
     ]
-    alone = [judge(spark.createDataFrame(part), contract.rules, "odd") for part in parts]
+    alone = [judge(part, contract.rules, "odd") for part in parts]
     assert judge_truth_values_of(tables, "odd") == alone
     assert alone[0] != alone[1]
 
@@ -192,7 +202,7 @@ def test_rules_that_no_row_breaks_are_judged_together(contract: Contract, rows: 
 
 def test_bounds_on_how_many(frame: DataFrame, contract: Contract) -> None:
     """Percent of rows and numbers of rows are held against their bounds."""
-    verdicts = {item.name: item for item in judge(frame, contract.rules, "odd")}
+    verdicts = {item.name: item for item in judge(frame.toArrow(), contract.rules, "odd")}
     assert verdicts["mostly_there"].success
     assert verdicts["mostly_there"].expected == "not null; broken by fewer than 50 % of rows"
     assert verdicts["enough"].success

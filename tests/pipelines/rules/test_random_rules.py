@@ -1,8 +1,7 @@
-"""One rule, one meaning: what this process says of a row is what Spark says of it, for random rules of every kind over
-odd values of every type that a contract can name; what may differ is left to Spark.
+"""One rule, one meaning: what `keep` says of a row depends on neither the other rows nor the road, for random rules of
+every kind over odd values of every type that a contract can name; regular expressions mean what they mean to Java.
 
-Spark judges every row by every rule in one job. This process is given the rows one at a time, some together, and all at
-once: what it says of a row may not depend on the others. `TRENDLAKE_CHAOS` says how many times as many rules are tried.
+`TRENDLAKE_CHAOS` says how many times as many rules are tried.
 """
 
 from __future__ import annotations
@@ -18,16 +17,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
-from cep_core.errors import TrendlakeError
+from cep_core.errors import TextError, TrendlakeError
+from cep_core.events.schema import family
 from pipelines.contracts.column_types import LOGICAL_OF
-from pipelines.contracts.contract import Column, Contract
-from pipelines.contracts.row_conditions import parse_row_condition
+from pipelines.contracts.regular_expressions import expression_of
+from pipelines.contracts.row_conditions import check_types, parse_row_condition
 from pipelines.contracts.rules import Rule
 from pipelines.quality import quarantine as q
-from pipelines.quality.local_rules import kept_rows
+from pipelines.rules.keep import keep
 from tests.conftest import DRAWS
 
 pytestmark = [pytest.mark.spark, pytest.mark.random, pytest.mark.more_in_chaos]
@@ -199,9 +199,11 @@ def rules(rng: random.Random, number: int) -> Iterator[Rule]:
         if kind == "row":
             text = Expressions(rng).condition(2)
             try:
-                yield replace(rule, columns=(), text=text, condition=parse_row_condition(text))
+                condition = parse_row_condition(text)
+                check_types(condition, {name: family(kind) for name, (kind, _, _) in COLUMNS.items()})
             except TrendlakeError:
                 continue
+            yield replace(rule, columns=(), text=text, condition=condition)
         elif kind == "not_null":
             yield rule
         elif kind in ("in_set", "not_missing"):
@@ -210,7 +212,8 @@ def rules(rng: random.Random, number: int) -> Iterator[Rule]:
             if values:
                 yield replace(rule, values=(*values, *absent))
         elif kind == "pattern":
-            yield replace(rule, columns=(rng.choice("su"),), text=rng.choice(PATTERNS))
+            text = rng.choice([text for text in PATTERNS if _supported(text)])
+            yield replace(rule, columns=(rng.choice("su"),), text=text)
         elif kind == "length":
             low, high = sorted(rng.sample(range(5), 2))
             yield replace(rule, columns=(rng.choice("su"),), low=rng.choice([None, low]), high=high)
@@ -247,18 +250,6 @@ def bound(rng: random.Random, name: str) -> Any:
     return rng.choice([*whole_numbers, 0.1, 0.3, 1.5, 1e300, float("inf")])
 
 
-def verdicts(frame: DataFrame, some: Sequence[Rule]) -> dict[str, list[bool]]:
-    """Spark's, by rule; without those rules that it refuses."""
-    try:
-        judged = frame.select(*[q.is_good(rule).alias(rule.name) for rule in some]).toArrow()
-    except AnalysisException:
-        if len(some) == 1:
-            return {}
-        half = len(some) // 2
-        return verdicts(frame, some[:half]) | verdicts(frame, some[half:])
-    return {name: judged.column(name).to_pylist() for name in judged.column_names}
-
-
 def parts(rng: random.Random) -> list[list[int]]:
     few = [rng.sample(range(ROWS), 3) for _ in range(4)]
     return [list(range(ROWS)), [], *few, *[[row] for row in rng.sample(range(ROWS), 16)]]
@@ -273,26 +264,54 @@ def test_every_type_of_a_contract_is_tried() -> None:
 def test_random_rules(spark: SparkSession, seed: int) -> None:
     rng = random.Random(f"rules {seed}")
     rows = table(rng)
-    contract = Contract(
-        "t", "1", tuple(Column(n, kind, False) for n, (kind, _, _) in (COLUMNS | LISTS).items()), (), (), {}
-    )
     every = list(rules(rng, RULES))
-    theirs = verdicts(spark.createDataFrame(rows).coalesce(1), every)
-    assert len(theirs) > RULES * 0.5
+    assert len(every) > RULES * 0.5
+    in_workers = spark.createDataFrame(rows).coalesce(1).select(*[q.is_good(rule).alias(rule.name) for rule in every])
+    by_spark = in_workers.toArrow()
     judged: Counter[str] = Counter()
-    wrong = []
     for rule in every:
-        if rule.name not in theirs:
-            continue
+        expected = keep(rule, rows).tolist()
+        judged[rule.kind] += len(expected)
+        assert by_spark[rule.name].to_pylist() == expected, rule
         for part in parts(rng):
-            mask = kept_rows(rule, rows.take(pa.array(part, pa.int64())), contract)
-            if mask is None:
-                continue
-            judged[rule.kind] += len(part)
-            expected = [theirs[rule.name][row] for row in part]
-            if mask.tolist() != expected:
-                row = next(row for row, a, b in zip(part, mask.tolist(), expected, strict=True) if a != b)
-                wrong.append((rule, {name: rows[name][row].as_py() for name in COLUMNS}, theirs[rule.name][row]))
-                break
-    assert not wrong, f"{len(wrong)} rules; the first: {wrong[0]}"
+            alone = keep(rule, rows.take(pa.array(part, pa.int64())))
+            assert alone.tolist() == [expected[row] for row in part], rule
     assert all(judged[kind] > 20 for kind in KINDS), judged
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_regular_expressions_are_javas(spark: SparkSession, seed: int) -> None:
+    """Over texts with every end of a line, at their end and within."""
+    rng = random.Random(f"regular expressions {seed}")
+    drawn = {text for _ in range(400) if _supported(text := regular_expression(rng, 2))}
+    expressions = sorted({*filter(_supported, PATTERNS), *drawn})
+    pieces = ["", "a", "b", "ab", "A1", "\n", "\r", "\r\n", "\x0b", "\x85", "\u2028", "é", "-", " ", "\U0001f600"]
+    texts = [*filter(None, TEXTS), *("".join(rng.choices(pieces, k=3)) for _ in range(150))]
+    rows = pa.table({"s": pa.array(texts, pa.string())})
+    java = spark.createDataFrame(rows).coalesce(1).select(*[sf.col("s").rlike(text) for text in expressions]).toArrow()
+    assert len(expressions) > 100
+    for text, column in zip(expressions, java.columns, strict=True):
+        ours = keep(Rule("r", "pattern", ("s",), text=text), rows).tolist()
+        assert [one for one, a, b in zip(texts, ours, column.to_pylist(), strict=True) if a != b] == [], text
+
+
+def regular_expression(rng: random.Random, depth: int) -> str:
+    """A random one, of which many are refused."""
+    atoms = ["a", "b", "1", "-", " ", ".", r"\d", r"\w", r"\s", r"\S", r"\W", r"\n", r"\x0d", "[ab]", "[^a]", r"[\s-]"]
+    atoms += [r"[\S]", r"[^\s]", "[a-z0-9]", "[ -~]", "é", r"\.", "[^^]", "[+&]", "]", "}"]
+    parts = []
+    for _ in range(rng.randint(1, 3)):
+        part = rng.choice(atoms)
+        if depth and rng.random() < 0.3:
+            part = f"({rng.choice(['', '?:'])}{regular_expression(rng, depth - 1)})"
+        parts.append(part + rng.choice(["", "", "", "*", "+", "?", "{2}", "{0,2}", "+?", "*?"]))
+    text = rng.choice(["", "", "^"]) + "".join(parts) + rng.choice(["", "", "$"])
+    return f"{text}|{regular_expression(rng, depth - 1)}" if depth and rng.random() < 0.2 else text
+
+
+def _supported(text: str) -> bool:
+    try:
+        expression_of(text)
+    except TextError:
+        return False
+    return True

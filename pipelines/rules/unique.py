@@ -1,5 +1,9 @@
-"""Which rows count of those that share a key, in a table that this process holds: as `pipelines.quality.uniqueness`
-decides."""
+"""Which rows count of those that share a key.
+
+- Where the contract names a `sequence`, the row of the highest counts; NULL is the lowest.
+- Rows that are equal in all columns of the contract count as one.
+- Where rows differ and no sequence says which counts, none does.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cep_core.events.array_types import Bools, Codes, Int8s, Int64s
-from cep_core.events.arrays import arrow, numbers
+from cep_core.events.array_types import Bools, Int8s, Int64s
+from cep_core.events.arrays import arrow, numbers, valid
 from cep_core.events.codes import group_codes
 from cep_core.events.normalise import canonical
 from pipelines.contracts.rules import Rule
@@ -19,7 +23,32 @@ EQUAL, OLDER, DIFFER = 1, 2, 3
 """Why a row that repeats a key does not count, as the fields of `RepeatReasons`."""
 
 
-def repeats(table: pa.Table, rows: Int64s, codes: Codes, rule: Rule) -> Int8s:
+def has_key(table: pa.Table | pa.RecordBatch, rule: Rule) -> Bools:
+    """Whether the rule speaks of each row: a single column's NULL is no value, in a key of several it is one."""
+    if len(rule.columns) > 1:
+        return np.ones(table.num_rows, np.bool_)
+    column = table.column(rule.columns[0])
+    return valid(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+
+
+def key_codes(table: pa.Table, rule: Rule) -> Int64s:
+    """int64 codes of the rows' keys."""
+    return exact_codes(table, rule.columns)
+
+
+def not_repeating(rule: Rule, table: pa.Table, starts: Sequence[int]) -> Bools:
+    """The rows that share their key with no other of their table, which begin in `table` at `starts`; whatever other
+    rules they break."""
+    codes = key_codes(table, rule)
+    if len(starts) > 1:
+        parts = np.searchsorted(np.asarray(starts), np.arange(table.num_rows), side="right")
+        codes = codes + parts * (int(codes.max(initial=0)) + 1)
+    _, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    good: Bools = counts[places] == 1
+    return good | ~has_key(table, rule)
+
+
+def repeats(table: pa.Table, rows: Int64s, codes: Int64s, rule: Rule) -> Int8s:
     """Of `rows` (places in `table`), whose keys have the `codes`: why each does not count by a rule of uniqueness; 0
     where it does."""
     why = np.zeros(len(rows), np.int8)
@@ -34,7 +63,7 @@ def repeats(table: pa.Table, rows: Int64s, codes: Codes, rule: Rule) -> Int8s:
     return why
 
 
-def standing(codes: Codes, content: Int64s, ranks: Int64s) -> tuple[Bools, Int64s, Bools]:
+def standing(codes: Int64s, content: Int64s, ranks: Int64s) -> tuple[Bools, Int64s, Bools]:
     """Which rows have the highest rank of their key; of each key (by its code) the first such row, and whether they
     differ. A code that no row has gets the number of rows."""
     size = int(codes.max(initial=-1)) + 1

@@ -1,0 +1,1 @@
+"""Checks of rows, and the quarantine."""
