@@ -70,11 +70,12 @@ def list_patterns(
 
 def last_states(place: Place) -> Mapping[str, str]:
     """How the last run of each pattern ended: `succeeded` or `failed`."""
-    from pipelines.runs.record import RECORDS, newest_records
+    from pipelines.delta import limits
+    from pipelines.runs.record import newest_records
 
     states: dict[str, str] = {}
     with workspace.reading_session(place, "trendlake ls") as spark:
-        for record in newest_records(spark, place.warehouse, None, RECORDS) or ():
+        for record in newest_records(spark, place.warehouse, None, limits.RECORDS) or ():
             states.setdefault(record["pattern"], record["status"])
     return states
 

@@ -21,6 +21,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
+from pipelines.delta import limits
 from pipelines.delta.log_cache import COMMIT, TABLES, Stamp, cache_by_commit, newest_commit, stamp
 from pipelines.delta.tables import on_disk
 from pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
@@ -28,8 +29,6 @@ from pipelines.errors import LocalUnsupportedError, OtherwiseWrittenError
 Action = dict[str, Any]
 PLAIN_PATH = re.compile(r"[^%#?\[\]]+")
 """Of other paths some of delta-rs's answers are wrong."""
-FILES = 2_000
-"""Files of a table that are looked at one after the other; Spark looks at those of larger tables together."""
 
 
 @contextmanager
@@ -63,7 +62,7 @@ class _View:
 def opened(folder: Path, version: int | None = None) -> Iterator[DeltaTable]:
     """delta-rs's view of the table at a version, the newest one where it is None: for this thread alone meanwhile, and
     not to be changed. Raises LocalUnsupportedError where it has many files: to say which they are would take long."""
-    if _files_in_checkpoint(folder / "_delta_log" / "_last_checkpoint") > FILES:
+    if _files_in_checkpoint(folder / "_delta_log" / "_last_checkpoint") > limits.FILES:
         raise LocalUnsupportedError("many files")
     if version is None or version == newest_commit(f"{folder}/_delta_log"):
         with newest_view(folder) as table:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from pipelines.delta import local_log, row_groups
+from pipelines.delta import limits, row_groups
 from pipelines.delta.local_form import (
     PLAIN_FILE,
     arrow_schema,
@@ -40,13 +40,6 @@ Slices = Sequence[tuple[int, int]]
 Condition = Callable[[pa.RecordBatch, pa.Array], pa.Array]
 """Rows and which of them are asked about, to those of these that it is true of."""
 CHANGE = "_change_type"
-ROWS = 250_000
-"""Rows of a table, of which a question is answered here and not by Spark: few beside what a worker may hold."""
-BYTES = 64 << 20
-"""Bytes of files of a table of documents that are read here, whole."""
-SEARCHED_BYTES, FEED_BYTES = 512 << 20, 64 << 20
-"""Bytes, not compressed, of documents that are looked through for a few of them; of files that tell the changes of
-a table of documents."""
 SEARCHED_ROWS = 1 << 13
 """Rows that are read at once where few of them stay: the same memory is used again and again."""
 
@@ -72,8 +65,11 @@ class TableHere:
 
     def refuse_large(self) -> None:
         """Raises LocalUnsupportedError where the files are too large to be read here, however few their rows."""
-        if "size_bytes" not in self.actions.column_names or (pc.sum(self.actions["size_bytes"]).as_py() or 0) > BYTES:
-            raise LocalUnsupportedError("many bytes")
+        if (
+            "size_bytes" not in self.actions.column_names
+            or (pc.sum(self.actions["size_bytes"]).as_py() or 0) > limits.DOCUMENT_BYTES
+        ):
+            raise LocalUnsupportedError(f"files of more than {limits.DOCUMENT_BYTES >> 20} MB")
 
     def refuse_large_search(self, time: str, slices: Slices) -> None:
         """Raises LocalUnsupportedError where the row groups that may have rows in `slices` are too large to be looked
@@ -84,16 +80,18 @@ class TableHere:
                 path = self.folder / name
                 groups = row_groups.times(path, time)
                 size += sum(groups[at].size for at in row_groups.near(time, slices)(path))
-                if size > SEARCHED_BYTES:
-                    raise LocalUnsupportedError("many bytes")
+                if size > limits.SEARCHED_BYTES:
+                    raise LocalUnsupportedError(
+                        f"documents of more than {limits.SEARCHED_BYTES >> 20} MB to be searched"
+                    )
 
     def refuse_large_feed(self, after: int) -> None:
         """Raises LocalUnsupportedError where the files that tell what the versions `after` + 1 to this one have changed
         are too large to be read here."""
         with local_errors():
             paths = (path for version in range(after + 1, self.version + 1) for path, _ in self._changed(version))
-            if sum(Path(path).stat().st_size for path in paths) > FEED_BYTES:
-                raise LocalUnsupportedError("many bytes")
+            if sum(Path(path).stat().st_size for path in paths) > limits.FEED_BYTES:
+                raise LocalUnsupportedError(f"changes of more than {limits.FEED_BYTES >> 20} MB")
 
     def rows(
         self, names: Sequence[str], time: str, slices: Slices, most: int, only: Condition | None = None
@@ -131,7 +129,7 @@ class TableHere:
         with local_errors():
             groups = [group for name in self.files for group in row_groups.times(self.folder / name, time)]
             ends = [end for group in groups for end in (group.low, group.high) if end is not None]
-            others = self._scan([time], None, ROWS, row_groups.unbounded(time)).column(0).cast(pa.int64())
+            others = self._scan([time], None, limits.READ, row_groups.unbounded(time)).column(0).cast(pa.int64())
             bounds = pc.min_max(pa.chunked_array([*others.chunks, pa.array(ends, pa.int64())])).as_py()
             return self.row_count, bounds["min"], bounds["max"]
 
@@ -231,7 +229,7 @@ class TableHere:
             schema = arrow_schema(self.schema, names).append(pa.field(CHANGE, pa.string()))
             versions = range(after + 1, self.version + 1)
             parts = {version: list(self._changed(version)) for version in versions}
-            if (files := sum(map(len, parts.values()))) > local_log.FILES:
+            if (files := sum(map(len, parts.values()))) > limits.FILES:
                 raise LocalUnsupportedError(f"changes in {files} files")
             changes = [(after, schema.empty_table())]
             for version in versions:
@@ -281,7 +279,7 @@ def table_here(spark: SparkSession, path: str, version: int | None = None) -> Ta
     folder = folder_on_disk(spark, path)
     with local_errors():
         table = _described(folder, version)
-    if len(table.files) > local_log.FILES:
+    if len(table.files) > limits.FILES:
         raise LocalUnsupportedError(f"{len(table.files)} files")
     return table
 

@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from cep_core.events.arrays import arrow
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import read_at
@@ -27,11 +28,6 @@ from pipelines.quality.uniqueness import KEY
 from pipelines.rules.unique import exact_codes
 from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of
-
-MOST = 20_000_000
-"""Rows that are held here."""
-BROADCAST = 500_000
-"""So many keys are sent to every worker; more are shuffled."""
 
 
 def rows_sharing(
@@ -61,7 +57,7 @@ def _matching(spark: SparkSession, path: str, version: int, keys: pa.Table, name
         first = keys.column(key[0]).combine_chunks()
         if pa.types.is_floating(first.type):
             raise LocalUnsupportedError("to Spark 0.0 is -0.0")
-        matching = table_here(spark, path, version).rows_with(asked, first, MOST)
+        matching = table_here(spark, path, version).rows_with(asked, first, limits.KEYS_COMPARED)
         if len(key) > 1:
             both = pa.concat_tables([matching.select(key), keys])
             codes = exact_codes(both, key)
@@ -81,7 +77,7 @@ def _read(spark: SparkSession, path: str, version: int, keys: pa.Table, names: l
         source = source.where(column(key[0]).between(sf.lit(ends["min"]), sf.lit(ends["max"])))
     wanted = frame_of(spark, keys.group_by(key).aggregate([]))
     wanted = wanted.select(*[column(name).alias(f"{KEY}{i}") for i, name in enumerate(key)])
-    wanted = sf.broadcast(wanted) if keys.num_rows <= BROADCAST else wanted
+    wanted = sf.broadcast(wanted) if keys.num_rows <= limits.KEYS_SENT else wanted
     same = reduce(lambda a, b: a & b, [column(name).eqNullSafe(sf.col(f"{KEY}{i}")) for i, name in enumerate(key)])
     return source.join(wanted, same, "left_semi").select(*map(column, names)).toArrow().cast(schema)
 

@@ -20,6 +20,7 @@ from pyspark.sql import functions as sf
 from cep_core.events.arrays import arrow
 from pipelines.contracts.column_names import ID, RUNS, SINCE
 from pipelines.contracts.contract import Contract
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import Warehouse, exists, read_at
@@ -30,10 +31,6 @@ from pipelines.quality.quarantine import check_columns
 from pipelines.quality.uniqueness import BROKEN
 from pipelines.rules.split import JUDGED, split
 from pipelines.spark.columns import column
-
-FEW = 50_000
-"""Rows of a quarantine that are read in this process."""
-
 
 OLD = "__trendlake_old_"
 
@@ -113,7 +110,7 @@ def _quarantined(
     """Of each row that was set apart, by its identity: the runs that did it, and when the first of them did."""
     if not exists(spark, path):
         return {}
-    rows = table_here(spark, path).every([*names, "run_id", "quarantined_at"], FEW)
+    rows = table_here(spark, path).every([*names, "run_id", "quarantined_at"], limits.QUARANTINE_READ)
     if run_id is not None:
         rows = rows.filter(pc.equal(rows["run_id"], run_id))
     if rows["run_id"].null_count or rows["quarantined_at"].null_count:

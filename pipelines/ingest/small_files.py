@@ -12,17 +12,17 @@ from contextlib import suppress
 from pyspark.sql import SparkSession
 
 from pipelines.contracts.contract import Contract
-from pipelines.delta import local_commit, row_groups
+from pipelines.delta import limits, local_commit, row_groups
 from pipelines.delta.commits import commit_token
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS, TableHere, table_here
+from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import CONFLICTS, latest_version
 from pipelines.errors import LocalUnsupportedError
 from pipelines.ingest.commits import LINE, writing_session
 
 MANY = 64
 """So many small files become one: few enough to be read in the time of a delivery."""
-SMALL_ROWS, SMALL_BYTES = ROWS // MANY, local_commit.GROUP_BYTES // MANY
+SMALL_ROWS, SMALL_BYTES = limits.READ // MANY, local_commit.GROUP_BYTES // MANY
 """Rows and bytes, not compressed, of a file that is small: many of them together are one row group. A query for one day
 would have to read much more if larger files were put together."""
 
@@ -37,7 +37,7 @@ def put_together(spark: SparkSession, path: str, contract: Contract, run_id: str
         files = small_files(table, contract.event_time)[:MANY] if table.writable else []
         if len(files) < MANY:
             return
-        rows = table.part(files).every(table.schema.names, ROWS)
+        rows = table.part(files).every(table.schema.names, limits.READ)
         with local_errors():
             removed = [local_commit.remove_file(table.folder, name, data_change=False) for name in files]
             added = local_commit.add_file(table.folder, rows.sort_by(contract.event_time), data_change=False)

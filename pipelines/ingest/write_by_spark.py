@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 
 from cep_core.events.arrays import repeated
 from pipelines.contracts.contract import Contract
-from pipelines.delta.local_reader import BYTES
+from pipelines.delta import limits
 from pipelines.ingest.compare import Compared
 from pipelines.ingest.typed_rows import typed
 from pipelines.spark.frames import frame_of
@@ -33,8 +33,9 @@ def write_by_spark(
     """New rows and corrections in one commit. `table`: the rows of the keys that are there, which say where in time the
     rows lie that are looked for.
 
-    Corrections alone, up to `BYTES`, are sent to every file that has one of the keys, and its other rows stay in their
-    order. Otherwise Delta shuffles the files' rows by the key, and a query for some hours has to read all files."""
+    Corrections alone, up to `limits.DOCUMENT_BYTES`, are sent to every file that has one of the keys, and its other
+    rows stay in their order. Otherwise Delta shuffles the files' rows by the key, and a query for some hours has to
+    read all files."""
     if not comparison.corrections.num_rows:
         append_by_spark(session, path, typed(frame_of(session, comparison.new), contract))
         return
@@ -48,7 +49,9 @@ def write_by_spark(
     if table.num_rows and not moments.null_count:
         ends = [sf.timestamp_micros(sf.lit(end)) for end in pc.min_max(moments).as_py().values()]
         on.append(_side("t", contract.event_time).between(*ends))
-    rows_of_source = sf.broadcast(merged) if rows.nbytes <= BYTES and not comparison.new.num_rows else merged
+    rows_of_source = (
+        sf.broadcast(merged) if rows.nbytes <= limits.DOCUMENT_BYTES and not comparison.new.num_rows else merged
+    )
     merge = DeltaTable.forPath(session, path).alias("t").merge(rows_of_source.alias("s"), _all(on))
     merge = merge.whenMatchedUpdate(condition=~_all(same), set=values)
     if comparison.new.num_rows:

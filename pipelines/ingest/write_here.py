@@ -20,16 +20,13 @@ from cep_core.events.array_types import Bools, Int64s
 from cep_core.events.arrays import arrow, repeated
 from cep_core.events.names import same_name
 from pipelines.contracts.contract import Contract
-from pipelines.delta import local_commit, row_groups
+from pipelines.delta import limits, local_commit, row_groups
 from pipelines.delta.local_log import Action, local_errors
-from pipelines.delta.local_reader import CHANGE, ROWS, TableHere, table_here
+from pipelines.delta.local_reader import CHANGE, TableHere, table_here
 from pipelines.delta.tables import OvertakenError
 from pipelines.errors import LocalUnsupportedError
 from pipelines.ingest.commits import LINE
 from pipelines.rules.unique import exact_codes
-
-BYTES = 256 << 20
-"""Bytes, not compressed, of the files that are written anew."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +104,8 @@ def delete_here(target: Target, keys: pa.Table) -> int:
 
 
 def _refuse_many(*tables: pa.Table) -> None:
-    if sum(table.num_rows for table in tables) > ROWS:
-        raise LocalUnsupportedError("many rows")
+    if sum(table.num_rows for table in tables) > limits.DELIVERED:
+        raise LocalUnsupportedError(f"a delivery of more than {limits.DELIVERED:,} rows")
 
 
 @dataclass
@@ -170,14 +167,14 @@ def _files_with(table: TableHere, keys: pa.Table) -> Iterator[tuple[str, pa.Tabl
     first = keys.column(0).combine_chunks()
     if pa.types.is_floating(first.type):
         raise LocalUnsupportedError("0.0 is -0.0 too, and lies elsewhere")
-    choose, rows_left, bytes_left = row_groups.within(names[0], first), ROWS, BYTES
+    choose, rows_left, bytes_left = row_groups.within(names[0], first), limits.DELIVERED, limits.REWRITTEN_BYTES
     for file in table.files:
         path = table.folder / file
-        if not choose(path) or not table.part([file]).rows_with(names[:1], first, ROWS).num_rows:
+        if not choose(path) or not table.part([file]).rows_with(names[:1], first, limits.DELIVERED).num_rows:
             continue
         bytes_left -= sum(group.size for group in row_groups.values(path, names[0]))
         if bytes_left < 0:
-            raise LocalUnsupportedError("many bytes")
+            raise LocalUnsupportedError(f"files of more than {limits.REWRITTEN_BYTES >> 20} MB to be written anew")
         whole = table.whole(file, rows_left)
         rows_left -= whole.num_rows
         both = pa.concat_tables([whole.select(names), keys])

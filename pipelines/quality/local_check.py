@@ -19,8 +19,9 @@ from cep_core.events.arrays import arrow, numbers, valid
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule, unique_rules
+from pipelines.delta.limits import READ as ROWS
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS, TableHere, inside
+from pipelines.delta.local_reader import TableHere, inside
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality.key_index import hashes_of, occurrences
 from pipelines.quality.quarantine_counts import Broken

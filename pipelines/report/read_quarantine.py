@@ -14,6 +14,7 @@ from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
 from pipelines.contracts.column_names import ADDED
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import Warehouse, exists
@@ -26,8 +27,6 @@ REASONS_SHOWN = 12
 SAMPLES_SHOWN = 8
 TEXT_LIMIT = 200
 """Characters of a quarantined value that are shown; a longer one ends in an ellipsis."""
-FEW = 50_000
-"""Rows of a run that are counted in this process."""
 _COUNTED = ("run_id", "source_version", "rule", "reason", "quarantined_at")
 
 
@@ -51,7 +50,7 @@ def _read_here(spark: SparkSession, path: str, run: RunFacts, recorded: int | No
     table = table_here(spark, path).near("run_id", run.run_id)
     names = [name for name in table.schema.names if name not in _COUNTED]
     with local_errors():
-        mine = table.rows_with((*_COUNTED, *names), pa.array([run.run_id], pa.string()), FEW)
+        mine = table.rows_with((*_COUNTED, *names), pa.array([run.run_id], pa.string()), limits.QUARANTINE_READ)
         if run.source_version is not None:
             mine = mine.filter(pc.equal(mine["source_version"], run.source_version))
         mine = mine.combine_chunks()

@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 from cep_core import AnyPlan
 from cep_core.events.windows import moment, shifted
 from cep_core.sharing.family import row_hash
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.errors import LocalUnsupportedError
@@ -36,8 +37,6 @@ SPAN_WINDOWS = 60
 """About how many windows of history put a short interval in context."""
 _BEFORE, _AFTER = -(2**63), 2**63 - 2
 """Microseconds that no window's end comes before, or after."""
-ROWS_KEPT = 50_000
-"""Rows held in memory between two passes; more are read from the table again, a partition at a time."""
 
 
 def read_results(
@@ -65,7 +64,7 @@ def read_results(
 
 
 def _results_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: AnyPlan | None) -> ResultFacts:
-    """As Spark reads them, of at most `ROWS_KEPT` rows. Raises LocalUnsupportedError."""
+    """As Spark reads them, of at most `limits.PAGE_ROWS` rows. Raises LocalUnsupportedError."""
     if not Layout.of(table.schema.names, pattern.kind).windows:
         return _counted_here(table, pattern, run, plan)
     shape = Shape.of(table.schema, pattern.group_by, tuple(pattern.returns))
@@ -73,7 +72,7 @@ def _results_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: 
     named = dict.fromkeys((*shape.groups, "window_start", "window_end", *shape.measures, *logs, "plan_hash"))
     since = _span_from(run)
     ends = _BEFORE if since is None else micros(since), _AFTER if run.interval_to is None else micros(run.interval_to)
-    rows = table.rows([*named], "window_end", [(ends[0] + 1, ends[1] + 1)], ROWS_KEPT)
+    rows = table.rows([*named], "window_end", [(ends[0] + 1, ends[1] + 1)], limits.PAGE_ROWS)
     with local_errors():
         older = 0
         if run.plan_hash is not None:
@@ -105,7 +104,7 @@ def _counted_here(table: TableHere, pattern: PatternFacts, run: RunFacts, plan: 
     layout = Layout.of(table.schema.names, pattern.kind)
     owner, span = _span(layout, run, plan)
     names = [name for name in table.schema.names if name != "graph" or layout.named]
-    rows = table.rows(names, owner, [(micros(span.low), micros(span.high))], ROWS_KEPT)
+    rows = table.rows(names, owner, [(micros(span.low), micros(span.high))], limits.PAGE_ROWS)
     with local_errors():
         older, current = 0, _current_forms(run, plan, span)
         if current is not None:
@@ -186,8 +185,8 @@ class _Rows:
 
     def __init__(self, frame: DataFrame, shape: Shape, since: datetime | None) -> None:
         self._frame, self._shape, self._since = frame, shape, since
-        few = frame.limit(ROWS_KEPT + 1).collect()
-        self._in_memory = [_result(row, shape, since) for row in few] if len(few) <= ROWS_KEPT else None
+        few = frame.limit(limits.PAGE_ROWS + 1).collect()
+        self._in_memory = [_result(row, shape, since) for row in few] if len(few) <= limits.PAGE_ROWS else None
 
     def __iter__(self) -> Iterator[ResultRow]:
         if self._in_memory is not None:

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from pipelines.delta import limits
 from pipelines.delta.commits import Commit, known_commits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
@@ -33,8 +34,6 @@ from pipelines.spark.identifiers import quoted
 Change = tuple[int, str, dict[str, Any]]
 """A version of the results, what it did to a row (Delta's change type), and the row."""
 CHANGE, COMMIT = "_change_type", "_commit_version"
-MOST_ROWS = 200_000
-"""Rows of a version, or changes of rows, that are compared in this process."""
 ADDED, CHANGED, RETRACTED = "added", "changed", "retracted"
 KIND, BEFORE, AFTER = "kind", "before", "after"
 
@@ -101,7 +100,7 @@ def between(
 
 
 def _rows(table: TableHere) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = table.every(table.schema.names, MOST_ROWS).to_pylist()
+    rows: list[dict[str, Any]] = table.every(table.schema.names, limits.COMPARED).to_pylist()
     return rows
 
 
@@ -227,7 +226,7 @@ def _local_changes(spark: SparkSession, path: str, plan: AnyPlan, selection: Sel
     """Version, change and row of each change but the images before it, ordered by version, key and change."""
     table = table_here(spark, path)
     changes = []
-    for version, feed in table.feed_by_version(table.schema.names, first, MOST_ROWS):
+    for version, feed in table.feed_by_version(table.schema.names, first, limits.COMPARED):
         with local_errors():
             rows = feed.filter(mask(feed, plan, selection)).to_pylist()
         changes += [(version, row.pop(CHANGE), row) for row in rows]

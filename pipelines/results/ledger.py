@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
 from pipelines.check import Check
+from pipelines.delta import limits
 from pipelines.delta.commits import Commit, known_commits, next_number
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import changes_rows, creation_time, table_id
@@ -28,8 +29,6 @@ from pipelines.results.row_versions import RowVersions, row_versions
 from pipelines.runs.record import NOTED
 from pipelines.runs.stored_record import name_of, note_in
 
-RECORDS = 100_000
-"""Run records that are read in this process."""
 COUNTS = ("rows_inserted", "rows_updated", "rows_out")
 LAYOUT = ("OPTIMIZE", "VACUUM START", "VACUUM END")
 """Operations that change no row."""
@@ -227,7 +226,7 @@ def _all_recorded(spark: SparkSession, warehouse: Warehouse, names: Sequence[str
             return {}
         if len(names) == 1:
             table = table.near("pattern", names[0])
-        records = table.rows_with(columns, pa.array(names, pa.string()), RECORDS)
+        records = table.rows_with(columns, pa.array(names, pa.string()), limits.RECORDS)
         times = records["finished_at"].cast(pa.int64()).to_pylist()
         rows = [row | {"at": at} for row, at in zip(records.drop("finished_at").to_pylist(), times, strict=True)]
         mine = [row for row in rows if row["status"] == "succeeded" and row["results_version"] is not None]

@@ -22,6 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from cep_core import AnyPlan
 from cep_core.errors import did_you_mean
 from cep_core.sharing.family import FamilyPlan
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import exists, latest_version, read_at
@@ -31,9 +32,6 @@ from pipelines.results.provenance import PLAN_HASH
 from pipelines.results.reuse import current_hashes
 from pipelines.results.spark_order import comparable
 from pipelines.spark.columns import column
-
-MOST_ROWS = 2_000_000
-"""Rows of results that are read in this process: some 200 MB."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def newest_rows(spark: SparkSession, path: str, limit: int | None, version: int 
     and how many there are in all. `limit`, `version`: None for all rows, for the newest version."""
     try:
         table = table_here(spark, path, version)
-        rows = table.every(table.schema.names, MOST_ROWS)
+        rows = table.every(table.schema.names, limits.RESULTS_READ)
         with local_errors():
             order = [("computed_at", "descending")] if "computed_at" in rows.schema.names else []
             return (rows.sort_by(order) if order else rows).slice(0, limit), rows.num_rows
@@ -121,7 +119,7 @@ def _refuse_other_form(plan: AnyPlan, names: Sequence[str]) -> None:
 
 
 def _local(table: TableHere, plan: AnyPlan, selection: Selection) -> Rows:
-    every = table.every([*plan.result_schema.names, PLAN_HASH], MOST_ROWS)
+    every = table.every([*plan.result_schema.names, PLAN_HASH], limits.RESULTS_READ)
     with local_errors():
         stale = _stale(every, plan)
         chosen = every.filter(mask(every, plan, selection))

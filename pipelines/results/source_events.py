@@ -19,8 +19,9 @@ from pyspark.sql.types import StructType
 
 from cep_core.plan import Reading
 from pipelines.contracts.contract import Contract
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS, table_here
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.parquet_scan import Files, Span, paths_by_delta, plain_files
 from pipelines.delta.tables import read_at
 from pipelines.errors import LocalUnsupportedError
@@ -101,7 +102,7 @@ class SourceEvents:
         path = run.warehouse.source(run.contract.name)
         try:
             table = table_here(run.spark, path, self.version)
-            if table.row_count is None or table.row_count > ROWS:
+            if table.row_count is None or table.row_count > limits.READ:
                 table = table.near_time(run.contract.event_time, [self.span])
             return tuple(f"{table.folder}/{file}" for file in table.files), table.schema
         except LocalUnsupportedError:

@@ -24,9 +24,6 @@ from pipelines.runs.run import Run
 from pipelines.spark.columns import column
 from pipelines.spark.session import uncompiled
 
-MOST = 50_000
-"""Rows of all runs of a step that this process looks at."""
-
 
 @dataclass(frozen=True)
 class StagedRows:

@@ -24,9 +24,10 @@ from cep_core.events.arrays import numbers
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
+from pipelines.delta import limits
 from pipelines.delta.local_commit import shaped
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS, inside, table_here
+from pipelines.delta.local_reader import inside, table_here
 from pipelines.delta.tables import with_retries
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
@@ -125,7 +126,7 @@ def _local_revision(run: Run, task: Task, results_version: int, changes: SourceC
         raise LocalUnsupportedError("ids that are made of keys")
     about = contract.fingerprint, run.warehouse.source(contract.name), task.version
     since = *about, task.after, task.unique
-    changed = changes.once(since, lambda: local_changes(run, task, ROWS))
+    changed = changes.once(since, lambda: local_changes(run, task, limits.REVISED))
     seen = matching(run, changed.good, changes, since)
     affected = Affected(plan, touched(plan, seen, task.published))
     if not affected.stretches:
@@ -136,7 +137,7 @@ def _local_revision(run: Run, task: Task, results_version: int, changes: SourceC
     pairs = changed_pairs(run, seen) if changed.every is None else None
     if pairs is not None:
         published = _published(run, results_version, affected, pairs)
-        computed = _computed(run, pairs.events(changed.source, slices, ROWS), affected, slices)
+        computed = _computed(run, pairs.events(changed.source, slices, limits.REVISED), affected, slices)
         computed = computed.filter(pairs.chosen(computed))
         if pairs.allows(published.near, computed.num_rows):
             affected = Affected(plan, touched=affected.stretches)
@@ -152,7 +153,7 @@ def _local_revision(run: Run, task: Task, results_version: int, changes: SourceC
 def _events(run: Run, changed: LocalChanges, slices: tuple[Stretch, ...]) -> pa.Table:
     """The good events in `slices`. Raises LocalUnsupportedError."""
     if changed.every is None:
-        return good_events(run, changed.source, slices, ROWS)
+        return good_events(run, changed.source, slices, limits.REVISED)
     return changed.every.filter(inside(changed.every, run.contract.event_time, slices))
 
 
@@ -169,8 +170,8 @@ def _revision(
 
 def _judged(run: Run, rows: pa.Table) -> tuple[Check, ...]:
     """The checks of the results contract. Raises LocalUnsupportedError if one fails."""
-    if rows.num_rows > ROWS:
-        raise LocalUnsupportedError("too many rows")
+    if rows.num_rows > limits.REVISED:
+        raise LocalUnsupportedError(f"{rows.num_rows:,} rows, more than {limits.REVISED:,}")
     contract = results_contract(run.project.contract_path(contract_name(run.plan)), run.plan, run.name)
     checks = judge_without(rows, contract.rules)
     warnings = {rule.name for rule in contract.rules if rule.warning}
@@ -183,7 +184,9 @@ def _published(run: Run, version: int, affected: Affected, pairs: ChangedPairs |
     """Raises LocalUnsupportedError where the rows are too many to be held: then a kernel would have much to do, too."""
     table = table_here(run.spark, run.warehouse.results(run.name), version)
     slices = [slice_of(run.plan, *stretch) for stretch in affected.stretches]
-    return Published.of(table, run.plan.owned(range(1))[0], slices, ROWS, None if pairs is None else pairs.chosen)
+    return Published.of(
+        table, run.plan.owned(range(1))[0], slices, limits.REVISED, None if pairs is None else pairs.chosen
+    )
 
 
 def _rewrite(published: Published, run: Run, rows: pa.Table) -> Rewrite:

@@ -19,6 +19,7 @@ from cep_core.events.arrays import arrow, numbers, repeated
 from pipelines.contracts.column_names import REASONS
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule, unique_rules
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import CHANGE, TableHere, table_here
 from pipelines.errors import LocalUnsupportedError
@@ -31,8 +32,6 @@ from pipelines.rules.unique import EQUAL, OLDER, exact_codes
 from pipelines.runs.local_events import all_parted
 from pipelines.runs.run import Run
 
-KEYS = 20_000_000
-"""Rows of a source among whose keys those that came are looked for."""
 WHY = "__trendlake_why"
 
 
@@ -118,11 +117,11 @@ def _meets(source: TableHere, good: pa.Table, contract: Contract, rule: Rule) ->
         fresh = fresh.drop_null()
     if not fresh.num_rows:
         return False
-    if source.row_count is None or source.row_count > KEYS:
+    if source.row_count is None or source.row_count > limits.KEYS_COMPARED:
         raise LocalUnsupportedError("a table of many keys")
     if any(pa.types.is_floating(kind) for kind in fresh.schema.types):
         raise LocalUnsupportedError("doubles as keys: Arrow looks for 0.0 and for -0.0")
-    present = source.rows_with(rule.columns, fresh[rule.columns[0]].combine_chunks(), KEYS)
+    present = source.rows_with(rule.columns, fresh[rule.columns[0]].combine_chunks(), limits.KEYS_COMPARED)
     both = pa.concat_tables([present, fresh])
     with local_errors():
         codes = exact_codes(both, both.column_names)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from cep_core import AnyPlan
 from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, numbers
-from pipelines.delta import local_commit
+from pipelines.delta import limits, local_commit
 from pipelines.delta.commits import Commit
 from pipelines.delta.local_log import Action, local_errors
 from pipelines.delta.local_reader import Slices, TableHere, inside
@@ -29,10 +29,6 @@ from pipelines.revision.difference import WAS, Difference
 from pipelines.revision.row_diff import Differing
 from pipelines.runs.run import Run
 from pipelines.spark.frames import frame_of
-
-ROWS = 2_000_000
-"""Rows of the files that are written anew: what a worker may hold."""
-
 
 Chosen = Callable[[pa.Table], pa.Array]
 """Result rows to those that a revision, or a run, decides about."""
@@ -134,7 +130,7 @@ class Rewrite:
         ends = np.cumsum([part.num_rows for part in there.parts], dtype=np.int64)
         for file, gone in zip(table.files, np.split(self.differences.gone, ends)[:-1], strict=True):
             if gone.any():
-                whole = table.whole(file, ROWS - sum(part.num_rows for part in parts))
+                whole = table.whole(file, limits.REWRITTEN - sum(part.num_rows for part in parts))
                 mine = there.among(whole)
                 stays = ~mine
                 stays[mine] = ~gone

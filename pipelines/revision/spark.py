@@ -15,8 +15,8 @@ from cep_core.sharing.changes import binds_some
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS
 from pipelines.delta.tables import read_at, with_retries
 from pipelines.error_text import plural
 from pipelines.errors import LocalUnsupportedError, StepOrderError
@@ -110,7 +110,7 @@ class SparkRevision:
         """The good rows that came or went and that the plan may match, its columns; None where there is none. Of many
         rows all of its types."""
         columns = columns_of(self.run)
-        if not changed.settled or changed.rows > ROWS or not binds_some(self.run.plan):
+        if not changed.settled or changed.rows > limits.MATCHED or not binds_some(self.run.plan):
             return changed.good(columns)
         try:
             rows = self.changes.once(("rows", key), lambda: _collected(changed, self.run.contract))
@@ -199,8 +199,8 @@ class SparkRevision:
 
 def _collected(changed: Changes, contract: Contract) -> pa.Table:
     """The good rows that came or went, the contract's columns and `NET`. Raises LocalUnsupportedError."""
-    rows = changed.good([item.name for item in contract.columns]).limit(ROWS + 1).toArrow()
-    if rows.num_rows > ROWS:
+    rows = changed.good([item.name for item in contract.columns]).limit(limits.MATCHED + 1).toArrow()
+    if rows.num_rows > limits.MATCHED:
         raise LocalUnsupportedError("too many rows")
     return rows
 

@@ -19,8 +19,9 @@ from pyspark.sql import functions as sf
 from cep_core.events.arrays import arrow
 from cep_core.events.windows import END, clock_text
 from pipelines.check import Check
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS, TableHere, table_here
+from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.delta.tables import read_at
 from pipelines.errors import LocalUnsupportedError
 from pipelines.quality import quarantine as q
@@ -138,7 +139,7 @@ def _source(run: OfSource, version: int) -> TableHere:
 
 def _rows_near(run: OfSource, source: TableHere, near: tuple[int, int]) -> pa.Table:
     source.refuse_large_search(run.contract.event_time, [near])
-    return events_in(run, source, [near], ROWS)
+    return events_in(run, source, [near], limits.READ)
 
 
 def _times(run: OfSource, rows: pa.Table) -> pa.ChunkedArray:

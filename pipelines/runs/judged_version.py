@@ -11,12 +11,13 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import table_id
 from pipelines.delta.tables import Warehouse, exists
 from pipelines.errors import LocalUnsupportedError, RecordDamagedError
-from pipelines.runs.record import BASIS, RECORDS
+from pipelines.runs.record import BASIS
 from pipelines.runs.stored_record import basis_in
 
 JUDGES = ("ingest", "check_source", "revise")
@@ -39,7 +40,7 @@ def _judged_version_here(spark: SparkSession, warehouse: Warehouse, source: str,
     runs = table_here(spark, warehouse.runs)
     columns = ["source", "run_id", "stage", "status", "source_version", "rows_quarantined"]
     columns += [BASIS] if BASIS in runs.schema.names else []
-    rows = runs.rows_with(columns, pa.array([source], pa.string()), RECORDS).to_pylist()
+    rows = runs.rows_with(columns, pa.array([source], pa.string()), limits.RECORDS).to_pylist()
     with local_errors():
         versions = [
             row["source_version"]

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from cep_core.events.array_types import Bools
 from cep_core.events.arrays import arrow, repeated
 from pipelines.contracts.contract import Contract
-from pipelines.delta.local_reader import ROWS, Condition, TableHere, inside
+from pipelines.delta import limits
+from pipelines.delta.local_reader import Condition, TableHere, inside
 from pipelines.delta.tables import Warehouse
 from pipelines.errors import LocalUnsupportedError
 from pipelines.rules.split import Split, split, split_alone
@@ -47,8 +48,8 @@ def events_in(
 
 def good_events_of_all(run: OfSource, source: TableHere, slices: Sequence[tuple[int, int]], most: int) -> pa.Table:
     """As `good_events`, where a row in `slices` may repeat the key of any other: the whole table is judged. Raises
-    LocalUnsupportedError, also where it has more than `ROWS` rows."""
-    rows, parted = all_parted(run, source, ROWS)
+    LocalUnsupportedError, also where it has more than `limits.READ` rows."""
+    rows, parted = all_parted(run, source, limits.READ)
     rows = rows.filter(arrow(parted.broken < 0))
     rows = rows.filter(inside(rows, run.contract.event_time, slices))
     if rows.num_rows > most:

@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from cep_core.events.windows import moment
+from pipelines.delta import limits
 from pipelines.delta.local_append import append_here, compact_here
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
@@ -37,10 +38,6 @@ NOTED = "note"
 NUMBER, BASIS = "record_number", "basis"
 """Columns: the place of the record in its run, and what the stage's work is based on (`Basis.as_json`); tables written
 before 0.2 lack them. Those before 0.3 lack the last two columns too, where a stage worked and why there."""
-NARROW_RECORDS = 1_000_000
-"""Run records of which this process reads a few short columns."""
-RECORDS = 100_000
-"""Records that are read in this process."""
 
 COMMITS_A_FILE = 64
 """Commits of the table, after so many of which their files are put together: each brings a file of a row or a few, and
@@ -236,7 +233,7 @@ def run_ends(spark: SparkSession, warehouse: Warehouse, patterns: Sequence[str])
     try:
         names = ("pattern", "run_id", "finished_at")
         table = _near(table_here(spark, warehouse.runs), patterns)
-        records = table.rows_with(names, pa.array(patterns, pa.string()), NARROW_RECORDS)
+        records = table.rows_with(names, pa.array(patterns, pa.string()), limits.NARROW_RECORDS)
         with local_errors():
             records = records.set_column(2, "finished_at", records["finished_at"].cast(pa.int64()))
             runs = records.group_by(["pattern", "run_id"]).aggregate([("finished_at", "max")])
@@ -277,7 +274,7 @@ def _chosen(table: TableHere, asked: Mapping[str, list[str]], names: Sequence[st
     _refuse_other_table(str(table.folder), table.schema.names)
     there = [name for name in dict.fromkeys((*asked, *names)) if name in table.schema.names]
     (_, values), *others = [(name, pa.array(values, pa.string())) for name, values in asked.items()]
-    records = table.rows_with(there, values, RECORDS, dict(others))
+    records = table.rows_with(there, values, limits.RECORDS, dict(others))
     for name in _TIMES:
         if name in there:
             records = records.set_column(there.index(name), name, records[name].cast(pa.int64()))
@@ -310,7 +307,7 @@ def newest_records(
     try:
         table = table_here(spark, warehouse.runs)
         _refuse_other_table(warehouse.runs, table.schema.names)
-        rows = table.every(table.schema.names, RECORDS)
+        rows = table.every(table.schema.names, limits.RECORDS)
         with local_errors():
             mine = rows if pattern is None else rows.filter(pc.equal(rows["pattern"], pattern))
             newest = mine.sort_by([("finished_at", "descending")]).slice(0, limit).to_pylist()

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
 from cep_core.events.windows import moment
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, table_here
 from pipelines.report.amounts import Amount
@@ -25,8 +26,6 @@ from pipelines.report.tally import Tally
 from pipelines.results.spark_order import comparable, spark_texts
 from pipelines.site.overview import Counts, Ends, Key, Peak
 
-ROWS = 50_000
-"""Rows that are counted here: for more, Python takes longer than Spark's eight jobs."""
 LARGEST = 10**38
 """Counts of more digits have their magnitude only, as in a column of Spark."""
 
@@ -43,7 +42,7 @@ class Row(NamedTuple):
 
 def counts_here(spark: SparkSession, path: str, pattern: PatternFacts, plan: AnyPlan | None) -> Counts | None:
     """Those of the results at `path` as they are now; None where there is no row. Raises LocalUnsupportedError: more
-    than `ROWS` rows, a table that only Spark reads, or a group whose text only Spark knows."""
+    than `limits.PAGE_ROWS` rows, a table that only Spark reads, or a group whose text only Spark knows."""
     table = table_here(spark, path)
     if not table.files:
         return None
@@ -141,7 +140,9 @@ def _windows(table: TableHere, pattern: PatternFacts) -> CountsHere:
     name = shape.measure.name if shape.measure.name in shape.measures else None
     companion = f"{name}_log10" if name is not None and f"{name}_log10" in shape.companions else None
     values = [column for column in (name, companion) if column is not None]
-    rows = table.every([*dict.fromkeys((*shape.groups, "window_start", "window_end", *values, "plan_hash"))], ROWS)
+    rows = table.every(
+        [*dict.fromkeys((*shape.groups, "window_start", "window_end", *values, "plan_hash"))], limits.PAGE_ROWS
+    )
     count = shape.measure.is_count
     amounts = [1] * rows.num_rows if name is None else _numbers(rows[name], count=count)
     logs = (
@@ -161,7 +162,7 @@ def _stretches(table: TableHere, pattern: PatternFacts, plan: AnyPlan | None) ->
     layout = Layout.of(names, pattern.kind)
     owner = plan.owned(range(1))[0] if plan else layout.owner
     graphs = ["matches", "matches_log10"] if layout.graphs else []
-    rows = table.every([*dict.fromkeys((*groups, owner, *graphs, "plan_hash"))], ROWS)
+    rows = table.every([*dict.fromkeys((*groups, owner, *graphs, "plan_hash"))], limits.PAGE_ROWS)
     times = rows[owner].cast(pa.int64()).to_pylist()
     if not times:
         return CountsHere([], {}, groups, NOUN, "")

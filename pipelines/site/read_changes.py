@@ -14,6 +14,7 @@ from pyspark.sql import Window as SqlWindow
 from pyspark.sql import functions as sf
 
 from cep_core import AnyPlan
+from pipelines.delta import limits
 from pipelines.delta.commits import recent_commits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
@@ -42,10 +43,6 @@ SAMPLED = 5
 """Of so many publications, the newest that changed what was there, rows are shown;"""
 ROWS_SHOWN = 8
 """of each so many,"""
-MOST_ROWS = 100_000
-"""where it changed no more than these: a publication of more is not read again for a sample."""
-FEW_ROWS = 10_000
-"""Changes of a publication that are read in this process."""
 OLD = ("update_preimage", "delete")
 """Delta's types of changes whose row is the one before."""
 TURN = "__trendlake_turn"
@@ -62,10 +59,12 @@ def read_changes(spark: SparkSession, path: str, plan: AnyPlan | None) -> Change
     ]  # fmt: skip
     newest = publications[:CHANGES_SHOWN]
     rewrites = [change for change in newest if any(change.changed) and change.rewrites][:SAMPLED]
-    few = [change.version for change in rewrites if sum(change.changed) <= MOST_ROWS]
+    few = [change.version for change in rewrites if sum(change.changed) <= limits.CHANGES_SAMPLED]
     if plan is None or not rewrites:
         return ChangesFacts(tuple(newest), len(publications))
-    unread = {change.version: f"more than {MOST_ROWS:,} rows" for change in rewrites if change.version not in few}
+    unread = {
+        change.version: f"more than {limits.CHANGES_SAMPLED:,} rows" for change in rewrites if change.version not in few
+    }
     samples: Mapping[int, list[RowChange]] = {}
     try:
         samples = _samples(spark, path, plan, few) if few else {}
@@ -96,14 +95,14 @@ def _samples(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[i
 
 
 def _samples_here(spark: SparkSession, path: str, plan: AnyPlan, versions: Sequence[int]) -> Samples:
-    """Raises LocalUnsupportedError, also where the changes are more than `FEW_ROWS`."""
+    """Raises LocalUnsupportedError, also where the changes are more than `limits.CHANGES_READ`."""
     there = _columns(plan, table_here(spark, path).schema.names)
     samples: Samples = {}
     for version in versions if there else ():
         table = table_here(spark, path, version)
         if not set(there) <= set(table.schema.names):
             raise LocalUnsupportedError(f"version {version} has other columns")
-        _, (_, feed) = table.feed_by_version([*there, PLAN_HASH], version - 1, FEW_ROWS)
+        _, (_, feed) = table.feed_by_version([*there, PLAN_HASH], version - 1, limits.CHANGES_READ)
         with local_errors():
             rows = feed.to_pylist()
             old, new = ([row for row in rows if (row[CHANGE] in OLD) == is_old] for is_old in (True, False))

@@ -12,10 +12,11 @@ from cep_core.events.windows import clock_text
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.results import contract_name, results_contract
+from pipelines.delta import limits
 from pipelines.error_text import plural
 from pipelines.history_checks import checks as history_checks
 from pipelines.results.reuse import narrowed
-from pipelines.results.staged_checks import MOST, StagedRows, judged, judged_here, refuse_failed, staged_rows
+from pipelines.results.staged_checks import StagedRows, judged, judged_here, refuse_failed, staged_rows
 from pipelines.results.staging import read_staged, refuse_lost
 from pipelines.runs.record import Attempt, recorded_together
 from pipelines.runs.road import HERE, Road
@@ -40,7 +41,7 @@ def check_results_together(runs: Sequence[Run]) -> list[Attempt]:
     """As `check_results` of several runs. An error of one stops no other. Raises whatever ends Spark."""
     spark, warehouse = runs[0].spark, runs[0].warehouse
     with recorded_together(spark, warehouse, [run.record("check_results") for run in runs]) as attempts:
-        tasks, left = dict[int, _Task](), MOST
+        tasks, left = dict[int, _Task](), limits.CHECKED
         for number, (run, attempt) in enumerate(zip(runs, attempts, strict=True)):
             with attempt.going_on() as record:
                 tasks[number] = _task(run, record, left)

@@ -17,10 +17,11 @@ from functools import partial
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from pipelines.delta import limits
 from pipelines.delta.commits import Commit, recent_commits
 from pipelines.delta.local_commit import shaped
 from pipelines.delta.local_log import local_errors
-from pipelines.delta.local_reader import ROWS, table_here
+from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import OvertakenError, with_retries
 from pipelines.errors import StaleRunError, StepOrderError
 from pipelines.results.columns import time_of
@@ -152,12 +153,12 @@ def _replace_here(
     """As `_replace_by_spark`, of few rows, whose files are written in this process. Raises StagedLostError,
     LocalUnsupportedError."""
     run, (number, checked) = publication.run, staged
-    rows = staged_here(run, number, ROWS)
+    rows = staged_here(run, number, limits.PUBLISHED)
     refuse_lost(run, number, checked, rows.num_rows)
     with local_errors():
         table = table_here(run.spark, publication.path)
         owned = OwnedRows.of(run.plan, windows, table.schema.names, withheld)
-        there = Published.of_windows(table, time_of(run.plan), owned, ROWS)
+        there = Published.of_windows(table, time_of(run.plan), owned, limits.PUBLISHED)
         old = there.rows
         mine = shaped(rows.filter(OwnedRows.of(run.plan, windows, rows.column_names).arrow(rows)), old.schema)
         rewrite = Rewrite(run, run.plan, there, differing(old, mine, identity(run.plan)))

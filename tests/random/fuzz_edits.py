@@ -30,6 +30,7 @@ from pyspark.sql import SparkSession
 
 from cep_core import AnyPlan
 from cep_core.errors import TrendlakeError
+from pipelines.delta import limits
 from pipelines.delta.tables import exists
 from pipelines.errors import ResultsTypeError, StepOrderError
 from pipelines.project.paths import find_project
@@ -37,10 +38,8 @@ from pipelines.project.profile import Profile
 from pipelines.results.ledger import Ledger, read_ledger
 from pipelines.results.read import Selection, read_rows
 from pipelines.results.reuse import row_hashes
-from pipelines.revision import local, local_rewrite
 from pipelines.runs.run import Run
 from pipelines.spark.session import start_session
-from pipelines.steps import publish as publishing
 from pipelines.steps.revise import revise
 from tests.conftest import FEW_ROWS, ROOT, SETTINGS
 from tests.support.flights import all_steps, renamed
@@ -270,7 +269,7 @@ def written(road: str) -> Iterator[None]:
     if road == "here":
         yield
         return
-    with patch.object(publishing, "ROWS", -1), patch.object(local, "ROWS", -1), patch.object(local_rewrite, "ROWS", -1):
+    with patch.multiple(limits, PUBLISHED=-1, REVISED=-1, REWRITTEN=-1):
         yield
 
 

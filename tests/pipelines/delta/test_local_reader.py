@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from pipelines.delta import local_log
+from pipelines.delta import limits
 from pipelines.delta.commits import recent_commits
 from pipelines.delta.local_append import append_here, compact_here, compacting_alone
 from pipelines.delta.local_log import commit_info, folder_on_disk, logged_versions
@@ -241,18 +241,18 @@ def test_many_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Mon
     path = new_table(spark, tmp_path / "t", checkpointInterval="6")
     for number in range(6):
         write(spark, path, rows(number, 1))
-    monkeypatch.setattr(local_log, "FILES", 6)
+    monkeypatch.setattr(limits, "FILES", 6)
     assert table_here(spark, path).feed(NAMES, 0, MANY).num_rows == 6
     write(spark, path, rows(6, 1))  # what was read of the version before is remembered
-    monkeypatch.setattr(local_log, "FILES", 5)
+    monkeypatch.setattr(limits, "FILES", 5)
     with pytest.raises(LocalUnsupportedError, match="many files"):
         table_here(spark, path)
     (tmp_path / "t" / "_delta_log" / "_last_checkpoint").unlink()
     with pytest.raises(LocalUnsupportedError, match="7 files"):
         table_here(spark, path)
-    monkeypatch.setattr(local_log, "FILES", 7)
+    monkeypatch.setattr(limits, "FILES", 7)
     table = table_here(spark, path)
-    monkeypatch.setattr(local_log, "FILES", 5)
+    monkeypatch.setattr(limits, "FILES", 5)
     with pytest.raises(LocalUnsupportedError, match="changes in 7 files"):
         table.feed(NAMES, 0, MANY)
 

@@ -11,10 +11,9 @@ import pyarrow.compute as pc
 import pytest
 
 from pipelines.contracts.contract import load_contract
+from pipelines.delta import limits
 from pipelines.delta.commits import known_commits
-from pipelines.delta.local_reader import ROWS
 from pipelines.errors import SourceSchemaError
-from pipelines.ingest import write_here
 from pipelines.ingest.deliver import ingest
 from pipelines.ingest.flights import SCHEMA, data_file, deliveries, read_flights
 from tests.support.flights import Lake, flight, table
@@ -103,8 +102,8 @@ def test_written_here_and_by_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch) 
         table([flight(3, "2013-03-01T10:00:00")]),
     ]
     left = []
-    for limit in (ROWS, -1):
-        monkeypatch.setattr(write_here, "ROWS", limit)
+    for limit in (limits.DELIVERED, -1):
+        monkeypatch.setattr(limits, "DELIVERED", limit)
         warehouse = replace(lake.warehouse, root=f"{lake.warehouse.root}/{limit}")
         record = ingest(lake.spark, warehouse, lake.contract, parts, feed="f", run_id="r")
         path = warehouse.source("flights")
@@ -174,8 +173,8 @@ def test_values_of_all_ages_and_types_are_written_as_by_spark(lake: Lake, monkey
     rows.append(dict.fromkeys(rows[0]) | {"id": 98, "at": ages[4], "single": float("nan")})
     rows.append(dict.fromkeys(rows[0]) | {"id": 99, "at": ages[4], "single": -0.0, "text": ""})
     read_back = []
-    for limit in (ROWS, -1):
-        monkeypatch.setattr(write_here, "ROWS", limit)
+    for limit in (limits.DELIVERED, -1):
+        monkeypatch.setattr(limits, "DELIVERED", limit)
         warehouse = replace(lake.warehouse, root=f"{lake.warehouse.root}/{limit}")
         delivery = pa.Table.from_pylist(rows, ODD_SCHEMA)
         ingest(lake.spark, warehouse, contract, [delivery], feed="f", run_id="r")

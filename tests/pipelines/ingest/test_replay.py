@@ -13,9 +13,9 @@ import pytest
 
 from jobs.actions.quarantine import _write
 from pipelines.contracts.column_names import ID
+from pipelines.delta import limits
 from pipelines.delta.commits import read_log_anew
 from pipelines.errors import RepairError
-from pipelines.ingest import write_here
 from pipelines.ingest.open_rows import open_rows
 from pipelines.ingest.replay import Replayed, newest, read_repaired, replay
 from pipelines.ingest.row_ids import former_row_ids
@@ -125,7 +125,7 @@ def test_all_of_a_file_or_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
     assert opened(lake) == quarantined
     # by the event's id, where the file does not name the row
     assert put_back(lake, mended.slice(0, 1).drop_columns([ID])).repaired == 1
-    monkeypatch.setattr(write_here, "ROWS", -1)
+    monkeypatch.setattr(limits, "DELIVERED", -1)
     other = changed(mended.slice(1, 1), "tailnum", ["N942DN"])
     assert put_back(lake, other) == Replayed(1, 0, 0, before + 2)
     reader = lake.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", before + 1)

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.contracts.contract import Contract, load_contract
 from pipelines.contracts.document_paths import DocumentPaths
+from pipelines.delta import limits
 from pipelines.delta.local_log import commit_actions
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import Warehouse, latest_version
@@ -152,7 +153,7 @@ def test_as_spark_writes_it(spark: SparkSession, tmp_path: Path, key: str, monke
         for by_spark in (False, True):
             with monkeypatch.context() as patch:
                 if by_spark:
-                    patch.setattr(write_here, "ROWS", -1)
+                    patch.setattr(limits, "DELIVERED", -1)
                 else:
                     patch.setattr(deliver, "write_by_spark", refused)
                     patch.setattr(delete, "_delete_keys", refused)
@@ -192,7 +193,7 @@ def rows_of(rows: list[tuple[str, int, float]]) -> pa.Table:
     return pa.Table.from_pylist(whole, pa.schema([(name, kind) for name, (_, kind) in TYPES.items()]))
 
 
-@pytest.mark.parametrize(("limit", "why"), [("ROWS", "more than 3 rows"), ("BYTES", "many bytes")])
+@pytest.mark.parametrize(("limit", "why"), [("DELIVERED", "more than 3 rows"), ("REWRITTEN_BYTES", "written anew")])
 def test_large_files_are_left_to_spark(
     spark: SparkSession, tmp_path: Path, limit: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,7 +202,7 @@ def test_large_files_are_left_to_spark(
     source = Source(spark, tmp_path / "tables", contract_of(tmp_path, ("id",)))
     source.bring(rows_of([(f"e{i}", i, 1.0) for i in range(4)]), "first")
     before = source.version
-    monkeypatch.setattr(write_here, limit, 3)
+    monkeypatch.setattr(limits, limit, 3)
     target = write_here.Target(spark, spark.newSession(), source.path, before, source.contract)
     row = rows_of([("e2", 2, 5.0)])
     with pytest.raises(LocalUnsupportedError, match=why):

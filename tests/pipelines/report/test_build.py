@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as st
 
-from pipelines.report import read_windows as reading
+from pipelines.delta import limits
 from pipelines.report.amounts import Amount
 from pipelines.report.build import build_report, read_facts
 from pipelines.report.errors import RunNotFoundError
@@ -175,7 +175,7 @@ def test_more_rows_than_are_kept_give_the_same_facts(
     path = str(tmp_path / "results")
     spark.createDataFrame(rows, schema).repartition(4).write.format("delta").save(path)
     first = _read(spark, path, tmp_path)
-    monkeypatch.setattr(reading, "ROWS_KEPT", 10)
+    monkeypatch.setattr(limits, "PAGE_ROWS", 10)
     assert _read(spark, path, tmp_path) == first
     assert first.headline.exact == sum(i * i + 1 for i in range(11 * 20))
 

@@ -10,11 +10,10 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from pipelines.delta import limits
 from pipelines.delta.tables import latest_version, read_at
 from pipelines.results.coverage import spans
 from pipelines.results.ledger import read_ledger
-from pipelines.revision import local
-from pipelines.steps import publish as publishing
 from pipelines.steps.revise import revise
 from tests.support.flights import all_steps, renamed
 from tests.support.promises import agree, replayed
@@ -63,8 +62,8 @@ def test_rows_of_another_form_go(
     """Edited and run again, time after time: the table has the rows of the present form only, each once; and so it has
     after a late event."""
     if road == "by Spark":
-        for module in (publishing, local):
-            monkeypatch.setattr(module, "ROWS", -1)
+        for name in ("PUBLISHED", "REVISED"):
+            monkeypatch.setattr(limits, name, -1)
     lake = signals(spark, tmp_path / "project", KEYS[CHAINS[forms][0]])
     lake.insert(events())
     for number, form in enumerate(CHAINS[forms]):
@@ -120,6 +119,6 @@ def test_repeated_rows_of_other_programs(
     if road == "revised":
         revise(renamed(run, "late"))
     else:
-        monkeypatch.setattr(publishing, "ROWS", publishing.ROWS if road == "run here" else -1)
+        monkeypatch.setattr(limits, "PUBLISHED", limits.PUBLISHED if road == "run here" else -1)
         all_steps(lake.run(*DAYS, "again"))
     agree(lake, run)

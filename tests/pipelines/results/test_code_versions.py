@@ -14,6 +14,7 @@ from cep_core import run_plan
 from cep_core.trends.compile.plan import Plan
 from jobs.actions import backfill
 from jobs.terminal.workspace import Place
+from pipelines.delta import limits
 from pipelines.errors import StepOrderError
 from pipelines.project.profile import Profile
 from pipelines.results.notes import Made
@@ -116,7 +117,7 @@ def test_a_revision_claims_its_version_only_for_what_it_computed(
     lake: Signals, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """By Spark one group of the touched windows: they stay stale. In this process all groups: the others stay stale."""
-    monkeypatch.setattr(local, "ROWS", most)
+    monkeypatch.setattr(limits, "REVISED", most)
     run = lake.run(*DAYS, "first")
     all_steps(run)
     every = len(run.windows)

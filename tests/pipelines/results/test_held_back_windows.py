@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.steps import publish as publishing
+from pipelines.delta import limits
 from pipelines.steps.revise import revise
 from tests.pipelines.results.test_changed_keys import DAYS, events
 from tests.support.flights import all_steps, renamed
@@ -26,7 +26,7 @@ def test_rows_of_another_kind_go(
     """The last day is held back in the new form; a revision publishes it when no late event can come, and the table has
     rows of that form only."""
     if road == "by Spark":
-        monkeypatch.setattr(publishing, "ROWS", -1)
+        monkeypatch.setattr(limits, "PUBLISHED", -1)
     lake = signals(spark, tmp_path / "project", KEYS["two groups"])
     lake.insert(events())
     all_steps(lake.run(*DAYS, "first"))

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.terminal.json_output import json_text
+from pipelines.delta import limits
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import latest_version
 from pipelines.errors import BadNumberError, BadTimeError, LocalUnsupportedError, ProjectError
@@ -107,7 +108,7 @@ def test_samples_of_changes(published: tuple[Signals, Run], monkeypatch: pytest.
         assert samples == read_changes._samples_by_spark(lake.spark, path, run.plan, versions)
     kinds = {change.kind for changes in samples.values() for change in changes}
     assert len(kinds) >= 2
-    monkeypatch.setattr(read_changes, "FEW_ROWS", 1)
+    monkeypatch.setattr(limits, "CHANGES_READ", 1)
     with pytest.raises(LocalUnsupportedError):
         read_changes._samples_here(lake.spark, path, run.plan, versions)
 

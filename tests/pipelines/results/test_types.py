@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from jobs.actions import reset as resetting
 from jobs.main import app
 from jobs.terminal.workspace import Place
+from pipelines.delta import limits
 from pipelines.delta.tables import exists, latest_version
 from pipelines.errors import ResultsTypeError, StepOrderError
 from pipelines.project.profile import Profile
@@ -69,7 +70,7 @@ def test_a_run_is_refused(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("most", [0, local.ROWS])
 def test_a_revision_is_refused(lake: Signals, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rows that an earlier version has cast, on both paths."""
-    monkeypatch.setattr(local, "ROWS", most)
+    monkeypatch.setattr(limits, "REVISED", most)
     run = lake.run(*DAYS, "averaged")
     with monkeypatch.context() as as_before:
         for step in (check_source, publish):

@@ -11,7 +11,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from cep_core.xml_join.run import partners
-from pipelines.delta import local_reader
+from pipelines.delta import limits
 from pipelines.errors import LocalUnsupportedError
 from pipelines.results.provenance import PROVENANCE
 from pipelines.revision import local
@@ -151,7 +151,8 @@ def test_answers_that_were_published_count_for_the_limit(
 
 
 @pytest.mark.parametrize(
-    ("limit", "is_local"), [("BYTES", (True, False)), ("SEARCHED_BYTES", (False, True)), ("FEED_BYTES", (False, False))]
+    ("limit", "is_local"),
+    [("DOCUMENT_BYTES", (True, False)), ("SEARCHED_BYTES", (False, True)), ("FEED_BYTES", (False, False))],
 )
 def test_large_tables_are_searched_but_not_read_whole(
     spark: SparkSession, tmp_path: Path, limit: str, is_local: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
@@ -162,7 +163,7 @@ def test_large_tables_are_searched_but_not_read_whole(
     run = lake.run(str(lake.pattern("large", "items", ALIKE)), START - SECOND, START + 7_200 * SECOND, "first")
     all_steps(run)
     lake.deliver("items", [first[0] | {"xml": "<a><k>2</k></a>"}], "later")
-    monkeypatch.setattr(local_reader, limit, 1)
+    monkeypatch.setattr(limits, limit, 1)
     assert (_is_local(run, monkeypatch, whole=False), _is_local(run, monkeypatch, whole=True)) == is_local
     revise(renamed(run, "revision"))
     assert len(lake.rows(run)) == 2

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta import local_commit
+from pipelines.delta import limits, local_commit
 from pipelines.delta.commits import Commit
 from pipelines.delta.local_log import commit_actions
 from pipelines.delta.local_reader import CHANGE, TableHere, table_here
@@ -151,7 +151,7 @@ STEPS: list[Callable[[Rows], Rows]] = [
 @pytest.mark.parametrize("most", [local_rewrite.ROWS, -1], ids=["files", "MERGE"])
 def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """To an empty table and from it, in one file and in several, the one way and the other."""
-    monkeypatch.setattr(local_rewrite, "ROWS", most)
+    monkeypatch.setattr(limits, "REWRITTEN", most)
     lake, rows = Lake(spark, tmp_path), []
     states, feeds = {0: bag(table_of([]))}, {}
     for step in STEPS:

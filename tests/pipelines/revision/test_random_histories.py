@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from pipelines.delta import limits
 from pipelines.delta.tables import latest_version
 from pipelines.errors import StepOrderError
 from pipelines.revision import local, local_rewrite
@@ -67,7 +68,7 @@ def hour_by_hour(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.mark.parametrize("most", [0, local.ROWS])
 def test_a_row_that_moves_in_time(hour_by_hour: Signals, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """Its key stays: it is told apart by its events, not by when they were."""
-    monkeypatch.setattr(local, "ROWS", most)
+    monkeypatch.setattr(limits, "REVISED", most)
     monkeypatch.setattr(local_rewrite, "frame_of", None)  # what is computed here is committed without MERGE
     lake = hour_by_hour.copied(tmp_path / "project")
     run = lake.run(FIRST_DAY, LAST_DAY, "first")
@@ -94,7 +95,7 @@ def test_values_that_are_one_group(
     spark: SparkSession, tmp_path: Path, most: int, pattern: str, column: str, values: tuple[Any, ...], monkeypatch: Any
 ) -> None:
     """A NaN is a NULL and -0.0 is 0.0 to the kernels: an event of one is revised with those of the other."""
-    monkeypatch.setattr(local, "ROWS", most)
+    monkeypatch.setattr(limits, "REVISED", most)
     lake = signals(spark, tmp_path / "project", PATTERNS[pattern])
     row = {"event_time": START_US + DAY_US, "place": "n", "price": 5, "remark": "", "level": None, "rate": None}
     distinct = list(dict.fromkeys(map(repr, values)))
@@ -145,8 +146,8 @@ def test_a_revision_is_a_recomputation(spark: SparkSession, pattern: str, seed: 
                 [(0, 0), (local.ROWS, -1), (local.ROWS, local_rewrite.ROWS), (local.ROWS, local_rewrite.ROWS)]
             )
             with (
-                patch.object(local, "ROWS", most[0]),
-                patch.object(local_rewrite, "ROWS", most[1]),
+                patch.object(limits, "REVISED", most[0]),
+                patch.object(limits, "REWRITTEN", most[1]),
             ):  # 0: all is left to Spark
                 record = revise(renamed(run, f"revision {number}"))
             road = "here" if record.rows_out is not None and record.staged_version is None else "by Spark"

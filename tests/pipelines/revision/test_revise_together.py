@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from pipelines.delta import limits
 from pipelines.delta.local_reader import TableHere
 from pipelines.delta.tables import latest_version
-from pipelines.revision import local, spark
+from pipelines.revision import spark
 from pipelines.runs.record import find
 from pipelines.runs.run import Run
 from pipelines.steps.batch import Member, run_batch
@@ -129,7 +130,7 @@ def test_each_is_revised_as_alone(
     correct(lake)
     break_one(lake)
     if not in_process:
-        monkeypatch.setattr(local, "ROWS", 0)
+        monkeypatch.setattr(limits, "REVISED", 0)
     alone = copied(lake, tmp_path / "alone")
     reads: list[str] = []
     of_file, of_spark = TableHere.feed, spark.changes

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from pipelines.delta import limits
 from pipelines.revision import local
 from pipelines.steps.revise import revise
 from tests.reference.xml_join import answers
@@ -57,7 +58,7 @@ def document(rng: random.Random, ident: str) -> dict[str, Any]:
 @pytest.mark.parametrize("most", [0, local.ROWS])
 def test_a_revision_is_a_recomputation(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """By Spark and in this process: late, changed, moved, broken, repaired and deleted documents."""
-    monkeypatch.setattr(local, "ROWS", most)
+    monkeypatch.setattr(limits, "REVISED", most)
     rng = random.Random(f"documents {most}")
     lake = DocumentLake.of(spark, tmp_path / "project")
     documents = {ident: document(rng, ident) for ident in (f"d{n}" for n in range(30))}
@@ -88,7 +89,7 @@ def test_rows_that_move_and_rows_of_a_late_document(
 ) -> None:
     """A row moves into the window of its new `end`, and stays one row. A late document that is the left one of all its
     rows has them in windows up to `within` later."""
-    monkeypatch.setattr(local, "ROWS", most)
+    monkeypatch.setattr(limits, "REVISED", most)
     lake = DocumentLake.of(spark, tmp_path / "project")
     text = "<item><key>x</key></item>"
     documents = {f"d{hour}": {"id": f"d{hour}", "time": START + hour * HOUR, "xml": text} for hour in (10, 12, 20, 39)}

@@ -13,6 +13,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from pipelines.delta import limits
 from pipelines.revision import local
 from pipelines.runs.stage import Record
 from pipelines.steps.revise import revise
@@ -140,7 +141,7 @@ def said(record: Record) -> str:
 def test_the_work_of_another_program(
     spark: SparkSession, tmp_path: Path, work: Callable[[Signals], None], most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "ROWS", most)
+    monkeypatch.setattr(limits, "REVISED", most)
     lake, rows = signals(spark, tmp_path / "project", PATTERNS["plain"]), tidy_batch(random.Random("plain"), 39)
     for at in (0, 13, 26):
         lake.insert_by_spark(rows[at : at + 13])

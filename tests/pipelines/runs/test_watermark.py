@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cep_core.events.windows import BEGINNING
+from pipelines.delta import limits
 from pipelines.errors import LocalUnsupportedError
 from pipelines.runs import consistency
 from pipelines.runs.consistency import future_events, limit_of, watermark_of
@@ -59,7 +60,7 @@ def test_here_and_by_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
     with monkeypatch.context() as alone:
         alone.setattr(consistency, "_good", None)  # Spark is not asked
         assert {asked: watermark_of(run, *asked) for asked in expected} == expected
-        alone.setattr(consistency, "ROWS", 3)  # as in a table of more rows than this process reads
+        alone.setattr(limits, "READ", 3)  # as in a table of more rows than this process reads
         assert {asked: watermark_of(run, *asked) for asked in expected} == expected
         alone.setattr(consistency, "SOME_ROWS", 0)  # a microsecond at first
         assert {asked: watermark_of(run, *asked) for asked in expected} == expected

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from cep_core.events.windows import moment
 from pipelines.contracts.contract import load_contract
-from pipelines.delta.local_reader import ROWS
+from pipelines.delta import limits
 from pipelines.delta.tables import Warehouse
 from pipelines.runs.consistency import watermark_of
 from pipelines.site.freshness import read_source
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 START = datetime(2013, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("rows", [0, 1, ROWS + 1])
+@pytest.mark.parametrize("rows", [0, 1, limits.READ + 1])
 def test_files_say_the_last_event_time(spark: SparkSession, tmp_path: Path, rows: int) -> None:
     """Also of a table with more rows than this process reads: no Spark job, which took 3.4 s after each run."""
     contract = load_contract(ROOT / "data_contracts" / "flights.yaml")

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from pipelines.check import Check
+from pipelines.delta import limits
 from pipelines.delta.tables import Warehouse
-from pipelines.runs import record as runs
 from pipelines.runs.record import recorded
 from pipelines.runs.stage import Record
 from pipelines.site import build, read_runs
@@ -41,8 +41,8 @@ def test_together_as_alone(
     monkeypatch.setattr(read_runs, "RUNS_SHOWN", SHOWN)
     monkeypatch.setattr(read_runs, "RUNS_JUDGED", JUDGED)
     if not few:
-        monkeypatch.setattr(runs, "RECORDS", 1)
-        monkeypatch.setattr(runs, "NARROW_RECORDS", 1)
+        monkeypatch.setattr(limits, "RECORDS", 1)
+        monkeypatch.setattr(limits, "NARROW_RECORDS", 1)
     together = read_runs.read_runs(spark, warehouse, list(PATTERNS))
     assert together == {
         name: facts for pattern in PATTERNS for name, facts in read_runs.read_runs(spark, warehouse, [pattern]).items()

@@ -24,6 +24,7 @@ from pyspark.sql import functions as sf
 
 from cep_core.errors import TrendlakeError
 from pipelines import redaction
+from pipelines.delta import limits
 from pipelines.delta.maintain import maintain, tables
 from pipelines.delta.tables import KEPT, latest_version, read_at
 from pipelines.errors import SourceSchemaError, StepOrderError
@@ -166,7 +167,7 @@ def test_another_writer_during_publish(lake: Signals, tmp_path: Path, monkeypatc
     run = lake.run(0, 1, "second")
     check_source(run), compute(run), check_results(run)
     path = lake.warehouse.results(run.name)
-    monkeypatch.setattr(publishing, "ROWS", -1)  # all rows are many: MERGE's
+    monkeypatch.setattr(limits, "PUBLISHED", -1)  # all rows are many: MERGE's
     attempts: list[int] = []
     commit = publishing._commit
     monkeypatch.setattr(
@@ -211,7 +212,7 @@ def test_another_writer_during_revise(lake: Signals, most: int, monkeypatch: pyt
 
     for kind in (Difference, Rewrite):
         overtake(kind)
-    monkeypatch.setattr(local, "ROWS", most)
+    monkeypatch.setattr(limits, "REVISED", most)
     record = revise(renamed(run, "revision"))
     assert overtaken
     assert changed(record) == (0, 0, 0)

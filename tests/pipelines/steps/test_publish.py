@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from pyspark.sql import functions as sf
 
+from pipelines.delta import limits
 from pipelines.delta.commits import recent_commits
 from pipelines.delta.tables import latest_version
 from pipelines.errors import ChecksFailedError, StaleRunError, StepOrderError
@@ -41,7 +41,7 @@ def snowballs(day: int, legs: int, carrier: str | None = "UA", first: int = 0) -
 def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """By files that are written in this process, or by Spark, to whom all rows are many."""
     if request.param == "MERGE":
-        monkeypatch.setattr(sys.modules[publish.__module__], "ROWS", -1)
+        monkeypatch.setattr(limits, "PUBLISHED", -1)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,55 @@
+"""How much this process takes on by itself: all numbers that decide whether it does a thing here or Spark does it.
+
+Each is a bound on what is held in memory at once, some hundred MB at most, or on work that Spark spreads over cores.
+They are read where they are used, as `limits.NAME`, so that a test sets one here. docs/limits.md says what each means.
+"""
+
+from __future__ import annotations
+
+READ = 250_000
+"""Rows of a table of which a question is answered: events near some windows, the rows of a file."""
+FILES = 2_000
+"""Files of a table that are looked at one after the other."""
+DOCUMENT_BYTES = 64 << 20
+"""Bytes of files of a table of documents that are read whole."""
+SEARCHED_BYTES = 512 << 20
+"""Bytes, not compressed, of documents that are looked through for a few of them."""
+FEED_BYTES = 64 << 20
+"""Bytes of files that tell the changes of a table of documents."""
+
+DELIVERED = 250_000
+"""Rows of a delivery that are written."""
+REWRITTEN_BYTES = 256 << 20
+"""Bytes, not compressed, of the files that a delivery writes anew."""
+KEYS_COMPARED = 20_000_000
+"""Rows of a source whose keys are held beside those of a delivery, or of changed rows."""
+KEYS_SENT = 500_000
+"""Keys that are sent to each of Spark's workers; more are shuffled."""
+QUARANTINE_READ = 50_000
+"""Rows of a quarantine that are read."""
+
+CHECKED = 50_000
+"""Staged rows of all runs of a step that are judged."""
+PUBLISHED = 250_000
+"""Rows of the windows of a run, staged or published, that are compared and written."""
+REVISED = 250_000
+"""Rows of a revision: those that have changed, and those of the windows that they touch."""
+MATCHED = 250_000
+"""Changed rows of a revision on Spark that are collected, to see which of them the pattern may match."""
+REWRITTEN = 2_000_000
+"""Rows of the files that a publication writes anew: what a worker may hold."""
+
+RECORDS = 100_000
+"""Run records that are read."""
+NARROW_RECORDS = 1_000_000
+"""Run records of which a few short columns are read."""
+RESULTS_READ = 2_000_000
+"""Rows of results that are shown or exported: some 200 MB."""
+COMPARED = 200_000
+"""Rows of a version of results, or changes of rows, that `diff` and `history` compare."""
+PAGE_ROWS = 50_000
+"""Rows of results that a page counts, or holds between two passes: of more, Python takes longer than Spark's jobs."""
+CHANGES_READ = 10_000
+"""Changes of a publication that a page reads."""
+CHANGES_SAMPLED = 100_000
+"""Changes of a publication of which a page shows a sample: one of more is not read again."""
