@@ -89,11 +89,11 @@ def claim_of(note: Note, results_version: int) -> Claim | None:
     """The claim a note makes; None where it makes none."""
     if note.owned is None or note.source_version is None:
         return None
-    made = note.made
-    versions = None if made.versions is None else frozenset(made.versions.items())
+    work = note.work
+    versions = None if work.versions is None else frozenset(work.versions.items())
     return Claim(
         results_version, note.quiet, note.plan_hash, note.contract, note.source_version, note.owned,
-        note.withheld or (), note.unique, versions, made.computed, made.computed_in_part, note.source_table, note.grid,
+        note.withheld or (), note.unique, versions, work.computed, work.computed_in_part, note.source_table, note.grid,
     )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def numbered_alike(plan: AnyPlan, note: Note) -> bool:
     its grid, the slices that it claims show it."""
     if note.grid is not None:
         return note.grid._replace(within=plan.within) == grid_of(plan)
-    claimed = note.made.computed or note.made.computed_in_part if note.of_run else ()
+    claimed = note.work.computed or note.work.computed_in_part if note.of_run else ()
     claimed = claimed or note.owned or ()
     if not note.stretches or not claimed:
         return True

@@ -112,12 +112,14 @@ def read_ledger(
         return Ledger(0, next_number(commits), (), empty=True, table_id=table)
     unnamed = _table_unnamed(spark, warehouse.source(source))
     stored = {commit.version: Note.of_commit(commit.note) for commit in commits}
-    told = {commit.version: _claimed(stored[commit.version], commit.version, commit.at, unnamed) for commit in commits}
-    noted = [item for item in told.values() if item is not None]
+    claims = {
+        commit.version: _claimed(stored[commit.version], commit.version, commit.at, unnamed) for commit in commits
+    }
+    noted = [item for item in claims.values() if item is not None]
     recorded = _recorded(spark, warehouse, name, table, commits, publications)
     for item in recorded:
         # A commit's own record repeats its note: it is wanted where the table's log no longer reaches back to it.
-        if item.version <= newest and item.note is not None and (item.note.quiet or item.version not in told):
+        if item.version <= newest and item.note is not None and (item.note.quiet or item.version not in claims):
             claimed = _claimed(item.note, item.version, item.at, unnamed)
             noted += [] if claimed is None else [claimed]
     doubled = {commit.version for commit in commits if _came_twice(commit)}
@@ -141,14 +143,14 @@ def notes(spark: SparkSession, warehouse: Warehouse, name: str, commits: Sequenc
         if item.note is not None and item.note.quiet:
             quiet.setdefault(item.version, []).append(item.note)
     altered = {alteration.results_version for alteration in _alterations(spark, path, commits)}
-    found: list[Note] = []
+    spoken: list[Note] = []
     for commit in commits:
-        found += quiet.get(commit.version, ())
+        spoken += quiet.get(commit.version, ())
         if commit.version in altered:
             break
         note = Note.of_commit(commit.note)
-        found += [] if note is None else [note]
-    return found
+        spoken += [] if note is None else [note]
+    return spoken
 
 
 def _claimed(

@@ -32,7 +32,7 @@ class Author(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Made:
+class Work:
     """`versions`: of the code that computed all rows of the slices `computed` and some of those of `computed_in_part`;
     None where they are not recorded."""
 
@@ -71,7 +71,7 @@ class Note:
     grid: Grid | None = None
     stretches: tuple[tuple[int, int, str], ...] | None = None
     members: Members | None = None
-    made: Made = Made()
+    work: Work = Work()
     pattern: str | None = None
     by: Author | None = None
     quiet: bool = False
@@ -95,7 +95,7 @@ class Note:
 
     def as_json(self) -> dict[str, Any]:
         """The keys in the order in which they have always been written."""
-        made, members = self.made, self.members
+        work, members = self.work, self.members
         values: dict[str, Any] = {} if self.by is None else self.by._asdict()
         values |= {"quiet": True} if self.quiet else {}
         values |= {"source_version": self.source_version, "plan_hash": self.plan_hash, "owned": _lists(self.owned)}
@@ -106,9 +106,9 @@ class Note:
         values |= {"stretches": _lists(self.stretches)}
         values |= {} if members is None else {"form": members.form}
         values |= {} if members is None or members.known is None else {"members": list(members.known)}
-        if made.versions is not None:
-            values["versions"] = dict(made.versions)
-            values |= {"computed": _lists(made.computed), "computed_in_part": _lists(made.computed_in_part)}
+        if work.versions is not None:
+            values["versions"] = dict(work.versions)
+            values |= {"computed": _lists(work.computed), "computed_in_part": _lists(work.computed_in_part)}
         return values if self.pattern is None else values | {"pattern": self.pattern}
 
     @classmethod
@@ -133,7 +133,7 @@ class Note:
             plan_hash or "", version, owned, withheld, bool(stored.get("unique")),
             stored.get("results_table"), stored.get("contract"), stored.get("lateness"), stored.get("source_table"),
             Grid(**stored["grid"]) if stored.get("grid") else None, stretches if "stretches" in stored else None,
-            Members(stored["form"], known) if "form" in stored else None, Made(versions, computed, in_part),
+            Members(stored["form"], known) if "form" in stored else None, Work(versions, computed, in_part),
             stored.get("pattern"), by, bool(stored.get("quiet")), "source_table" in stored, "results_table" in stored,
         )  # fmt: skip
 

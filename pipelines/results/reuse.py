@@ -24,7 +24,7 @@ from pipelines.error_text import plural
 from pipelines.results.coverage import grid_of, numbered_alike
 from pipelines.results.family_notes import noted_members
 from pipelines.results.ledger import Ledger
-from pipelines.results.notes import Made, Note
+from pipelines.results.notes import Note, Work
 from pipelines.results.row_versions import stale_rows
 from pipelines.results.windows import Pieces
 from pipelines.runs.basis import Basis
@@ -38,8 +38,8 @@ CHECK = "windows_changed"
 """The check in a step's record that says how many windows of the run were not computed again."""
 
 
-def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | None, made: Made) -> Note:
-    """What a publication notes of the windows that it has `shown` on a basis, in unbroken stretches. `made`: which of
+def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | None, work: Work) -> Note:
+    """What a publication notes of the windows that it has `shown` on a basis, in unbroken stretches. `work`: which of
     them it has computed."""
     stretches = [stretch for windows in shown if windows for stretch in run.plan.stretches(windows)]
     own = run.warehouse.table_of(run.name) == run.name
@@ -47,7 +47,7 @@ def noted(run: Run, basis: Basis, shown: Sequence[range], results_table: str | N
         run.plan.hash, basis.source_version, (), results_table=results_table, contract=basis.contract,
         lateness=basis.lateness, source_table=basis.source_table, grid=grid_of(run.plan),
         stretches=tuple((windows[0], windows[-1], known) for windows, known in stretches),
-        members=noted_members(run.plan), made=made, pattern=None if own else run.name,
+        members=noted_members(run.plan), work=work, pattern=None if own else run.name,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from cep_core import AnyPlan
 from pipelines.results.coverage import Alteration, Claim, claimed_windows, folded, slice_of
-from pipelines.results.notes import Made
+from pipelines.results.notes import Work
 from pipelines.results.windows import Stretch, united
 from pipelines.runs.code_versions import (
     PUBLICATION,
@@ -38,11 +38,11 @@ class RowVersions:
     versions: Versions
 
 
-def made_by_run(plan: AnyPlan, windows: range, *, partly: bool = False) -> Made:
+def work_of_run(plan: AnyPlan, windows: range, *, partly: bool = False) -> Work:
     """What a run notes, which computed `windows` whole; `partly`: some of their rows."""
     slices = (slice_of(plan, windows[0], windows[-1]),) if windows else ()
     versions = {**versions_of(plan), PUBLICATION: PUBLICATION_VERSION}
-    return Made(versions, (), slices) if partly else Made(versions, slices)
+    return Work(versions, (), slices) if partly else Work(versions, slices)
 
 
 def row_versions(

@@ -20,7 +20,7 @@ from pyspark.sql.types import DoubleType
 from cep_core import AnyPlan
 from cep_core.events.windows import BEGINNING, END
 from pipelines.results.coverage import slice_of
-from pipelines.results.notes import Made
+from pipelines.results.notes import Work
 from pipelines.results.windows import MOST, Stretch, fewer, floor_div, row_window, shown_unit, united, within
 from pipelines.runs.code_versions import versions_of_revision
 from pipelines.spark.columns import column
@@ -127,7 +127,7 @@ def touched_by(
     return Affected(plan, tuple(whole), tuple(united([(j, j + 1) for j in touched], last=True)), pairs)
 
 
-def made_by_revision(plan: AnyPlan, affected: Affected, *, local: bool) -> Made:
+def work_of_revision(plan: AnyPlan, affected: Affected, *, local: bool) -> Work:
     """What a revision notes, which computed what `found` names. Where it computed some groups of a window, or there are
     too many stretches to name, it notes that a part was computed: too little is claimed then, never too much."""
     whole = not local and not shown_unit(plan)
@@ -137,4 +137,4 @@ def made_by_revision(plan: AnyPlan, affected: Affected, *, local: bool) -> Made:
         computed, in_part = (), (*computed, *in_part)
     parts = fewer(united([(first, last + 1) for first, last in in_part], last=True), MOST) if in_part else ()
     slices, in_part_slices = (tuple(slice_of(plan, *stretch) for stretch in some) for some in (computed, parts))
-    return Made(versions_of_revision(plan, local=local), slices, in_part_slices)
+    return Work(versions_of_revision(plan, local=local), slices, in_part_slices)

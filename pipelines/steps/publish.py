@@ -31,7 +31,7 @@ from pipelines.results.owned_rows import OwnedRows
 from pipelines.results.provenance import identity
 from pipelines.results.publication import Publication, create_results
 from pipelines.results.reuse import MEMBERS, changed, narrowed, noted
-from pipelines.results.row_versions import made_by_run
+from pipelines.results.row_versions import work_of_run
 from pipelines.results.source_events import REPEATED
 from pipelines.results.staging import read_staged, refuse_lost, staged_here, staged_schema
 from pipelines.results.types import refuse_other_types
@@ -114,7 +114,7 @@ def _commit(
     withheld = asked.windows[len(shown) :]
     owned, held_back = ((slice_of(run.plan, some[0], some[-1]),) if some else () for some in (shown, withheld))
     note = replace(
-        noted(run, basis, [windows], ledger.table_id, made_by_run(run.plan, windows, partly=partly)),
+        noted(run, basis, [windows], ledger.table_id, work_of_run(run.plan, windows, partly=partly)),
         source_version=record.source_version, owned=owned, withheld=held_back, unique=_unique(run, record),
     )  # fmt: skip
     record.note = note.as_json()

@@ -22,7 +22,7 @@ from pipelines.results.notes import Note
 from pipelines.results.publication import DELETE, INSERT, UPDATE
 from pipelines.results.reuse import noted
 from pipelines.results.types import refuse_other_types
-from pipelines.revision.affected import made_by_revision
+from pipelines.revision.affected import work_of_revision
 from pipelines.revision.revision import Revision
 from pipelines.revision.scope import Task, older_versions, stale_windows, task_of
 from pipelines.revision.source_changes import SourceChanges
@@ -206,9 +206,9 @@ def _claims(run: Run, ledger: Ledger, task: Task, revision: Revision) -> Note:
     """All published windows show the task's version now, those that were not touched too; the affected ones are
     computed by the present versions of the code."""
     shown = [range(first, last + 1) for first, last in task.windows]
-    made = made_by_revision(run.plan, revision.affected, local=revision.local)
+    work = work_of_revision(run.plan, revision.affected, local=revision.local)
     owned = tuple(slice_of(run.plan, *stretch) for stretch in task.windows)
-    note = noted(run, task.basis(run), shown, ledger.table_id, made)
+    note = noted(run, task.basis(run), shown, ledger.table_id, work)
     return replace(note, source_version=task.version, owned=owned, unique=revision.unique)
 
 

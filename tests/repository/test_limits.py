@@ -12,7 +12,7 @@ NUMBERS = {name: value for name, value in vars(limits).items() if name.isupper()
 
 def test_each_is_told_with_its_value() -> None:
     page = (ROOT / "docs" / "limits.md").read_text()
-    told = dict(re.findall(r"^\| `([A-Z_]+)` \| ([\d,]+(?: MB)?) \|", page, re.MULTILINE))
-    assert told == {
+    stated = dict(re.findall(r"^\| `([A-Z_]+)` \| ([\d,]+(?: MB)?) \|", page, re.MULTILINE))
+    assert stated == {
         name: f"{value >> 20} MB" if name.endswith("BYTES") else f"{value:,}" for name, value in NUMBERS.items()
     }

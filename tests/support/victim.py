@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from delta.tables import DeltaMergeBuilder, DeltaTableBuilder
 from pyspark.sql import DataFrameWriter
 
-from pipelines.delta import local_append, local_commit
+from pipelines.delta import limits, local_append, local_commit
 from pipelines.execute import worker
 from pipelines.execute.worker import Answers, Batches, Work
 from pipelines.ingest.deliver import ingest
@@ -34,7 +34,6 @@ from pipelines.ingest.replay import read_repaired, replay
 from pipelines.project.paths import Project
 from pipelines.project.profile import Limits, Profile
 from pipelines.results import computation
-from pipelines.revision import local
 from pipelines.runs.run import Run, prepare
 from pipelines.spark.session import EXECUTOR, start_session
 from pipelines.steps.batch import Member, run_batch
@@ -162,7 +161,7 @@ def holding(marker: str | None, by_spark: bool) -> Iterator[None]:
     """The first kernel of all waits, once, for whoever kills its process or its executor: it runs in one, where no
     revision is small, or is to be `by_spark`. Where workers are processes of this machine, another function asks for
     its answers."""
-    real, rows = worker.answers_of, local.ROWS
+    real, rows = worker.answers_of, limits.REVISED
 
     def held(work: Work) -> Callable[[Batches], Answers]:
         answers = real(work)
@@ -180,12 +179,12 @@ def holding(marker: str | None, by_spark: bool) -> Iterator[None]:
     if marker is not None:
         worker.answers_of = computation.answers_of = held
     if marker is not None or by_spark:
-        local.ROWS = 0
+        limits.REVISED = 0
     try:
         yield
     finally:
         worker.answers_of = computation.answers_of = real
-        local.ROWS = rows
+        limits.REVISED = rows
 
 
 def profile_of(folder: Path, master: str) -> Profile:

@@ -17,7 +17,7 @@ from jobs.terminal.workspace import Place
 from pipelines.delta import limits
 from pipelines.errors import StepOrderError
 from pipelines.project.profile import Profile
-from pipelines.results.notes import Made
+from pipelines.results.notes import Work
 from pipelines.revision import local
 from pipelines.runs import code_versions
 from pipelines.runs.code_versions import Correction
@@ -112,7 +112,7 @@ def test_rows_of_a_wrong_version_are_named_and_recomputed(lake: Signals, monkeyp
     replayed(lake, run)
 
 
-@pytest.mark.parametrize("most", [0, local.ROWS])
+@pytest.mark.parametrize("most", [0, limits.REVISED])
 def test_a_revision_claims_its_version_only_for_what_it_computed(
     lake: Signals, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
@@ -138,7 +138,7 @@ def test_a_warehouse_whose_commits_record_no_versions(lake: Signals, monkeypatch
     """As Trendlake 0.1 wrote it: its rows count as unknown, and one command says what to recompute."""
     run = lake.run(*DAYS, "first")
     with monkeypatch.context() as before:
-        before.setattr(publishing, "made_by_run", lambda plan, windows, partly: Made())
+        before.setattr(publishing, "work_of_run", lambda plan, windows, partly: Work())
         all_steps(run)
     sentence = (
         f"{len(run.windows)} windows computed by versions that were not recorded (Trendlake 0.1); recomputed by "

@@ -54,15 +54,15 @@ def version_1() -> Iterator[None]:
     def owned(plan: Plan, windows: range) -> tuple[str, int, int]:
         return "window_start", plan.windows.start(windows[0]), plan.windows.start(windows[-1]) + 1
 
-    noted, made_by_run = publishing.noted, publishing.made_by_run
+    noted, work_of_run = publishing.noted, publishing.work_of_run
     with pytest.MonkeyPatch.context() as before:
         before.setattr(publishing, "_replace_here", elsewhere)
         before.setattr(Publication, "replace", replace)
         before.setattr(Plan, "owned", owned)
         before.setattr(publishing, "noted", lambda *about: dataclasses.replace(noted(*about), grid=None))
         before.setattr(
-            publishing, "made_by_run", lambda plan, *about, **more: dataclasses.replace(
-                made_by_run(plan, *about, **more), versions=versions_of(plan)
+            publishing, "work_of_run", lambda plan, *about, **more: dataclasses.replace(
+                work_of_run(plan, *about, **more), versions=versions_of(plan)
             ),
         )  # fmt: skip
         yield

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pipelines.results.coverage import claim_of, slice_of
 from pipelines.results.notes import Note
-from pipelines.results.row_versions import RowVersions, made_by_run, painted, row_versions, stale_rows
+from pipelines.results.row_versions import RowVersions, painted, row_versions, stale_rows, work_of_run
 from pipelines.results.windows import Stretch
-from pipelines.revision.affected import Affected, made_by_revision
+from pipelines.revision.affected import Affected, work_of_revision
 from pipelines.runs import code_versions as v
 from pipelines.runs.code_versions import UNKNOWN, Correction, corrections_of
 from tests.pipelines.results.test_coverage import plan, windows
@@ -40,13 +40,13 @@ def note(what: str, owned: list[Stretch], computed: list[Stretch], number: int) 
     if what.startswith("old"):
         return about
     if what == "run":
-        made = made_by_run(ONE, range(computed[0][0], computed[0][1] + 1))
+        work = work_of_run(ONE, range(computed[0][0], computed[0][1] + 1))
     else:
         # `place` is no part of ONE's groups: as if it were, where Spark computes some groups only
-        made = made_by_revision(ONE, Affected(ONE, tuple(computed)), local="here" in what)
+        work = work_of_revision(ONE, Affected(ONE, tuple(computed)), local="here" in what)
         if "here" not in what:
-            made = replace(made, computed=(), computed_in_part=made.computed)
-    return replace(about, made=replace(made, versions={**(made.versions or {}), "engine": number}))
+            work = replace(work, computed=(), computed_in_part=work.computed)
+    return replace(about, work=replace(work, versions={**(work.versions or {}), "engine": number}))
 
 
 @CI

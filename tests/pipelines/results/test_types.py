@@ -19,7 +19,6 @@ from pipelines.errors import ResultsTypeError, StepOrderError
 from pipelines.project.profile import Profile
 from pipelines.results import reset
 from pipelines.results.ledger import read_ledger
-from pipelines.revision import local
 from pipelines.runs.record import newest_records
 from pipelines.runs.run import Run
 from pipelines.steps import check_source, publish, revise
@@ -67,7 +66,7 @@ def test_a_run_is_refused(lake: Signals, monkeypatch: pytest.MonkeyPatch) -> Non
     assert published(lake, run) == before
 
 
-@pytest.mark.parametrize("most", [0, local.ROWS])
+@pytest.mark.parametrize("most", [0, limits.REVISED])
 def test_a_revision_is_refused(lake: Signals, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rows that an earlier version has cast, on both paths."""
     monkeypatch.setattr(limits, "REVISED", most)

@@ -148,7 +148,7 @@ STEPS: list[Callable[[Rows], Rows]] = [
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("most", [local_rewrite.ROWS, -1], ids=["files", "MERGE"])
+@pytest.mark.parametrize("most", [limits.REWRITTEN, -1], ids=["files", "MERGE"])
 def test_rows_come_and_go(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """To an empty table and from it, in one file and in several, the one way and the other."""
     monkeypatch.setattr(limits, "REWRITTEN", most)

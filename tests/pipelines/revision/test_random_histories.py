@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from pipelines.delta import limits
 from pipelines.delta.tables import latest_version
 from pipelines.errors import StepOrderError
-from pipelines.revision import local, local_rewrite
+from pipelines.revision import local_rewrite
 from pipelines.steps.revise import revise
 from pipelines.steps.sequence import STEPS
 from tests.conftest import CHAOS, DRAWS, PART
@@ -65,7 +65,7 @@ def hour_by_hour(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
     return lake
 
 
-@pytest.mark.parametrize("most", [0, local.ROWS])
+@pytest.mark.parametrize("most", [0, limits.REVISED])
 def test_a_row_that_moves_in_time(hour_by_hour: Signals, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """Its key stays: it is told apart by its events, not by when they were."""
     monkeypatch.setattr(limits, "REVISED", most)
@@ -81,7 +81,7 @@ def test_a_row_that_moves_in_time(hour_by_hour: Signals, tmp_path: Path, most: i
     replayed(lake, run)
 
 
-@pytest.mark.parametrize("most", [0, local.ROWS] if CHAOS else [local.ROWS])
+@pytest.mark.parametrize("most", [0, limits.REVISED] if CHAOS else [limits.REVISED])
 @pytest.mark.parametrize(
     ("pattern", "column", "values"),
     [
@@ -143,7 +143,7 @@ def test_a_revision_is_a_recomputation(spark: SparkSession, pattern: str, seed: 
                 most_allowed = edited_between_steps(rng, lake, most_allowed, f"between {number}")
                 run = lake.run(FIRST_DAY, LAST_DAY, f"after {number}")
             most = rng.choice(
-                [(0, 0), (local.ROWS, -1), (local.ROWS, local_rewrite.ROWS), (local.ROWS, local_rewrite.ROWS)]
+                [(0, 0), (limits.REVISED, -1), (limits.REVISED, limits.REWRITTEN), (limits.REVISED, limits.REWRITTEN)]
             )
             with (
                 patch.object(limits, "REVISED", most[0]),

@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.delta import limits
-from pipelines.revision import local
 from pipelines.steps.revise import revise
 from tests.reference.xml_join import answers
 from tests.support.document_lake import DocumentLake
@@ -55,7 +54,7 @@ def document(rng: random.Random, ident: str) -> dict[str, Any]:
     return {"id": ident, "time": START + rng.randrange(96) * HOUR, "xml": text}
 
 
-@pytest.mark.parametrize("most", [0, local.ROWS])
+@pytest.mark.parametrize("most", [0, limits.REVISED])
 def test_a_revision_is_a_recomputation(spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any) -> None:
     """By Spark and in this process: late, changed, moved, broken, repaired and deleted documents."""
     monkeypatch.setattr(limits, "REVISED", most)
@@ -83,7 +82,7 @@ def test_a_revision_is_a_recomputation(spark: SparkSession, tmp_path: Path, most
         agree(lake, run, documents)
 
 
-@pytest.mark.parametrize("most", [0, local.ROWS])
+@pytest.mark.parametrize("most", [0, limits.REVISED])
 def test_rows_that_move_and_rows_of_a_late_document(
     spark: SparkSession, tmp_path: Path, most: int, monkeypatch: Any
 ) -> None:

@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from pipelines.delta import limits
-from pipelines.revision import local
 from pipelines.runs.stage import Record
 from pipelines.steps.revise import revise
 from tests.pipelines.revision.test_unique_rows import row
@@ -136,7 +135,7 @@ def said(record: Record) -> str:
     return next(item.observed for item in record.checks if item.name == "revision")
 
 
-@pytest.mark.parametrize("most", [local.ROWS, 0], ids=["local", "Spark"])
+@pytest.mark.parametrize("most", [limits.REVISED, 0], ids=["local", "Spark"])
 @pytest.mark.parametrize("work", WORK, ids=lambda work: work.__name__)
 def test_the_work_of_another_program(
     spark: SparkSession, tmp_path: Path, work: Callable[[Signals], None], most: int, monkeypatch: pytest.MonkeyPatch

@@ -28,7 +28,6 @@ from pipelines.delta import limits
 from pipelines.delta.maintain import maintain, tables
 from pipelines.delta.tables import KEPT, latest_version, read_at
 from pipelines.errors import SourceSchemaError, StepOrderError
-from pipelines.revision import local
 from pipelines.revision.difference import Difference
 from pipelines.revision.local_rewrite import Rewrite
 from pipelines.runs.run import Run
@@ -189,7 +188,7 @@ def test_another_writer_during_publish(lake: Signals, tmp_path: Path, monkeypatc
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("most", [0, local.ROWS], ids=["Spark", "here"])
+@pytest.mark.parametrize("most", [0, limits.REVISED], ids=["Spark", "here"])
 def test_another_writer_during_revise(lake: Signals, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run publishes the same windows after the revision has read what they show: the revision takes its
     difference anew, finds nothing left to change, and changes nothing."""
