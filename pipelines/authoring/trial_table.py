@@ -13,6 +13,7 @@ from pyspark.sql import functions as sf
 
 from pipelines.authoring.trial import Extent, Taken, events_of
 from pipelines.authoring.trial_rows import HeldRows
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.table_versions import schema_of
@@ -20,7 +21,6 @@ from pipelines.delta.tables import exists, latest_version, read_at
 from pipelines.errors import LocalUnsupportedError, SourceMissingError
 from pipelines.quality import quarantine as q
 from pipelines.quality.uniqueness import BROKEN
-from pipelines.rules.split import JUDGED
 from pipelines.runs.local_events import all_parted
 from pipelines.runs.run import Run
 from pipelines.spark.columns import column
@@ -57,7 +57,7 @@ class HeldTable(HeldRows):
             raise LocalUnsupportedError("ids that are made of keys")
         with local_errors():
             table = table_here(run.spark, run.warehouse.source(contract.name), version)
-            super().__init__(*all_parted(run, table, JUDGED), contract, plan)
+            super().__init__(*all_parted(run, table, limits.JUDGED), contract, plan)
         self.run, self.version = run, version
 
     def watermark(self, windows: range) -> int | None:

@@ -28,6 +28,18 @@ KEYS_SENT = 500_000
 QUARANTINE_READ = 50_000
 """Rows of a quarantine that are read."""
 
+JUDGED_WHOLE = 250_000
+"""Rows of a source that are all judged, whatever the run's windows."""
+JUDGED = 1_000_000
+"""Rows that are judged, some 600 MB."""
+DOCUMENTS_JUDGED = 10_000
+"""In a table of up to so many documents all are judged; in a larger one only those of the run's windows."""
+KEYS_INDEXED = 50_000_000
+"""Keys of one file of a source that are held, for the index of keys."""
+QUARANTINED = 10_000
+"""Broken rows that are written to a quarantine."""
+VALIDATED = 500_000
+"""Rows, of the columns that rules speak of, that Great Expectations is given."""
 CHECKED = 50_000
 """Staged rows of all runs of a step that are judged."""
 PUBLISHED = 250_000

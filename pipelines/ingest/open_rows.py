@@ -29,7 +29,7 @@ from pipelines.ingest.row_ids import row_id_column, row_ids
 from pipelines.quality import quarantine as q
 from pipelines.quality.quarantine import check_columns
 from pipelines.quality.uniqueness import BROKEN
-from pipelines.rules.split import JUDGED, split
+from pipelines.rules.split import split
 from pipelines.spark.columns import column
 
 OLD = "__trendlake_old_"
@@ -89,7 +89,7 @@ def open_rows_here(
     names = [item.name for item in contract.columns]
     with local_errors():
         quarantined = _quarantined(spark, warehouse.quarantine(contract.name), names, run_id)
-        rows = source.every(names, JUDGED).combine_chunks()
+        rows = source.every(names, limits.JUDGED).combine_chunks()
         parted = split(rows, contract)
         bad = np.flatnonzero(parted.broken >= 0)
         broken = parted.with_reasons(contract, bad, rows.take(arrow(bad)))

@@ -19,12 +19,11 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.events.array_types import AnyArray, Int64s, UInt64s
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere
 
 Segment = tuple[UInt64s, AnyArray]
-MOST = 50_000_000
-"""Keys of one file that are held here."""
 DEAD = 0.5
 """An index is made anew when more than this share of its keys is of files that the table no longer has."""
 
@@ -85,7 +84,7 @@ class _Index:
             return
         parts = []
         for name in added:
-            hashes = hashes_of(table.part([name]).every(list(columns), MOST), columns)
+            hashes = hashes_of(table.part([name]).every(list(columns), limits.KEYS_INDEXED), columns)
             parts.append((hashes, np.full(len(hashes), len(self.files), np.uint32)))
             self.files.append(name)
             self.sizes.append(len(hashes))

@@ -19,7 +19,7 @@ from cep_core.events.arrays import arrow, numbers, valid
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule, unique_rules
-from pipelines.delta.limits import READ as ROWS
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import TableHere, inside
 from pipelines.errors import LocalUnsupportedError
@@ -27,11 +27,8 @@ from pipelines.quality.key_index import hashes_of, occurrences
 from pipelines.quality.quarantine_counts import Broken
 from pipelines.rules.great_expectations import judge_truth_values
 from pipelines.rules.keep import keep
-from pipelines.rules.split import JUDGED, Split, split
+from pipelines.rules.split import Split, split
 from pipelines.rules.unique import DIFFER, EQUAL, not_repeating
-
-DOCUMENTS = 10_000
-"""In a table of up to so many documents all are judged; in a larger one only those of the run's windows."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,8 @@ def judge_small(table: TableHere, contract: Contract, span: tuple[int, int], ind
     if contract.documents is not None:
         table.refuse_large()
     rules, columns = contract.rules, [item.name for item in contract.columns]
-    large = table.row_count is None or table.row_count > (ROWS if contract.documents is None else DOCUMENTS)
+    most = limits.JUDGED_WHOLE if contract.documents is None else limits.DOCUMENTS_JUDGED
+    large = table.row_count is None or table.row_count > most
     if large and not table.all_have(contract.event_time):
         raise LocalUnsupportedError("rows without a time, whose files are not known")
     with local_errors():
@@ -85,7 +83,7 @@ def judge_small(table: TableHere, contract: Contract, span: tuple[int, int], ind
 
 def _rows(table: TableHere, names: Sequence[str], time: str, span: tuple[int, int], large: bool) -> pa.Table:
     """All rows, of a `large` table those in the span; in the same order whatever `names` are."""
-    return table.rows(names, time, [span], JUDGED) if large else table.every(names, ROWS)
+    return table.rows(names, time, [span], limits.JUDGED) if large else table.every(names, limits.JUDGED_WHOLE)
 
 
 def _alone_good(parted: Split) -> Bools:

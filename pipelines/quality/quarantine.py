@@ -25,7 +25,7 @@ from cep_core.events.names import same_name
 from pipelines.contracts.column_names import ADDED, OPEN
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Limit, Rule, unique_rules
-from pipelines.delta import local_commit
+from pipelines.delta import limits, local_commit
 from pipelines.delta.commits import has_transaction
 from pipelines.delta.local_log import local_errors
 from pipelines.delta.local_reader import table_here
@@ -37,9 +37,6 @@ from pipelines.rules.keep import columns_of, keep
 from pipelines.spark.arrow_functions import of_rows
 from pipelines.spark.columns import column
 from pipelines.spark.frames import frame_of
-
-FEW = 10_000
-"""Rows that this process writes to the quarantine."""
 
 
 def check_columns(schema: StructType, contract: Contract) -> None:
@@ -172,7 +169,7 @@ def write_quarantine(bad: DataFrame, path: str, *, run_id: str, source_version: 
     rows) is skipped by Delta itself, whichever attempt or process makes it. `rows`: how many there are; a few are
     written as a file by this process. Raises OvertakenError where the log does not have the commit afterwards."""
     transaction = _transaction(run_id, source_version, key)
-    if rows > FEW or not _written_here(bad.sparkSession, bad.toArrow, path, transaction):
+    if rows > limits.QUARANTINED or not _written_here(bad.sparkSession, bad.toArrow, path, transaction):
         _write_by_spark(bad, path, transaction)
 
 
@@ -191,7 +188,7 @@ def append_quarantine(
             bad = bad.append_column(name, pa.repeat(pa.scalar(value, kind), bad.num_rows))
     bad = bad.select([*(name for name in bad.column_names if name not in ADDED), *ADDED])
     transaction = _transaction(run_id, source_version, key)
-    if bad.num_rows > FEW or not _written_here(spark, lambda: bad, path, transaction):
+    if bad.num_rows > limits.QUARANTINED or not _written_here(spark, lambda: bad, path, transaction):
         _write_by_spark(frame_of(spark, bad), path, transaction)
 
 

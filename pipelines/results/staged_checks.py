@@ -15,11 +15,12 @@ from cep_core.events.array_types import Bools
 from pipelines.check import Check
 from pipelines.contracts.contract import Contract
 from pipelines.contracts.rules import Rule
+from pipelines.delta import limits
 from pipelines.delta.local_log import local_errors
 from pipelines.errors import ChecksFailedError, LocalUnsupportedError
 from pipelines.quality.scan import scan, sharing
 from pipelines.results.staging import staged_folder, staged_here
-from pipelines.rules.great_expectations import FEW, judge, judge_truth_values_of, truth_values
+from pipelines.rules.great_expectations import judge, judge_truth_values_of, truth_values
 from pipelines.runs.run import Run
 from pipelines.spark.columns import column
 from pipelines.spark.session import uncompiled
@@ -83,7 +84,7 @@ def judged(
     staged: DataFrame, rules: Sequence[Rule], name: str, rows: int, owned: tuple[str, int, int] | None
 ) -> tuple[list[Check], int, int]:  # fmt: skip
     """The check of each rule, the number of staged rows (some `rows` are expected), and of those outside of `owned`."""
-    if rows <= FEW:
+    if rows <= limits.VALIDATED:
         with uncompiled(staged.sparkSession):
             table = staged.toArrow()
         return judge(table, rules, name), table.num_rows, 0 if owned is None else rows_outside(table, owned)

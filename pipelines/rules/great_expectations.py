@@ -36,8 +36,6 @@ NATIVE: Mapping[str, Sequence[pa.DataType] | None] = {
     "length": (pa.string(),),
 }
 """Kinds of rules that Great Expectations judges on the column itself, of columns of these types (None: of all)."""
-FEW = 500_000
-"""So many rows, of the columns that rules speak of, this process can hold."""
 PIECE = 10_000_000
 """Rows whose truth values are judged together."""
 

@@ -17,10 +17,6 @@ from pipelines.contracts.rules import Rule, unique_rules
 from pipelines.rules.keep import keep
 from pipelines.rules.unique import DIFFER, EQUAL, OLDER, has_key, key_codes, repeats
 
-JUDGED = 1_000_000
-"""Rows that are judged in this process: 4 s and some 600 MB. On two cores Spark takes 6 to 10 times as long, even where
-no row is bad."""
-
 
 @dataclass(frozen=True)
 class Split:

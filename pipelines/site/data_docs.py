@@ -22,13 +22,14 @@ from cep_core import AnyPlan
 from pipelines.contracts.results import contract_name, results_contract
 from pipelines.contracts.rule_text import expected_of
 from pipelines.contracts.rules import Rule
+from pipelines.delta import limits
 from pipelines.delta.tables import Warehouse, folder_name
 from pipelines.project.paths import Project
 from pipelines.report.facts import RunFacts
 from pipelines.report.places import Places, write_whole
 from pipelines.report.render import rendered
 from pipelines.results.staging import read_folder
-from pipelines.rules.great_expectations import FEW, NATIVE, expectation_of, quiet_context, renamed
+from pipelines.rules.great_expectations import NATIVE, expectation_of, quiet_context, renamed
 from pipelines.site.facts import DocsFacts
 
 WITHOUT_VALUES = {kind: types for kind, types in NATIVE.items() if kind != "in_set"}
@@ -55,8 +56,10 @@ def build_data_docs(
         if "PATH_NOT_FOUND" not in str(error):
             raise
         return DocsFacts(run.run_id, why_not="the rows that were checked are no longer staged")
-    if staged.limit(FEW + 1).count() > FEW:
-        return DocsFacts(run.run_id, why_not=f"the run has staged more than {FEW:,} rows, which are judged on Spark")
+    if staged.limit(limits.VALIDATED + 1).count() > limits.VALIDATED:
+        return DocsFacts(
+            run.run_id, why_not=f"the run has staged more than {limits.VALIDATED:,} rows, which are judged on Spark"
+        )
     rules = results_contract(project.contract_path(contract_name(plan)), plan, name).rules
     judged, names = renamed(staged.toArrow(), rules, WITHOUT_VALUES)
     pandas_rows = judged.to_pandas(types_mapper=pd.ArrowDtype)

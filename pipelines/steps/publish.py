@@ -37,7 +37,6 @@ from pipelines.results.staging import read_staged, refuse_lost, staged_here, sta
 from pipelines.results.types import refuse_other_types
 from pipelines.revision.local_rewrite import Published, Rewrite
 from pipelines.revision.row_diff import differing
-from pipelines.rules.great_expectations import FEW
 from pipelines.runs.basis import Basis
 from pipelines.runs.consistency import last_ready, ready
 from pipelines.runs.record import Attempt, recorded_together
@@ -83,7 +82,7 @@ def _publish(run: Run, record: Record, session: SparkSession, publications: Publ
     record.source_version, record.basis = checked["source_version"], basis
     record.staged_version, record.rows_in = checked["staged_version"], checked["rows_out"]
     refuse_other_types(run)
-    few = (checked["rows_out"] or 0) <= FEW
+    few = (checked["rows_out"] or 0) <= limits.VALIDATED
     with uncompiled(session) if few else nullcontext(), uncompiled(run.spark) if few else nullcontext():
         # not with `session`, which has the note and the number of the publication before
         create_results(run.spark, run.warehouse.results(run.name), staged_schema(run.plan), run.owned[0])

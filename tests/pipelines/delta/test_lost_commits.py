@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import DataFrameWriter, SparkSession
 from pyspark.sql import functions as sf
 
-from pipelines.delta import local_commit
+from pipelines.delta import limits, local_commit
 from pipelines.delta.commits import known_commits
 from pipelines.delta.tables import read_at, with_retries
 from pipelines.quality import quarantine as q
@@ -38,12 +38,12 @@ def replaced(path: str) -> None:
         checksum.unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("rows", [3, q.FEW + 1])
+@pytest.mark.parametrize("rows", [3, limits.QUARANTINED + 1])
 def test_quarantined_rows_are_written_again(spark: SparkSession, tmp_path: Path, rows: int, monkeypatch: Any) -> None:
     """Once: a third write finds them there. By a file of this process, and by Spark."""
     path, losses = str(tmp_path / "quarantine"), [1]
     spark.range(1).write.format("delta").save(path)
-    place, name = (local_commit, "commit_files") if rows <= q.FEW else (DataFrameWriter, "save")
+    place, name = (local_commit, "commit_files") if rows <= limits.QUARANTINED else (DataFrameWriter, "save")
     real = getattr(place, name)
 
     def save(*args: Any, **named: Any) -> Any:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from cep_core import evaluate
 from cep_core.documents.document import broken_rules
 from cep_core.events.schema import TIME_TYPE
-from pipelines.quality import local_check
+from pipelines.delta import limits
 from tests.random.fuzz_documents import CHUNK, QUERY, Judged, column, contract_in, judge, listening
 from tests.random.hostile_documents import hostile
 from tests.support.document_lake import DocumentLake
@@ -37,11 +37,11 @@ def test_hostile_documents(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("rows", [0, local_check.ROWS])
+@pytest.mark.parametrize("rows", [0, limits.JUDGED_WHOLE])
 def test_hostile_rows_of_a_table(spark: SparkSession, tmp_path: Path, rows: int, monkeypatch: Any) -> None:
     """Judged by Spark and in this process: each broken document is set apart by its rule, with its own bytes, and the
     others are answered."""
-    monkeypatch.setattr(local_check, "ROWS", rows)
+    monkeypatch.setattr(limits, "JUDGED_WHOLE", rows)
     lake = DocumentLake.of(spark, tmp_path / "project")
     drawn = [raw for _, raw in map(hostile, range(3_000, 3_150))]
     ids = pa.array([f"d{number}" for number in range(len(drawn))])

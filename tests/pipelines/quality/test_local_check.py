@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from pipelines.delta import limits
 from pipelines.delta.local_reader import table_here
 from pipelines.delta.tables import exists, latest_version
 from pipelines.errors import LocalUnsupportedError, ToleranceError
-from pipelines.quality import local_check
 from pipelines.quality.local_check import judge_small
 from pipelines.results.source_events import SourceEvents
 from pipelines.runs.run import Run
@@ -49,8 +49,8 @@ def rows(rng: random.Random, odd: float, repeats: float, copies: float) -> list[
 def checked(run: Run, monkeypatch: pytest.MonkeyPatch, limit: int) -> tuple[Any, ...]:
     """What check_source records where `limit` rows are few."""
     with monkeypatch.context() as patch:
-        patch.setattr(local_check, "ROWS", limit)
-        patch.setattr(local_check, "JUDGED", limit)
+        patch.setattr(limits, "JUDGED_WHOLE", limit)
+        patch.setattr(limits, "JUDGED", limit)
         record: Record = run.record("check_source")
         try:
             record = check_source(replace(run, run_id=f"{run.run_id}, up to {limit}"))
@@ -78,17 +78,17 @@ def test_as_by_spark(lake: Lake, shares: tuple[float, float, float], monkeypatch
     for _ in range(DRAWS):
         lake.append(rows(rng, *shares))
     run = lake.run(lake.pattern(), *DAYS, "r")
-    mine, theirs = (checked(run, monkeypatch, limit) for limit in (local_check.ROWS, -1))
+    mine, theirs = (checked(run, monkeypatch, limit) for limit in (limits.JUDGED_WHOLE, -1))
     assert mine == theirs
     written = set_apart(run)
-    assert written.get(f"r, up to {local_check.ROWS}") == written.get("r, up to -1")
+    assert written.get(f"r, up to {limits.JUDGED_WHOLE}") == written.get("r, up to -1")
     if len(mine) > 1:
         record = {
             "rows_quarantined": mine[2],
             "source_version": latest_version(lake.spark, run.warehouse.source("flights")),
         }
         events = SourceEvents.of([(run, record | {"checks": mine[3]})], run.plan)
-        good = events.local(local_check.ROWS).select(list(run.plan.columns)).to_pylist()
+        good = events.local(limits.JUDGED_WHOLE).select(list(run.plan.columns)).to_pylist()
         assert Counter(map(str, good)) == Counter(map(str, events.frame().toArrow().to_pylist()))
 
 
@@ -100,7 +100,7 @@ def test_who_judges(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     run = lake.run(lake.pattern(), *DAYS, "r")
 
     def judged(most: int = 30) -> tuple[int, int] | None:
-        monkeypatch.setattr(local_check, "ROWS", most)
+        monkeypatch.setattr(limits, "JUDGED_WHOLE", most)
         try:
             table = table_here(lake.spark, lake.warehouse.source("flights"))
             judgement = judge_small(table, run.contract, run.span, run.project.state)
@@ -126,7 +126,7 @@ def test_broken_rows_are_quarantined_as_by_spark(lake: Lake, monkeypatch: pytest
     lake.append([*rows, flight(30, "2013-03-02T10:00:00", flight=-1, tailnum="X"), flight(31, "2013-03-20T10:00:00")])
     run = lake.run(lake.pattern(), *DAYS, "r")
     written = []
-    for limit in (local_check.ROWS, local_check.ROWS, -1):
+    for limit in (limits.JUDGED_WHOLE, limits.JUDGED_WHOLE, -1):
         assert checked(run, monkeypatch, limit)[:3] == (21, 20, 1)
         table = lake.spark.read.format("delta").load(lake.warehouse.quarantine("flights"))
         written.append([tuple(row) for row in table.drop("run_id", "quarantined_at").collect()])

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from pipelines.delta import limits
 from pipelines.delta.local_reader import table_here
 from pipelines.errors import LocalUnsupportedError
-from pipelines.quality import local_check
 from pipelines.quality.local_check import Judged, judge_small
 from tests.support.document_lake import DocumentLake
 
@@ -26,7 +26,7 @@ def test_the_windows_judged_alone(spark: SparkSession, tmp_path: Path, monkeypat
     contract, path = lake.contract("items"), lake.warehouse.source("items")
 
     def judged(documents: int) -> Judged:
-        monkeypatch.setattr(local_check, "DOCUMENTS", documents)
+        monkeypatch.setattr(limits, "DOCUMENTS_JUDGED", documents)
         return judge_small(table_here(spark, path), contract, SPAN, tmp_path / f"indexes {documents}")
 
     few, many = judged(len(texts)), judged(len(texts) - 1)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from great_expectations.datasource.fluent.interfaces import Batch
 
+from pipelines.delta import limits
 from pipelines.delta.tables import exists, latest_version
-from pipelines.quality import local_check
 from pipelines.quality import quarantine as q
 from pipelines.runs.road import On
 from pipelines.runs.run import Run
@@ -80,8 +80,8 @@ def test_together_as_alone(lake: Lake, faults: str, only_spark: bool, monkeypatc
     """Numbers, checks and quarantined rows of each range. Unless `only_spark`, those without a repeated key are
     judged in this process, the others by Spark."""
     if only_spark:
-        monkeypatch.setattr(local_check, "ROWS", -1)
-        monkeypatch.setattr(local_check, "JUDGED", -1)
+        monkeypatch.setattr(limits, "JUDGED_WHOLE", -1)
+        monkeypatch.setattr(limits, "JUDGED", -1)
     lake.append(drawn(*FAULTS[faults]))
     runs = runs_of(lake)
     together = judged(lake, runs)
@@ -97,8 +97,8 @@ def test_together_as_alone(lake: Lake, faults: str, only_spark: bool, monkeypatc
 
 def test_each_row_is_judged_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """One scan for all ranges; those with a bad row are judged by one table of rows with their reasons."""
-    monkeypatch.setattr(local_check, "ROWS", -1)
-    monkeypatch.setattr(local_check, "JUDGED", -1)
+    monkeypatch.setattr(limits, "JUDGED_WHOLE", -1)
+    monkeypatch.setattr(limits, "JUDGED", -1)
     lake.append(drawn([3], []))  # on the fourth day
     asked: list[str] = []
 
