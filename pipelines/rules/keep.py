@@ -30,6 +30,7 @@ from pipelines.contracts.rule_values import value_of
 from pipelines.contracts.rules import Rule
 from pipelines.errors import ContractRuleError
 from pipelines.rules.documents import DOCUMENT_RULES
+from pipelines.rules.exact import is_exact, truth_of
 
 Rows: TypeAlias = Any
 """A record batch or a table of Arrow."""
@@ -230,12 +231,23 @@ def _meeting(condition: s.Expr, rows: Rows) -> Bools:
     absent = {
         _absent(name): pc.is_null(column) for name, column in columns.items() if pa.types.is_floating(column.type)
     }
-    return _true(condition, {name: normalise(column) for name, column in columns.items()} | absent, rows.num_rows)
+    exact = {_exact(name): column for name, column in columns.items() if _is_exact_number(column.type)}
+    normal = {name: normalise(column) for name, column in columns.items()}
+    return _true(condition, normal | absent | exact, rows.num_rows)
 
 
 def _absent(name: str) -> str:
     """The name of the column that says whether `name` is NULL."""
     return f"{name} IS NULL"
+
+
+def _exact(name: str) -> str:
+    """The name of the column that has the numbers of `name` as they are stored."""
+    return f"{name} exactly"
+
+
+def _is_exact_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal128(kind) or pa.types.is_signed_integer(kind))
 
 
 def _true(condition: s.Expr, columns: dict[str, pa.Array], length: int) -> Bools:
@@ -265,6 +277,10 @@ def _rewritten(node: s.Expr, arrays: dict[str, pa.Array], length: int) -> s.Expr
     match node:
         case s.Unary(op="isnull", operand=s.Attribute(name=name)) if _absent(name) in arrays:
             return s.Attribute("", _absent(name))
+        case s.Binary() if is_exact(node, stored := _stored(node, arrays)):
+            name = f"comparison {len(arrays)}"
+            arrays[name] = truth_of(node, stored, length)
+            return s.Attribute("", name)
         case s.Unary(operand=operand):
             return replace(node, operand=inside(operand))
         case s.Binary(left=left, right=right):
@@ -285,6 +301,11 @@ def _rewritten(node: s.Expr, arrays: dict[str, pa.Array], length: int) -> s.Expr
             arrays[name] = arrow(np.log10(np.where(plain > 0, plain, 1.0)), ~(plain > 0))
             return s.Attribute("", name)
     return node
+
+
+def _stored(node: s.Expr, arrays: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    """The columns of exact numbers that a part of a condition reads, as they are stored."""
+    return {name: arrays[_exact(name)] for name in _attributes(node) if _exact(name) in arrays}
 
 
 def _as_doubles(parts: list[s.Expr], arrays: dict[str, pa.Array]) -> list[s.Expr]:
