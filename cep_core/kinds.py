@@ -1,12 +1,14 @@
 """The kinds of patterns: one entry a kind. All that the engine does with a pattern goes through its entry.
 
-Whatever runs a plan is imported when it first runs: checking and explaining a pattern loads no compiled code.
+What runs a plan is in the kind's `runtime.py`, imported when the first one runs: checking and explaining a pattern
+loads no compiled code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -31,8 +33,8 @@ from cep_core.language import syntax as s
 from cep_core.matches import diagram as matches_diagram
 from cep_core.matches import explain as matches_explain
 from cep_core.matches.compile import plan as matches_plan
-from cep_core.matches.compile.bindings import bindings as matches_bindings
 from cep_core.matches.compile.check import compile_matches
+from cep_core.matches.compile.form import bindings as matches_bindings
 from cep_core.matches.compile.form import form_of as form_of_matches
 from cep_core.matches.compile.model import MatchesPattern
 from cep_core.patterns.model import Pattern
@@ -40,7 +42,7 @@ from cep_core.plan import AnyPlan, Binding
 from cep_core.trends import diagram as trends_diagram
 from cep_core.trends import explain as trends_explain
 from cep_core.trends.compile import plan as trends_plan
-from cep_core.trends.compile.bindings import bindings as trends_bindings
+from cep_core.trends.compile.form import bindings as trends_bindings
 from cep_core.trends.compile.form import form_of, has_lanes
 from cep_core.trends.compile.model import TrendsPattern
 from cep_core.xml_join import diagram as xml_join_diagram
@@ -133,64 +135,13 @@ class Kind:
     nested: Mapping[str, type[BaseModel]] = field(default_factory=dict)
 
 
-def _run_trends(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
-    from cep_core.trends.run.run import run_plan
+def _runtime(kind: str, name: str) -> Callable[..., Any]:
+    """The function `name` of the kind's module `runtime`, which is imported when it is first called."""
 
-    return run_plan(plan, events, windows)
+    def call(*arguments: Any) -> Any:
+        return getattr(import_module(f"cep_core.{kind}.runtime"), name)(*arguments)
 
-
-def _run_members_of_trends(
-    form: Any, columns: Columns, members: Sequence[tuple[Any, Any]], windows: range | None
-) -> list[pa.Table]:
-    from cep_core.trends.run.members import run_members
-
-    return run_members(form, columns, members, windows)
-
-
-def _run_lanes_of_trends(
-    form: Any, columns: Columns, masks: Any, lanes: int, windows: range | None
-) -> list[pa.Table | None]:
-    from cep_core.trends.run.run import run_lanes
-
-    return run_lanes(form, columns, masks, lanes, windows)
-
-
-def _run_matches(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
-    from cep_core.matches.run.run import run_matches
-
-    return run_matches(plan, events, windows)
-
-
-def _run_members_of_matches(
-    form: Any, columns: Columns, members: Sequence[tuple[Any, Any]], windows: range | None
-) -> list[pa.Table]:
-    from cep_core.matches.run.members import run_members
-
-    return run_members(form, columns, members, windows)
-
-
-def _run_automaton(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
-    from cep_core.automaton.run.run import run_automaton
-
-    return run_automaton(plan, events, windows, watermark)
-
-
-def _run_xml_join(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
-    from cep_core.xml_join.run.run import run_xml_join
-
-    return run_xml_join(plan, events, windows)
-
-
-def _partners_of_xml_join(plan: Any, changed: pa.Array) -> Callable[[pa.Array, Bools], Bools]:
-    from cep_core.xml_join.run.partners import Partners
-
-    return Partners(plan, changed).among
-
-
-def _run_algebra(plan: Any, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
-    from cep_core.algebra.run.run import run_algebra
-
-    return run_algebra(plan, events, windows)
+    return call
 
 
 def _template_of_algebra(plan: Any) -> tuple[Any, tuple[Any, ...]] | None:
@@ -198,41 +149,33 @@ def _template_of_algebra(plan: Any) -> tuple[Any, tuple[Any, ...]] | None:
     return None if form is None else (form.template, form.constants)
 
 
-def _run_template_of_algebra(
-    plan: Any, constants: Sequence[tuple[Any, ...]], columns: Columns, windows: range | None
-) -> list[pa.Table]:
-    from cep_core.algebra.run.members import run_members
-
-    return run_members(plan, constants, columns, windows)
-
-
 KINDS: Mapping[str, Kind] = {
     "trends": Kind(
         model=TrendsPattern,
         compile=trends_plan.compile_plan,
-        run=_run_trends,
+        run=_runtime("trends", "run"),
         explain=trends_explain.explain,
         draw=trends_diagram.draw,
         version=trends_plan.ENGINE_VERSION,
         bindings=trends_bindings,
-        members=Members(form_of, _run_members_of_trends, has_lanes, _run_lanes_of_trends),
+        members=Members(form_of, _runtime("trends", "run_members"), has_lanes, _runtime("trends", "run_lanes")),
         instead={"return": {"trends": "COUNT(*)"}, "within": "1 day"},
     ),
     "matches": Kind(
         model=MatchesPattern,
         compile=compile_matches,
-        run=_run_matches,
+        run=_runtime("matches", "run"),
         explain=matches_explain.explain_matches,
         draw=matches_diagram.draw,
         version=matches_plan.ENGINE_VERSION,
         bindings=matches_bindings,
-        members=Members(form_of_matches, _run_members_of_matches),
+        members=Members(form_of_matches, _runtime("matches", "run_members")),
         instead={"within": "1 day"},
     ),
     "automaton": Kind(
         model=AutomatonPattern,
         compile=compile_automaton,
-        run=_run_automaton,
+        run=_runtime("automaton", "run"),
         explain=automaton_explain.explain_automaton,
         draw=automaton_diagram.draw,
         version=automaton_plan.ENGINE_VERSION,
@@ -242,7 +185,7 @@ KINDS: Mapping[str, Kind] = {
     "xml_join": Kind(
         model=XmlJoinPattern,
         compile=compile_xml_join,
-        run=_run_xml_join,
+        run=_runtime("xml_join", "run"),
         explain=xml_join_explain.explain_xml_join,
         draw=xml_join_diagram.draw,
         version=xml_join_plan.ENGINE_VERSION,
@@ -251,7 +194,7 @@ KINDS: Mapping[str, Kind] = {
         pairs=Pairs(
             ids=("left_id", "right_id"),
             column=lambda plan: str(plan.schema.document),
-            partners=_partners_of_xml_join,
+            partners=_runtime("xml_join", "partners"),
             within=lambda plan: int(plan.within),
             limit=lambda plan: int(plan.limit),
         ),
@@ -260,12 +203,12 @@ KINDS: Mapping[str, Kind] = {
     "algebra": Kind(
         model=AlgebraPattern,
         compile=compile_algebra,
-        run=_run_algebra,
+        run=_runtime("algebra", "run"),
         explain=algebra_explain.explain_algebra,
         draw=algebra_diagram.draw,
         version=algebra_plan.ENGINE_VERSION,
         bindings=algebra_bindings,
-        templates=Templates(_template_of_algebra, _run_template_of_algebra),
+        templates=Templates(_template_of_algebra, _runtime("algebra", "run_template")),
         instead={"within": "1 day"},
     ),
 }

@@ -130,6 +130,39 @@ class AnyPlan(Reading, Protocol):
         """(column, low, high): the rows of `windows` (not empty) are those with low <= column < high, microseconds."""
 
 
+PANE = 86_400_000_000
+"""The longest pane, one day in microseconds."""
+
+
+class OneForm:
+    """A plan that is the same at all times, and whose rows are known once their events are."""
+
+    @property
+    def waits(self) -> bool:
+        return False
+
+    def stretches(self: AnyPlan, windows: range) -> tuple[tuple[range, str], ...]:
+        return ((windows, self.hash),)
+
+
+class _Within(Protocol):
+    @property
+    def within(self) -> int: ...
+
+
+class InPanes(OneForm):
+    """A plan whose unit of work is a pane, [j * pane, (j + 1) * pane): window j owns the rows that end in pane j."""
+
+    @property
+    def pane(self: _Within) -> int:
+        """Length of a pane, microseconds: a day, shorter where `within` is."""
+        return min(self.within, PANE)
+
+    def owned(self: _Within, windows: range) -> tuple[str, int, int]:
+        pane = min(self.within, PANE)
+        return "end", windows[0] * pane, (windows[-1] + 1) * pane
+
+
 def in_calendar(plan: AnyPlan) -> range:
     """The windows that a run can compute: they end by the year 9999, and the times of their rows are not before the
     year 1. A window of kind `trends` that begins earlier has no start that a row could show."""

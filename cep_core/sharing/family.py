@@ -19,7 +19,7 @@ from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
 from cep_core.patterns.model import PROVENANCE_COLUMNS, Pattern
 from cep_core.patterns.parameters import Parameters, Row
-from cep_core.plan import AnyPlan, ResultShape
+from cep_core.plan import AnyPlan, OneForm, ResultShape
 from cep_core.sharing.binding import Bind, binder
 
 LANGUAGE_VERSION = 1
@@ -27,7 +27,7 @@ LANGUAGE_VERSION = 1
 
 
 @dataclass(frozen=True)
-class FamilyPlan:
+class FamilyPlan(OneForm):
     """A plan with parameters (`template`) and the rows of their values; an `AnyPlan`."""
 
     template: AnyPlan
@@ -134,9 +134,6 @@ class FamilyPlan:
     def result_shape(self) -> ResultShape:
         shape = self.template.result_shape
         return replace(shape, columns={"parameter": self.parameters.names, **shape.columns})
-
-    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
-        return ((windows, self.hash),)
 
     def owned(self, windows: range) -> tuple[str, int, int]:
         return self.template.owned(windows)

@@ -15,7 +15,7 @@ from cep_core.events.windows import Windows
 from cep_core.expressions.advice import Advice
 from cep_core.fingerprint import digest, fingerprint
 from cep_core.language import syntax as s
-from cep_core.plan import ResultShape
+from cep_core.plan import InPanes, ResultShape
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a query that stays the same changes."""
@@ -24,12 +24,9 @@ ENGINE_VERSION = 1
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
 record it (docs/adr/0012-versions-of-results.md)."""
 
-PANE = 86_400_000_000
-"""The longest unit of work, one day in microseconds; shorter where `within` is."""
-
 
 @dataclass(frozen=True)
-class AlgebraPlan:
+class AlgebraPlan(InPanes):
     """One pattern of kind algebra, ready to run (Hong 2009, chapters 3 and 4); an `AnyPlan`.
 
     `nodes`: the operators, each after what it reads; the last gives the rows. `within`: microseconds. `begins`: the
@@ -84,11 +81,6 @@ class AlgebraPlan:
     def unit_key(self) -> tuple[str, ...]:
         return self.partition_by
 
-    @property
-    def pane(self) -> int:
-        """Length of the unit of work, microseconds."""
-        return min(self.within, PANE)
-
     @cached_property
     def reach(self) -> int:
         """Rows that end at t depend on the events in (t - reach, t], microseconds: `within`, and as much again for each
@@ -102,18 +94,6 @@ class AlgebraPlan:
     def windows(self) -> Windows:
         """Window j ends with pane j, [j * pane, (j + 1) * pane), and holds the reach before it."""
         return Windows(self.reach + self.pane, self.pane, -self.reach)
-
-    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
-        return ((windows, self.hash),)
-
-    def owned(self, windows: range) -> tuple[str, int, int]:
-        """Rows of `windows` (not empty) are those that end in their panes."""
-        return "end", windows[0] * self.pane, (windows[-1] + 1) * self.pane
-
-    @property
-    def waits(self) -> bool:
-        """Nothing waits for time to come: a row is known at its end."""
-        return False
 
     @property
     def attributes(self) -> tuple[tuple[str, str], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -66,6 +67,9 @@ class AutomatonPlan:
     """One pattern of kind automaton, ready to run (AFA, definition 1). Attributes of variable `e` are the event's,
     those of variable "" fields of the register. `within` is in microseconds."""
 
+    kind: ClassVar[str] = "automaton"
+    engine_version: ClassVar[int] = ENGINE_VERSION
+
     states: tuple[str, ...]
     start: int
     final: tuple[int, ...]
@@ -76,14 +80,6 @@ class AutomatonPlan:
     schema: EventSchema
     warnings: tuple[str, ...] = ()
     advice: tuple[Advice, ...] = field(default=(), compare=False)
-
-    @property
-    def kind(self) -> str:
-        return "automaton"
-
-    @property
-    def engine_version(self) -> int:
-        return ENGINE_VERSION
 
     @cached_property
     def hash(self) -> str:

@@ -1,4 +1,5 @@
-"""Plans of kind matches of one form: equal but for conditions on single events that an index has answered already."""
+"""How a plan of kind matches may bind an event; and plans of one form: equal but for conditions on single events that
+an index has answered already."""
 
 from __future__ import annotations
 
@@ -6,11 +7,38 @@ from dataclasses import dataclass, replace
 
 from cep_core.events.schema import EventSchema
 from cep_core.language import syntax as s
-from cep_core.matches.compile.plan import MatchesPlan, Measure
+from cep_core.matches.compile.plan import MatchesPlan, Measure, Negation
 from cep_core.matches.compile.registers import is_local, moments
+from cep_core.plan import Binding
 
 MEMBER = "\0member"
 """A column that no table has: the number of the plan that an event is for."""
+
+
+def bindings(plan: MatchesPlan) -> tuple[Binding, ...] | None:
+    """How a plan may bind an event: as the first of each part, as a later one of each Kleene part, and as one of each
+    NOT. None under a contiguous selection, where a run may not ignore any event."""
+    if plan.contiguous:
+        return None
+    if plan.never:
+        return ()
+    asked: list[Binding] = []
+    for k, part in enumerate(plan.parts):
+        asked += [Binding(part.type_name, _of(plan, k, moment)) for moment in ("begin", "take")[: 1 + part.kleene]]
+    return (*asked, *(Binding(negation.type_name, _of_not(negation)) for negation in plan.negations))
+
+
+def _of(plan: MatchesPlan, part: int, moment: str) -> tuple[s.Expr, ...]:
+    return tuple(
+        condition.expression
+        for index, condition in enumerate(plan.conditions)
+        if condition.part == part and moment in moments(plan, condition) and is_local(plan, index, moment)
+    )
+
+
+def _of_not(negation: Negation) -> tuple[s.Expr, ...]:
+    own = {negation.variable}
+    return tuple(one for one in negation.conditions if {read.variable for read in s.attributes(one)} == own)
 
 
 @dataclass(frozen=True)

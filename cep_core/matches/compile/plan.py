@@ -18,7 +18,7 @@ from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
 from cep_core.matches.compile.model import Output
 from cep_core.patterns.model import Selection
-from cep_core.plan import ResultShape
+from cep_core.plan import InPanes, ResultShape
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""
@@ -26,9 +26,6 @@ LANGUAGE_VERSION = 1
 ENGINE_VERSION = 2
 """Raised when a plan that stays the same gives other results. It is no part of the hash: commits to a results table
 record it (docs/adr/0012-versions-of-results.md)."""
-
-PANE = 86_400_000_000
-"""The longest unit of work, one day in microseconds; shorter where `within` is."""
 
 When: TypeAlias = Literal["each", "first", "later", "last"]
 """The moment of a condition within its part: every event that binds, the first, every other, or when the part is left
@@ -77,7 +74,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class MatchesPlan:
+class MatchesPlan(InPanes):
     """One pattern of kind matches, ready to run; an `AnyPlan`."""
 
     kind: ClassVar[str] = "matches"
@@ -163,11 +160,6 @@ class MatchesPlan:
         return any(negation.after == len(self.parts) for negation in self.negations)
 
     @property
-    def pane(self) -> int:
-        """Length of the unit of work, microseconds."""
-        return min(self.within, PANE)
-
-    @property
     def windows(self) -> Windows:
         """Window j ends with pane j, [j*pane, (j+1)*pane), and holds all that a match decided in that pane needs:
         what lies up to `within` before (twice that where a NOT looks back from a match that another decides late;
@@ -186,21 +178,13 @@ class MatchesPlan:
             return end
         return (end if self.output == "compressed" else start) + self.within - 1
 
-    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
-        return ((windows, self.hash),)
-
     def owned(self, windows: range) -> tuple[str, int, int]:
         """Matches of `windows` (not empty) are those decided in their panes."""
-        low, high = windows[0] * self.pane, (windows[-1] + 1) * self.pane
+        column, low, high = super().owned(windows)
         if self.trails:
             column = "end" if self.output == "compressed" else "start"
             return column, low - self.within + 1, high - self.within + 1
-        return "end", low, high
-
-    @property
-    def waits(self) -> bool:
-        """A NOT last asks what the events say, not how far time has come."""
-        return False
+        return column, low, high
 
     @property
     def key(self) -> tuple[str, ...]:

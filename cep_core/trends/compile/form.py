@@ -1,4 +1,4 @@
-"""Plans of one form: equal but for conditions that an index has answered already."""
+"""How a plan may bind an event; and plans of one form: equal but for conditions that an index has answered already."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ from dataclasses import replace
 
 from cep_core.events.schema import EventSchema
 from cep_core.language import syntax as s
+from cep_core.plan import Binding
 from cep_core.trends.compile.plan import Plan
 
 MEMBER = "\0member"
 """A column that no table has: the number of the plan that an event is for."""
+
+
+def bindings(plan: Plan) -> tuple[Binding, ...] | None:
+    """How a plan may bind an event, by variable. None where events that no variable may bind matter: under a contiguous
+    selection any event parts two others, and with `empty_windows` any event makes a row."""
+    if plan.whole_stream or plan.empty_windows:
+        return None
+    if plan.never:
+        return ()
+    of = {variable: tuple(node for name, node in plan.local if name == variable) for variable in plan.variables}
+    return tuple(Binding(kind, of[variable]) for variable, kind in plan.types)
 
 
 def form_of(plan: Plan, left: tuple[tuple[s.Expr, ...], ...]) -> Plan | None:

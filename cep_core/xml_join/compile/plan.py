@@ -14,15 +14,13 @@ from cep_core.events.schema import TIME_TYPE, EventSchema, key_type
 from cep_core.events.windows import AGES, Windows
 from cep_core.expressions.advice import Advice
 from cep_core.fingerprint import fingerprint
-from cep_core.plan import ResultShape
+from cep_core.plan import InPanes, ResultShape
 from cep_core.xml_join.compile.query import Form
 
 LANGUAGE_VERSION = 1
 """Part of the hashes: raised when the meaning of a query that stays the same changes."""
 ENGINE_VERSION = 1
 """Raised when a plan that stays the same gives other results (docs/adr/0012-versions-of-results.md)."""
-PANE = 86_400_000_000
-"""The longest unit of work, one day in microseconds; shorter where every `within` is."""
 
 Value = tuple[int, Form]
 """A node's place in a side, and what is taken of it."""
@@ -78,7 +76,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class XmlJoinPlan:
+class XmlJoinPlan(InPanes):
     """All queries of a file, ready to run; an `AnyPlan`."""
 
     kind: ClassVar[str] = "xml_join"
@@ -136,25 +134,9 @@ class XmlJoinPlan:
         return max(join.within for join in self.joins)
 
     @property
-    def pane(self) -> int:
-        """Length of the unit of work, microseconds."""
-        return min(self.within, PANE)
-
-    @property
     def windows(self) -> Windows:
         """Window j ends with pane j, [j*pane, (j+1)*pane), and holds the documents up to `within` before."""
         return Windows(self.within + self.pane, self.pane, -self.within)
-
-    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
-        return ((windows, self.hash),)
-
-    def owned(self, windows: range) -> tuple[str, int, int]:
-        """Rows of `windows` (not empty) are those whose later document lies in their panes."""
-        return "end", windows[0] * self.pane, (windows[-1] + 1) * self.pane
-
-    @property
-    def waits(self) -> bool:
-        return False
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -1,8 +1,4 @@
-"""Plans of one form run as one: who a row is for is one more column by which events are parted and rows are told apart.
-
-No row depends on which partitions lie beside its own (`cep_core.trends.run.run`), so each member has the rows that it
-has alone.
-"""
+"""What runs plans of kind trends (see `cep_core.kinds.Kind`)."""
 
 from __future__ import annotations
 
@@ -17,14 +13,24 @@ from cep_core.events.arrays import arrow, numbers
 from cep_core.events.columns import Columns
 from cep_core.trends.compile.form import MEMBER, with_members
 from cep_core.trends.compile.plan import Plan
-from cep_core.trends.run.run import run_plan
+from cep_core.trends.run.run import run_lanes, run_plan
+
+__all__ = ["run", "run_lanes", "run_members"]
+
+
+def run(plan: Plan, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
+    """Results do not depend on the watermark."""
+    return run_plan(plan, events, windows)
 
 
 def run_members(
     form: Plan, columns: Columns, members: Sequence[tuple[Int64s, UInt64s]], windows: range | None
 ) -> list[pa.Table]:
     """The results of each member: `members` are its rows of `columns`, ascending, and the variables that may bind each
-    (uint64, a bit each), where the conditions of `form` are still to be asked."""
+    (uint64, a bit each), where the conditions of `form` are still to be asked.
+
+    Whose a row is, is one more column by which events are parted and rows are told apart. No row depends on which
+    partitions lie beside its own (`cep_core.trends.run.run`), so each member has the rows that it has alone."""
     rows, may = (np.concatenate([member[i] for member in members]) for i in range(2))
     number = np.repeat(np.arange(len(members)), [len(member[0]) for member in members])
     table = run_plan(with_members(form), columns.chosen(rows).extended(MEMBER, arrow(number)), windows, may)

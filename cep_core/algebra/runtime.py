@@ -1,0 +1,17 @@
+"""What runs plans of kind algebra (see `cep_core.kinds.Kind`)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from cep_core.algebra.compile.plan import AlgebraPlan
+from cep_core.algebra.run.members import run_members as run_template
+from cep_core.algebra.run.run import run_algebra
+from cep_core.events.columns import Columns
+
+__all__ = ["run", "run_template"]
+
+
+def run(plan: AlgebraPlan, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
+    """Results do not depend on the watermark."""
+    return run_algebra(plan, events, windows)

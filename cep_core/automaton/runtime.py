@@ -1,0 +1,7 @@
+"""What runs plans of kind automaton (see `cep_core.kinds.Kind`)."""
+
+from __future__ import annotations
+
+from cep_core.automaton.run.run import run_automaton as run
+
+__all__ = ["run"]

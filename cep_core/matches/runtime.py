@@ -1,0 +1,17 @@
+"""What runs plans of kind matches (see `cep_core.kinds.Kind`)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from cep_core.events.columns import Columns
+from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.matches.run.members import run_members
+from cep_core.matches.run.run import run_matches
+
+__all__ = ["run", "run_members"]
+
+
+def run(plan: MatchesPlan, events: Columns, windows: range | None, watermark: int | None) -> pa.Table:
+    """Results do not depend on the watermark."""
+    return run_matches(plan, events, windows)
