@@ -145,20 +145,15 @@ class OneForm:
         return ((windows, self.hash),)
 
 
-class _Within(Protocol):
-    @property
-    def within(self) -> int: ...
-
-
 class InPanes(OneForm):
     """A plan whose unit of work is a pane, [j * pane, (j + 1) * pane): window j owns the rows that end in pane j."""
 
     @property
-    def pane(self: _Within) -> int:
+    def pane(self: AnyPlan) -> int:
         """Length of a pane, microseconds: a day, shorter where `within` is."""
         return min(self.within, PANE)
 
-    def owned(self: _Within, windows: range) -> tuple[str, int, int]:
+    def owned(self: AnyPlan, windows: range) -> tuple[str, int, int]:
         pane = min(self.within, PANE)
         return "end", windows[0] * pane, (windows[-1] + 1) * pane
 

@@ -12,14 +12,10 @@ from cep_core.expressions.functions import FUNCTIONS, Function
 from cep_core.expressions.types import infer
 from cep_core.language import syntax as s
 
-_WHOLE = {
-    "+": m.ADD, "-": m.SUBTRACT, "*": m.MULTIPLY, "%": m.REMAINDER,
-    "=": m.EQ, "!=": m.NE, "<": m.LT, "<=": m.LE, ">": m.GT, ">=": m.GE,
-}  # fmt: skip
-_REAL = {
-    "+": m.ADD_F, "-": m.SUBTRACT_F, "*": m.MULTIPLY_F, "/": m.DIVIDE_F, "%": m.REMAINDER_F,
-    "=": m.EQ_F, "!=": m.NE_F, "<": m.LT_F, "<=": m.LE_F, ">": m.GT_F, ">=": m.GE_F,
-}  # fmt: skip
+_WHOLE = {"+": m.ADD, "-": m.SUBTRACT, "*": m.MULTIPLY, "%": m.REMAINDER}
+_WHOLE |= {"=": m.EQ, "!=": m.NE, "<": m.LT, "<=": m.LE, ">": m.GT, ">=": m.GE}
+_REAL = {"+": m.ADD_F, "-": m.SUBTRACT_F, "*": m.MULTIPLY_F, "/": m.DIVIDE_F, "%": m.REMAINDER_F}
+_REAL |= {"=": m.EQ_F, "!=": m.NE_F, "<": m.LT_F, "<=": m.LE_F, ">": m.GT_F, ">=": m.GE_F}
 _ONE = {"not": m.NOT, "isnull": m.IS_NULL}
 
 

@@ -1,7 +1,7 @@
 """The functions of the expression language, a row each: types, meaning, and operation in compiled code.
 
 A new function is a new row: type checks, every evaluator and the reference page read the table. Where no operation
-computes it yet, `cep_core.kernels.vm` (and, for pairs of events, `cep_core.trends.kernels.pair_predicates`) gets one.
+computes it yet, `cep_core.kernels.vm` gets one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from cep_core.events.arrays import arrow, numbers, valid
 from cep_core.expressions import opcodes as m
-from cep_core.expressions import pair_opcodes as p
 
 Value: TypeAlias = Any
 """int, float, str or bool, as of `cep_core.events.normalise`."""
@@ -35,7 +34,7 @@ class Function:
     an array of as many values;
     raises pyarrow.ArrowInvalid for integers beyond 64 bits. `value`: of single values; a result outside 64 bits is
     refused by the caller. `operation`: the machine's (`cep_core.kernels.vm`), and `real_operation` of doubles where
-    that is another. `pair_operation`: that of conditions on pairs of events, None where they do not take it.
+    that is another.
     """
 
     meaning: str
@@ -46,7 +45,6 @@ class Function:
     arguments: int = 1
     gives: str | None = None
     real_operation: int | None = None
-    pair_operation: int | None = None
 
     def operation_of(self, *, real: bool) -> int:
         """The machine's operation on doubles, or on other values."""
@@ -83,7 +81,6 @@ FUNCTIONS = {
         m.ABS,
         takes=("int", "double", "duration"),
         real_operation=m.ABS_F,
-        pair_operation=p.ABS,
     ),
     "least": Function(
         "the least of the values that are not NULL",
@@ -91,7 +88,6 @@ FUNCTIONS = {
         lambda *values: min(values),
         m.LEAST,
         real_operation=m.LEAST_F,
-        pair_operation=p.LEAST,
     ),
     "greatest": Function(
         "the greatest of the values that are not NULL",
@@ -99,7 +95,6 @@ FUNCTIONS = {
         lambda *values: max(values),
         m.GREATEST,
         real_operation=m.GREATEST_F,
-        pair_operation=p.GREATEST,
     ),
     "lower": Function("the text in lower case", pc.utf8_lower, str.lower, m.LOWER, takes=("string",)),
     "upper": Function("the text in upper case", pc.utf8_upper, str.upper, m.UPPER, takes=("string",)),
@@ -117,7 +112,6 @@ FUNCTIONS = {
         pc.coalesce,
         lambda *values: values[0],
         m.COALESCE,
-        pair_operation=p.COALESCE,
     ),
     "hour": Function(
         "the hour of the day, 0 to 23, in UTC",
@@ -126,7 +120,6 @@ FUNCTIONS = {
         m.HOUR,
         takes=("timestamp",),
         gives="int",
-        pair_operation=p.HOUR,
     ),
     "dayofweek": Function(
         "the day of the week, 1 (Sunday) to 7, in UTC",
@@ -135,6 +128,5 @@ FUNCTIONS = {
         m.DAY_OF_WEEK,
         takes=("timestamp", "date"),
         gives="int",
-        pair_operation=p.DAY_OF_WEEK,
     ),
 }

@@ -1,13 +1,23 @@
-"""The operations of the machine that runs compiled expressions (`cep_core.kernels.vm`), as numbers."""
+"""The operations of the machine that runs compiled expressions (`cep_core.kernels.vm`), as numbers.
+
+The machine tells groups of operations apart by their ranges.
+"""
 
 from __future__ import annotations
 
-(
-    ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATE, ABS, EQ, NE, LT, LE, GT, GE, LEAST, GREATEST,
-    ADD_F, SUBTRACT_F, MULTIPLY_F, DIVIDE_F, REMAINDER_F, NEGATE_F, ABS_F, EQ_F, NE_F, LT_F, LE_F, GT_F, GE_F,
-    LEAST_F, GREATEST_F, TO_REAL, AND, OR, NOT, IS_NULL, COALESCE, HOUR, DAY_OF_WEEK, LOWER, UPPER, PLUS, PLUS_F,
-    CONTAINS,
-) = range(42)  # fmt: skip
+ADD, SUBTRACT, MULTIPLY, REMAINDER = range(4)
+NEGATE, ABS = range(4, 6)
+EQ, NE, LT, LE, GT, GE = range(6, 12)
+LEAST, GREATEST = range(12, 14)
+
+ADD_F, SUBTRACT_F, MULTIPLY_F, DIVIDE_F, REMAINDER_F = range(14, 19)
+NEGATE_F, ABS_F = range(19, 21)
+EQ_F, NE_F, LT_F, LE_F, GT_F, GE_F = range(21, 27)
+LEAST_F, GREATEST_F, TO_REAL = range(27, 30)
+
+AND, OR, NOT, IS_NULL, COALESCE = range(30, 35)
+HOUR, DAY_OF_WEEK, LOWER, UPPER = range(35, 39)
+PLUS, PLUS_F, CONTAINS = range(39, 42)
 
 REAL = ADD_F - ADD
 """`ADD + REAL` is ADD_F; likewise SUBTRACT and MULTIPLY."""

@@ -1,7 +1,7 @@
 """Registers, and what fires on them: programs of `machine` that test a register and make the next.
 
 A register is a row of int64: the fields, then a mask of those that are NULL (0 then). A row of `arcs` says where its
-programs lie: `when`, whose value decides, and `set`, with the moves (field, slot, bits) that store what it computed.
+programs lie: `when`, whose value decides, and `set`, with the moves that store what it computed.
 READS has a bit for each field that these read.
 No function here gives an array another name inside a loop: numba would count references to it at every turn.
 """
@@ -14,13 +14,14 @@ import numpy as np
 
 from cep_core import compiled
 from cep_core.events.array_types import Bools, Float64s, Int64s
+from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.kernels.vm import execute
 
-# columns of the table of arcs
-(
-    SOURCE, TARGET, CONDITION, WHEN_LOW, WHEN_HIGH, WHEN_SLOT, SET_LOW, SET_HIGH, MOVE_LOW, MOVE_HIGH, READS,
-    IGNORES, RESTING,
-) = range(13)  # fmt: skip
+SOURCE, TARGET, CONDITION, WHEN_LOW, WHEN_HIGH, WHEN_SLOT, SET_LOW, SET_HIGH, MOVE_LOW, MOVE_HIGH = range(10)
+READS, IGNORES, RESTING = range(10, 13)
+"""With the line above, columns of `Programs.arcs`."""
+FIELD, SLOT, BITS = range(3)
+"""Columns of `Programs.moves`."""
 
 NO, YES, OVERFLOW = range(3)
 
@@ -53,21 +54,11 @@ def load(leaves: Leaves, programs: Programs, e: int) -> None:
         programs.values[leaves.slots[x]], programs.null[leaves.slots[x]] = leaves.values[e, x], leaves.null[e, x]
 
 
-@compiled.inlined
-def fires(programs: Programs, arc: int, source: Int64s, s: int, target: Int64s, t: int) -> int:
-    """`fire` of an arc of `programs`."""
-    return fire(
-        programs.arcs, programs.moves, programs.code, programs.values, programs.reals, programs.null, programs.cases,
-        arc, source, s, target, t,
-    )  # fmt: skip
-
-
 @compiled.part
-def fire(
-    arcs: Int64s, moves: Int64s, code: Int64s, values: Int64s, reals: Float64s, null: Bools, cases: Int64s,
-    arc: int, source: Int64s, s: int, target: Int64s, t: int,
-) -> int:  # fmt: skip
+def fires(programs: Programs, arc: int, source: Int64s, s: int, target: Int64s, t: int) -> int:
     """Whether the arc fires on the register in row s of `source`; the new register goes to row t of `target`."""
+    arcs, moves, code, values, reals, null, cases = borrowed(programs)
+    source, target = borrowed(source), borrowed(target)
     fields = source.shape[1] - 1
     slot = arcs[arc, WHEN_SLOT]
     move_low, move_high = arcs[arc, MOVE_LOW], arcs[arc, MOVE_HIGH]
@@ -89,7 +80,7 @@ def fire(
         if low < high and not execute(code, low, high, values, reals, null, cases):
             return OVERFLOW
         for m in range(move_low, move_high):
-            field, slot, bits = moves[m, 0], moves[m, 1], moves[m, 2]
+            field, slot, bits = moves[m, FIELD], moves[m, SLOT], moves[m, BITS]
             if null[slot]:
                 target[t, field] = 0
                 target[t, fields] |= 1 << field

@@ -20,8 +20,8 @@ def _parts(kind: Any) -> Any:
 
 
 def _is_borrowable(kind: Any) -> bool:
-    """Whether numba's type is an array, or a tuple of such, named or not, however deep."""
-    if isinstance(kind, types.Array):
+    """Whether numba's type is an array, a number or a truth value, or a tuple of such, named or not, however deep."""
+    if isinstance(kind, types.Array | types.Number | types.Boolean):
         return True
     return isinstance(kind, types.BaseTuple) and all(_is_borrowable(part) for part in _parts(kind))
 
@@ -37,6 +37,8 @@ def _borrowed(context: Any, arrays: Any) -> Any:
             parts = cgutils.unpack_tuple(builder, value)  # type: ignore[no-untyped-call]
             inner = [one(target, builder, k, v) for k, v in zip(_parts(kind), parts, strict=True)]
             return target.make_tuple(builder, kind, inner)
+        if not isinstance(kind, types.Array):
+            return value
         array = target.make_array(kind)(target, builder, value=value)
         array.meminfo = cgutils.get_null_value(array.meminfo.type)  # type: ignore[no-untyped-call]
         return array._getvalue()
@@ -49,4 +51,4 @@ def _borrowed(context: Any, arrays: Any) -> Any:
 
 
 borrowed = cast(Any, _borrowed)
-"""borrowed(array or tuple of arrays, named or not), in compiled code: the same, without an owner."""
+"""borrowed(array or tuple of arrays and numbers, named or not), in compiled code: the same, without an owner."""

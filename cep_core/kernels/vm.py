@@ -13,49 +13,7 @@ import numpy as np
 
 from cep_core import compiled
 from cep_core.events.array_types import Bools, Float64s, Int64s
-from cep_core.expressions.opcodes import (
-    ABS,
-    ABS_F,
-    ADD,
-    ADD_F,
-    AND,
-    COALESCE,
-    CONTAINS,
-    DAY_OF_WEEK,
-    DIVIDE_F,
-    EQ,
-    EQ_F,
-    GE,
-    GE_F,
-    GREATEST,
-    GREATEST_F,
-    GT,
-    GT_F,
-    HOUR,
-    IS_NULL,
-    LE,
-    LE_F,
-    LEAST,
-    LEAST_F,
-    LT,
-    LT_F,
-    MULTIPLY,
-    MULTIPLY_F,
-    NE,
-    NE_F,
-    NEGATE,
-    NEGATE_F,
-    NOT,
-    OR,
-    PLUS,
-    PLUS_F,
-    REMAINDER,
-    REMAINDER_F,
-    SUBTRACT,
-    SUBTRACT_F,
-    TO_REAL,
-    UPPER,
-)
+from cep_core.expressions import opcodes as m
 
 LOWEST = -(2**63)
 HIGHEST = 2**63 - 1
@@ -67,9 +25,9 @@ DAY_US = 86_400_000_000
 def fits(op: int, a: int, b: int) -> bool:
     """Whether a + b, a - b or a * b is an int64. Asked before: LLVM takes signed arithmetic never to overflow, and
     would take a check of the result away."""
-    if op == ADD:
+    if op == m.ADD:
         return a <= HIGHEST - b if b > 0 else a >= LOWEST - b
-    if op == SUBTRACT:
+    if op == m.SUBTRACT:
         return a >= LOWEST + b if b > 0 else a <= HIGHEST + b
     if a == 0 or b == 0:
         return True
@@ -83,23 +41,23 @@ def fits(op: int, a: int, b: int) -> bool:
 @compiled.part
 def whole(op: int, a: int, b: int) -> tuple[int, bool, bool]:
     """(value, whether it fits, whether it is NULL) of one operator on two whole numbers."""
-    if op == ADD:
+    if op == m.ADD:
         return (a + b, True, False) if fits(op, a, b) else (0, False, False)
-    if op == SUBTRACT:
+    if op == m.SUBTRACT:
         return (a - b, True, False) if fits(op, a, b) else (0, False, False)
-    if op == EQ:
+    if op == m.EQ:
         return int(a == b), True, False
-    if op == NE:
+    if op == m.NE:
         return int(a != b), True, False
-    if op == LT:
+    if op == m.LT:
         return int(a < b), True, False
-    if op == LE:
+    if op == m.LE:
         return int(a <= b), True, False
-    if op == GT:
+    if op == m.GT:
         return int(a > b), True, False
-    if op == GE:
+    if op == m.GE:
         return int(a >= b), True, False
-    if op == MULTIPLY:
+    if op == m.MULTIPLY:
         return (a * b, True, False) if fits(op, a, b) else (0, False, False)
     if b == 0:
         return 0, True, True
@@ -114,29 +72,29 @@ def whole(op: int, a: int, b: int) -> tuple[int, bool, bool]:
 @compiled.part
 def real(op: int, a: float, b: float) -> float:
     """Arithmetic on two doubles; NaN where the result is NULL."""
-    if op == ADD_F:
+    if op == m.ADD_F:
         return a + b
-    if op == SUBTRACT_F:
+    if op == m.SUBTRACT_F:
         return a - b
-    if op == MULTIPLY_F:
+    if op == m.MULTIPLY_F:
         return a * b
     if b == 0.0:
         return np.nan
-    return a / b if op == DIVIDE_F else float(np.fmod(a, b))
+    return a / b if op == m.DIVIDE_F else float(np.fmod(a, b))
 
 
 @compiled.part
 def compared(op: int, a: float, b: float) -> int:
     """A comparison of two doubles."""
-    if op == EQ_F:
+    if op == m.EQ_F:
         return int(a == b)
-    if op == NE_F:
+    if op == m.NE_F:
         return int(a != b)
-    if op == LT_F:
+    if op == m.LT_F:
         return int(a < b)
-    if op == LE_F:
+    if op == m.LE_F:
         return int(a <= b)
-    return int(a > b) if op == GT_F else int(a >= b)
+    return int(a > b) if op == m.GT_F else int(a >= b)
 
 
 @compiled.part
@@ -168,7 +126,7 @@ def execute(code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, 
     """
     for i in range(low, high):
         op, to, a, b = code[i, 0], code[i, 1], code[i, 2], code[i, 3]
-        if op <= REMAINDER or EQ <= op <= GE:
+        if op <= m.REMAINDER or m.EQ <= op <= m.GE:
             if null[a] or null[b]:
                 null[to], values[to] = True, 0
                 continue
@@ -176,44 +134,44 @@ def execute(code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, 
             if not known:
                 return False
             null[to], values[to] = nothing, result
-        elif ADD_F <= op <= REMAINDER_F:
+        elif m.ADD_F <= op <= m.REMAINDER_F:
             number = np.nan if null[a] or null[b] else real(op, reals[a], reals[b])
             null[to] = np.isnan(number)
             reals[to] = 0.0 if null[to] else number + 0.0
-        elif EQ_F <= op <= GE_F:
+        elif m.EQ_F <= op <= m.GE_F:
             null[to] = null[a] or null[b]
             values[to] = 0 if null[to] else compared(op, reals[a], reals[b])
-        elif op in (AND, OR):
-            decisive = int(op == OR)
+        elif op in (m.AND, m.OR):
+            decisive = int(op == m.OR)
             sure = (not null[a] and values[a] == decisive) or (not null[b] and values[b] == decisive)
             null[to] = not sure and (null[a] or null[b])
             values[to] = 0 if null[to] else decisive if sure else 1 - decisive
-        elif op == CONTAINS:
+        elif op == m.CONTAINS:
             null[to] = null[a] or null[b]
             values[to] = 0 if null[to] else occurs(cases, values[a], values[b])
-        elif op == IS_NULL:
+        elif op == m.IS_NULL:
             result = int(null[a])
             null[to], values[to] = False, result
-        elif op == COALESCE:
+        elif op == m.COALESCE:
             chosen = b if null[a] else a
             null[to], values[to] = null[chosen], values[chosen]
-        elif op in (LEAST, GREATEST, LEAST_F, GREATEST_F):
+        elif op in (m.LEAST, m.GREATEST, m.LEAST_F, m.GREATEST_F):
             if null[a] or null[b]:
                 chosen = b if null[a] else a
-            elif op in (LEAST, GREATEST):
-                chosen = a if (values[a] <= values[b]) == (op == LEAST) else b
+            elif op in (m.LEAST, m.GREATEST):
+                chosen = a if (values[a] <= values[b]) == (op == m.LEAST) else b
             else:
-                chosen = a if (reals[a] <= reals[b]) == (op == LEAST_F) else b
+                chosen = a if (reals[a] <= reals[b]) == (op == m.LEAST_F) else b
             null[to], values[to] = null[chosen], values[chosen]
-        elif op in (PLUS, PLUS_F):
+        elif op in (m.PLUS, m.PLUS_F):
             if null[a] or null[b]:
                 chosen = b if null[a] else a
                 null[to], values[to] = null[chosen], values[chosen]
                 continue
             null[to] = False
-            if op == PLUS_F:
+            if op == m.PLUS_F:
                 reals[to] = reals[a] + reals[b]
-            elif fits(ADD, values[a], values[b]):
+            elif fits(m.ADD, values[a], values[b]):
                 values[to] = values[a] + values[b]
             else:
                 return False
@@ -221,22 +179,22 @@ def execute(code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, 
             null[to], values[to] = True, 0
         else:
             null[to] = False
-            if op == NOT:
+            if op == m.NOT:
                 values[to] = 1 - values[a]
-            elif op == TO_REAL:
+            elif op == m.TO_REAL:
                 reals[to] = float(values[a])
-            elif op in (NEGATE, ABS):
+            elif op in (m.NEGATE, m.ABS):
                 if values[a] == LOWEST:
                     return False
-                values[to] = -values[a] if op == NEGATE or values[a] < 0 else values[a]
-            elif op == NEGATE_F:
+                values[to] = -values[a] if op == m.NEGATE or values[a] < 0 else values[a]
+            elif op == m.NEGATE_F:
                 reals[to] = -reals[a] + 0.0
-            elif op == ABS_F:
+            elif op == m.ABS_F:
                 reals[to] = abs(reals[a])
-            elif op == HOUR:
+            elif op == m.HOUR:
                 values[to] = (values[a] // HOUR_US) % 24
-            elif op == DAY_OF_WEEK:
+            elif op == m.DAY_OF_WEEK:
                 values[to] = (values[a] // DAY_US + 4) % 7 + 1
             else:
-                values[to] = cases[int(op == UPPER), values[a]]
+                values[to] = cases[int(op == m.UPPER), values[a]]
     return True

@@ -85,9 +85,11 @@ class Builder(Transformer[Token, Any]):
             raise TextError(f"more than {MAX_REPEAT} repetitions", meta.start_pos, meta.end_pos - meta.start_pos)
         if most is not None and (most < least or most == 0):
             raise TextError(
-                f"{{{least},{most}}} allows no repetition", meta.start_pos, meta.end_pos - meta.start_pos,
+                f"{{{least},{most}}} allows no repetition",
+                meta.start_pos,
+                meta.end_pos - meta.start_pos,
                 "write {n,m} with 0 <= n <= m and m >= 1",
-            )  # fmt: skip
+            )
         return s.Repeat(body, least, most, _span(meta))
 
     def exactly(self, meta: Any, c: list[Any]) -> s.Repeat:
@@ -102,9 +104,11 @@ class Builder(Transformer[Token, Any]):
     def reluctant(self, meta: Any, c: list[s.Repeat]) -> s.Repeat:
         first, last = c[0].span
         raise TextError(
-            "a reluctant quantifier: SQL has them, this language does not", first, meta.end_pos - first,
+            "a reluctant quantifier: SQL has them, this language does not",
+            first,
+            meta.end_pos - first,
             f"for a part that may be absent write ({self.text[first:last]})?",
-        )  # fmt: skip
+        )
 
     def seq(self, meta: Any, c: list[Any]) -> s.Seq:
         return s.Seq(tuple(c), _span(meta))

@@ -83,12 +83,14 @@ _FOR_EACH = {
             "type": "object",
             "minProperties": 1,
             "additionalProperties": {
-                "type": "array", "minItems": 1, "items": {"type": ["string", "number", "boolean", "null"]},
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": ["string", "number", "boolean", "null"]},
             },
         },
     ],
     "examples": [{"symbol": ["AAPL", "MSFT"], "threshold": [100, 110.5]}, {"file": "price_alarm.csv"}],
-}  # fmt: skip
+}
 ForEach = Annotated[dict[str, Any], Field(min_length=1), WithJsonSchema(_FOR_EACH)]
 """Lists of values by parameter, or the file that holds the rows."""
 

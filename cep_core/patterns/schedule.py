@@ -9,9 +9,15 @@ from croniter import CroniterBadCronError, CroniterBadDateError, croniter
 from cep_core.errors import TextError, did_you_mean
 
 NAMES = {
-    "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
-    "@monthly": "0 0 1 * *", "@quarterly": "0 0 1 */3 *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
-}  # fmt: skip
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@quarterly": "0 0 1 */3 *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
 """What Airflow's `cron_presets` and croniter have names for."""
 _FIELDS = "minute hour day-of-month month day-of-week"
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
@@ -27,9 +33,11 @@ def check_schedule(text: str) -> str:
     fields = text.split()
     if len(fields) != 5:
         raise TextError(
-            f"a schedule has five fields, {_FIELDS}; {len(fields) or 'none'} found", 0, max(1, len(text)),
-            "write it as \"0 6 * * *\" (each day at six, UTC), or as @daily",
-        )  # fmt: skip
+            f"a schedule has five fields, {_FIELDS}; {len(fields) or 'none'} found",
+            0,
+            max(1, len(text)),
+            'write it as "0 6 * * *" (each day at six, UTC), or as @daily',
+        )
     for field in fields:
         if field.upper().startswith("R"):
             # croniter draws these anew each time that the file is parsed: no two parsers of Airflow's would agree

@@ -35,9 +35,9 @@ class Index:
         stretches = []
         for value in sorted(set(comparison.values)):
             left, right = bisect_left(self.values, value), bisect_right(self.values, value)
-            low, high = {
-                "=": (left, right), "<": (0, left), "<=": (0, right), ">": (right, size), ">=": (left, size),
-            }[comparison.op]  # fmt: skip
+            low, high = {"=": (left, right), "<": (0, left), "<=": (0, right), ">": (right, size), ">=": (left, size)}[
+                comparison.op
+            ]
             if low < high:
                 stretches.append((low, high))
         return stretches

@@ -73,9 +73,14 @@ class Interests:
     share an id is known."""
 
     def __init__(
-        self, columns: Columns, plans: Sequence[AnyPlan], bindings: Sequence[tuple[Binding, ...] | None],
-        *, always: bool = False, unique_ids: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        columns: Columns,
+        plans: Sequence[AnyPlan],
+        bindings: Sequence[tuple[Binding, ...] | None],
+        *,
+        always: bool = False,
+        unique_ids: bool = False,
+    ) -> None:
         self.columns, self.unique_ids = columns, unique_ids
         self.tests: list[list[_Tests] | None] = [
             [self._tests(binding) for binding in of_plan] if of_plan is not None and self._exact(plan) else None

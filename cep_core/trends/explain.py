@@ -8,7 +8,6 @@ from cep_core.language.unparse import duration, expression, moment
 from cep_core.trends.compile.dfa import Automaton, Cube, Transition
 from cep_core.trends.compile.plan import Plan
 from cep_core.trends.compile.predecessors import Method, PairPredicate
-from cep_core.trends.run.kernel_tables import layer_of
 
 _COST = {
     Method.RUNNING: "O(1) an event",
@@ -80,7 +79,7 @@ def _step(plan: Plan, automaton: Automaton, transition: Transition) -> str:
     pair = plan.pair(earlier, automaton.states[transition.target].variable)
     if plan.select != "skip_till_any_match":
         return f"{arrow}: linked to {linked(plan, transition.gap)}{_conditions(pair)}{gap}"
-    layer = layer_of(plan, pair.earlier, pair.later, transition.gap)
+    layer = plan.layer(pair.earlier, pair.later, transition.gap)
     method = method_of(plan, automaton, transition)
     reason = "what a NOT rules out, too" if transition.gap.fails else pair.reason(len(layer.resets), bool(layer.bounds))
     return f"{arrow}: {method.value}, because {reason}{_conditions(pair)}{gap}"
@@ -98,7 +97,7 @@ def method_of(plan: Plan, automaton: Automaton, transition: Transition) -> Metho
     """How predecessors are found on an inner transition."""
     if transition.gap.fails:
         return Method.SCAN
-    return layer_of(plan, *_variables(automaton, transition), transition.gap).method(plan)
+    return plan.method(plan.layer(*_variables(automaton, transition), transition.gap))
 
 
 def _gap(gap: Cube, where: str) -> str:

@@ -243,3 +243,18 @@ def test_the_folders_of_tests_are_those_of_the_code() -> None:
         for folder in (path for path in (ROOT / "tests" / room).glob("*/") if (path / "__init__.py").is_file()):
             code = ROOT / room / folder.name
             assert code.is_dir() or code.with_suffix(".py").is_file(), f"{folder} tests nothing of that name"
+
+
+MOST_PARAMETERS = 12
+
+
+def test_functions_of_the_engine_have_few_parameters() -> None:
+    """What belongs together is a named tuple."""
+    many = {
+        f"{path.relative_to(ROOT)}:{node.name}": count
+        for path in (ROOT / "cep_core").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        and (count := len(node.args.posonlyargs + node.args.args + node.args.kwonlyargs)) > MOST_PARAMETERS
+    }
+    assert many == {}

@@ -196,9 +196,7 @@ class Checker(Checking):
         computed = tuple(n.Value(name, now[name], value) for name, _, value in resolved if value is not None)
         return self.stream_of(n.Fold(left.node, right.node, keep, go, computed, tuple(columns)))
 
-    def computed(
-        self, node: c.Folded, left: Mapping[str, str], right: Mapping[str, str]
-    ) -> list[tuple[str, s.Expr]]:  # fmt: skip
+    def computed(self, node: c.Folded, left: Mapping[str, str], right: Mapping[str, str]) -> list[tuple[str, s.Expr]]:
         """The values that steps compute, those with a mistaken name left out."""
         values: dict[str, s.Expr] = {}
         for value, name in node.values:

@@ -95,13 +95,22 @@ def compile_algebra(pattern: AlgebraPattern, schema: EventSchema) -> AlgebraPlan
     named = tuple((name, places[one.node]) for name, one in checker.published.items() if one.node in places)
     begins = schema.begins if pattern.interval_start is None else (pattern.interval_start, 0)
     plan = AlgebraPlan(
-        nodes, pattern.partition_by, pattern.within, begins, pattern.limit_per_partition, schema,
-        tuple(numbers[place] for place in range(len(nodes))), named, tuple(warnings),
+        nodes,
+        pattern.partition_by,
+        pattern.within,
+        begins,
+        pattern.limit_per_partition,
+        schema,
+        tuple(numbers[place] for place in range(len(nodes))),
+        named,
+        tuple(warnings),
         advice_on_nodes(
-            nodes, checker.partition, pattern.parameters.empty if pattern.parameters else {},
+            nodes,
+            checker.partition,
+            pattern.parameters.empty if pattern.parameters else {},
             lambda span: pattern.document.place(PATH, offset=span[0], width=span[1] - span[0]),
         ),
-    )  # fmt: skip
+    )
     _ = plan.form  # goes with the plan wherever it is sent: a shard of thousands of queries does not make it again
     return plan
 

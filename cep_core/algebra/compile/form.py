@@ -77,8 +77,9 @@ def form_of(nodes: Sequence[n.Node], partition: Mapping[str, str]) -> Form | Non
     own, asked, added = tuple(builder.own), tuple(builder.asked), tuple(builder.added)
     families = tuple(builder.families)
     bare = tuple(_bare(node, one) for node, one in zip(builder.nodes, asked, strict=True))
-    return Form((bare, own, asked, added, families), tuple(builder.nodes), own, asked, added, families,
-                tuple(builder.constants))  # fmt: skip
+    return Form(
+        (bare, own, asked, added, families), tuple(builder.nodes), own, asked, added, families, tuple(builder.constants)
+    )
 
 
 def _bare(node: n.Node, asked: Asked) -> n.Node:

@@ -20,7 +20,7 @@ _Value = tuple[int, str | None, str]
 
 def advice_on_nodes(
     nodes: Sequence[n.Node], partition: dict[str, str], empty: dict[str, int], place: Callable[[s.Span], Place]
-) -> tuple[Advice, ...]:  # fmt: skip
+) -> tuple[Advice, ...]:
     """Advice on the expressions of a plan. `empty`: as of `Adviser`."""
     adviser, lineage = Adviser(empty), Lineage(nodes, partition)
     for number, node in enumerate(nodes):

@@ -120,9 +120,7 @@ def bound_of(part: s.Expr, family: Resolve) -> Bound | None:
     return None if match is None else Bound(*match)
 
 
-def compared(
-    parts: Sequence[s.Expr], family: Resolve, held: Collection[str]
-) -> tuple[list[Bound], list[s.Expr]]:  # fmt: skip
+def compared(parts: Sequence[s.Expr], family: Resolve, held: Collection[str]) -> tuple[list[Bound], list[s.Expr]]:
     """Of a FOLD's conjunction the inequalities between the next event and the last one, attributes `held` by the right
     stream, which are asked without a program; and the other parts."""
     taken: list[Bound] = []

@@ -1,7 +1,6 @@
 """NEXT: for each event the candidates of the least end; and what FOLD shares with it.
 
-The right stream is sorted by group and end; a group holds the events that equality keys let meet. Positions are in
-that order. Leaves are rows of words that go to slots of the machine.
+Arrays are those of `arguments`.
 """
 
 from __future__ import annotations
@@ -9,38 +8,33 @@ from __future__ import annotations
 import numpy as np
 
 from cep_core import compiled
+from cep_core.algebra.kernels import arguments as a
 from cep_core.events.array_types import Bools, Float64s, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.kernels.vm import execute
 
 DONE, MORE_ROWS, MORE_QUEUE, OVERFLOWED = range(4)
-NEXT_ROW, USED, AT_PROGRAM = range(3)
-"""Of `state`: the row to begin with, rows of output, and, where whole numbers leave 64 bits, the program."""
+"""Why `next_pairs` and `fold_instances` return."""
 NO, YES, ALARM = range(3)
-LOW, HIGH, SLOT = range(3)
-"""Of a row of `programs`: code[LOW:HIGH], its value in SLOT. Programs 0 and 1 are the safe and the risky part of the
-first condition, 2 and 3 those of what FOLD goes on by; the rest compute values."""
-WHOLE, FIRST, SECOND, SO_FAR = range(4)
-"""Of `spans`: the slots of durations, -1 where no program reads them."""
+"""Of a condition; ALARM: whole numbers leave 64 bits."""
 
 
 @compiled.expanded
-def load(slots: Int64s, leaves: Int64s, leaf_null: Bools, row: int, values: Int64s, null: Bools) -> None:
+def load(leaves: a.Leaves, row: int, values: Int64s, null: Bools) -> None:
     """A row of leaves into the slots of the machine."""
+    slots, words, missing = leaves
     for x in range(slots.shape[0]):
-        values[slots[x]] = leaves[row, x]
-        null[slots[x]] = leaf_null[row, x]
+        values[slots[x]] = words[row, x]
+        null[slots[x]] = missing[row, x]
 
 
 @compiled.part
-def holds(
-    programs: Int64s, safe: int, code: Int64s, values: Int64s, reals: Float64s, null: Bools, cases: Int64s
-) -> int:  # fmt: skip
+def holds(ranges: Int64s, safe: int, code: Int64s, values: Int64s, reals: Float64s, null: Bools, cases: Int64s) -> int:
     """Whether a condition, of the programs `safe` and `safe + 1`, is true of what is loaded."""
     for number in range(safe, safe + 2):
-        slot = programs[number, SLOT]
+        slot = ranges[number, a.SLOT]
         if slot >= 0:
-            if not execute(code, programs[number, LOW], programs[number, HIGH], values, reals, null, cases):
+            if not execute(code, ranges[number, a.LOW], ranges[number, a.HIGH], values, reals, null, cases):
                 return ALARM
             if null[slot] or values[slot] == 0:
                 return NO
@@ -103,31 +97,35 @@ def _reaching(tree: Int64s, size: int, at: int, end: int, least: int, strict: bo
 
 @compiled.entry
 def next_pairs(
-    order: Int64s, groups: Int64s, r_start: Int64s, r_end: Int64s,
-    rows: Int64s, ends: Int64s, starts: Int64s, bounds: Int64s, within: int, low: int, high: int, points: bool,
-    tree: Int64s, least: Int64s, strict: bool,
-    programs: Int64s, code: Int64s, values: Int64s, reals: Float64s, null: Bools, cases: Int64s, spans: Int64s,
-    f_slots: Int64s, f_leaves: Int64s, f_null: Bools, s_slots: Int64s, s_leaves: Int64s, s_null: Bools,
-    out: Int64s, state: Int64s,
-) -> int:  # fmt: skip
-    """Fills `out`: in each column a row of R and a row of S. `order`: the rows of R by group and end, `groups` their
-    groups (by row); `rows`, `ends`, `starts`: of S by position; `bounds`: where groups begin. `tree`: of keys of S by
-    position, which must reach `least` (by row of R); empty without. `low`, `high`: of the duration, inclusive."""
-    code, values, reals, null, cases = borrowed((code, values, reals, null, cases))
-    order, groups, r_start, r_end = borrowed((order, groups, r_start, r_end))
-    rows, ends, starts, bounds = borrowed((rows, ends, starts, bounds))
-    tree, least, programs, spans = borrowed((tree, least, programs, spans))
-    f_slots, f_leaves, f_null = borrowed((f_slots, f_leaves, f_null))
-    s_slots, s_leaves, s_null = borrowed((s_slots, s_leaves, s_null))
-    out, state = borrowed((out, state))
-    size = tree.shape[0] >> 1
-    asks = programs[0, SLOT] >= 0 or programs[1, SLOT] >= 0
-    group, near, used = -1, 0, state[USED]
-    for place in range(state[NEXT_ROW], order.shape[0]):
+    left: a.Left,
+    right: a.Right,
+    limits: a.Limits,
+    tree: a.Tree,
+    strict: bool,
+    machine: a.Machine,
+    programs: a.Programs,
+    firsts: a.Leaves,
+    seconds: a.Leaves,
+    out: Int64s,
+    state: Int64s,
+) -> int:
+    """Fills `out`: in each column a row of the left stream, in order by group and end, and one of the right stream.
+    `strict`: whether keys must be more than what `tree` says is needed."""
+    order, groups, left_start, left_end = borrowed(left)
+    rows, ends, starts, bounds = borrowed(right)
+    within, low, high, points, _ = limits
+    nodes, least = borrowed(tree)
+    code, values, reals, null, cases = borrowed(machine)
+    ranges, spans = borrowed(programs)
+    firsts, seconds, out, state = borrowed(firsts), borrowed(seconds), borrowed(out), borrowed(state)
+    size = nodes.shape[0] >> 1
+    asks = ranges[a.SAFE, a.SLOT] >= 0 or ranges[a.SAFE + 1, a.SLOT] >= 0
+    group, near, used = -1, 0, state[a.USED]
+    for place in range(state[a.NEXT_ROW], order.shape[0]):
         r = order[place]
         if groups[r] < 0:
             continue
-        start, end, before = r_start[r], r_end[r], used
+        start, end, before = left_start[r], left_end[r], used
         if groups[r] != group:
             group, near = groups[r], bounds[groups[r]]
         last = bounds[group + 1]
@@ -139,13 +137,13 @@ def next_pairs(
         if low > 0 and p < last and ends[p] < start + low:
             p = after(ends, p, last, start + low - 1)
         if asks:
-            load(f_slots, f_leaves, f_null, r, values, null)
-            if spans[FIRST] >= 0:
-                values[spans[FIRST]], null[spans[FIRST]] = end - start, False
+            load(firsts, r, values, null)
+            if spans[a.FIRST] >= 0:
+                values[spans[a.FIRST]], null[spans[a.FIRST]] = end - start, False
         moment, met = np.int64(0), False
         while p < last:
             if size > 0:
-                p = _reaching(tree, size, p, last, least[r], strict)
+                p = _reaching(nodes, size, p, last, least[r], strict)
                 if p >= last:
                     break
             t = ends[p]
@@ -156,21 +154,21 @@ def next_pairs(
                 continue
             verdict = YES
             if asks:
-                load(s_slots, s_leaves, s_null, rows[p], values, null)
-                if spans[WHOLE] >= 0:
-                    values[spans[WHOLE]], null[spans[WHOLE]] = t - start, False
-                if spans[SECOND] >= 0:
-                    values[spans[SECOND]], null[spans[SECOND]] = t - starts[p], False
-                verdict = holds(programs, 0, code, values, reals, null, cases)
+                load(seconds, rows[p], values, null)
+                if spans[a.WHOLE] >= 0:
+                    values[spans[a.WHOLE]], null[spans[a.WHOLE]] = t - start, False
+                if spans[a.SECOND] >= 0:
+                    values[spans[a.SECOND]], null[spans[a.SECOND]] = t - starts[p], False
+                verdict = holds(ranges, a.SAFE, code, values, reals, null, cases)
                 if verdict == ALARM:
                     return OVERFLOWED
             if verdict == YES:
                 met, moment = True, t
                 if used == out.shape[1]:
-                    state[NEXT_ROW], state[USED] = place, before
+                    state[a.NEXT_ROW], state[a.USED] = place, before
                     return MORE_ROWS
                 out[0, used], out[1, used] = r, rows[p]
                 used += 1
             p += 1
-    state[USED] = used
+    state[a.USED] = used
     return DONE

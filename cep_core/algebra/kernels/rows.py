@@ -5,30 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s, UInt64s
+from cep_core.algebra.kernels.arguments import Leaves, Machine
+from cep_core.algebra.kernels.pairs import load
+from cep_core.events.array_types import AnyArray, Bools, Int64s, UInt64s
 from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.kernels.vm import execute
 
 
 @compiled.entry
 def evaluate(
-    code: Int64s, low: int, high: int, values: Int64s, reals: Float64s, null: Bools, cases: Int64s,
-    slots: Int64s, leaves: Int64s, leaf_null: Bools, rows: Int64s, slot: int, out: Int64s, out_null: Bools,
-) -> int:  # fmt: skip
-    """Runs code[low:high] for each of `rows`: slot slots[x] holds leaves[row, x]. The value of `slot` goes to `out`.
-    -1, or the place in `rows` of one whose whole numbers leave 64 bits."""
-    code, values, reals, null, cases = (
-        borrowed(code),
-        borrowed(values),
-        borrowed(reals),
-        borrowed(null),
-        borrowed(cases),
-    )
+    machine: Machine, low: int, high: int, leaves: Leaves, rows: Int64s, slot: int, out: Int64s, out_null: Bools
+) -> int:
+    """Runs code[low:high] for each of `rows`. The value of `slot` goes to `out`. -1, or the place in `rows` of one
+    whose whole numbers leave 64 bits."""
+    code, values, reals, null, cases = borrowed(machine)
+    leaves = borrowed(leaves)
     for at in range(rows.shape[0]):
-        row = rows[at]
-        for x in range(slots.shape[0]):
-            values[slots[x]] = leaves[row, x]
-            null[slots[x]] = leaf_null[row, x]
+        load(leaves, rows[at], values, null)
         if not execute(code, low, high, values, reals, null, cases):
             return at
         out[at], out_null[at] = values[slot], null[slot]

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cep_core import compiled
-from cep_core.algebra.kernels.pairs import DONE, MORE_ROWS, NEXT_ROW, USED, after
+from cep_core.algebra.kernels.arguments import NEXT_ROW, USED
+from cep_core.algebra.kernels.pairs import DONE, MORE_ROWS, after
 from cep_core.events.array_types import Bools, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
 
@@ -80,14 +81,21 @@ def last_of_runs(keys: Keys, now: Keys, order: Order, groups: Int64s) -> Int64s:
 
 @compiled.entry
 def follow_runs(
-    left: Left, first: Keys, stream: Stream, keys: Keys, order: Order, longest: int, near: Int64s,
-    out_left: Int64s, out_right: Int64s, state: Int64s,
-) -> int:  # fmt: skip
+    left: Left,
+    first: Keys,
+    stream: Stream,
+    keys: Keys,
+    order: Order,
+    longest: int,
+    near: Int64s,
+    out_left: Int64s,
+    out_right: Int64s,
+    state: Int64s,
+) -> int:
     """Fills `out_left`, rows of R, and `out_right`, positions in S, an instance each. `longest`: the duration that one
     may have. `near` (a number a group): a place near which to look first; begins as the groups do."""
-    left, first, stream, keys, order = (
-        borrowed(left), borrowed(first), borrowed(stream), borrowed(keys), borrowed(order),
-    )  # fmt: skip
+    left, first, stream = borrowed(left), borrowed(first), borrowed(stream)
+    keys, order = borrowed(keys), borrowed(order)
     near, out_left, out_right, state = borrowed(near), borrowed(out_left), borrowed(out_right), borrowed(state)
     used = state[USED]
     for r in range(state[NEXT_ROW], left.groups.shape[0]):

@@ -18,8 +18,13 @@ from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
 
 OPERATORS: dict[str, Callable[[Any, Any], Bools]] = {
-    "=": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
-}  # fmt: skip
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 NUMBERS = ("int", "double")
 MOST_READ = 2

@@ -85,9 +85,12 @@ class Source:
         calls = {one.function for node in expressions for one in _calls(node)}
         constants = texts_of(expressions) | set(texts)
         return Strings(
-            [self.column(name) for name in sorted(read)], constants, ordered=_orders_strings(self),
-            cases=bool(calls & {"lower", "upper"}), texts="contains" in calls,
-        )  # fmt: skip
+            [self.column(name) for name in sorted(read)],
+            constants,
+            ordered=_orders_strings(self),
+            cases=bool(calls & {"lower", "upper"}),
+            texts="contains" in calls,
+        )
 
     def words(self, name: str, family: str) -> Words:
         """A column as words, one an event."""

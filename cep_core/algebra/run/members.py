@@ -41,7 +41,7 @@ LEAST, GREATEST = -(2**63), 2**63 - 1
 
 def run_members(
     plan: AlgebraPlan, constants: Sequence[tuple[Any, ...]], columns: Columns, windows: range | None
-) -> list[pa.Table]:  # fmt: skip
+) -> list[pa.Table]:
     """The results of queries that have the template of `plan`, in the order of their `constants`. Raises what a query
     of them raises, whichever, and WindowTooLargeError where they are too many to run as one."""
     form = plan.form
@@ -55,9 +55,7 @@ def run_members(
 class _Together:
     """One run. `lists`: of the stream that was made last; `values`: constants as words, by number."""
 
-    def __init__(
-        self, plan: AlgebraPlan, form: Form, constants: Sequence[tuple[Any, ...]], columns: Columns
-    ) -> None:  # fmt: skip
+    def __init__(self, plan: AlgebraPlan, form: Form, constants: Sequence[tuple[Any, ...]], columns: Columns) -> None:
         self.plan, self.form, self.count = plan, form, len(constants)
         by_number = list(zip(*constants, strict=True))
         texts = {

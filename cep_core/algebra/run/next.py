@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.pairing import Bound, pairing
-from cep_core.algebra.compile.syntax import FIRST, NOW, SECOND
+from cep_core.algebra.compile.syntax import FIRST, SECOND
 from cep_core.algebra.kernels import pairs as k
+from cep_core.algebra.kernels.arguments import USED, Leaves, Left, Limits, Programs, Right, Tree
 from cep_core.algebra.run.candidates import Candidates
 from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.ordered import Sorted
 from cep_core.algebra.run.programs import Program
 from cep_core.algebra.run.singles import column_of
 from cep_core.algebra.run.tables import Late, Table, as_real, by_group, leaves, sortable
-from cep_core.events.array_types import Bools, Int64s
+from cep_core.events.array_types import Int64s
 from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
 
 
-def leaves_of(context: Context, table: Table, reads: dict[str, int]) -> tuple[Int64s, Int64s, Bools]:
-    """(slots, words, nulls) of attributes of one stream."""
+def leaves_of(context: Context, table: Table, reads: dict[str, int]) -> Leaves:
+    """Attributes of one stream and their slots."""
     columns = [column_of(context, table, s.Attribute("", name)) for name in reads]
-    return np.array(list(reads.values()), np.int64), *leaves(columns, len(table))
+    return Leaves(np.array(list(reads.values()), np.int64), *leaves(columns, len(table)))
 
 
 def next_stream(context: Context, node: n.Next, left: Table, right: Table) -> Table:
@@ -37,25 +36,28 @@ def next_stream(context: Context, node: n.Next, left: Table, right: Table) -> Ta
         order = stream.rows
     else:
         order, _ = by_group(places.left_codes, places.count, left.end)
-    tree, least, strict = _tree(context, plan.bound, family, left, right, stream)
+    tree, strict = _tree(context, plan.bound, family, left, right, stream)
     program = Program(family)
-    programs = np.array([program.all_of(plan.safe), program.all_of(plan.risky)], np.int64)
-    spans = np.array([program.span(side) for side in ("", FIRST, SECOND, NOW)], np.int64)
+    ranges = np.array([program.all_of(plan.safe), program.all_of(plan.risky)], np.int64)
     firsts = leaves_of(context, left, program.attributes_of(FIRST))
     seconds = leaves_of(context, right, program.attributes_of(SECOND))
-    tables = program.tables(context.source.strings)
     out, state = np.zeros((2, max(1024, len(order))), np.int64), np.zeros(3, np.int64)
     fixed = (
-        order, places.left_codes, left.start, left.end, stream.rows, stream.ends, stream.starts, stream.bounds,
-        context.plan.within, plan.low, plan.high, stream.points, tree, least, strict, programs, *tables, spans,
-        *firsts, *seconds,
-    )  # fmt: skip
-    run: Any = k.next_pairs
-    while (reason := run(*fixed, out, state)) != k.DONE:
+        Left(order, places.left_codes, left.start, left.end),
+        Right(stream.rows, stream.ends, stream.starts, stream.bounds),
+        Limits(context.plan.within, plan.low, plan.high, stream.points, False),
+        tree,
+        strict,
+        program.machine(context.source.strings),
+        Programs(ranges, program.spans()),
+        firsts,
+        seconds,
+    )
+    while (reason := k.next_pairs(*fixed, out, state)) != k.DONE:
         if reason == k.OVERFLOWED:
             raise context.overflow("NEXT's condition", node.condition or s.Literal(True, "boolean"))
         out = context.doubled(out, axis=1)
-    r, t = out[:, : state[k.USED]]
+    r, t = out[:, : state[USED]]
     sides = {FIRST: (left.columns, r), SECOND: (right.columns, t)}
     columns = Late({one.name: (sides[one.side][0], one.source, sides[one.side][1]) for one in node.columns})
     return Table(left.part[r], left.start[r], right.end[t], columns)
@@ -63,10 +65,10 @@ def next_stream(context: Context, node: n.Next, left: Table, right: Table) -> Ta
 
 def _tree(
     context: Context, bound: Bound | None, family: Resolve, left: Table, right: Table, stream: Sorted
-) -> tuple[Int64s, Int64s, bool]:  # fmt: skip
-    """The tree over the right stream's keys, what each left row needs of them, and whether more than that."""
+) -> tuple[Tree, bool]:
+    """The tree over the right stream's keys, and whether they must be more than what is needed."""
     if bound is None:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), False
+        return Tree(np.zeros(0, np.int64), np.zeros(0, np.int64)), False
 
     def keys(table: Table, read: s.Attribute) -> Int64s:
         kind = family(read)
@@ -75,4 +77,5 @@ def _tree(
         return ~words if bound.op in ("<", "<=") else words
 
     size = 1 << max(0, int(len(stream.rows) - 1).bit_length())
-    return k.tree_of(keys(right, bound.right)[stream.rows], size), keys(left, bound.left), bound.op in ("<", ">")
+    nodes = k.tree_of(keys(right, bound.right)[stream.rows], size)
+    return Tree(nodes, keys(left, bound.left)), bound.op in ("<", ">")

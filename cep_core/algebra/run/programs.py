@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from cep_core.algebra.compile.syntax import Dur
+from cep_core.algebra.compile.syntax import FIRST, NOW, SECOND, Dur
+from cep_core.algebra.kernels.arguments import Machine
 from cep_core.algebra.run.strings import Strings
-from cep_core.events.array_types import Bools, Float64s, Int64s
+from cep_core.events.array_types import Int64s
 from cep_core.expressions.bytecode import Instructions
 from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
@@ -57,19 +58,20 @@ class Program(Instructions):
         """The attributes of one stream, and their slots."""
         return {r.name: slot for r, slot in self.loads.items() if r.variable == side and not isinstance(r, Dur)}
 
-    def span(self, side: str) -> int:
-        """The slot of a duration, -1 where none reads it."""
-        return next((slot for read, slot in self.loads.items() if isinstance(read, Dur) and read.variable == side), -1)
+    def spans(self) -> Int64s:
+        """The slots of durations (`kernels.arguments.WHOLE` ..), -1 where none reads them."""
+        slots = {read.variable: slot for read, slot in self.loads.items() if isinstance(read, Dur)}
+        return np.array([slots.get(side, -1) for side in ("", FIRST, SECOND, NOW)], np.int64)
 
-    def tables(self, strings: Strings) -> tuple[Int64s, Int64s, Float64s, Bools, Int64s]:
-        """code, values, reals, null, cases."""
+    def machine(self, strings: Strings) -> Machine:
+        """The programs, ready to run."""
         values = np.zeros(max(1, self.slots), np.int64)
         null = np.zeros(len(values), np.bool_)
         for slot, (constant, family) in self.constants.items():
             null[slot] = constant is None
             values[slot] = word(constant, family, strings)
         code = np.array(self.code, np.int64).reshape(len(self.code), 4)
-        return code, values, values.view(np.float64), null, strings.table
+        return Machine(code, values, values.view(np.float64), null, strings.table)
 
 
 def word(value: Any, family: str, strings: Strings) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.pairing import Bound, Pairing, neighbours
 from cep_core.algebra.kernels import pairs as k
+from cep_core.algebra.kernels.arguments import USED
 from cep_core.algebra.kernels.runs import Keys, Left, Order, Stream, follow_runs, last_of_runs
 from cep_core.algebra.run.candidates import Candidates
 from cep_core.algebra.run.context import Context
@@ -20,7 +21,7 @@ from cep_core.expressions.types import Resolve
 
 def runs_of(
     context: Context, node: n.Fold, plan: Pairing, family: Resolve, places: Candidates, left: Table, right: Table
-) -> tuple[Int64s, Int64s] | None:  # fmt: skip
+) -> tuple[Int64s, Int64s] | None:
     """(rows of the left stream, positions in the right one), an instance each; None where a FOLD is of another sort.
 
     It is of this sort by its text (`neighbours`), and if the right stream's events are points, of different ends in
@@ -52,12 +53,12 @@ def runs_of(
     of_right = Stream(stream.ends, stream.groups, stream.bounds, last)
     while follow_runs(of_left, first, of_right, keys, order, longest, near, out_left, out_right, state) != k.DONE:
         out_left, out_right = context.doubled(out_left), context.doubled(out_right)
-    return out_left[: state[k.USED]], out_right[: state[k.USED]]
+    return out_left[: state[USED]], out_right[: state[USED]]
 
 
 def _of_positions(
     stream: Sorted, taken: Sequence[Bound], names: Sequence[str], table: Table, kinds: dict[str, str]
-) -> Keys:  # fmt: skip
+) -> Keys:
     """Keys of the right stream."""
     columns = [_sortable(table, bound, name, kinds) for bound, name in zip(taken, names, strict=True)]
     return _keys([(stream.by_position(words), stream.by_position(null)) for words, null in columns], len(stream.rows))

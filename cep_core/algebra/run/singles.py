@@ -10,6 +10,7 @@ from cep_core.algebra.compile import nodes as n
 from cep_core.algebra.compile.pairing import parted
 from cep_core.algebra.compile.syntax import Dur
 from cep_core.algebra.kernels import rows as k
+from cep_core.algebra.kernels.arguments import Leaves
 from cep_core.algebra.run.comparisons import comparison_of
 from cep_core.algebra.run.context import Context
 from cep_core.algebra.run.programs import Program
@@ -20,10 +21,9 @@ from cep_core.language import syntax as s
 
 
 def values_of(
-    context: Context, table: Table, expression: s.Expr, family: Resolve, where: str, side: str = "",
-    rows: Int64s | None = None,
-) -> Words:  # fmt: skip
-    """An expression over `rows` (None: all) of a stream whose attributes are of `side`. Raises BadEventsError."""
+    context: Context, table: Table, expression: s.Expr, family: Resolve, where: str, rows: Int64s | None = None
+) -> Words:
+    """An expression over `rows` (None: all) of a stream. Raises BadEventsError."""
     chosen = np.arange(len(table)) if rows is None else rows
     if isinstance(expression, s.Attribute):
         words, null = column_of(context, table, expression)
@@ -32,13 +32,10 @@ def values_of(
     low, high, slot = program.value(expression)
     reads = list(program.loads)
     words, null = leaves([column_of(context, table, read) for read in reads], len(table))
-    slots = np.array([program.loads[read] for read in reads], np.int64)
+    read_here = Leaves(np.array([program.loads[read] for read in reads], np.int64), words, null)
     out, out_null = np.zeros(len(chosen), np.int64), np.zeros(len(chosen), np.bool_)
-    code, values, reals, nothing, cases = program.tables(context.source.strings)
-    failed = k.evaluate(
-        code, low, high, values, reals, nothing, cases, slots, words, null, chosen, slot, out, out_null
-    )  # fmt: skip
-    if failed >= 0:
+    machine = program.machine(context.source.strings)
+    if k.evaluate(machine, low, high, read_here, chosen, slot, out, out_null) >= 0:
         raise context.overflow(where, expression)
     out[out_null] = 0
     return out, out_null
@@ -56,7 +53,7 @@ def column_of(context: Context, table: Table, read: s.Attribute) -> Words:
 
 def holding(
     context: Context, table: Table, parts: Sequence[s.Expr], family: Resolve, where: str, rows: Int64s
-) -> Int64s:  # fmt: skip
+) -> Int64s:
     """Those of `rows`, numbers of the table's rows, of which a conjunction is true."""
     comparisons = {x: one for x, part in enumerate(parts) if (one := comparison_of(part, table, family)) is not None}
     for comparison in comparisons.values():

@@ -8,36 +8,36 @@ from dataclasses import dataclass
 import numpy as np
 
 from cep_core.algebra.compile.pairing import Bound, compared
+from cep_core.algebra.kernels.arguments import Steps as Arrays
 from cep_core.algebra.run.tables import Table, as_real, sortable
-from cep_core.events.array_types import AnyArray, Bools, Int64s
+from cep_core.events.array_types import Bools, Int64s
 from cep_core.expressions.types import Resolve
 from cep_core.language import syntax as s
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Comparisons `$2.x op $.y` of a conjunction, x and y attributes of the right stream; `rest`: its other parts.
-
-    `arrays`: keys of right events by position, a column a comparison, and whether one is NULL; the same of what an
-    instance needs that has its first event only, by row; the same of one whose last event is at a position; and whether
-    a key must be more than what is needed, not only as much.
-    """
+    """Comparisons `$2.x op $.y` of a conjunction, x and y attributes of the right stream; `rest`: its other parts."""
 
     rest: list[s.Expr]
-    arrays: tuple[AnyArray, ...]
+    arrays: Arrays
 
 
 def steps_of(
-    parts: Sequence[s.Expr], family: Resolve, left: Table, right: Table, kinds: tuple[dict[str, str], dict[str, str]],
+    parts: Sequence[s.Expr],
+    family: Resolve,
+    left: Table,
+    right: Table,
+    kinds: tuple[dict[str, str], dict[str, str]],
     rows: Int64s,
-) -> Steps:  # fmt: skip
+) -> Steps:
     """`kinds`: the families of the attributes of both streams; `rows`: of the right stream by position."""
     taken, rest = compared(parts, family, kinds[1])
     keys = _keys(taken, [bound.right.name for bound in taken], right, kinds[1])
     first = _keys(taken, [bound.left.name for bound in taken], left, kinds[0])
     now = _keys(taken, [bound.left.name for bound in taken], right, kinds[1])
     strict = np.array([bound.op in ("<", ">") for bound in taken], np.bool_)
-    return Steps(rest, (keys[0][rows], keys[1][rows], *first, now[0][rows], now[1][rows], strict))
+    return Steps(rest, Arrays(keys[0][rows], keys[1][rows], *first, now[0][rows], now[1][rows], strict))
 
 
 def _keys(taken: Sequence[Bound], names: Sequence[str], table: Table, kinds: dict[str, str]) -> tuple[Int64s, Bools]:

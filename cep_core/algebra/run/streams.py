@@ -44,7 +44,6 @@ def _union(context: Context, node: n.Union, left: Table, right: Table) -> Table:
         words = [as_real(w, kind[name]) if family == "double" else w for (w, _), kind in zip(pairs, kinds, strict=True)]
         columns[name] = np.concatenate(words), np.concatenate([null for _, null in pairs])
     part, start, end = (
-        np.concatenate(pair)
-        for pair in ((left.part, right.part), (left.start, right.start), (left.end, right.end))
-    )  # fmt: skip
+        np.concatenate(pair) for pair in ((left.part, right.part), (left.start, right.start), (left.end, right.end))
+    )
     return Table(part, start, end, columns)

@@ -62,9 +62,11 @@ class Late(Mapping[str, Words]):
             if old is not None and id(old) not in chosen:
                 chosen[id(old)] = old[rows]
         return Late(
-            {name: (columns, source, rows if old is None else chosen[id(old)])
-             for name, (columns, source, old) in self._places.items()}
-        )  # fmt: skip
+            {
+                name: (columns, source, rows if old is None else chosen[id(old)])
+                for name, (columns, source, old) in self._places.items()
+            }
+        )
 
 
 @dataclass(frozen=True)

@@ -250,9 +250,13 @@ def _init(field: FieldModel) -> Any:
     if value is None:
         return None
     given: dict[str, tuple[type, ...]] = {
-        "int": (int,), "double": (int, float), "string": (str,), "boolean": (bool,),
-        "timestamp": (str, date), "date": (str, date),
-    }  # fmt: skip
+        "int": (int,),
+        "double": (int, float),
+        "string": (str,),
+        "boolean": (bool,),
+        "timestamp": (str, date),
+        "date": (str, date),
+    }
     if not isinstance(value, given[kind]) or (isinstance(value, bool) and kind != "boolean"):
         raise ValueError(f"init: expected a value of type {field.type}, or null")
     if kind == "int" and isinstance(value, int):
@@ -292,6 +296,14 @@ def compile_automaton(pattern: AutomatonPattern, schema: EventSchema) -> Automat
     for warning in warnings:
         python_warnings.warn(warning, PatternWarning, stacklevel=2)
     return AutomatonPlan(
-        tuple(states), states[pattern.start], final, register, arcs,
-        pattern.partition_by, pattern.within, schema, tuple(warnings), checker.advise(arcs),
-    )  # fmt: skip
+        tuple(states),
+        states[pattern.start],
+        final,
+        register,
+        arcs,
+        pattern.partition_by,
+        pattern.within,
+        schema,
+        tuple(warnings),
+        checker.advise(arcs),
+    )

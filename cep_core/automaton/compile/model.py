@@ -21,9 +21,7 @@ WORDS = frozenset(
 )
 """Names a field of the register cannot have: the language's words, and `e`, the event."""
 
-BITS = {
-    "byte": 8, "tinyint": 8, "short": 16, "smallint": 16, "int": 32, "integer": 32, "long": 64, "bigint": 64,
-}  # fmt: skip
+BITS = {"byte": 8, "tinyint": 8, "short": 16, "smallint": 16, "int": 32, "integer": 32, "long": 64, "bigint": 64}
 """Whole-number types of fields, by width."""
 TYPES = (*BITS, "double", "string", "boolean", "timestamp", "date")
 """Types of fields."""
@@ -43,9 +41,20 @@ class FieldModel(Strict):
     """One field of the register. `init` is a value of the type, or null."""
 
     type: Literal[
-        "byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint",
-        "double", "string", "boolean", "timestamp", "date",
-    ]  # fmt: skip
+        "byte",
+        "tinyint",
+        "short",
+        "smallint",
+        "int",
+        "integer",
+        "long",
+        "bigint",
+        "double",
+        "string",
+        "boolean",
+        "timestamp",
+        "date",
+    ]
     init: bool | int | float | date | str | None = Field(union_mode="smart")
 
 

@@ -41,7 +41,7 @@ from cep_core.automaton.kernels.alive_groups import (
     store,
 )
 from cep_core.automaton.kernels.arcs import ALARM, DIES, holds, judge, settle
-from cep_core.automaton.kernels.arguments import Events, Goals, Groups, Rules, Sets, Tables, Verdicts, Written
+from cep_core.automaton.kernels.arguments import Given, Goals, Groups, Sets, Verdicts, Written
 from cep_core.automaton.kernels.results import emit, end_windows, leave
 from cep_core.automaton.kernels.start_sets import greatest
 from cep_core.events.array_types import Int64s
@@ -52,7 +52,6 @@ from cep_core.kernels.register_programs import (
     OVERFLOW,
     TARGET,
     Leaves,
-    Programs,
     fires,
     load,
 )
@@ -70,12 +69,10 @@ def _turn(memory: Int64s, phase: int, q: int, g: int) -> None:
 
 
 @compiled.inlined
-def _enter(
-    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, verdicts: Verdicts, e: int,
-    fresh: bool, over: bool,
-) -> None:  # fmt: skip
+def _enter(given: Given, groups: Groups, verdicts: Verdicts, e: int, fresh: bool, over: bool) -> None:
     """Come to event e: the first of its partition (`fresh`), the last (`over`). What it does to states, and the next
     one."""
+    tables, programs, events, rules = given
     memory, lists, time = groups.memory, groups.lists, events.time
     if fresh:
         for q in range(lists.shape[1]):
@@ -109,10 +106,9 @@ def _enter(
 
 
 @compiled.inlined
-def _begin(
-    tables: Tables, programs: Programs, events: Events, rules: Rules, memory: Int64s, goals: Goals, e: int, live: int
-) -> int:
+def _begin(given: Given, memory: Int64s, goals: Goals, e: int, live: int) -> int:
     """A run begins before event e, in the states that `begun_at` lists."""
+    tables, programs, events, rules = given
     memory[BEGINNING] = 0
     if rules.first <= events.time[e] < rules.last:
         for k in range(goals.init.shape[1]):
@@ -129,12 +125,10 @@ def _begin(
 
 
 @compiled.inlined
-def _take(
-    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, goals: Goals, e: int, live: int,
-    source: int, g: int,
-) -> tuple[int, int, int]:  # fmt: skip
+def _take(given: Given, groups: Groups, goals: Goals, e: int, live: int, source: int, g: int) -> tuple[int, int, int]:
     """Show event e to a group in state `source`, or to runs that begin there (g < 0): DONE or why to return, how many
     goals there are, and which of them is the group itself, where an arc ignores the event (else -1)."""
+    tables, programs, events, rules = given
     beginning, count, stays = groups.memory[BEGINNING], 0, -1
     for i in range(tables.taking.at[live, source], tables.taking.at[live, source + 1]):
         arc = tables.taking.listed[i]
@@ -166,10 +160,18 @@ def _take(
 
 @compiled.inlined
 def _step(
-    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
-    verdicts: Verdicts, written: Written, e: int, live: int, over: bool,
-) -> int:  # fmt: skip
+    given: Given,
+    groups: Groups,
+    sets: Sets,
+    goals: Goals,
+    verdicts: Verdicts,
+    written: Written,
+    e: int,
+    live: int,
+    over: bool,
+) -> int:
     """Show event e to the runs that begin with it, then to the groups put aside."""
+    tables, rules = given.tables, given.rules
     memory, meta, lists = groups.memory, groups.meta, groups.lists
     now, following, states = memory[NOW], memory[FOLLOWING], lists.shape[1]
     while True:
@@ -187,7 +189,7 @@ def _step(
         # first all that comes of it; then, if there is room, it is stored
         count, stays = 0, -1
         if verdicts.verdicts[now, source] != DIES and greatest(sets.nodes, firsts) >= memory[LOW]:
-            reason, count, stays = _take(tables, programs, events, rules, groups, goals, e, live, source, g)
+            reason, count, stays = _take(given, groups, goals, e, live, source, g)
             if reason != DONE:
                 return reason
             if memory[GROUPS] + count > meta.shape[0]:
@@ -213,13 +215,12 @@ def _step(
 
 @compiled.entry
 def advance(
-    tables: Tables, programs: Programs, leaves: Leaves, events: Events, rules: Rules, groups: Groups, sets: Sets,
-    goals: Goals, verdicts: Verdicts, written: Written,
-) -> int:  # fmt: skip
+    given: Given, leaves: Leaves, groups: Groups, sets: Sets, goals: Goals, verdicts: Verdicts, written: Written
+) -> int:
     """All runs over events in order of (partition, time, tie), until the end or until an array is too small."""
-    tables, programs, leaves, events = borrowed(tables), borrowed(programs), borrowed(leaves), borrowed(events)
-    groups, sets, goals = borrowed(groups), borrowed(sets), borrowed(goals)
-    verdicts, written = borrowed(verdicts), borrowed(written)
+    given, leaves, groups, sets = borrowed(given), borrowed(leaves), borrowed(groups), borrowed(sets)
+    goals, verdicts, written = borrowed(goals), borrowed(verdicts), borrowed(written)
+    tables, programs, events, rules = given
     memory, partition = groups.memory, events.partition
     n = partition.shape[0]
     while memory[AT] < n:
@@ -227,24 +228,24 @@ def advance(
         over = e + 1 == n or partition[e + 1] != partition[e]
         if memory[PHASE] == ENTER:
             fresh = e == 0 or partition[e] != partition[e - 1]
-            _enter(tables, programs, events, rules, groups, verdicts, e, fresh, over)
+            _enter(given, groups, verdicts, e, fresh, over)
             _turn(memory, ENDING, 0, groups.lists[ALIVE, 0])
         live = tables.sets[memory[EPOCH]]
         if memory[PHASE] == ENDING:
             if rules.ends:
-                reason = end_windows(tables, programs, events, rules, groups, sets, goals, written, e)
+                reason = end_windows(given, groups, sets, goals, written, e)
                 if reason != DONE:
                     return reason
             load(leaves, programs, e)
             put_aside(groups, verdicts, e)
             memory[PHASE] = BEGIN
         if memory[PHASE] == BEGIN:
-            reason = _begin(tables, programs, events, rules, memory, goals, e, live)
+            reason = _begin(given, memory, goals, e, live)
             if reason != DONE:
                 return reason
             _turn(memory, STEP, -1, -1)
         if memory[PHASE] == STEP:
-            reason = _step(tables, programs, events, rules, groups, sets, goals, verdicts, written, e, live, over)
+            reason = _step(given, groups, sets, goals, verdicts, written, e, live, over)
             if reason != DONE:
                 return reason
             _turn(memory, EMIT, -1, -1)
@@ -254,7 +255,7 @@ def advance(
                 return reason
             _turn(memory, LEAVE, 0, groups.lists[ALIVE, 0])
         if over and (rules.ends or rules.keep):
-            reason = leave(tables, programs, events, rules, groups, sets, goals, written, e)
+            reason = leave(given, groups, sets, goals, written, e)
             if reason != DONE:
                 return reason
         memory[AT], memory[PHASE] = e + 1, ENTER

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from cep_core import compiled
 from cep_core.automaton.kernels.arcs import RESTS
-from cep_core.automaton.kernels.arguments import Goals, Groups, Rules, Sets, Verdicts, Written
+from cep_core.automaton.kernels.arguments import (
+    LOG_FIRSTS,
+    LOG_REGISTER,
+    LOG_SINCE,
+    LOG_STATE,
+    LOG_UNTIL,
+    Goals,
+    Groups,
+    Rules,
+    Sets,
+    Verdicts,
+    Written,
+)
 from cep_core.automaton.kernels.start_sets import union
 from cep_core.events.array_types import Int64s
 from cep_core.kernels.register_programs import hashed, same
@@ -34,9 +46,10 @@ def note(
 ) -> None:
     """Append what a group was from event `since` to event `until` to the log; there is room."""
     used = memory[LOGGED]
-    log[used, 0], log[used, 1], log[used, 2], log[used, 3] = firsts, state, since, until
+    log[used, LOG_FIRSTS], log[used, LOG_STATE] = firsts, state
+    log[used, LOG_SINCE], log[used, LOG_UNTIL] = since, until
     for k in range(registers.shape[1]):
-        log[used, 4 + k] = registers[i, k]
+        log[used, LOG_REGISTER + k] = registers[i, k]
     memory[LOGGED] += 1
 
 
@@ -61,9 +74,17 @@ def put_aside(groups: Groups, verdicts: Verdicts, e: int) -> None:
 
 @compiled.inlined
 def _join(
-    rules: Rules, groups: Groups, sets: Sets, goals: Goals, written: Written, x: int, j: int, firsts: int,
-    lasting: int, e: int,
-) -> None:  # fmt: skip
+    rules: Rules,
+    groups: Groups,
+    sets: Sets,
+    goals: Goals,
+    written: Written,
+    x: int,
+    j: int,
+    firsts: int,
+    lasting: int,
+    e: int,
+) -> None:
     """Goal j, since event `lasting`, is equal to group x: its first events become theirs."""
     memory, meta, state = groups.memory, groups.meta, goals.states[j]
     merged = union(sets.nodes, memory[UNIONS], meta[x, FIRSTS], firsts, memory[LOW])

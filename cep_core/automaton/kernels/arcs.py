@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from cep_core import compiled
-from cep_core.automaton.kernels.arguments import Events, Goals, Rules, Sets, Tables, Verdicts, Written
+from cep_core.automaton.kernels.arguments import (
+    FINAL,
+    FIRST,
+    LAST,
+    REGISTER,
+    Events,
+    Given,
+    Goals,
+    Sets,
+    Tables,
+    Verdicts,
+    Written,
+)
 from cep_core.events.array_types import Int64s
 from cep_core.kernels.register_programs import (
     CONDITION,
@@ -61,9 +73,15 @@ def judge(tables: Tables, arcs: Int64s, live: int, events: Events, e: int, rests
 
 @compiled.part
 def settle(
-    tables: Tables, programs: Programs, live: int, registers: Int64s, states: Int64s, first: int, count: int,
+    tables: Tables,
+    programs: Programs,
+    live: int,
+    registers: Int64s,
+    states: Int64s,
+    first: int,
+    count: int,
     alarm: Int64s,
-) -> int:  # fmt: skip
+) -> int:
     """Add to the rows [first, count) of (register, state) all that epsilon arcs make of them; the new count, FULL, or
     ALARM with the arc in alarm[0]. Ends, since an epsilon cycle leaves the register alone."""
     tables, programs, alarm = borrowed(tables), borrowed(programs), borrowed(alarm)
@@ -93,17 +111,25 @@ def settle(
 
 @compiled.part
 def ended(
-    tables: Tables, programs: Programs, events: Events, rules: Rules, sets: Sets, goals: Goals, written: Written,
-    count: int, last: int, state: int, registers: Int64s, g: int, used: int,
-) -> int:  # fmt: skip
+    given: Given,
+    sets: Sets,
+    goals: Goals,
+    written: Written,
+    count: int,
+    last: int,
+    state: int,
+    registers: Int64s,
+    g: int,
+    used: int,
+) -> int:
     """The windows of sets.members[:count] (first events of group g, whose last event is `last`) have ended: take the
     `window_end` arcs of its state, and epsilon arcs from there; each once a run.
 
     Appends (first, last, state, register) for final states; how many rows there are then, FULL, or ALARM with the arc
     and the first event in `alarm`.
     """
-    tables, programs, events, sets = borrowed(tables), borrowed(programs), borrowed(events), borrowed(sets)
-    goals, rows, registers = borrowed(goals), borrowed(written).rows, borrowed(registers)
+    tables, programs, events, rules = borrowed(given)
+    sets, goals, rows, registers = borrowed(sets), borrowed(goals), borrowed(written).rows, borrowed(registers)
     at, listed = tables.ending.at, tables.ending.listed
     for x in range(count):
         first = sets.members[x]
@@ -127,8 +153,8 @@ def ended(
                 if tables.final[goals.states[j]]:
                     if used == rows.shape[0]:
                         return FULL
-                    rows[used, 0], rows[used, 1], rows[used, 2] = first, last, goals.states[j]
+                    rows[used, FIRST], rows[used, LAST], rows[used, FINAL] = first, last, goals.states[j]
                     for k in range(goals.registers.shape[1]):
-                        rows[used, 3 + k] = goals.registers[j, k]
+                        rows[used, REGISTER + k] = goals.registers[j, k]
                     used += 1
     return used

@@ -9,6 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cep_core.events.array_types import Bools, Int8s, Int64s, UInt64s
+from cep_core.kernels.register_programs import Programs
+
+FIRST, LAST, FINAL, REGISTER = range(4)
+"""Columns of `Written.rows`: first and last event, the state, and from REGISTER on the register."""
+LOG_FIRSTS, LOG_STATE, LOG_SINCE, LOG_UNTIL, LOG_REGISTER = range(5)
+"""Columns of `Written.log`: the set of first events, the state, the events since and until when, the register."""
 
 
 class Lists(NamedTuple):
@@ -59,6 +65,15 @@ class Rules(NamedTuple):
     ends: bool
 
 
+class Given(NamedTuple):
+    """What stays as it is while the runs are moved."""
+
+    tables: Tables
+    programs: Programs
+    events: Events
+    rules: Rules
+
+
 class Verdicts(NamedTuple):
     """What events do to states, DIES .. STEPS: (rows, S), and which rows are filled. See `arcs.judge`."""
 
@@ -101,8 +116,7 @@ class Goals(NamedTuple):
 
 
 class Written(NamedTuple):
-    """`rows`: (first, last, state, register) of runs that ended. `log`: (firsts, state, since, until, register) of
-    partial runs."""
+    """`rows`: of runs that ended. `log`: of partial runs."""
 
     rows: Int64s
     log: Int64s

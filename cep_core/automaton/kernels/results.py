@@ -20,28 +20,44 @@ from cep_core.automaton.kernels.alive_groups import (
     note,
 )
 from cep_core.automaton.kernels.arcs import ALARM, ended
-from cep_core.automaton.kernels.arguments import Events, Goals, Groups, Rules, Sets, Tables, Written
+from cep_core.automaton.kernels.arguments import (
+    FINAL,
+    FIRST,
+    LAST,
+    REGISTER,
+    Given,
+    Goals,
+    Groups,
+    Sets,
+    Tables,
+    Written,
+)
 from cep_core.automaton.kernels.start_sets import members
 from cep_core.events.array_types import Int64s
-from cep_core.kernels.register_programs import Programs
 from cep_core.kernels.run_groups import FIRSTS, NEXT, SINCE
 from cep_core.kernels.uncounted_arrays import borrowed
 
 
 @compiled.part
 def _end(
-    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
-    written: Written, q: int, g: int, low: int, high: int, last: int,
-) -> int:  # fmt: skip
+    given: Given,
+    groups: Groups,
+    sets: Sets,
+    goals: Goals,
+    written: Written,
+    q: int,
+    g: int,
+    low: int,
+    high: int,
+    last: int,
+) -> int:
     """The windows of those runs of group g that began in [low, high) are over, with event `last` as the last."""
     groups, sets = borrowed(groups), borrowed(sets)
     memory = groups.memory
     memory[MARK] += 1
     firsts = groups.meta[g, FIRSTS]
     count = members(sets.nodes, firsts, low, high, memory[MARK], sets.marks, sets.stack, sets.members)
-    many = ended(
-        tables, programs, events, rules, sets, goals, written, count, last, q, groups.registers, g, memory[USED]
-    )
+    many = ended(given, sets, goals, written, count, last, q, groups.registers, g, memory[USED])
     if many < 0:
         return OVERFLOWED if many == ALARM else MORE_ROWS
     memory[USED] = many
@@ -49,11 +65,9 @@ def _end(
 
 
 @compiled.inlined
-def end_windows(
-    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
-    written: Written, e: int,
-) -> int:  # fmt: skip
+def end_windows(given: Given, groups: Groups, sets: Sets, goals: Goals, written: Written, e: int) -> int:
     """Windows that ended since the event before, whose `window_end` arcs fire with that event as the last."""
+    tables = given.tables
     memory = groups.memory
     states = groups.lists.shape[1]
     while memory[BEFORE] < memory[LOW] and memory[Q] < states:
@@ -62,9 +76,7 @@ def end_windows(
             memory[Q] = q + 1
             memory[G] = groups.lists[ALIVE, q + 1] if q + 1 < states else -1
             continue
-        reason = _end(
-            tables, programs, events, rules, groups, sets, goals, written, q, g, memory[BEFORE], memory[LOW], e - 1
-        )
+        reason = _end(given, groups, sets, goals, written, q, g, memory[BEFORE], memory[LOW], e - 1)
         if reason != DONE:
             return reason
         memory[G] = groups.meta[g, NEXT]
@@ -91,19 +103,17 @@ def emit(tables: Tables, groups: Groups, sets: Sets, rows: Int64s, e: int) -> in
         if used + count > rows.shape[0]:
             return MORE_ROWS
         for x in range(count):
-            rows[used + x, 0], rows[used + x, 1], rows[used + x, 2] = sets.members[x], e, finals[q]
+            rows[used + x, FIRST], rows[used + x, LAST], rows[used + x, FINAL] = sets.members[x], e, finals[q]
             for k in range(groups.registers.shape[1]):
-                rows[used + x, 3 + k] = groups.registers[g, k]
+                rows[used + x, REGISTER + k] = groups.registers[g, k]
         memory[USED] += count
         memory[G] = groups.meta[g, NEXT]
 
 
 @compiled.inlined
-def leave(
-    tables: Tables, programs: Programs, events: Events, rules: Rules, groups: Groups, sets: Sets, goals: Goals,
-    written: Written, e: int,
-) -> int:  # fmt: skip
+def leave(given: Given, groups: Groups, sets: Sets, goals: Goals, written: Written, e: int) -> int:
     """The partition is over: windows that end by the watermark; what is still there goes to the log."""
+    tables, rules = given.tables, given.rules
     memory, meta = groups.memory, groups.meta
     states = groups.lists.shape[1]
     while memory[Q] < states:
@@ -115,9 +125,7 @@ def leave(
         if rules.keep and memory[LOGGED] == written.log.shape[0]:
             return MORE_LOG
         if tables.ends[q]:
-            reason = _end(
-                tables, programs, events, rules, groups, sets, goals, written, q, g, memory[LOW], e + 1, e
-            )  # fmt: skip
+            reason = _end(given, groups, sets, goals, written, q, g, memory[LOW], e + 1, e)
             if reason != DONE:
                 return reason
         if rules.keep:

@@ -8,7 +8,20 @@ import numpy as np
 from cep_core.automaton.compile.encode import Assembly
 from cep_core.automaton.kernels import alive_groups as places
 from cep_core.automaton.kernels.active_runs import advance
-from cep_core.automaton.kernels.arguments import Events, Goals, Groups, Lists, Rules, Sets, Tables, Verdicts, Written
+from cep_core.automaton.kernels.arguments import (
+    LOG_REGISTER,
+    REGISTER,
+    Events,
+    Given,
+    Goals,
+    Groups,
+    Lists,
+    Rules,
+    Sets,
+    Tables,
+    Verdicts,
+    Written,
+)
 from cep_core.automaton.kernels.start_sets import tidy
 from cep_core.automaton.run.events import Stream, Values
 from cep_core.events.array_types import Int64s
@@ -29,29 +42,37 @@ class OverflowedAt(Exception):  # noqa: N818 - it says where
 
 
 def drive(
-    stream: Stream, values: Values, assembly: Assembly, starts: tuple[int, int], watermark: int,
-    *, intervals: bool, keep: bool,
-) -> tuple[Int64s, Int64s, Int64s]:  # fmt: skip
+    stream: Stream,
+    values: Values,
+    assembly: Assembly,
+    starts: tuple[int, int],
+    watermark: int,
+    *,
+    intervals: bool,
+    keep: bool,
+) -> tuple[Int64s, Int64s, Int64s]:
     """Rows (first, last, state, register), the log of partial runs and its sets of firsts (both empty unless `keep`).
 
     Raises OverflowedAt.
     """
     plan, n, width = stream.plan, stream.length, values.init.shape[1]
     arcs, moves, code = assembly.programs
-    tables, programs = _tables(assembly), Programs(arcs, moves, code, *values.machine)
+    tables = _tables(assembly)
     leaves = Leaves(values.leaves, values.leaf_null, values.leaf_slots)
     events = Events(stream.time, stream.partition, stream.bits(assembly))
     rules = Rules(
         plan.start, *starts, plan.within, watermark, intervals, keep, bool(tables.loose.any()), bool(tables.ends.any())
     )
+    given = Given(tables, Programs(arcs, moves, code, *values.machine), events, rules)
     groups, verdicts = _groups(len(plan.states), width), _verdicts(assembly, len(plan.states))
     memory = groups.memory
     sets = Sets(*(np.zeros(shape, np.int64) for shape in ((1024, 5), 1026, n, n)))
     (goal, states), (begun, begun_at) = ((np.zeros((16, width), np.int64), np.zeros(16, np.int64)) for _ in range(2))
     goals = Goals(goal, states, begun, begun_at, values.init, np.zeros(2, np.int64))
-    written = Written(np.zeros((1024, 3 + width), np.int64), np.zeros((1024 if keep else 1, 4 + width), np.int64))
+    sizes = (1024, REGISTER + width), (1024 if keep else 1, LOG_REGISTER + width)
+    written = Written(*(np.zeros(size, np.int64) for size in sizes))
     while True:
-        reason = advance(tables, programs, leaves, events, rules, groups, sets, goals, verdicts, written)
+        reason = advance(given, leaves, groups, sets, goals, verdicts, written)
         if reason == places.DONE:
             unions = memory[places.UNIONS] if keep else 0
             return written.rows[: memory[places.USED]], written.log[: memory[places.LOGGED]], sets.nodes[:unions]
@@ -83,10 +104,16 @@ def drive(
 def _tables(assembly: Assembly) -> Tables:
     (taking, taken), (epsilon, settled), (ending, ended) = (assembly.lists[i : i + 2] for i in (0, 2, 4))
     return Tables(
-        Lists(taking, taken), Lists(epsilon, settled), Lists(ending, ended),
-        assembly.is_final, assembly.ends, assembly.is_loose, np.flatnonzero(assembly.is_final),
-        assembly.bounds, assembly.live,
-    )  # fmt: skip
+        Lists(taking, taken),
+        Lists(epsilon, settled),
+        Lists(ending, ended),
+        assembly.is_final,
+        assembly.ends,
+        assembly.is_loose,
+        np.flatnonzero(assembly.is_final),
+        assembly.bounds,
+        assembly.live,
+    )
 
 
 def _groups(states: int, width: int) -> Groups:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from cep_core.automaton.compile.encode import Assembly
 from cep_core.automaton.compile.plan import AutomatonPlan
+from cep_core.automaton.kernels.arguments import FINAL, FIRST, LAST, REGISTER
 from cep_core.automaton.run.events import Stream, Values
 from cep_core.automaton.run.memory import OverflowedAt, drive
 from cep_core.errors import BadEventsError
@@ -63,9 +64,13 @@ class Ran:
 
 
 def run_stream(
-    stream: Stream, starts: tuple[int, int] = ALWAYS, reached: int | None = None,
-    *, intervals: bool = True, keep: bool = False,
-) -> Ran:  # fmt: skip
+    stream: Stream,
+    starts: tuple[int, int] = ALWAYS,
+    reached: int | None = None,
+    *,
+    intervals: bool = True,
+    keep: bool = False,
+) -> Ran:
     """`run_automaton` before it is a table. `reached`: microseconds, by default the latest event's. `intervals`:
     ignored events leave runs where they are (False: each makes a copy). `keep`: log every partial run."""
     assembly = assembled(stream.plan)
@@ -102,17 +107,17 @@ def _overflowed(assembly: Assembly, stream: Stream, overflow: OverflowedAt) -> B
 
 def _table(ran: Ran) -> pa.Table:
     plan, stream, rows = ran.stream.plan, ran.stream, ran.rows
-    first, last = stream.rows[rows[:, 0]], stream.rows[rows[:, 1]]
+    first, last = stream.rows[rows[:, FIRST]], stream.rows[rows[:, LAST]]
     schema = plan.result_schema
     columns = [_shown(stream.columns.raw(name).take(first)) for name in plan.partition_by]
     ids = stream.columns.raw(plan.schema.event_id)
     columns += [ids.take(first), ids.take(last)]
-    columns.append(pa.DictionaryArray.from_arrays(rows[:, 2].astype(np.int32), list(plan.states)).cast(pa.string()))
+    columns.append(pa.DictionaryArray.from_arrays(rows[:, FINAL].astype(np.int32), list(plan.states)).cast(pa.string()))
     for k in range(len(plan.register)):
         null = (rows[:, -1] >> k) & 1 == 1
-        columns.append(ran.values.decoded(k, rows[:, 3 + k], null))
-    columns.append(pa.array(stream.time[rows[:, 1]]).cast(TIME_TYPE))
-    columns.append(pa.array(stream.time[rows[:, 0]] + plan.within).cast(TIME_TYPE))
+        columns.append(ran.values.decoded(k, rows[:, REGISTER + k], null))
+    columns.append(pa.array(stream.time[rows[:, LAST]]).cast(TIME_TYPE))
+    columns.append(pa.array(stream.time[rows[:, FIRST]] + plan.within).cast(TIME_TYPE))
     return pa.table([column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cep_core.automaton.compile.plan import AutomatonPlan
+from cep_core.automaton.kernels.arguments import LOG_FIRSTS, LOG_REGISTER, LOG_SINCE, LOG_STATE, LOG_UNTIL
 from cep_core.automaton.run.events import Stream
 from cep_core.automaton.run.run import Ran, run_stream
 
@@ -21,24 +22,23 @@ def trace(plan: AutomatonPlan, events: pa.Table, *, intervals: bool = True) -> p
     ran = run_stream(Stream(plan, events), intervals=intervals, keep=True)
     stream, log = ran.stream, ran.log
     entries, firsts = [], []
-    for row, node in enumerate(log[:, 0]):
+    for row, node in enumerate(log[:, LOG_FIRSTS]):
         members = _members(ran, int(node))
         entries += [row] * len(members)
         firsts += members
     entry, first = np.array(entries, np.int64), np.array(firsts, np.int64)
     ends = np.zeros(len(first), np.int64)
     for x, f in enumerate(first):
-        low, high = log[entry[x], 2], log[entry[x], 3]
+        low, high = log[entry[x], LOG_SINCE], log[entry[x], LOG_UNTIL]
         ends[x] = low + np.searchsorted(stream.time[low : high + 1] - stream.time[f], plan.within) - 1
-    alive = ends >= log[entry, 2]
+    alive = ends >= log[entry, LOG_SINCE]
     entry, first, ends = entry[alive], first[alive], ends[alive]
     ids = events.column(plan.schema.event_id)
-    columns = {
-        name: ids.take(stream.rows[at]) for name, at in (("first", first), ("since", log[entry, 2]), ("until", ends))
-    }
-    columns["state"] = pa.array([plan.states[q] for q in log[entry, 1]], pa.string())
+    places = {"first": first, "since": log[entry, LOG_SINCE], "until": ends}
+    columns = {name: ids.take(stream.rows[at]) for name, at in places.items()}
+    columns["state"] = pa.array([plan.states[q] for q in log[entry, LOG_STATE]], pa.string())
     for k, field in enumerate(plan.register):
-        columns[field.name] = ran.values.decoded(k, log[entry, 4 + k], (log[entry, -1] >> k) & 1 == 1)
+        columns[field.name] = ran.values.decoded(k, log[entry, LOG_REGISTER + k], (log[entry, -1] >> k) & 1 == 1)
     return pa.table(columns)
 
 

@@ -2,32 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Int32s, Int64s, UInt64s
+from cep_core.kernels.uncounted_arrays import borrowed
 from cep_core.matches.kernels.match_ids import LANES, salted
 
 BEGUN, HEIGHT, MATCHES, STEPS = range(4)
 """Where `read` is: ends begun, height of the stack; and what it has written: matches, steps."""
-
-
+LINK, DEPTH = range(2)
+"""Columns of `Place.stack`."""
 HEAD, LOW, HIGH, TOTAL, NAME = range(5)
-"""Columns of a path."""
+"""Columns of `Place.path`: a slice of a strand is a link, a first place and an end; how many events there are up to
+the end of the run; their name in LANES."""
+
+
+class Graph(NamedTuple):
+    """A buffer's columns by link, see `cep_core.matches.run.buffer.Buffer`."""
+
+    event: Int64s
+    part: Int64s
+    left: Int64s
+    right: Int64s
+    newest: Int64s
+
+
+class Strands(NamedTuple):
+    """Nodes laid out in strands. By link, `head` is the link of a strand's first node and `at` the node's place in
+    `line`, which holds the events; `sums` (size + 1, LANES): the name of all before each place (see `match_names`)."""
+
+    head: Int32s
+    at: Int32s
+    line: Int32s
+    sums: UInt64s
+
+
+class Bounds(NamedTuple):
+    """Of events: `time`, and what NOTs say, see `cep_core.matches.run.negation_inline`; these are empty where there are
+    none."""
+
+    time: Int64s
+    after: Int64s
+    lead: Int64s
+    latest: Int64s
+
+
+class Place(NamedTuple):
+    """Where to go on in the next call: `state`, with `stack` and the `path` from the end of the run being read."""
+
+    state: Int64s
+    stack: Int64s
+    path: Int64s
+
+
+class Runs(NamedTuple):
+    """Runs that are read: events, end to end; of each run its events by part, and its name in LANES."""
+
+    events: Int32s
+    lengths: Int64s
+    names: UInt64s
 
 
 @compiled.entry
-def strands(
-    event: Int64s, part: Int64s, left: Int64s, digests: UInt64s, head: Int32s, at: Int32s, line: Int32s, sums: UInt64s
-) -> None:
+def strands(graph: Graph, digests: UInt64s, laid: Strands) -> None:
     """Lay the nodes out in strands: events of one part, each bound after the one before it and nothing else, side by
-    side. A match is slices of a few strands, so that it is written without stepping from node to node.
-
-    Of a node, `head` is the link of its strand's first node and `at` its place in `line`, which holds the events
-    (int32); `sums[x]` (size + 1, LANES) is the name of all before place x (see `match_names`).
-    """
+    side. A match is slices of a few strands, so that it is written without stepping from node to node."""
+    event, part, left, _, _ = borrowed(graph)
+    head, at, line, sums = borrowed(laid)
+    digests = borrowed(digests)
     size = event.shape[0]
     count = np.zeros(size, np.int32)
     for link in range(size):
@@ -60,30 +105,27 @@ def strands(
 
 
 @compiled.entry
-def read(
-    event: Int64s, part: Int64s, left: Int64s, right: Int64s, newest: Int64s, head: Int32s, at: Int32s, line: Int32s,
-    sums: UInt64s, ends: Int64s, horizons: Int64s, time: Int64s, after: Int64s, lead: Int64s, latest: Int64s,
-    state: Int64s, stack: Int64s, path: Int64s, events: Int32s, lengths: Int64s, names: UInt64s,
-) -> None:  # fmt: skip
-    """Write runs to `events`, `lengths` and `names` until one of them is full or there are no more.
-
-    `state` with `stack` (link, depth) and `path`, from the end of the run being read, says where to go on in the next
-    call. A step of the path is a slice of a strand: its link, first place, end, how many events there are up to the end
-    of the run, their name in two lanes. `after`, `lead`, `latest`: see `cep_core.matches.run.negation_inline`; empty
-    where there are none.
-    """
+def read(graph: Graph, laid: Strands, ends: Int64s, horizons: Int64s, bounds: Bounds, place: Place, runs: Runs) -> None:
+    """Write the runs that end with `ends` and start after their `horizons` to `runs`, until that is full or there are
+    no more."""
+    event, part, left, right, newest = borrowed(graph)
+    head, at, line, sums = borrowed(laid)
+    time, after, lead, latest = borrowed(bounds)
+    state, stack, path = borrowed(place)
+    events, lengths, names = borrowed(runs)
+    ends, horizons = borrowed(ends), borrowed(horizons)
     begun, height = state[BEGUN], state[HEIGHT]
     matches = steps = 0
     while True:
         if height == 0:
             if begun == ends.shape[0]:
                 break
-            stack[0, 0], stack[0, 1] = ends[begun], 0
+            stack[0, LINK], stack[0, DEPTH] = ends[begun], 0
             height = 1
             begun += 1
         horizon, end = horizons[begun - 1], event[ends[begun - 1]]
         height -= 1
-        link, depth = stack[height, 0], stack[height, 1]
+        link, depth = stack[height, LINK], stack[height, DEPTH]
         while True:
             if part[link] < 0:
                 a, b = left[link], right[link]
@@ -91,7 +133,7 @@ def read(
                 if gone_a and gone_b:
                     break
                 if not gone_a and not gone_b:
-                    stack[height, 0], stack[height, 1] = a, depth
+                    stack[height, LINK], stack[height, DEPTH] = a, depth
                     height += 1
                 link = a if gone_b else b
                 continue
@@ -103,9 +145,8 @@ def read(
                 if after.shape[0] > 0 and part[later] != k and event[link] < after[k + 1, event[later]]:
                     break
             low, high = at[first], at[link] + 1
-            path[depth, HEAD], path[depth, LOW], path[depth, HIGH], path[depth, TOTAL] = (
-                first, low, high, total + high - low
-            )  # fmt: skip
+            path[depth, HEAD], path[depth, LOW], path[depth, HIGH] = first, low, high
+            path[depth, TOTAL] = total + high - low
             path[depth, NAME] = one + np.int64(sums[high, 0] - sums[low, 0])
             path[depth, NAME + 1] = two + np.int64(sums[high, 1] - sums[low, 1])
             if left[first] >= 0:
@@ -115,7 +156,7 @@ def read(
             if lead.shape[0] > 0 and (lead[event[first]] > horizon or time[event[first]] > latest[end]):
                 break
             if matches == lengths.shape[0] or steps + path[depth, TOTAL] > events.shape[0]:
-                stack[height, 0], stack[height, 1] = link, depth
+                stack[height, LINK], stack[height, DEPTH] = link, depth
                 height += 1
                 state[BEGUN], state[HEIGHT], state[MATCHES], state[STEPS] = begun, height, matches, steps
                 return
@@ -135,12 +176,11 @@ def read(
 
 
 @compiled.entry
-def compact(
-    event: Int64s, part: Int64s, left: Int64s, right: Int64s, newest: Int64s, links: Int64s, horizon: int
-) -> tuple[Any, Any]:  # fmt: skip
+def compact(graph: Graph, links: Int64s, horizon: int) -> tuple[Any, Any]:
     """The columns (one row each) of what is behind `links` and started after `horizon`, and the new number of
     each link (-1: gone). Links point to smaller numbers only; a fork may lose a side (-1), a node never what came
     before it, which started when its newest run did."""
+    event, part, left, right, newest = borrowed(graph)
     size = event.shape[0]
     numbers = np.full(size, -1, np.int64)
     for i in range(links.shape[0]):

@@ -13,7 +13,7 @@ SUM, MIN, MAX = range(3)
 @compiled.entry
 def whole(
     function: int, events: Int32s, bounds: Int64s, k: int, values: AnyArray, null: Bools, out: AnyArray, counts: Int64s
-) -> bool:  # fmt: skip
+) -> bool:
     """out[m] of int64 values, NULLs skipped; counts[m]: how many were not. False where a sum overflows."""
     for m in range(bounds.shape[0]):
         total, count = values[0], 0

@@ -146,9 +146,16 @@ def _add(groups: Groups, links: Links, rules: Rules, state: int, age: int, link:
 
 @compiled.inlined
 def _move(
-    programs: Programs, events: Events, groups: Groups, links: Links, rules: Rules, k: int, takes: bool, begins: bool,
+    programs: Programs,
+    events: Events,
+    groups: Groups,
+    links: Links,
+    rules: Rules,
+    k: int,
+    takes: bool,
+    begins: bool,
     horizon: int,
-) -> bool:  # fmt: skip
+) -> bool:
     """Show the event to the groups under way in state k: those that bind it get a copy among MOVED, of state k where
     it takes the event, of k + 1 where it begins the next part. False where a whole number overflows."""
     meta, lists, before = groups.meta, groups.lists, -1

@@ -15,12 +15,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 
 from cep_core.events.array_types import Bools, Int32s, Int64s, UInt64s
-from cep_core.matches.kernels.buffer import compact, read, strands
+from cep_core.matches.kernels.buffer import (
+    BEGUN,
+    HEIGHT,
+    MATCHES,
+    NAME,
+    STEPS,
+    Bounds,
+    Graph,
+    Place,
+    Runs,
+    Strands,
+    compact,
+    read,
+    strands,
+)
 from cep_core.matches.kernels.match_ids import LANES, names
 
 Step: TypeAlias = tuple[int, int]
@@ -87,15 +101,11 @@ def chunk_of(matches: Sequence[Match], parts: int, digests: UInt64s) -> Chunk:
 
 @dataclass(frozen=True)
 class Reading:
-    """What reading matches takes beside the buffer: of each event its time and its digest;
-    `cep_core.matches.run.negation_inline`."""
+    """What reading matches takes beside the buffer. `digests`: of the events."""
 
     parts: int
-    time: Int64s
     digests: UInt64s
-    after: Int64s
-    lead: Int64s
-    latest: Int64s
+    bounds: Bounds
 
 
 class Buffer:
@@ -145,36 +155,36 @@ class Buffer:
                 predecessors.append(link)
         return predecessors
 
-    def _columns(self) -> tuple[Int64s, ...]:
+    def _graph(self) -> Graph:
         """Views, to be dropped before the next node is added."""
         columns = (self.event, self.part, self.left, self.right, self.newest)
-        return tuple(np.frombuffer(column, np.int64) if column else np.zeros(0, np.int64) for column in columns)
+        return Graph(*(np.frombuffer(column, np.int64) if column else np.zeros(0, np.int64) for column in columns))
 
     def chunks(self, ends: Sequence[int], horizons: Sequence[int], reading: Reading) -> Iterator[Chunk]:
         """Every run that ends with one of the nodes `ends`, started after its horizon and crosses no fence, in some
         order."""
         if not ends:
             return
-        lay, kernel, r = cast(Any, strands), cast(Any, read), reading
-        columns, size = self._columns(), len(self)
-        head, at, line = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
-        sums = np.zeros((size + 1, LANES), np.uint64)
-        lay(*columns[:3], r.digests, head, at, line, sums)
-        state, stack, path = np.zeros(4, np.int64), np.empty((size + 2, 2), np.int64), np.empty((size + 2, 6), np.int64)
+        graph, size = self._graph(), len(self)
+        head, at, line = (np.empty(size, np.int32) for _ in range(3))
+        laid = Strands(head, at, line, np.zeros((size + 1, LANES), np.uint64))
+        strands(graph, reading.digests, laid)
         endings = np.array(ends, np.int64), np.array(horizons, np.int64)
-        events = np.empty(max(CHUNK_STEPS, size), np.int32)
-        lengths, named = np.empty((CHUNK_MATCHES, r.parts), np.int64), np.empty((CHUNK_MATCHES, LANES), np.uint64)
-        while state[0] < len(ends) or state[1] > 0:
-            kernel(
-                *columns, head, at, line, sums, *endings, r.time, r.after, r.lead, r.latest,
-                state, stack, path, events, lengths, named,
-            )  # fmt: skip
-            yield Chunk(events[: state[3]], lengths[: state[2]], named[: state[2]])
+        state = np.zeros(4, np.int64)
+        place = Place(state, np.empty((size + 2, 2), np.int64), np.empty((size + 2, NAME + LANES), np.int64))
+        runs = Runs(
+            events=np.empty(max(CHUNK_STEPS, size), np.int32),
+            lengths=np.empty((CHUNK_MATCHES, reading.parts), np.int64),
+            names=np.empty((CHUNK_MATCHES, LANES), np.uint64),
+        )
+        while state[BEGUN] < len(ends) or state[HEIGHT] > 0:
+            read(graph, laid, *endings, reading.bounds, place, runs)
+            matches = state[MATCHES]
+            yield Chunk(runs.events[: state[STEPS]], runs.lengths[:matches], runs.names[:matches])
 
     def compacted(self, links: Iterable[int], horizon: int) -> dict[int, int]:
         """Keeps only what is behind `links` and started after `horizon`; old numbers of those links -> new ones."""
         live = np.array(sorted(set(links)), np.int64)
-        kernel: Any = compact
-        columns, numbers = kernel(*self._columns(), live, horizon)
+        columns, numbers = compact(self._graph(), live, horizon)
         self.event, self.part, self.left, self.right, self.newest = (array("q", bytes(column)) for column in columns)
         return dict(zip(live.tolist(), numbers[live].tolist(), strict=True))

@@ -57,9 +57,7 @@ class Interpreter:
         """Drops from the buffer what no run under way needs that started after `horizon`."""
         numbers = self.buffer.compacted([link for runs in self.runs for link in runs.values()], horizon)
         for k, runs in enumerate(self.runs):
-            self.runs[k] = {
-                register: numbers[link] for register, link in runs.items() if numbers[link] != NOTHING
-            }  # fmt: skip
+            self.runs[k] = {register: numbers[link] for register, link in runs.items() if numbers[link] != NOTHING}
 
     def _step(self, event: int, horizon: int) -> dict[int, Runs]:
         """Every run reads the event. Returns, by part, the runs that bound it there, by their new register."""

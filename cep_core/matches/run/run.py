@@ -13,6 +13,7 @@ from cep_core.events.array_types import Int32s, Int64s
 from cep_core.events.columns import Columns
 from cep_core.language.unparse import moment
 from cep_core.matches.compile.plan import MatchesPlan
+from cep_core.matches.kernels.buffer import Bounds
 from cep_core.matches.run import matcher
 from cep_core.matches.run.buffer import Chunk, Match, Reading, chunk_of
 from cep_core.matches.run.events import Stream
@@ -57,7 +58,8 @@ class Matches:
         self.automaton = Automaton(plan, stream, **automaton)
         digests = digests_of(stream.columns.raw(plan.schema.event_id))
         fences = self.fences
-        self.reading = Reading(len(plan.parts), stream.time, digests, fences.after, fences.lead, fences.latest)
+        bounds = Bounds(stream.time, fences.after, fences.lead, fences.latest)
+        self.reading = Reading(len(plan.parts), digests, bounds)
 
     def chunks(self) -> Iterator[Chunk]:
         """Some at a time. Raises TooManyMatchesError."""

@@ -13,17 +13,15 @@ from cep_core.errors import BadConditionError, BadPatternError, NotSupportedErro
 from cep_core.events.schema import COUNT_TYPE, TIME_TYPE, EventSchema, arrow_type, key_type
 from cep_core.events.windows import Windows
 from cep_core.expressions.advice import Advice
-from cep_core.expressions.types import ExpressionError
 from cep_core.fingerprint import fingerprint
 from cep_core.language import syntax as s
 from cep_core.patterns.model import Selection
-from cep_core.plan import ResultShape
+from cep_core.plan import OneForm, ResultShape
 from cep_core.trends.compile.check import CheckedMeasure, CheckedQuery, check
-from cep_core.trends.compile.dfa import Automaton, implied, intersect
+from cep_core.trends.compile.dfa import Automaton, Cube, implied, intersect
 from cep_core.trends.compile.glushkov import build
 from cep_core.trends.compile.model import TrendsPattern
-from cep_core.trends.compile.pair_programs import compile_program
-from cep_core.trends.compile.predecessors import PairPredicate, pair_predicate
+from cep_core.trends.compile.predecessors import Layer, Method, PairPredicate, pair_predicate
 
 LANGUAGE_VERSION = 1
 """Part of the hash: raised when the meaning of a pattern that stays the same changes."""
@@ -34,7 +32,7 @@ record it (docs/adr/0012-versions-of-results.md)."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(OneForm):
     """One pattern of kind trends, ready to run; an `AnyPlan`. `automata`: one; or, for `P AND Q`, those of P, of Q and
     of both."""
 
@@ -74,9 +72,12 @@ class Plan:
             warnings=(),
             schema=EventSchema(
                 {name: kind for name, kind in self.schema.columns if name in self.columns},
-                self.schema.event_id, self.schema.event_time, self.schema.event_type, self.schema.sequence,
+                self.schema.event_id,
+                self.schema.event_time,
+                self.schema.event_type,
+                self.schema.sequence,
             ),
-        )  # fmt: skip
+        )
         return fingerprint(bare, LANGUAGE_VERSION)
 
     @property
@@ -142,9 +143,6 @@ class Plan:
         """A row is a group and a window."""
         return (*self.group_by, "window_start")
 
-    def stretches(self, windows: range) -> tuple[tuple[range, str], ...]:
-        return ((windows, self.hash),)
-
     def owned(self, windows: range) -> tuple[str, int, int]:
         """Rows of `windows` (not empty) are those with a `window_start` among theirs. What lies between two starts is
         owned too: no row of this plan is there, but one of another `slide` may be."""
@@ -153,10 +151,6 @@ class Plan:
     @property
     def within(self) -> int:
         return self.windows.within
-
-    @property
-    def waits(self) -> bool:
-        return False
 
     @property
     def result_schema(self) -> pa.Schema:
@@ -199,6 +193,15 @@ class Plan:
             if (pair.earlier, pair.later) == (earlier, later):
                 return pair
         return PairPredicate(earlier, later)
+
+    def layer(self, earlier: str, later: str, gap: Cube) -> Layer:
+        """The conditions on a transition."""
+        several = tuple(g for g in gap.holds if self.guards[g].inner)
+        return Layer(earlier, later, tuple(g for g in gap.holds if g not in several), several)
+
+    def method(self, layer: Layer) -> Method:
+        """How the predecessors of such a transition are found."""
+        return self.pair(layer.earlier, layer.later).method_with(len(layer.resets), bool(layer.bounds))
 
 
 def compile_plan(pattern: TrendsPattern, schema: EventSchema) -> Plan:
@@ -298,14 +301,6 @@ def _supported(pattern: TrendsPattern, plan: Plan) -> None:
             raise PatternErrors(
                 [BadConditionError(message, place=place, hint=f"add [{name}] to where, or do not group by it")]
             )
-    families = plan.schema.families
-    for pair in plan.pairs:
-        for condition in pair.mixed:
-            try:
-                compile_program(condition, lambda attribute: families[attribute.name])
-            except ExpressionError as error:
-                error.cause.place = pattern.document.place(("where",))
-                raise PatternErrors([error.cause]) from None
     if len(plan.variables) > 63:
         raise PatternErrors([NotSupportedError("more than 63 variables", place=pattern.document.place(("pattern",)))])
     if len(plan.guards) > 63:

@@ -52,6 +52,18 @@ class Split:
         return _without_next(self.earlier) == _without_next(self.later)
 
 
+@dataclass(frozen=True)
+class Layer:
+    """The conditions of an adjacent (V, W), those that NOTs between make included: `resets` are guards of single
+    events, equalities; `bounds` are guards of several, together one inequality on time (see
+    `cep_core.trends.run.negation`)."""
+
+    earlier: str
+    later: str
+    resets: tuple[int, ...] = ()
+    bounds: tuple[int, ...] = ()
+
+
 def _without_next(node: s.Expr) -> s.Expr:
     match node:
         case s.Attribute():

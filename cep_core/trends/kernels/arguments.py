@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cep_core.events.array_types import AnyArray, Bools, Float64s, Int32s, Int64s, UInt64s
+from cep_core.trends.kernels.pair_predicates import Predicates
 
 
 class Tasks(NamedTuple):
@@ -35,28 +36,24 @@ class Events(NamedTuple):
 
 class Nfa(NamedTuple):
     """S: the `variable` of a state. S + 1 each: `start_of`, `into_of`, `accept_of` and `store_of` say which rows of
-    the table beside them are a state's."""
+    the table beside them are a state's; `conditions` and `into` have the same rows. `columns` names the columns."""
 
     variable: Int64s
     start_of: Int64s
     start: Int64s
-    """Guard ranges: those that hold (from, to), those that fail (from, to)."""
     into_of: Int64s
     into: Int64s
-    """Source, store, conditions (4), guard ranges (4), half, ranges of links (4)."""
+    conditions: Int64s
     accept_of: Int64s
     accept: Int64s
-    """Guard ranges: those that hold (from, to)."""
     store_of: Int64s
     store: Int64s
-    """Layer or -1, first node (of a total: its number)."""
 
 
 class Steps(NamedTuple):
     """What an event may do. By variable, `states_of`: ranges into `states`, those that its events may take. S each: a
-    trend may begin, may end here. Of state q, into[into_of[q] : into_of[q + 1]]: source states (of `linear`), the
-    stores that it reads, or (of `sliding`) both; and rows store_of[q] to store_of[q + 1] of `store` (layer or -1,
-    first node), those it adds to."""
+    trend may begin, may end here. Of state q, into[into_of[q] : into_of[q + 1]]: source states (of `linear`), or the
+    stores that it reads; and rows store_of[q] to store_of[q + 1] of `store` (as in `Nfa`), those it adds to."""
 
     states_of: Int64s
     states: Int64s
@@ -78,13 +75,39 @@ class Guards(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """(L, n) each, see `cep_core.trends.run.ranks`: ranks and segments (-1: none) of the earlier event, limits and
-    segments of the later one."""
+    """(L, n) each, see `cep_core.trends.run.ranks`: ranks and segments of the earlier event, limits and segments of the
+    later one. -1 as a segment: not in the layer (NULL, or of another variable)."""
 
     rank: Int32s
     limit: Int32s
     seg_v: Int32s
     seg_w: Int32s
+
+
+class Divides(NamedTuple):
+    """Layers with two inequalities: int32 (2, D, n) ranks and limits of the first and the second one, int32 (D, n)
+    segments as in `Ranks`; `size` (D): ranks of the second inequality."""
+
+    rank: Int32s
+    limit: Int32s
+    seg_v: Int32s
+    seg_w: Int32s
+    size: Int64s
+
+
+class Halves(NamedTuple):
+    """`halves` (H, 2): states with predecessors, each with a divide. What `divide_and_conquer.conquer` has found for an
+    event, in row (event - first) * H + half: `pending`, `pending_ext`, and whether there is any (`waiting`). `branch`,
+    `branch_ext`, `branch_stamp`: nodes of its Fenwick tree. `edges`: where blocks begin."""
+
+    halves: Int64s
+    pending: AnyArray
+    pending_ext: Float64s
+    waiting: Bools
+    branch: AnyArray
+    branch_ext: Float64s
+    branch_stamp: Int64s
+    edges: Int64s
 
 
 class Fenwick(NamedTuple):
@@ -103,6 +126,27 @@ class Blocks(NamedTuple):
     width: Int64s
 
 
+class Links(NamedTuple):
+    """`following` (links, n): the index that an event may be followed at, -1 for none. `link_of` (S + 1): ranges of
+    `link`, a state's leading links; `lists`: links of transitions, list after list."""
+
+    following: Int64s
+    link_of: Int64s
+    link: Int64s
+    lists: Int64s
+
+
+class Predecessors(NamedTuple):
+    """What `general` finds the predecessors of a transition by: stores, divides, conditions, links."""
+
+    ranks: Ranks
+    fenwick: Fenwick
+    halves: Halves
+    divides: Divides
+    predicates: Predicates
+    links: Links
+
+
 class Weights(NamedTuple):
     """Aggregates of a pass: sum k adds `weights[k]` for each event of variable `variable[k]` (row 0: trends, unused);
     extremum m is the largest of `extremes[m]` over events of variable `extreme[m]` (-1: over events that begin a
@@ -115,6 +159,23 @@ class Weights(NamedTuple):
 
     def without_extremes(self) -> Weights:
         return Weights(self.variable, self.weights, np.zeros(0, np.int64), np.zeros((0, self.weights.shape[1])))
+
+
+class Work(NamedTuple):
+    """`values`, `ext`: what ends with an event in a state, (events * S + 1, K in a tier) and (.., M). `node`,
+    `node_ext`, `stamp`: the stores' nodes. `active` (S, events), `active_n` (S): events with a row. `head` (events),
+    `link` (rows, slots): lists of rows by the event that may follow, of numbers row * slots + slot; the first link of a
+    row is -2 where there is no trend."""
+
+    values: AnyArray
+    ext: Float64s
+    node: AnyArray
+    node_ext: Float64s
+    stamp: Int64s
+    active: Int64s
+    active_n: Int64s
+    head: Int64s
+    link: Int64s
 
 
 class Results(NamedTuple):

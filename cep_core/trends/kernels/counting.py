@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from cep_core import compiled
-from cep_core.events.array_types import Bools, Float64s, Int32s, Int64s
+from cep_core.events.array_types import Bools, Float64s
 from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.trends.kernels import columns as c
 from cep_core.trends.kernels.arguments import Blocks, Events, Ranks, Steps, Tasks
 from cep_core.trends.kernels.numbers import LARGEST
 from cep_core.trends.kernels.prefetch import fetch
@@ -78,9 +79,17 @@ def linear(tasks_: Tasks, events_: Events, steps_: Steps, out: Float64s, hit: Bo
 
 @compiled.entry
 def plain(
-    tasks_: Tasks, events_: Events, steps_: Steps, ranks_: Ranks, blocks_: Blocks, total_: Float64s, tree_: Float64s,
-    out: Float64s, hit: Bools, large: Bools,
-) -> None:  # fmt: skip
+    tasks_: Tasks,
+    events_: Events,
+    steps_: Steps,
+    ranks_: Ranks,
+    blocks_: Blocks,
+    total_: Float64s,
+    tree_: Float64s,
+    out: Float64s,
+    hit: Bools,
+    large: Bools,
+) -> None:
     """Trends per task in tier F; `large` where it gave up. `total`: running totals; `tree`: nodes; `out` (T, 1); `hit`,
     `large` (T)."""
     tasks, events, steps = borrowed(tasks_), borrowed(events_), borrowed(steps_)
@@ -88,29 +97,26 @@ def plain(
     lo, hi, ok, partition = tasks.lo, tasks.hi, events.ok, events.partition
     states_of, states, begins, ends = steps.states_of, steps.states, steps.begins, steps.ends
     into_of, into, store_of, store = steps.into_of, steps.into, steps.store_of, steps.store
-    rank, limit, seg_v, seg_w = ranks.rank, ranks.limit, ranks.seg_v, ranks.seg_w
-    roots, height, width = blocks.roots, blocks.height, blocks.width
+    rank, limit, seg_v, seg_w = ranks
+    roots, height, width = blocks
     total, tree = borrowed(total_), borrowed(tree_)
     variables = states_of.shape[0] - 1
     fresh = np.zeros(begins.shape[0])
-    kleene = (
-        variables == 1 and begins.shape[0] == 1 and begins[0] and ends[0] and into.shape[0] == 1 and store[0, 0] >= 0
-    )
+    kleene = variables == 1 and begins.shape[0] == 1 and begins[0] and ends[0]
+    kleene = kleene and into.shape[0] == 1 and store[0, c.LAYER] >= 0
     for task in range(lo.shape[0]):
         total[:] = 0.0
         trends = 0.0
         x: Any = lo[task]
         if kleene:
-            layer, first = store[0, 0], store[0, 1]
+            layer, first = store[0, c.LAYER], store[0, c.NODE]
             rows = slice(lo[task], hi[task])
-            trends = chain(
-                rank[layer, rows], limit[layer, rows], seg_v[layer, rows], seg_w[layer, rows], roots, height, width,
-                tree[first:],
-            )  # fmt: skip
+            of_task = Ranks(rank[layer, rows], limit[layer, rows], seg_v[layer, rows], seg_w[layer, rows])
+            trends = chain(of_task, blocks, tree[first:])
             x = hi[task]
         while x < hi[task] and trends <= LARGEST:
             if tree.shape[0] > CACHED and x + AHEAD < hi[task]:
-                fetch(store, x + AHEAD, rank, limit, seg_v, seg_w, roots, tree)
+                fetch(store, x + AHEAD, ranks, roots, tree)
             left = ok[x]
             for b in range(variables):
                 if not (left >> np.uint64(b)) & np.uint64(1):
@@ -120,7 +126,7 @@ def plain(
                     value = 1.0 if begins[q] else 0.0
                     for t in range(into_of[q], into_of[q + 1]):
                         s = into[t]
-                        layer, first = store[s, 0], store[s, 1]
+                        layer, first = store[s, c.LAYER], store[s, c.NODE]
                         if layer < 0:
                             value += total[first]
                             continue
@@ -145,7 +151,7 @@ def plain(
                     elif value > LARGEST:
                         trends = np.inf
                     for s in range(store_of[q], store_of[q + 1]):
-                        layer, first = store[s, 0], store[s, 1]
+                        layer, first = store[s, c.LAYER], store[s, c.NODE]
                         if layer < 0:
                             total[first] += value
                             continue
@@ -168,23 +174,17 @@ def plain(
         large[task] = trends > LARGEST
         if task + 1 < lo.shape[0] and partition[lo[task + 1]] == partition[lo[task]]:
             for s in range(store.shape[0]):
-                if store[s, 0] >= 0:
-                    empty(store[s], lo[task], x, rank, seg_v, roots, height, width, tree, 0.0)
+                if store[s, c.LAYER] >= 0:
+                    empty(store[s], lo[task], x, ranks, blocks, tree, 0.0)
 
 
 @compiled.part
-def chain(
-    rank: Int32s,
-    limit: Int32s,
-    seg_v: Int32s,
-    seg_w: Int32s,
-    roots: Int64s,
-    height: Int64s,
-    width: Int64s,
-    tree: Float64s,
-) -> float:
+def chain(ranks: Ranks, blocks: Blocks, tree_: Float64s) -> float:
     """`plain` for a task of `S+` with ordered conditions, every event an S: the same steps without the tables. Ends
-    early, with what it has, once that is too large."""
+    early, with what it has, once that is too large. `ranks`: (n) each, of the task."""
+    rank, limit, seg_v, seg_w = borrowed(ranks)
+    roots, height, width = borrowed(blocks)
+    tree = borrowed(tree_)
     total = 0.0
     for x in range(rank.shape[0]):
         value = 1.0
@@ -215,17 +215,24 @@ def chain(
 
 @compiled.entry
 def scaled(
-    tasks_: Tasks, events_: Events, steps_: Steps, ranks_: Ranks, blocks_: Blocks, totals: tuple[Float64s, Float64s],
-    trees: tuple[Float64s, Float64s], out: Float64s, hit: Bools,
-) -> None:  # fmt: skip
+    tasks_: Tasks,
+    events_: Events,
+    steps_: Steps,
+    ranks_: Ranks,
+    blocks_: Blocks,
+    totals: tuple[Float64s, Float64s],
+    trees: tuple[Float64s, Float64s],
+    out: Float64s,
+    hit: Bools,
+) -> None:
     """Trends per task in tier E. Arrays as in `plain`, mantissas and exponents apart; `out` (T, 1, 2)."""
     tasks, events, steps = borrowed(tasks_), borrowed(events_), borrowed(steps_)
     ranks, blocks = borrowed(ranks_), borrowed(blocks_)
     lo, hi, ok, partition = tasks.lo, tasks.hi, events.ok, events.partition
     states_of, states, begins, ends = steps.states_of, steps.states, steps.begins, steps.ends
     into_of, into, store_of, store = steps.into_of, steps.into, steps.store_of, steps.store
-    rank, limit, seg_v, seg_w = ranks.rank, ranks.limit, ranks.seg_v, ranks.seg_w
-    roots, height, width = blocks.roots, blocks.height, blocks.width
+    rank, limit, seg_v, seg_w = ranks
+    roots, height, width = blocks
     total_m, total_e = borrowed(totals)
     tree_m, tree_e = borrowed(trees)
     variables = states_of.shape[0] - 1
@@ -236,8 +243,8 @@ def scaled(
         trends_m, trends_e = 0.0, 0.0
         for x in range(lo[task], hi[task]):
             if tree_m.shape[0] > CACHED and x + AHEAD < hi[task]:
-                fetch(store, x + AHEAD, rank, limit, seg_v, seg_w, roots, tree_m)
-                fetch(store, x + AHEAD, rank, limit, seg_v, seg_w, roots, tree_e)
+                fetch(store, x + AHEAD, ranks, roots, tree_m)
+                fetch(store, x + AHEAD, ranks, roots, tree_e)
             left = ok[x]
             for b in range(variables):
                 if not (left >> np.uint64(b)) & np.uint64(1):
@@ -247,7 +254,7 @@ def scaled(
                     m, e = (1.0, 0.0) if begins[q] else (0.0, 0.0)
                     for t in range(into_of[q], into_of[q + 1]):
                         s = into[t]
-                        layer, first = store[s, 0], store[s, 1]
+                        layer, first = store[s, c.LAYER], store[s, c.NODE]
                         if layer < 0:
                             m, e = e_add(m, e, total_m[first], total_e[first])
                             continue
@@ -279,7 +286,7 @@ def scaled(
                     if ends[q]:
                         trends_m, trends_e = e_add(trends_m, trends_e, m, e)
                     for s in range(store_of[q], store_of[q + 1]):
-                        layer, first = store[s, 0], store[s, 1]
+                        layer, first = store[s, c.LAYER], store[s, c.NODE]
                         if layer < 0:
                             total_m[first], total_e[first] = e_add(total_m[first], total_e[first], m, e)
                             continue
@@ -299,6 +306,6 @@ def scaled(
         hit[task] = trends_m > 0.0
         if task + 1 < lo.shape[0] and partition[lo[task + 1]] == partition[lo[task]]:
             for s in range(store.shape[0]):
-                if store[s, 0] >= 0:
-                    empty(store[s], lo[task], hi[task], rank, seg_v, roots, height, width, tree_m, 0.0)
-                    empty(store[s], lo[task], hi[task], rank, seg_v, roots, height, width, tree_e, 0.0)
+                if store[s, c.LAYER] >= 0:
+                    empty(store[s], lo[task], hi[task], ranks, blocks, tree_m, 0.0)
+                    empty(store[s], lo[task], hi[task], ranks, blocks, tree_e, 0.0)

@@ -17,7 +17,10 @@ from typing import Any
 import numpy as np
 
 from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Bools, Float64s, Int64s
+from cep_core.events.array_types import AnyArray, Float64s, Int64s
+from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.trends.kernels import columns as c
+from cep_core.trends.kernels.arguments import Divides, Halves, Work
 from cep_core.trends.kernels.numbers import add, clear
 
 BLOCK = 64
@@ -37,9 +40,9 @@ def cut(time: Int64s, first: int, last: int, edges: Int64s) -> int:
 
 
 @compiled.part
-def holds(divides: Any, d: int, v: int, w: int) -> bool:
+def holds(divides: Divides, d: int, v: int, w: int) -> bool:
     """Whether the conditions of divide d are true of (v, w)."""
-    rank, limit, seg_v, seg_w, _ = divides
+    rank, limit, seg_v, seg_w = divides.rank, divides.limit, divides.seg_v, divides.seg_w
     return bool(
         seg_v[d, v] == seg_w[d, w]
         and seg_v[d, v] >= 0
@@ -50,23 +53,23 @@ def holds(divides: Any, d: int, v: int, w: int) -> bool:
 
 @compiled.part
 def conquer(
-    halves: Int64s, divides: Any,                       # H rows: source state, divide; see `ranks.Divides`
-    edges: Int64s, done: int, blocks: int, first: int, states: int,
-    link: Int64s, values: AnyArray, ext: Float64s,            # rows of the task's events, as in `trends.run`
-    pending: AnyArray, pending_ext: Float64s, waiting: Bools,  # row (w - first) * H + h
-    node: AnyArray, node_ext: Float64s, stamp: Int64s, tick: int,
-) -> int:  # fmt: skip
-    """After the first `done` blocks: what the last of them, as a left half, gives to its right half. The tick used."""
+    halves_: Halves, divides_: Divides, work_: Work, states: int, first: int, done: int, blocks: int, tick: int
+) -> int:
+    """After the first `done` of `blocks`: what the last of them, as a left half, gives to its right half. `work`: rows
+    of the events from `first` on. The tick used."""
+    halves, work = borrowed(halves_), borrowed(work_)
+    rank, limit, seg_v, seg_w, _ = borrowed(divides_)
+    values, ext, edges, count = work.values, work.ext, halves.edges, halves.halves.shape[0]
+    node, node_ext, stamp = halves.branch, halves.branch_ext, halves.branch_stamp
     half = done & -done
     left, middle, right = edges[done - half], edges[done], edges[min(done + half, blocks)]
-    rank, limit, seg_v, seg_w, _ = divides
-    for h in range(halves.shape[0]):
-        p, d = halves[h, 0], halves[h, 1]
+    for h in range(count):
+        p, d = halves.halves[h, c.STATE], halves.halves[h, c.DIVIDE]
         givers = np.empty(middle - left, np.int64)
         takers = np.empty(right - middle, np.int64)
         give = take = 0
         for v in range(left, middle):
-            if seg_v[d, v] >= 0 and link[(v - first) * states + p] != -2:
+            if seg_v[d, v] >= 0 and work.link[(v - first) * states + p, 0] != -2:
                 givers[give] = v
                 give += 1
         for w in range(middle, right):
@@ -91,14 +94,14 @@ def conquer(
                 v = givers[x]
                 put(node, node_ext, stamp, tick, int(rank[1, d, v]), values, ext, (v - first) * states + p)
                 x += 1
-            row = (w - first) * halves.shape[0] + h
+            row = (w - first) * count + h
             k: Any = np.int64(limit[1, d, w])
             while k > 0:
                 if stamp[k - 1] == tick:
-                    waiting[row] = True
-                    add(pending, row, node, k - 1)
+                    halves.waiting[row] = True
+                    add(halves.pending, row, node, k - 1)
                     for m in range(ext.shape[1]):
-                        pending_ext[row, m] = max(pending_ext[row, m], node_ext[k - 1, m])
+                        halves.pending_ext[row, m] = max(halves.pending_ext[row, m], node_ext[k - 1, m])
                 k &= k - 1
     return tick
 
@@ -106,7 +109,7 @@ def conquer(
 @compiled.part
 def put(
     node: AnyArray, node_ext: Float64s, stamp: Int64s, tick: int, rank: int, values: AnyArray, ext: Float64s, row: int
-) -> None:  # fmt: skip
+) -> None:
     """Add a row at a rank of a Fenwick tree whose nodes of older ticks are nothing."""
     k: Any = rank + 1
     while k <= stamp.shape[0]:

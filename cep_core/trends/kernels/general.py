@@ -13,17 +13,18 @@ Sizes: n events sorted by (partition, time); S states; T tasks; G guards; L laye
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from cep_core import compiled
 from cep_core.events.array_types import Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
-from cep_core.trends.kernels.arguments import Events, Fenwick, Guards, Nfa, Ranks, Results, Tasks, Weights
+from cep_core.trends.kernels import columns as c
+from cep_core.trends.kernels.arguments import Events, Guards, Nfa, Predecessors, Results, Tasks, Weights, Work
 from cep_core.trends.kernels.divide_and_conquer import conquer, cut
 from cep_core.trends.kernels.numbers import add, clear, one, weigh
-from cep_core.trends.kernels.predecessors import Halves, Links, Work, follow, halved, insert, linked, stored, tried
+from cep_core.trends.kernels.predecessors import follow, halved, insert, linked, stored, tried
 
 NEVER = -(2**63)
 """The bound of a NOT that nothing has matched yet; its counterpart for `after` is 2^63 - 1."""
@@ -42,15 +43,6 @@ def bound_of(guards: Int64s, first: int, last: int, bounds: Int64s, w: int) -> A
     return latest
 
 
-class Way(NamedTuple):
-    """How predecessors are linked (ANY ..); links of a state; whether the rows of a whole task are kept (for scans,
-    bounds and links)."""
-
-    linking: int
-    slots: int
-    keep: bool
-
-
 @compiled.inlined
 def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, e: int, q: int, row: int, ws: int) -> bool:
     """Set a row to the trends that begin with event e in state q; whether there are any."""
@@ -60,9 +52,9 @@ def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, e: int, q: in
     begins = False
     for t in range(nfa.start_of[q], nfa.start_of[q + 1]):
         may = True
-        for g in range(nfa.start[t, 0], nfa.start[t, 1]):
+        for g in range(nfa.start[t, c.HOLDS], nfa.start[t, c.HOLDS_END]):
             may = may and guards.bounds[guards.lists[g], e] < ws
-        for g in range(nfa.start[t, 2], nfa.start[t, 3]):
+        for g in range(nfa.start[t, c.FAILS], nfa.start[t, c.FAILS_END]):
             may = may and guards.bounds[guards.lists[g], e] >= ws
         if may:
             begins = True
@@ -89,7 +81,7 @@ def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, e: i
     """Add a row to the results, if trends may end in state q."""
     for t in range(nfa.accept_of[q], nfa.accept_of[q + 1]):
         may = True
-        for g in range(nfa.accept[t, 0], nfa.accept[t, 1]):
+        for g in range(nfa.accept[t, c.HOLDS], nfa.accept[t, c.HOLDS_END]):
             may = may and guards.after[guards.lists[g], e] >= we
         if may:
             results.hit[task] = True
@@ -103,18 +95,23 @@ def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, e: i
 
 @compiled.entry
 def run(
-    tasks: Tasks, events: Events, nfa: Nfa, guards: Guards, ranks: Ranks, fenwick: Fenwick,
-    halves: Halves, divides: Any,  # see `divide_and_conquer.conquer`
-    predicates: Any,               # see `pair_predicates.pair_true`
-    links: Links, weights: Weights, work: Work, way: Way, results: Results,
-) -> None:  # fmt: skip
-    """Fill `results`; `large` is not used."""
-    tasks, events, nfa, guards, ranks = (
-        borrowed(tasks), borrowed(events), borrowed(nfa), borrowed(guards), borrowed(ranks)
-    )  # fmt: skip
-    fenwick, halves, divides, predicates = borrowed(fenwick), borrowed(halves), borrowed(divides), borrowed(predicates)
-    links, weights, work, results = borrowed(links), borrowed(weights), borrowed(work), borrowed(results)
-    time, ok, states, parts, slots = events.time, events.ok, nfa.variable.shape[0], halves.halves.shape[0], way.slots
+    tasks: Tasks,
+    events: Events,
+    nfa: Nfa,
+    guards: Guards,
+    predecessors: Predecessors,
+    weights: Weights,
+    work: Work,
+    linking: int,
+    keep: bool,
+    results: Results,
+) -> None:
+    """Fill `results`; `large` is not used. `linking`: ANY, NEXT or CONTIGUOUS. `keep`: whether the rows of a whole task
+    are kept, for scans, bounds and links."""
+    tasks, events, nfa, guards = borrowed(tasks), borrowed(events), borrowed(nfa), borrowed(guards)
+    ranks, fenwick, halves, divides, predicates, links = borrowed(predecessors)
+    weights, work, results = borrowed(weights), borrowed(work), borrowed(results)
+    time, ok, states, parts = events.time, events.ok, nfa.variable.shape[0], halves.halves.shape[0]
     numbers, extrema = results.sums.shape[1], results.extremes.shape[1]
     tick: Any = np.int64(0)
 
@@ -136,7 +133,7 @@ def run(
                     halves.pending_ext[x, m] = -np.inf
         for q in range(states):
             work.active_n[q] = 0
-        if way.linking != ANY:
+        if linking != ANY:
             for e in range(first, last):
                 work.head[e - first] = -1
 
@@ -145,52 +142,46 @@ def run(
             j = i + 1
             while j < last and time[j] == time[i]:
                 j += 1
-            row0 = first if way.keep else i
+            row0 = first if keep else i
             if parts and done + 1 < blocks and i == halves.edges[done + 1]:
                 done += 1
-                tick = conquer(
-                    halves.halves, divides, halves.edges, done, blocks, first, states, work.link, work.values,
-                    work.ext, halves.pending, halves.pending_ext, halves.waiting, halves.branch, halves.branch_ext,
-                    halves.branch_stamp, tick,
-                )  # fmt: skip
+                tick = conquer(halves, divides, work, states, first, done, blocks, tick)
 
             # 1. what ends with each event of this time
             for e in range(i, j):
                 for q in range(states):
                     row = (e - row0) * states + q
-                    work.link[row * slots] = -2
+                    work.link[row, 0] = -2
                     if not (ok[e] >> np.uint64(nfa.variable[q])) & np.uint64(1):
                         continue
                     touched = _start(nfa, guards, weights, work, e, q, row, ws)
                     for t in range(nfa.into_of[q], nfa.into_of[q + 1]):
-                        low = bound_of(guards.lists, nfa.into[t, 6], nfa.into[t, 7], guards.bounds, e)
-                        if way.linking != ANY:
-                            target = e if way.linking == CONTIGUOUS else i
-                            more = linked(
-                                nfa, guards, links, predicates, time, work, slots, first, target, t, e, row, low
-                            )
-                        elif nfa.into[t, 10] >= 0:
+                        low = bound_of(guards.lists, nfa.into[t, c.HOLDS], nfa.into[t, c.HOLDS_END], guards.bounds, e)
+                        if linking != ANY:
+                            target = e if linking == CONTIGUOUS else i
+                            more = linked(nfa, guards, links, predicates, time, work, first, target, t, e, row, low)
+                        elif nfa.into[t, c.HALF] >= 0:
                             more = halved(nfa, halves, divides, work, first, halves.edges[done], t, e, row)
-                        elif nfa.into[t, 1] < 0:
+                        elif nfa.into[t, c.STORE] < 0:
                             more = tried(nfa, guards, predicates, time, work, first, t, e, row, low)
                         else:
-                            more = stored(nfa, ranks, fenwick, work, epoch, nfa.into[t, 1], e, row)
+                            more = stored(nfa, ranks, fenwick, work, epoch, nfa.into[t, c.STORE], e, row)
                         touched = touched or more
                     if touched:
-                        work.link[row * slots] = -1
+                        work.link[row, 0] = -1
                         _weigh(weights, work, numbers, e, nfa.variable[q], row)
 
             # 2. they may precede what comes after
             for e in range(i, j):
                 for q in range(states):
                     row = (e - row0) * states + q
-                    if work.link[row * slots] == -2:
+                    if work.link[row, 0] == -2:
                         continue
                     _end(nfa, guards, work, results, task, e, q, row, we)
-                    if way.linking != ANY:
-                        follow(links, work, slots, first, last, e, q, row)
+                    if linking != ANY:
+                        follow(links, work, first, last, e, q, row)
                         continue
-                    if way.keep:
+                    if keep:
                         work.active[q, work.active_n[q]] = e
                         work.active_n[q] += 1
                     insert(nfa, ranks, fenwick, work, epoch, e, q, row)

@@ -18,6 +18,7 @@ import numpy as np
 from cep_core import compiled
 from cep_core.events.array_types import Float64s, UInt64s
 from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.trends.kernels import columns as c
 from cep_core.trends.kernels.arguments import Events, Fenwick, Ranks, Steps, Tasks, Weights
 
 
@@ -38,9 +39,18 @@ def _add(a: Float64s, i: int, b: Float64s, j: int) -> None:
 
 @compiled.inlined
 def _fill(
-    steps: Steps, ranks: Ranks, fenwick: Fenwick, weights: Weights, vectors: Vectors, mask: Any, lanes: int, x: int,
-    b: int, q: int, row: int,
-) -> None:  # fmt: skip
+    steps: Steps,
+    ranks: Ranks,
+    fenwick: Fenwick,
+    weights: Weights,
+    vectors: Vectors,
+    mask: Any,
+    lanes: int,
+    x: int,
+    b: int,
+    q: int,
+    row: int,
+) -> None:
     """Set a row to the trends that end with event x, of variable b, in state q."""
     rows = vectors.rows
     rows[row] = 0.0
@@ -48,7 +58,7 @@ def _fill(
         rows[row, :lanes] = 1.0
     for t in range(steps.into_of[q], steps.into_of[q + 1]):
         s = steps.into[t]
-        layer, at = steps.store[s, 0], steps.store[s, 1]
+        layer, at = steps.store[s, c.LAYER], steps.store[s, c.NODE]
         k: Any = np.int64(1)
         if layer >= 0:
             segment = ranks.seg_w[layer, x]
@@ -82,7 +92,7 @@ def _some(rows: Float64s, row: int, lanes: int) -> bool:
 def _insert(steps: Steps, ranks: Ranks, fenwick: Fenwick, vectors: Vectors, x: int, q: int, row: int) -> None:
     """Put a row of event x into the stores of its state, for the events that come after."""
     for s in range(steps.store_of[q], steps.store_of[q + 1]):
-        layer, at = steps.store[s, 0], steps.store[s, 1]
+        layer, at = steps.store[s, c.LAYER], steps.store[s, c.NODE]
         size: Any = np.int64(1)
         k: Any = np.int64(1)
         if layer >= 0:
@@ -101,15 +111,15 @@ def _insert(steps: Steps, ranks: Ranks, fenwick: Fenwick, vectors: Vectors, x: i
 def _clear(steps: Steps, ranks: Ranks, fenwick: Fenwick, vectors: Vectors, first: int, last: int) -> None:
     """Empty the nodes that the events [first, last) have touched."""
     for s in range(steps.store.shape[0]):
-        layer = steps.store[s, 0]
+        layer = steps.store[s, c.LAYER]
         if layer < 0:
-            vectors.node[steps.store[s, 1]] = 0.0
+            vectors.node[steps.store[s, c.NODE]] = 0.0
             continue
         for x in range(first, last):
             segment = ranks.seg_v[layer, x]
             if segment < 0:
                 continue
-            at = steps.store[s, 1] + fenwick.base[segment]
+            at = steps.store[s, c.NODE] + fenwick.base[segment]
             k: Any = np.int64(ranks.rank[layer, x]) + 1
             while k <= fenwick.size[segment]:
                 vectors.node[at + k - 1] = 0.0
@@ -118,9 +128,16 @@ def _clear(steps: Steps, ranks: Ranks, fenwick: Fenwick, vectors: Vectors, first
 
 @compiled.entry
 def in_lanes(
-    tasks_: Tasks, events_: Events, masks: UInt64s, steps_: Steps, ranks_: Ranks, fenwick_: Fenwick, weights_: Weights,
-    lanes: int, vectors_: Vectors,
-) -> None:  # fmt: skip
+    tasks_: Tasks,
+    events_: Events,
+    masks: UInt64s,
+    steps_: Steps,
+    ranks_: Ranks,
+    fenwick_: Fenwick,
+    weights_: Weights,
+    lanes: int,
+    vectors_: Vectors,
+) -> None:
     """Sums per task, in `out`. Tasks that do not overlap, by (partition, window); `masks` (V, n): the lanes that bind
     an event by each variable."""
     tasks, events, steps, ranks = borrowed(tasks_), borrowed(events_), borrowed(steps_), borrowed(ranks_)

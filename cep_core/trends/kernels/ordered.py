@@ -13,6 +13,7 @@ import numpy as np
 from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Float64s, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.trends.kernels import columns as c
 from cep_core.trends.kernels.arguments import Blocks, Events, Guards, Nfa, Ranks, Results, Tasks, Weights
 from cep_core.trends.kernels.numbers import add, clear, one, some, too_large, weigh
 from cep_core.trends.kernels.prefix_sums import SHIFT, empty, pull, push
@@ -40,7 +41,7 @@ def _start(nfa: Nfa, guards: Guards, weights: Weights, work: Work, x: int, q: in
         work.ext[row, m] = -np.inf
     for t in range(nfa.start_of[q], nfa.start_of[q + 1]):
         may = True
-        for g in range(nfa.start[t, 0], nfa.start[t, 1]):
+        for g in range(nfa.start[t, c.HOLDS], nfa.start[t, c.HOLDS_END]):
             may = may and guards.bounds[guards.lists[g], x] < ws
         if may:
             one(work.rows, row)
@@ -54,8 +55,8 @@ def _extend(nfa: Nfa, ranks: Ranks, blocks: Blocks, work: Work, numbers: int, x:
     """Add to a row all trends that event x in state q goes on with: a total, or the prefix of a segment."""
     extrema = work.ext.shape[1]
     for t in range(nfa.into_of[q], nfa.into_of[q + 1]):
-        s = nfa.into[t, 1]
-        layer, first = nfa.store[s, 0], nfa.store[s, 1]
+        s = nfa.into[t, c.STORE]
+        layer, first = nfa.store[s, c.LAYER], nfa.store[s, c.NODE]
         if layer < 0:
             add(work.rows, row, work.total, first)
             for m in range(extrema):
@@ -92,7 +93,7 @@ def _end(nfa: Nfa, guards: Guards, work: Work, results: Results, task: int, x: i
     """Add a row to the results, if trends may end in state q."""
     for t in range(nfa.accept_of[q], nfa.accept_of[q + 1]):
         may = True
-        for g in range(nfa.accept[t, 0], nfa.accept[t, 1]):
+        for g in range(nfa.accept[t, c.HOLDS], nfa.accept[t, c.HOLDS_END]):
             may = may and guards.after[guards.lists[g], x] >= we
         if may:
             results.hit[task] = True
@@ -109,7 +110,7 @@ def _insert(nfa: Nfa, ranks: Ranks, blocks: Blocks, work: Work, numbers: int, x:
     """Put a row of event x into the stores of its state, for the events that come after."""
     extrema = work.ext.shape[1]
     for s in range(nfa.store_of[q], nfa.store_of[q + 1]):
-        layer, first = nfa.store[s, 0], nfa.store[s, 1]
+        layer, first = nfa.store[s, c.LAYER], nfa.store[s, c.NODE]
         if layer < 0:
             add(work.total, first, work.rows, row)
             for m in range(extrema):
@@ -134,9 +135,18 @@ def _insert(nfa: Nfa, ranks: Ranks, blocks: Blocks, work: Work, numbers: int, x:
 
 @compiled.entry
 def ordered(
-    tasks_: Tasks, events_: Events, states_of: Int64s, states: Int64s, nfa_: Nfa, guards_: Guards, ranks_: Ranks,
-    blocks_: Blocks, weights_: Weights, work_: Work, results_: Results,
-) -> None:  # fmt: skip
+    tasks_: Tasks,
+    events_: Events,
+    states_of: Int64s,
+    states: Int64s,
+    nfa_: Nfa,
+    guards_: Guards,
+    ranks_: Ranks,
+    blocks_: Blocks,
+    weights_: Weights,
+    work_: Work,
+    results_: Results,
+) -> None:
     """Fill `results`. `states_of`, `states`: by variable, ranges into the list of its states."""
     tasks, events, nfa, guards = borrowed(tasks_), borrowed(events_), borrowed(nfa_), borrowed(guards_)
     ranks, blocks, weights = borrowed(ranks_), borrowed(blocks_), borrowed(weights_)
@@ -145,10 +155,10 @@ def ordered(
     count, variables, numbers = nfa.into_of.shape[0] - 1, states_of.shape[0] - 1, results.sums.shape[1]
     for task in range(tasks.lo.shape[0]):
         for s in range(store.shape[0]):
-            if store[s, 0] < 0:
-                clear(work.total, store[s, 1])
+            if store[s, c.LAYER] < 0:
+                clear(work.total, store[s, c.NODE])
                 for m in range(work.ext.shape[1]):
-                    work.total_ext[store[s, 1], m] = -np.inf
+                    work.total_ext[store[s, c.NODE], m] = -np.inf
         lo, hi, ws, we = tasks.lo[task], tasks.hi[task], tasks.ws[task], tasks.we[task]
         i = lo
         while i < hi and not results.large[task]:
@@ -184,13 +194,12 @@ def ordered(
             i = j
         if task + 1 < tasks.lo.shape[0] and events.partition[tasks.lo[task + 1]] == events.partition[lo]:
             for s in range(store.shape[0]):
-                if store[s, 0] >= 0:
+                if store[s, c.LAYER] >= 0:
                     _empty(store[s], lo, i, ranks, blocks, work)
 
 
 @compiled.inlined
 def _empty(store: Int64s, first: int, last: int, ranks: Ranks, blocks: Blocks, work: Work) -> None:
     """Set the nodes of a store to nothing, as far as the events [first, last) were put there."""
-    rank, seg_v, roots, height, width = ranks.rank, ranks.seg_v, blocks.roots, blocks.height, blocks.width
-    empty(store, first, last, rank, seg_v, roots, height, width, work.tree, 0.0)
-    empty(store, first, last, rank, seg_v, roots, height, width, work.tree_ext, -np.inf)
+    empty(store, first, last, ranks, blocks, work.tree, 0.0)
+    empty(store, first, last, ranks, blocks, work.tree_ext, -np.inf)

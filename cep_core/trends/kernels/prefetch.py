@@ -11,7 +11,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from cep_core import compiled
-from cep_core.events.array_types import Float64s, Int32s, Int64s
+from cep_core.events.array_types import Float64s, Int64s
+from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.trends.kernels import columns as c
+from cep_core.trends.kernels.arguments import Ranks
 from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
 
 LINE = 8
@@ -39,17 +42,16 @@ prefetch: Any = intrinsic(_prefetch)
 
 
 @compiled.part
-def fetch(
-    store: Int64s, x: int, rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, roots: Int64s, plane: Float64s
-) -> None:  # fmt: skip
+def fetch(store: Int64s, x: int, ranks: Ranks, roots: Int64s, plane: Float64s) -> None:
     """Ask for what event x will read and write at the lowest level, where nearly all of a plane is."""
+    rank, limit, seg_v, seg_w = borrowed(ranks)
     for s in range(store.shape[0]):
-        layer = store[s, 0]
+        layer = store[s, c.LAYER]
         if layer < 0:
             continue
         if seg_w[layer, x] >= 0:
-            prefetch(plane, store[s, 1] + roots[seg_w[layer, x], 0] + np.int64(limit[layer, x]))
+            prefetch(plane, store[s, c.NODE] + roots[seg_w[layer, x], 0] + np.int64(limit[layer, x]))
         if seg_v[layer, x] >= 0:
-            first = store[s, 1] + roots[seg_v[layer, x], 0] + (np.int64(rank[layer, x]) >> SHIFT << SHIFT)
+            first = store[s, c.NODE] + roots[seg_v[layer, x], 0] + (np.int64(rank[layer, x]) >> SHIFT << SHIFT)
             for line in range(WIDTH // LINE):
                 prefetch(plane, first + line * LINE)

@@ -23,7 +23,10 @@ import numpy as np
 from numba.extending import overload
 
 from cep_core import compiled
-from cep_core.events.array_types import AnyArray, Float64s, Int32s, Int64s
+from cep_core.events.array_types import AnyArray, Float64s, Int64s
+from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.trends.kernels import columns as c
+from cep_core.trends.kernels.arguments import Blocks, Ranks
 from cep_core.trends.kernels.numbers import is_float
 from cep_core.trends.kernels.scaled import STEP_DOWN, d_add
 
@@ -122,13 +125,12 @@ def raise_block(ms: Float64s, es: Float64s, index: int, m: float, e: float) -> N
 
 
 @compiled.part
-def empty(
-    store: Int64s, first: int, last: int, rank: Int32s, seg_v: Int32s, roots: Int64s, height: Int64s, width: Int64s,
-    planes: AnyArray, nothing: float,
-) -> None:  # fmt: skip
-    """Set the blocks of a store (layer, first node) into which none but the events [first, last) were put to
+def empty(store: Int64s, first: int, last: int, ranks: Ranks, blocks: Blocks, planes: AnyArray, nothing: float) -> None:
+    """Set the blocks of a store (a row of `Nfa.store`) into which none but the events [first, last) were put to
     `nothing`, in each of `planes` (..., nodes)."""
-    layer = store[0]
+    rank, _, seg_v, _ = borrowed(ranks)
+    roots, height, width = borrowed(blocks)
+    layer = store[c.LAYER]
     for x in range(first, last):
         segment = seg_v[layer, x]
         if segment < 0:
@@ -138,6 +140,6 @@ def empty(
         for level in range(levels):
             wide = width[segment, level]
             index = place if level + 1 == levels else place & (wide - 1)
-            base = store[1] + roots[segment, level] + place - index
+            base = store[c.NODE] + roots[segment, level] + place - index
             planes[..., base : base + wide] = nothing
             place >>= SHIFT

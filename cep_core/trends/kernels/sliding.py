@@ -20,6 +20,7 @@ from numba.extending import overload
 from cep_core import compiled
 from cep_core.events.array_types import AnyArray, Bools, Int64s
 from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.trends.kernels import columns as c
 from cep_core.trends.kernels.arguments import Events, Fenwick, Ranks, Results, Steps, Tasks, Weights
 from cep_core.trends.kernels.numbers import some, u_mul
 
@@ -135,8 +136,8 @@ def _extend(steps: Steps, ranks: Ranks, fenwick: Fenwick, work: Lanes, x: int, q
     """Add to a row all trends that event x in state q goes on with; whether there may be any."""
     may = False
     for t in range(steps.into_of[q], steps.into_of[q + 1]):
-        s = steps.into[t, 1]
-        layer, at = steps.store[s, 0], steps.store[s, 1]
+        s = steps.into[t]
+        layer, at = steps.store[s, c.LAYER], steps.store[s, c.NODE]
         k: Any = np.int64(1)
         if layer >= 0:
             segment = ranks.seg_w[layer, x]
@@ -155,7 +156,7 @@ def _extend(steps: Steps, ranks: Ranks, fenwick: Fenwick, work: Lanes, x: int, q
 def _insert(steps: Steps, ranks: Ranks, fenwick: Fenwick, work: Lanes, x: int, q: int, row: int) -> None:
     """Put a row of event x into the stores of its state, for the events that come after."""
     for s in range(steps.store_of[q], steps.store_of[q + 1]):
-        layer, at = steps.store[s, 0], steps.store[s, 1]
+        layer, at = steps.store[s, c.LAYER], steps.store[s, c.NODE]
         size: Any = np.int64(1)
         k: Any = np.int64(1)
         if layer >= 0:
@@ -172,9 +173,17 @@ def _insert(steps: Steps, ranks: Ranks, fenwick: Fenwick, work: Lanes, x: int, q
 
 @compiled.entry
 def sliding(
-    tasks_: Tasks, ends_of: Int64s, events_: Events, steps_: Steps, ranks_: Ranks, fenwick_: Fenwick,
-    weights_: Weights, work_: Lanes, lanes: int, results_: Results,
-) -> None:  # fmt: skip
+    tasks_: Tasks,
+    ends_of: Int64s,
+    events_: Events,
+    steps_: Steps,
+    ranks_: Ranks,
+    fenwick_: Fenwick,
+    weights_: Weights,
+    work_: Lanes,
+    lanes: int,
+    results_: Results,
+) -> None:
     """Sums per task, in `results.sums` and `results.hit`. Tasks by (partition, window), all windows of one length;
     `ends_of` (n): the end of the event's partition."""
     tasks, events, steps, ranks = borrowed(tasks_), borrowed(events_), borrowed(steps_), borrowed(ranks_)
@@ -237,9 +246,16 @@ def sliding(
 
 @compiled.part
 def _close(
-    tasks_: Tasks, task: int, store: Int64s, ranks_: Ranks, fenwick_: Fenwick, work_: Lanes, numbers: int,
-    lanes: int, results_: Results,
-) -> None:  # fmt: skip
+    tasks_: Tasks,
+    task: int,
+    store: Int64s,
+    ranks_: Ranks,
+    fenwick_: Fenwick,
+    work_: Lanes,
+    numbers: int,
+    lanes: int,
+    results_: Results,
+) -> None:
     """Read out a window and clear its lane: every node where they are few, else those its events have touched."""
     tasks, ranks, fenwick = borrowed(tasks_), borrowed(ranks_), borrowed(fenwick_)
     work, results = borrowed(work_), borrowed(results_)
@@ -254,9 +270,9 @@ def _close(
                 node[y, ..., n * lanes + lane] = 0
         return
     for s in range(store.shape[0]):
-        layer = store[s, 0]
+        layer = store[s, c.LAYER]
         for x in range(lo, hi):
-            at: Any = store[s, 1]
+            at: Any = store[s, c.NODE]
             k: Any = np.int64(1)
             size: Any = np.int64(1)
             if layer >= 0:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from cep_core import compiled
-from cep_core.events.array_types import Int32s, Int64s, UInt64s
-from cep_core.trends.kernels.pair_predicates import pair_true
+from cep_core.events.array_types import Int64s
+from cep_core.kernels.uncounted_arrays import borrowed
+from cep_core.trends.kernels import columns as c
+from cep_core.trends.kernels.arguments import Events, Ranks
+from cep_core.trends.kernels.pair_predicates import Predicates, pair_true
 
 
 @compiled.entry
-def nearest_later(
-    time: Int64s, ends: Int64s, rank: Int32s, limit: Int32s, seg_v: Int32s, seg_w: Int32s, base: Int64s, within: int,
-    out: Int64s,
-) -> None:  # fmt: skip
+def nearest_later(time: Int64s, ends: Int64s, ranks: Ranks, base: Int64s, within: int, out: Int64s) -> None:
     """Lower out[v] (-1: nowhere) to the first position of the time of the nearest later w of v's segment whose limit is
-    above v's rank, O(n log n).
+    above v's rank, O(n log n). `ranks`: (n) each, of one layer.
 
     From the last event to the first, each segment keeps the w's that may be nearest to somebody: one with a limit no
     larger than a nearer one's never is. So limits rise with distance, and the nearest that is large enough is found by
     halving."""
+    rank, limit, seg_v, seg_w = borrowed(ranks)
     held = np.zeros(base.shape[0], np.int64)
     candidates = np.empty(base[-1], np.int64)
     x = time.shape[0]
@@ -71,11 +70,21 @@ def nearest_later(
 
 @compiled.entry
 def first_true(
-    time: Int64s, ok: UInt64s, ends: Int64s, pairs: Int64s, predicates: Any, within: int, out: Int64s
+    events: Events,
+    ends: Int64s,
+    pairs: Int64s,
+    conditions: Int64s,
+    predicates: Predicates,
+    within: int,
+    out: Int64s,
 ) -> None:
+    """Lower out[link, v] to the first position of the time of the nearest later event with which one of the link's
+    pairs is true."""
+    time, ok, _ = borrowed(events)
+    predicates = borrowed(predicates)
     for v in range(time.shape[0]):
         for x in range(pairs.shape[0]):
-            a, b, link = pairs[x, 0], pairs[x, 1], pairs[x, 6]
+            a, b, link = pairs[x, c.EARLIER], pairs[x, c.LATER], pairs[x, c.LINK]
             if not (ok[v] >> np.uint64(a)) & np.uint64(1):
                 continue
             group = v
@@ -86,6 +95,6 @@ def first_true(
                     break
                 if time[u] == time[v] or not (ok[u] >> np.uint64(b)) & np.uint64(1):
                     continue
-                if pair_true(predicates, pairs[x, 2:6], v, u):
+                if pair_true(predicates, conditions[x], v, u):
                     out[link, v] = group
                     break

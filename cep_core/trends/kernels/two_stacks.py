@@ -30,9 +30,12 @@ from cep_core.trends.kernels.arguments import Events, Results, Tasks, Weights
 from cep_core.trends.kernels.numbers import u_mul, u_wide
 from cep_core.trends.kernels.scaled import e_add, e_multiply, e_normal
 
+FROM, TO = range(2)
+"""Columns of `Edges.edges`: running totals."""
+
 
 class Edges(NamedTuple):
-    """By variable, `ranges` into `edges`: rows (from total, to total). `ends` (S): trends may end in the state."""
+    """By variable, `ranges` into `edges`. `ends` (S): trends may end in the state."""
 
     ranges: Int64s
     edges: Int64s
@@ -56,7 +59,7 @@ def _add_event(edges: Edges, weights: Weights, work: Ways, wide: int, b: int, y:
     """Add to `fresh` the ways that go over event y, of variable b."""
     way, way_ext, fresh, fresh_ext = work.way, work.way_ext, work.fresh, work.fresh_ext
     for edge in range(edges.ranges[b], edges.ranges[b + 1]):
-        p, q = edges.edges[edge, 0], edges.edges[edge, 1]
+        p, q = edges.edges[edge, FROM], edges.edges[edge, TO]
         for c in range(wide):
             # a way c -> p goes on to q; a way q -> c is reached from p too
             source = c * wide + p if forwards else q * wide + c

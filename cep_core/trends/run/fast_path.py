@@ -8,23 +8,13 @@ import numpy as np
 
 from cep_core.events.array_types import AnyArray, Float64s, Int64s, UInt64s
 from cep_core.trends.compile.dfa import Automaton
+from cep_core.trends.kernels import columns as c
 from cep_core.trends.kernels import counting as counting_kernel
 from cep_core.trends.kernels import lanes as lanes_kernel
 from cep_core.trends.kernels import ordered as ordered_kernel
 from cep_core.trends.kernels import sliding as sliding_kernel
 from cep_core.trends.kernels import two_stacks as two_stacks_kernel
-from cep_core.trends.kernels.arguments import (
-    Blocks,
-    Events,
-    Fenwick,
-    Guards,
-    Nfa,
-    Ranks,
-    Results,
-    Steps,
-    Tasks,
-    Weights,
-)
+from cep_core.trends.kernels.arguments import Blocks, Guards, Results, Steps, Tasks, Weights
 from cep_core.trends.kernels.prefix_sums import SHIFT, WIDTH
 from cep_core.trends.run.kernel_tables import Layout
 from cep_core.trends.run.ranks import Guarded, Layers
@@ -55,16 +45,14 @@ class Trees:
     """Where the blocks of each layer's segments lie (see `cep_core.trends.kernels.prefix_sums`). `nodes` is each
     layer's number of nodes."""
 
-    roots: Int64s
-    height: Int64s
-    width: Int64s
+    blocks: Blocks
     nodes: tuple[int, ...]
 
 
 def trees(layers: Layers) -> Trees:
     """Lay the levels of each segment one behind another. A segment of r ranks has positions 0..r."""
-    segments = len(layers.seg_size)
-    top = layers.seg_size.astype(np.int64)
+    segments = len(layers.fenwick.size)
+    top = layers.fenwick.size.astype(np.int64)
     height = np.ones(segments, np.int64)
     roots, width = np.zeros((segments, LEVELS), np.int64), np.zeros((segments, LEVELS), np.int64)
     size = np.zeros(segments, np.int64)
@@ -85,15 +73,7 @@ def trees(layers: Layers) -> Trees:
         nodes.append(-(-int(ends[-1]) // ALIGNMENT) * ALIGNMENT if count else 0)
         first += count
     roots += base[:, None]
-    return Trees(roots, height, width, tuple(nodes))
-
-
-def nfa_of(layout: Layout, store_of: Int64s, store: Int64s) -> Nfa:
-    """The automaton's tables, with those of its stores."""
-    return Nfa(
-        layout.variable, layout.start_of, layout.start_t, layout.into_of, layout.into_t, layout.accept_of,
-        layout.accept_t, store_of, store,
-    )  # fmt: skip
+    return Trees(Blocks(roots, height, width), tuple(nodes))
 
 
 class Direct:
@@ -101,13 +81,13 @@ class Direct:
 
     def __init__(self, slice_: Slice, automaton: Automaton, layout: Layout, layers: Layers, guards: Guarded) -> None:
         self.slice, self.layout, self.layers, self.guards = slice_, layout, layers, guards
-        states = len(layout.variable)
-        order = np.argsort(layout.variable, kind="stable")
+        states = len(layout.nfa.variable)
+        order = np.argsort(layout.nfa.variable, kind="stable")
         variables = len(slice_.events.plan.variables)
         self.states = order.astype(np.int64)
-        self.states_of = np.searchsorted(layout.variable[order], np.arange(variables + 1)).astype(np.int64)
-        self.begins = np.diff(layout.start_of) > 0
-        self.ends = np.diff(layout.accept_of) > 0
+        self.states_of = np.searchsorted(layout.nfa.variable[order], np.arange(variables + 1)).astype(np.int64)
+        self.begins = np.diff(layout.nfa.start_of) > 0
+        self.ends = np.diff(layout.nfa.accept_of) > 0
         self.count = states
         windows = slice_.events.plan.windows
         self.overlap = -(-windows.within // windows.slide)
@@ -148,7 +128,7 @@ class Direct:
         what ends there may be little, or nothing. Where no kernel does E, D is the answer to it."""
         if tier == "E" and (emit is not None or not (self.shared() or self.counting(widest, weights))):
             tier = "D"
-        results = _results(tier, len(tasks.lo), weights, emit)
+        results = results_of(tier, len(tasks.lo), weights, emit)
         if tier in ("U", "E") and emit is None and self.shared():
             self._two_stacks(tasks, weights, results)
             return Sums(results.sums, results.extremes, results.hit)
@@ -176,15 +156,19 @@ class Direct:
         front, front_ext = work((self.overlap + 1) * wide)
         way, way_ext = work(wide * wide)
         two_stacks_kernel.two_stacks(
-            tasks, Events(self.slice.time, self.slice.ok, self.slice.partition), self._edges(), weights,
-            two_stacks_kernel.Ways(front, front_ext, way, way_ext, *work(wide * wide)), results,
-        )  # fmt: skip
+            tasks,
+            self.slice.in_kernels,
+            self._edges(),
+            weights,
+            two_stacks_kernel.Ways(front, front_ext, way, way_ext, *work(wide * wide)),
+            results,
+        )
 
     def _edges(self) -> two_stacks_kernel.Edges:
         """By variable, which running totals its events lead from and to: 0 is the beginning, q + 1 state q."""
-        into_of, sources = self.layout.into_of, self.layout.into_t[:, 0]
+        into_of, sources = self.layout.nfa.into_of, self.layout.nfa.into[:, c.SOURCE]
         edges = [
-            (int(self.layout.variable[q]), p, q + 1)
+            (int(self.layout.nfa.variable[q]), p, q + 1)
             for q in range(self.count)
             for p in (*([0] if self.begins[q] else []), *(int(p) + 1 for p in sources[into_of[q] : into_of[q + 1]]))
         ]
@@ -193,20 +177,19 @@ class Direct:
         ranges = np.searchsorted(table[:, 0], np.arange(variables + 1)).astype(np.int64)
         return two_stacks_kernel.Edges(ranges, table[:, 1:].copy(), self.ends)
 
-    def _steps(self, into: Int64s, store_of: Int64s, store: Int64s) -> Steps:
-        return Steps(self.states_of, self.states, self.begins, self.ends, self.layout.into_of, into, store_of, store)
+    def _steps(self, column: int, store_of: Int64s, store: Int64s) -> Steps:
+        nfa, before = self.layout.nfa, np.ascontiguousarray(self.layout.nfa.into[:, column])
+        return Steps(self.states_of, self.states, self.begins, self.ends, nfa.into_of, before, store_of, store)
 
     def _count(self, tasks: Tasks, linear: bool, planes: AnyArray, results: Results) -> None:
-        layout, layers, trees = self.layout, self.layers, self.trees
+        layers, trees = self.layers, self.trees
         out, hit, large = results.sums, results.hit, results.large
-        events = Events(self.slice.time, self.slice.ok, self.slice.partition)
-        into = np.ascontiguousarray(layout.into_t[:, 0 if linear else 1])
-        steps = self._steps(into, self.store_of, self.store)
+        events = self.slice.in_kernels
+        steps = self._steps(c.SOURCE if linear else c.STORE, self.store_of, self.store)
         if linear:
             counting_kernel.linear(tasks, events, steps, out, hit)
             return
-        ranks = Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w)
-        blocks, total = Blocks(trees.roots, trees.height, trees.width), np.zeros(self.totals)
+        ranks, blocks, total = layers.ranks, trees.blocks, np.zeros(self.totals)
         if out.ndim == 2:
             counting_kernel.plain(tasks, events, steps, ranks, blocks, total, planes[0], out, hit, large)
         else:
@@ -214,21 +197,31 @@ class Direct:
             counting_kernel.scaled(tasks, events, steps, ranks, blocks, *both, out, hit)
 
     def _sum(self, tasks: Tasks, widest: int, weights: Weights, tier: str, planes: AnyArray, results: Results) -> None:
-        slice_, layout, layers, trees_ = self.slice, self.layout, self.layers, self.trees
         numbers, extrema = len(weights.variable), len(weights.extreme)
         rows, totals = max(1, widest * self.count), max(1, self.totals)
         bounds, _, after = self.guards
         work = ordered_kernel.Work(
-            number_rows(tier, rows, numbers), np.zeros((rows, extrema)),
-            number_rows(tier, totals, numbers), np.zeros((totals, extrema)),
-            planes, np.full((extrema, self.nodes), -np.inf), np.zeros(LEVELS, np.int64),
-        )  # fmt: skip
+            rows=number_rows(tier, rows, numbers),
+            ext=np.zeros((rows, extrema)),
+            total=number_rows(tier, totals, numbers),
+            total_ext=np.zeros((totals, extrema)),
+            tree=planes,
+            tree_ext=np.full((extrema, self.nodes), -np.inf),
+            at=np.zeros(LEVELS, np.int64),
+        )
         ordered_kernel.ordered(
-            tasks, Events(slice_.time, slice_.ok, slice_.partition), self.states_of, self.states,
-            nfa_of(layout, self.store_of, self.store), Guards(layout.guards, bounds, after),
-            Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w),
-            Blocks(trees_.roots, trees_.height, trees_.width), weights, work, results,
-        )  # fmt: skip
+            tasks,
+            self.slice.in_kernels,
+            self.states_of,
+            self.states,
+            self.layout.nfa._replace(store_of=self.store_of, store=self.store),
+            Guards(self.layout.guards, bounds, after),
+            self.layers.ranks,
+            self.trees.blocks,
+            weights,
+            work,
+            results,
+        )
 
     def lanes(self, numbers: int, fenwick_nodes: int) -> int:
         """Lanes for the windows that are open at a time, a multiple of 8; 0 where another kernel is better: they hardly
@@ -239,24 +232,33 @@ class Direct:
         return lanes if fenwick_nodes * lanes * numbers * 16 <= SLIDING_BYTES else 0
 
     def slide(
-        self, tasks: Tasks, ends_of: Int64s, widest: int, lanes: int, store: tuple[Int64s, Int64s, int],
+        self,
+        tasks: Tasks,
+        ends_of: Int64s,
+        widest: int,
+        lanes: int,
+        store: tuple[Int64s, Int64s, int],
         weights: Weights,
         tier: str,
-    ) -> Sums:  # fmt: skip
+    ) -> Sums:
         """Sums, in tier F or U, of overlapping windows, and whether each has a trend."""
         store_of, store_t, nodes = store
         rows, width, layers = max(1, widest * self.count), len(weights.variable) * lanes, self.layers
-        results = _results(tier, len(tasks.lo), weights, None)
+        results = results_of(tier, len(tasks.lo), weights, None)
         sliding_kernel.sliding(
-            tasks, ends_of, Events(self.slice.time, self.slice.ok, self.slice.partition),
-            self._steps(np.ascontiguousarray(self.layout.into_t[:, :2]), store_of, store_t),
-            Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w), Fenwick(layers.seg_base, layers.seg_size),
+            tasks,
+            ends_of,
+            self.slice.in_kernels,
+            self._steps(c.STORE, store_of, store_t),
+            layers.ranks,
+            layers.fenwick,
             weights,
             sliding_kernel.Lanes(
                 _lanes(tier, rows, width), np.zeros(rows, np.bool_), _lanes(tier, nodes, width), _lanes(tier, 1, width)
             ),
-            lanes, results,
-        )  # fmt: skip
+            lanes,
+            results,
+        )
         return Sums(results.sums, results.extremes, results.hit)
 
     def in_lanes(
@@ -267,30 +269,29 @@ class Direct:
         store_of, store_t, nodes = store
         numbers, layers = len(weights.variable), self.layers
         width = max(1, min(lanes, LANES_BYTES // (8 * nodes * numbers)))
-        steps = self._steps(np.ascontiguousarray(self.layout.into_t[:, 1]), store_of, store_t)
+        steps = self._steps(c.STORE, store_of, store_t)
         parts = []
         for low in range(0, lanes, width):
             count = min(width, lanes - low)
             chosen = masks if count == lanes else (masks >> np.uint64(low)) & np.uint64((1 << count) - 1)
-            vectors = lanes_kernel.Vectors(
-                np.zeros((max(1, widest * self.count), numbers * count)), np.zeros((nodes, numbers * count)),
-                np.zeros((len(tasks.lo), numbers * count)),
-            )  # fmt: skip
+            heights = max(1, widest * self.count), nodes, len(tasks.lo)
+            vectors = lanes_kernel.Vectors(*(np.zeros((height, numbers * count)) for height in heights))
             lanes_kernel.in_lanes(
-                tasks, Events(self.slice.time, self.slice.ok, self.slice.partition), chosen, steps,
-                Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w),
-                Fenwick(layers.seg_base, layers.seg_size), weights, count, vectors,
-            )  # fmt: skip
+                tasks, self.slice.in_kernels, chosen, steps, layers.ranks, layers.fenwick, weights, count, vectors
+            )
             parts.append(vectors.out.reshape(len(tasks.lo), numbers, count).swapaxes(1, 2))
         return np.concatenate(parts, axis=1)
 
 
-def _results(tier: str, count: int, weights: Weights, emit: Float64s | None) -> Results:
+def results_of(tier: str, count: int, weights: Weights, emit: Float64s | None) -> Results:
     """Of `count` tasks without a trend yet."""
     return Results(
-        number_rows(tier, count, len(weights.variable)), np.full((count, len(weights.extreme)), -np.inf),
-        np.zeros(count, np.bool_), np.zeros(count, np.bool_), np.zeros(0) if emit is None else emit,
-    )  # fmt: skip
+        sums=number_rows(tier, count, len(weights.variable)),
+        extremes=np.full((count, len(weights.extreme)), -np.inf),
+        hit=np.zeros(count, np.bool_),
+        large=np.zeros(count, np.bool_),
+        emit=np.zeros(0) if emit is None else emit,
+    )
 
 
 def _lanes(tier: str, rows: int, width: int) -> AnyArray:

@@ -7,12 +7,12 @@ import numpy as np
 from cep_core.errors import WindowTooLargeError
 from cep_core.events.array_types import Float64s, UInt64s
 from cep_core.trends.compile.dfa import Automaton
+from cep_core.trends.kernels import columns as c
 from cep_core.trends.kernels import general as kernel
-from cep_core.trends.kernels.arguments import Events, Fenwick, Guards, Ranks, Results, Tasks, Weights
+from cep_core.trends.kernels.arguments import Guards, Halves, Links, Predecessors, Tasks, Weights, Work
 from cep_core.trends.kernels.divide_and_conquer import BLOCK
-from cep_core.trends.kernels.predecessors import Halves, Links, Work
 from cep_core.trends.kernels.row_order import longest_tie
-from cep_core.trends.run.fast_path import LEVELS, Direct, applies, nfa_of
+from cep_core.trends.run.fast_path import LEVELS, Direct, applies, results_of
 from cep_core.trends.run.kernel_tables import layout, store_table
 from cep_core.trends.run.ranks import Guarded, make_divides, make_layers
 from cep_core.trends.run.sorted_rows import Slice, check_alarm, make_predicates, partition_ends
@@ -61,7 +61,7 @@ class Pass:
                 )
             return self.direct.run(tasks, self.widest, weights, tier, emit)
         tier = "D" if tier == "E" else tier
-        states = len(self.layout.variable)
+        states = len(self.layout.nfa.variable)
         longest = int((tasks.hi - tasks.lo).max(initial=0))
         events = longest if self.layout.keep else self.widest
         numbers, extrema = len(weights.variable), len(weights.extreme)
@@ -74,35 +74,43 @@ class Pass:
         )
         rows = events * states + 1
         keep_events = longest if self.layout.keep else 0
-        sums = number_rows(tier, len(tasks.lo), numbers)
-        extremes = np.full((len(tasks.lo), extrema), -np.inf)
-        hit = np.zeros(len(tasks.lo), dtype=np.bool_)
-        none = np.zeros(0)
-        layers, divides = self.layers, self.divides
         halves = Halves(
-            np.array(self.layout.halves, np.int64).reshape(parts, 2),
-            number_rows(tier, waiting, numbers), np.zeros((waiting, extrema)), np.zeros(waiting, np.bool_),
-            number_rows(tier, branch, numbers), np.zeros((branch, extrema)), np.zeros(branch, np.int64),
-            np.zeros(longest + 2 if parts else 0, np.int64),
-        )  # fmt: skip
+            halves=np.array(self.layout.halves, np.int64).reshape(parts, 2),
+            pending=number_rows(tier, waiting, numbers),
+            pending_ext=np.zeros((waiting, extrema)),
+            waiting=np.zeros(waiting, np.bool_),
+            branch=number_rows(tier, branch, numbers),
+            branch_ext=np.zeros((branch, extrema)),
+            branch_stamp=np.zeros(branch, np.int64),
+            edges=np.zeros(longest + 2 if parts else 0, np.int64),
+        )
         work = Work(
-            number_rows(tier, rows, numbers), np.zeros((rows, extrema)),
-            number_rows(tier, self.nodes, numbers), np.zeros((self.nodes, extrema)), np.zeros(self.nodes, np.int64),
-            np.zeros((states, keep_events), np.int64), np.zeros(states, np.int64),
-            np.zeros(keep_events, np.int64), np.zeros(rows * links, np.int64),
-        )  # fmt: skip
+            values=number_rows(tier, rows, numbers),
+            ext=np.zeros((rows, extrema)),
+            node=number_rows(tier, self.nodes, numbers),
+            node_ext=np.zeros((self.nodes, extrema)),
+            stamp=np.zeros(self.nodes, np.int64),
+            active=np.zeros((states, keep_events), np.int64),
+            active_n=np.zeros(states, np.int64),
+            head=np.zeros(keep_events, np.int64),
+            link=np.zeros((rows, links), np.int64),
+        )
+        link_tables = Links(self.following, self.layout.link_of, self.layout.link, self.layout.link_lists)
+        results = results_of(tier, len(tasks.lo), weights, emit)
         kernel.run(
-            tasks, Events(self.slice.time, self.slice.ok, self.slice.partition),
-            nfa_of(self.layout, self.store_of, self.store_t), Guards(self.layout.guards, self.bounds, self.after),
-            Ranks(layers.rank, layers.limit, layers.seg_v, layers.seg_w),
-            Fenwick(layers.seg_base, layers.seg_size),
-            halves, (divides.rank, divides.limit, divides.seg_v, divides.seg_w, divides.size), self.predicates,
-            Links(self.following, self.layout.link_of, self.layout.link_t, self.layout.next_t),
-            weights, work, kernel.Way(self.linking, links, self.layout.keep),
-            Results(sums, extremes, hit, np.zeros(0, np.bool_), none if emit is None else emit),
-        )  # fmt: skip
+            tasks,
+            self.slice.in_kernels,
+            self.layout.nfa._replace(store_of=self.store_of, store=self.store_t),
+            Guards(self.layout.guards, self.bounds, self.after),
+            Predecessors(self.layers.ranks, self.layers.fenwick, halves, self.divides, self.predicates, link_tables),
+            weights,
+            work,
+            self.linking,
+            self.layout.keep,
+            results,
+        )
         check_alarm(self.predicates)
-        return Sums(sums, extremes, hit)
+        return Sums(results.sums, results.extremes, results.hit)
 
     def in_lanes(self, tasks: Tasks, weights: Weights, masks: UInt64s, lanes: int) -> Float64s | None:
         """See `Direct.in_lanes`; None where another kernel is needed. Raises WindowTooLargeError as `run` does."""
@@ -125,13 +133,13 @@ class Pass:
         once for each transition and level of a tree, or pair that is tried: of linked events each is read at one time
         only, and divide and conquer tries the pairs of a block and builds a tree for each halving."""
         n = (tasks.hi - tasks.lo).astype(np.float64)
-        states, into_t = len(self.layout.variable), self.layout.into_t
-        into = int(np.diff(self.layout.into_of).max(initial=1))
+        states, nfa = len(self.layout.nfa.variable), self.layout.nfa
+        into = int(np.diff(nfa.into_of).max(initial=1))
         levels = max(LEVELS, int(self.nodes).bit_length())
         reads: Float64s = np.full(len(n), 2.0 + levels)
         if self.linking != kernel.ANY:
             reads += states * self.layout.slots
-        elif ((into_t[:, 1] < 0) & (into_t[:, 10] < 0)).any():
+        elif ((nfa.into[:, c.STORE] < 0) & (nfa.into[:, c.HALF] < 0)).any():
             reads += n
         elif len(self.layout.halves):
             halvings = 1.0 + np.ceil(np.log2(n / BLOCK + 2))

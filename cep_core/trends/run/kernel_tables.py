@@ -8,62 +8,39 @@ from dataclasses import dataclass
 import numpy as np
 
 from cep_core.events.array_types import Int64s
-from cep_core.trends.compile.dfa import Automaton, Cube, Transition, Variables
+from cep_core.trends.compile.dfa import Automaton, Transition, Variables
 from cep_core.trends.compile.plan import Plan
-from cep_core.trends.compile.predecessors import Method
+from cep_core.trends.compile.predecessors import Layer, Method
+from cep_core.trends.kernels import columns as c
+from cep_core.trends.kernels.arguments import Nfa
 
 Link = tuple[str, Variables]
 """A variable V and those of which one may follow it: an event under V is linked to the first time at which one could.
 `JUST_AFTER`: any event is linked to the one just after it."""
 JUST_AFTER: Link = ("", ())
-
-
-@dataclass(frozen=True)
-class Layer:
-    """The conditions of an adjacent (V, W), those that NOTs between make included: `resets` are guards of single
-    events, equalities; `bounds` are guards of several, together one inequality on time (see
-    `cep_core.trends.run.negation`)."""
-
-    earlier: str
-    later: str
-    resets: tuple[int, ...] = ()
-    bounds: tuple[int, ...] = ()
-
-    def method(self, plan: Plan) -> Method:
-        return plan.pair(self.earlier, self.later).method_with(len(self.resets), bool(self.bounds))
-
-
-def layer_of(plan: Plan, earlier: str, later: str, gap: Cube) -> Layer:
-    """The conditions on a transition."""
-    several = tuple(g for g in gap.holds if plan.guards[g].inner)
-    return Layer(earlier, later, tuple(g for g in gap.holds if g not in several), several)
+Four = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """See `cep_core.trends.kernels.general.run` for the arrays. `layers` are those with at most one inequality, by
+    """See `cep_core.trends.kernels.arguments` for the arrays. `layers` are those with at most one inequality, by
     number; `divides` those with two; `tried` the (V, W) whose conditions are tried pair by pair, in the order of
     their comparisons and programs. `links`: what may follow an event, by the rows of `links.make_links`."""
 
-    variable: Int64s
-    start_of: Int64s
-    start_t: Int64s
-    into_of: Int64s
-    into_t: Int64s
-    accept_of: Int64s
-    accept_t: Int64s
+    nfa: Nfa
+    """Its stores are empty: how many nodes they need, the kernels see differently."""
     guards: Int64s
     stores: tuple[tuple[int, int], ...]
     """(source state, layer or -1), by store number."""
     layers: tuple[Layer, ...]
     halves: tuple[tuple[int, int], ...]
-    """(source state, divide), by the number a transition knows it by."""
+    """(source state, divide), by number."""
     divides: tuple[Layer, ...]
     tried: tuple[tuple[str, str], ...]
     links: tuple[Link, ...]
     link_of: Int64s
-    link_t: Int64s
-    next_t: Int64s
+    link: Int64s
+    link_lists: Int64s
     slots: int
     """Links an event of one state is put into, at most; at least 1."""
     keep: bool
@@ -97,10 +74,10 @@ def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
     start: list[list[tuple[int, ...]]] = [[] for _ in range(states)]
     layers: dict[Layer, int] = {}
     divides: dict[Layer, int] = {}
-    tried: dict[tuple[str, str], tuple[int, int, int, int]] = {}
+    tried: dict[tuple[str, str], Four] = {}
     comparisons = programs = 0
 
-    def attempt(names: tuple[str, str]) -> tuple[int, int, int, int]:
+    def attempt(names: tuple[str, str]) -> Four:
         nonlocal comparisons, programs
         if names not in tried:
             pair = plan.pair(*names)
@@ -114,44 +91,47 @@ def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
         attempt(names)
     for transition in automaton.starts:
         start[transition.target].append((*guards.add(transition.gap.holds), *guards.add(transition.gap.fails)))
-    scans: list[tuple[Transition, str, tuple[int, int], tuple[int, ...]]] = []
+    none = (0, 0, 0, 0)
+    scans: list[tuple[Transition, str, tuple[int, int], Four, Four]] = []
     for transition in automaton.inner:
         source = transition.source
         if source is None:
             continue
         names = (automaton.states[source].variable, automaton.states[transition.target].variable)
-        layer = layer_of(plan, *names, transition.gap)
-        method = layer.method(plan)
+        layer = plan.layer(*names, transition.gap)
+        method = plan.method(layer)
         bounds = (*guards.add(transition.gap.holds), *guards.add(transition.gap.fails))
         if linked or transition.gap.fails or method is Method.SCAN:
-            scans.append((transition, "scan", (source, -1), (*attempt(names), *bounds)))
+            scans.append((transition, "scan", (source, -1), bounds, attempt(names)))
         elif method is Method.DIVIDE:
             place = (source, divides.setdefault(layer, len(divides)))
-            scans.append((transition, "divide", place, (0, 0, 0, 0, *bounds)))
+            scans.append((transition, "divide", place, bounds, none))
         else:
             number = -1 if method is Method.RUNNING else layers.setdefault(layer, len(layers))
-            scans.append((transition, "store", (source, number), (0, 0, 0, 0, *bounds)))
+            scans.append((transition, "store", (source, number), bounds, none))
     # transitions from one state under the same conditions share a store
-    stores = sorted({place for _, way, place, _ in scans if way == "store"})
-    halves = sorted({place for _, way, place, _ in scans if way == "divide"})
+    stores = sorted({place for _, way, place, *_ in scans if way == "store"})
+    halves = sorted({place for _, way, place, *_ in scans if way == "divide"})
     into: list[list[tuple[int, ...]]] = [[] for _ in range(states)]
-    for transition, way, place, rest in scans:
+    conditions: list[list[tuple[int, ...]]] = [[] for _ in range(states)]
+    for transition, way, place, bounds, tried_by in scans:
         store = stores.index(place) if way == "store" else -1
         half = halves.index(place) if way == "divide" else -1
-        into[transition.target].append((place[0], store, *rest, half, *(links.of(transition) if links else (0,) * 4)))
-    accept = [[guards.add(option) for option in state.accepts] for state in automaton.states]
-    start_of, start_t = _ranges(start, 4)
-    into_of, into_t = _ranges(into, 15)
-    link_of, link_t = _ranges(links.leading if links else [[] for _ in range(states)], 1)
-    accept_of, accept_t = _ranges([list(rows) for rows in accept], 2)
+        ahead = links.of(transition) if links else none
+        into[transition.target].append((*bounds, place[0], store, half, *ahead))
+        conditions[transition.target].append(tried_by)
+    accept: list[list[tuple[int, ...]]] = [[guards.add(one) for one in state.accepts] for state in automaton.states]
+    link_of, link = _ranges(links.leading if links else [[] for _ in range(states)], 1)
+    variable = np.array([bit[state.variable] for state in automaton.states], dtype=np.int64)
     return Layout(
-        variable=np.array([bit[state.variable] for state in automaton.states], dtype=np.int64),
-        start_of=start_of,
-        start_t=start_t,
-        into_of=into_of,
-        into_t=into_t,
-        accept_of=accept_of,
-        accept_t=accept_t,
+        nfa=Nfa(
+            variable,
+            *_ranges(start, 4),
+            *_ranges(into, c.INTO),
+            _ranges(conditions, 4)[1],
+            *_ranges(accept, 2),
+            *_ranges([[] for _ in range(states)], 2),
+        ),
         guards=np.array(guards.flat or [0], dtype=np.int64),
         stores=tuple(stores),
         layers=tuple(layers),
@@ -160,10 +140,10 @@ def layout(plan: Plan, automaton: Automaton, linked: bool) -> Layout:
         tried=tuple(tried),
         links=tuple(links.number) if links else (),
         link_of=link_of,
-        link_t=link_t,
-        next_t=np.array((links.flat if links else []) or [0], dtype=np.int64),
+        link=link.reshape(-1),
+        link_lists=np.array((links.flat if links else []) or [0], dtype=np.int64),
         slots=max([1, *(len(rows) for rows in links.leading)]) if links else 1,
-        keep=linked or any(way != "store" for _, way, _, _ in scans),
+        keep=linked or any(way != "store" for _, way, *_ in scans),
     )
 
 
@@ -175,7 +155,7 @@ class _Links:
         self.number: dict[Link, int] = {}
         self.leading: list[list[tuple[int, ...]]] = [[] for _ in automaton.states]
         self.flat: list[int] = []
-        self.ranges: dict[Transition, tuple[int, int, int, int]] = {}
+        self.ranges: dict[Transition, Four] = {}
         for transition in automaton.inner:
             self._add(transition)
 
@@ -184,7 +164,7 @@ class _Links:
         """The (V, U) of all links."""
         return sorted({(v, u) for v, names in self.number for u in names})
 
-    def of(self, transition: Transition) -> tuple[int, int, int, int]:
+    def of(self, transition: Transition) -> Four:
         """Ranges into `flat`: links that lead to the event after the gap, the first of which is among `leading` of its
         source; and links that do not."""
         return self.ranges[transition]
@@ -206,8 +186,8 @@ class _Links:
 
 
 def store_table(layout: Layout, nodes_of_layer: Sequence[int]) -> tuple[Int64s, Int64s, int]:
-    """Stores by source state as the kernel reads them (layer, first node), and how many nodes they need in all."""
-    rows: list[list[tuple[int, ...]]] = [[] for _ in layout.variable]
+    """`store_of` and `store` of an `Nfa`, and how many nodes the stores need in all."""
+    rows: list[list[tuple[int, ...]]] = [[] for _ in layout.nfa.variable]
     total = 0
     for source, layer in layout.stores:
         rows[source].append((layer, total))

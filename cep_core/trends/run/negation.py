@@ -54,9 +54,12 @@ class Guards:
         ends = np.append(edges[1:], n)[: len(edges)]
         count = len(edges)
         tasks = Tasks(
-            edges.astype(np.int64), ends.astype(np.int64), np.zeros(count, np.int64),
-            np.full(count, NEVER + 1), np.full(count, ALWAYS),
-        )  # fmt: skip
+            edges.astype(np.int64),
+            ends.astype(np.int64),
+            np.zeros(count, np.int64),
+            np.full(count, NEVER + 1),
+            np.full(count, ALWAYS),
+        )
         emit = np.full(n, -np.inf)
         Pass(slice_, run.automaton, guards, selects=False).run(tasks, weights, "E", emit)
         ending = np.flatnonzero(emit > -np.inf)

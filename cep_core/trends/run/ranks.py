@@ -15,37 +15,20 @@ import pyarrow as pa
 from cep_core.events.array_types import Bools, Codes, Int32s, Int64s, Positions
 from cep_core.events.arrays import arrow
 from cep_core.events.codes import dense_ranks, ordered_codes
+from cep_core.trends.compile.predecessors import Layer
+from cep_core.trends.kernels.arguments import Divides, Fenwick, Ranks
 from cep_core.trends.kernels.ranks import count_below, rank_in_segments
-from cep_core.trends.run.kernel_tables import Layer
 from cep_core.trends.run.sorted_rows import Slice
 
 
 @dataclass(frozen=True)
 class Layers:
-    """Layers with at most one inequality, as kernels read them: int32 (L, n) `rank` and `seg_v` of V-events, `limit`
-    and `seg_w` of W-events; -1 as a segment: not in the layer (NULL, or of another variable). By segment: its first
-    node in a Fenwick tree and how many ranks it has. By layer: nodes and segments, which stand together."""
+    """Layers with at most one inequality, as kernels read them. By layer: nodes and segments, which stand together."""
 
-    rank: Int32s
-    limit: Int32s
-    seg_v: Int32s
-    seg_w: Int32s
-    seg_base: Int64s
-    seg_size: Int64s
+    ranks: Ranks
+    fenwick: Fenwick
     nodes: tuple[int, ...]
     segments: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Divides:
-    """Layers with two inequalities: int32 (2, D, n) ranks and limits of the first and the second one, int32 (D, n)
-    segments as in `Layers`; `size` (D): ranks of the second inequality."""
-
-    rank: Int32s
-    limit: Int32s
-    seg_v: Int32s
-    seg_w: Int32s
-    size: Int64s
 
 
 @dataclass(frozen=True)
@@ -86,9 +69,8 @@ def make_layers(slice_: Slice, layers: tuple[Layer, ...], guards: Guarded) -> La
         sizes.append(size)
         nodes.append(int(size.sum()))
         segments.append(len(base))
-    return Layers(
-        rank, limit, seg_v, seg_w, np.concatenate(bases), np.concatenate(sizes), tuple(nodes), tuple(segments)
-    )
+    fenwick = Fenwick(np.concatenate(bases), np.concatenate(sizes))
+    return Layers(Ranks(rank, limit, seg_v, seg_w), fenwick, tuple(nodes), tuple(segments))
 
 
 def make_divides(slice_: Slice, layers: tuple[Layer, ...], guards: Guarded) -> Divides:

@@ -50,10 +50,13 @@ def result_table(plan: Plan, groups: list[pa.Array], rows: list[Row]) -> pa.Tabl
 
 
 def plain_table(
-    plan: Plan, groups: list[pa.Array], windows: Int64s, counts: dict[int, Float64s], sums: dict[int, tuple[Float64s,
-    Int64s]],
+    plan: Plan,
+    groups: list[pa.Array],
+    windows: Int64s,
+    counts: dict[int, Float64s],
+    sums: dict[int, tuple[Float64s, Int64s]],
     extremes: list[pa.Array],
-) -> pa.Table:  # fmt: skip
+) -> pa.Table:
     """A table of `plan.result_schema` of R cells whose numbers float64 holds: group columns and extreme values as Arrow
     arrays; window indices (R); counts (R), and sums of values as mantissas and exponents (R), by their place in
     `aggregates.carried`."""

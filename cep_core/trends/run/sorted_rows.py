@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cep_core.errors import BadEventsError
-from cep_core.events.array_types import AnyArray, Float64s, Int32s, Int64s, Positions, UInt64s
-from cep_core.events.arrays import arrow, numbers
+from cep_core.events.array_types import Int32s, Int64s, Positions, UInt64s
+from cep_core.events.arrays import arrow
 from cep_core.events.codes import ordered_codes
-from cep_core.events.normalise import distinct_reals
 from cep_core.expressions.columnar import evaluate
-from cep_core.expressions.pair_opcodes import EARLIER, LATER, STACK
+from cep_core.expressions.operands import Words
 from cep_core.language import syntax as s
-from cep_core.trends.compile.pair_programs import Program, compile_program
+from cep_core.trends.compile.pair_programs import PairPrograms
+from cep_core.trends.kernels import pair_predicates as k
+from cep_core.trends.kernels.arguments import Events as KernelEvents
+from cep_core.trends.kernels.pair_predicates import Predicates
 from cep_core.trends.kernels.row_order import by_partition, falls, in_order, mark_partition_ends
 from cep_core.trends.run.events import Events
 
@@ -36,6 +37,11 @@ class Slice:
     @property
     def length(self) -> int:
         return len(self.rows)
+
+    @property
+    def in_kernels(self) -> KernelEvents:
+        """The events as kernels read them."""
+        return KernelEvents(self.time, self.ok, self.partition)
 
     def having(self, variable: str) -> Positions:
         """Positions in the slice that `variable` may bind; a slice(None) when all may."""
@@ -85,18 +91,15 @@ def _sorted_rows(
 
 RUN = 1_000
 """Rows of a rising run, on average, from which on runs are merged."""
-_OPS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+_OPS = {"=": k.EQ, "!=": k.NE, "<": k.LT, "<=": k.LE, ">": k.GT, ">=": k.GE}
 
 
-def make_predicates(slice_: Slice, tried: tuple[tuple[str, str], ...]) -> tuple[AnyArray, ...]:
-    """What `kernels.predicates.pair_true` reads, for the (V, W) tried pair by pair, in that order."""
+def make_predicates(slice_: Slice, tried: tuple[tuple[str, str], ...]) -> Predicates:
+    """Of the (V, W) tried pair by pair, in that order."""
     plan, n = slice_.events.plan, slice_.length
     ops: list[int] = []
     codes: list[tuple[Int32s, Int32s]] = []
-    code: list[tuple[int, int]] = []
-    ends = [0]
-    leaves: list[Float64s] = []
-    families = plan.schema.families
+    programs = PairPrograms(plan.schema.families)
     for names in tried:
         pair = plan.pair(*names)
         v, w = slice_.having(pair.earlier), slice_.having(pair.later)
@@ -109,48 +112,46 @@ def make_predicates(slice_: Slice, tried: tuple[tuple[str, str], ...]) -> tuple[
             ops.append(_OPS[split.op])
             codes.append(sides)
         for condition in pair.mixed:
-            program = compile_program(condition, lambda attribute: families[attribute.name])
-            code += [(op, leaf + len(leaves) * (op in (EARLIER, LATER))) for op, leaf in program.code]
-            ends.append(len(code))
-            leaves += _leaves(slice_, program, v, w)
+            programs.add(names, condition)
+    words = Words(programs, lambda leaf: _leaf(slice_, *leaf), n)
     empty = np.zeros((0, n), np.int32)
-    return (
+    return Predicates(
         np.array(ops, dtype=np.int64),
         np.stack([side[0] for side in codes]) if codes else empty,
         np.stack([side[1] for side in codes]) if codes else empty,
-        np.array(ends, dtype=np.int64),
-        np.array(code, dtype=np.int64).reshape(len(code), 2),
-        np.stack(leaves) if leaves else np.zeros((0, n)),
-        np.zeros(STACK),
+        np.array(programs.ranges, np.int64).reshape(-1, 5),
+        np.array(programs.code, np.int64).reshape(-1, 4),
+        *words.machine,
+        words.leaf_slots,
+        np.array([_reads_next(node) for (node, *_), _, _ in programs.leaves], np.bool_),
+        words.leaves,
+        words.leaf_null,
         np.zeros(1, np.int64),
     )
 
 
-def check_alarm(predicates: tuple[AnyArray, ...]) -> None:
-    """Raises BadEventsError when a program met whole numbers past 2^53."""
-    if predicates[-1][0]:
-        raise BadEventsError("an adjacent condition computes whole numbers past 2^53: they would not be exact")
+def check_alarm(predicates: Predicates) -> None:
+    """Raises BadEventsError when a program met whole numbers beyond 64 bits, or, beside doubles, beyond 2^53."""
+    if predicates.alarm[0]:
+        raise BadEventsError(
+            "a whole number leaves 64 bits in an adjacent condition, or is past 2^53 beside a double",
+            hint="filter the events before, or compare whole numbers with whole numbers",
+        )
 
 
-def _leaves(slice_: Slice, program: Program, v: Positions, w: Positions) -> list[Float64s]:
-    """float64 (n) of each leaf, NaN where NULL; strings as codes of one order."""
-    values = []
-    for node, later in program.leaves:
-        values.append(slice_.value(node, w if later else v))
-    values = distinct_reals(values, "an adjacent condition")
-    strings = [i for i, array in enumerate(values) if pa.types.is_string(array.type)]
-    if strings:
-        coded, _ = ordered_codes(*(values[i] for i in strings))
-        for i, codes in zip(strings, coded, strict=True):
-            values[i] = arrow(codes, codes < 0)
-    leaves = []
-    for (_, later), array in zip(program.leaves, values, strict=True):
-        if pa.types.is_integer(array.type) and pc.any(pc.greater_equal(pc.abs(array), 2**53)).as_py():
-            raise BadEventsError("an adjacent condition reads whole numbers past 2^53: they would not be exact")
-        leaf = np.full(slice_.length, np.nan)
-        leaf[w if later else v] = numbers(array.cast(pa.float64(), safe=False), np.nan)
-        leaves.append(leaf)
-    return leaves
+def _reads_next(node: s.Expr) -> bool:
+    return any(read.next for read in s.attributes(node))
+
+
+def _leaf(slice_: Slice, node: s.Expr, earlier: str, later: str) -> pa.Array:
+    """An expression of one event, of the events that may be that of a pair; NULL elsewhere."""
+    positions = slice_.having(later if _reads_next(node) else earlier)
+    values = slice_.value(node, positions)
+    if isinstance(positions, slice):
+        return values
+    places = np.full(slice_.length, -1, np.int64)
+    places[positions] = np.arange(len(positions))
+    return values.take(arrow(places, places < 0))
 
 
 def partition_ends(partition: Int32s) -> Int64s:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from cep_core.events.array_types import AnyArray, Int64s
-from cep_core.trends.compile.predecessors import Method
+from cep_core.events.array_types import Int64s
+from cep_core.trends.compile.predecessors import Layer, Method
+from cep_core.trends.kernels.arguments import Ranks
+from cep_core.trends.kernels.pair_predicates import Predicates
 from cep_core.trends.kernels.successors import first_true, nearest_later
-from cep_core.trends.run.kernel_tables import Layer, Layout
+from cep_core.trends.run.kernel_tables import Layout
 from cep_core.trends.run.ranks import make_layers
 from cep_core.trends.run.sorted_rows import Slice, partition_ends
 
 
-def make_links(slice_: Slice, layout: Layout, predicates: tuple[AnyArray, ...]) -> Int64s:
+def make_links(slice_: Slice, layout: Layout, predicates: Predicates) -> Int64s:
     """(layout.links, n): where the event that follows each event may stand, -1 nowhere.
 
     skip_till_next_match: the first position of the time of the next event that could follow, by what may follow at the
@@ -29,26 +31,27 @@ def make_links(slice_: Slice, layout: Layout, predicates: tuple[AnyArray, ...]) 
     following = np.full((len(layout.links), n), -1, dtype=np.int64)
     ends = partition_ends(slice_.partition)
     comparisons = programs = 0
-    rows = []
+    pairs: list[tuple[int, ...]] = []
+    conditions: list[tuple[int, ...]] = []
     for v, w in layout.tried:
         pair = plan.pair(v, w)
         ranges = (comparisons, comparisons + len(pair.splits), programs, programs + len(pair.mixed))
         comparisons, programs = ranges[1], ranges[3]
         owners = [number for number, (earlier, names) in enumerate(layout.links) if earlier == v and w in names]
         if pair.method in (Method.SCAN, Method.DIVIDE):
-            rows += [(plan.variables.index(v), plan.variables.index(w), *ranges, number) for number in owners]
+            pairs += [(plan.variables.index(v), plan.variables.index(w), number) for number in owners]
+            conditions += [ranges] * len(owners)
             continue
         layers = make_layers(slice_, (Layer(v, w),), (np.zeros((0, n), np.int64),) * 3)
-        held = np.bincount(layers.seg_w[0][layers.seg_w[0] >= 0], minlength=layers.segments[0])
+        ranks = Ranks(*(table[0] for table in layers.ranks))
+        held = np.bincount(ranks.seg_w[ranks.seg_w >= 0], minlength=layers.segments[0])
         base = np.append(0, np.cumsum(held))
         nearest = np.full(n, -1, dtype=np.int64)
-        nearest_later(
-            slice_.time, ends, layers.rank[0], layers.limit[0], layers.seg_v[0], layers.seg_w[0], base,
-            plan.windows.within, nearest,
-        )  # fmt: skip
+        nearest_later(slice_.time, ends, ranks, base, plan.windows.within, nearest)
         for number in owners:
             sooner = (nearest >= 0) & ((following[number] < 0) | (nearest < following[number]))
             following[number, sooner] = nearest[sooner]
-    table = np.array(rows, dtype=np.int64).reshape(len(rows), 7)
-    first_true(slice_.time, slice_.ok, ends, table, predicates, plan.windows.within, following)
+    if pairs:
+        tables = np.array(pairs, np.int64), np.array(conditions, np.int64)
+        first_true(slice_.in_kernels, ends, *tables, predicates, plan.windows.within, following)
     return following

@@ -17,17 +17,30 @@ QUERY_KEYS = ("left", "right", "operator", "where", "within", "return")
 
 _BLOCK = {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1}
 _QUERY: dict[str, Any] = {
-    "left": {**_BLOCK, "description": "A tree pattern: the main variable is an absolute path, //book; each other one a "
-             "path from a variable above, $book/title."},
+    "left": {
+        **_BLOCK,
+        "description": "A tree pattern: the main variable is an absolute path, //book; each other one a "
+        "path from a variable above, $book/title.",
+    },
     "right": {**_BLOCK, "description": "The tree pattern of the other document."},
     "operator": {"type": "string", "description": "followed_by: the right document is later. join: either may be."},
-    "where": {"type": "array", "items": {"type": "string"}, "minItems": 1,
-              "description": "Equalities of values, all of which hold: $author = $blogger."},
-    "within": {"type": "string", "examples": ["7 days", "unbounded"],
-               "description": "How far apart the two documents are at most, inclusive."},
-    "return": {"type": "object", "additionalProperties": {"type": "string"},
-               "description": "Columns: $v, normalize-space($v) or node($v)."},
-}  # fmt: skip
+    "where": {
+        "type": "array",
+        "items": {"type": "string"},
+        "minItems": 1,
+        "description": "Equalities of values, all of which hold: $author = $blogger.",
+    },
+    "within": {
+        "type": "string",
+        "examples": ["7 days", "unbounded"],
+        "description": "How far apart the two documents are at most, inclusive.",
+    },
+    "return": {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+        "description": "Columns: $v, normalize-space($v) or node($v).",
+    },
+}
 _QUERIES = {
     "type": "object",
     "minProperties": 1,

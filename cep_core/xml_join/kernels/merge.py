@@ -5,31 +5,38 @@ Equal hashes are only candidates: a pair counts when its values are equal one by
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from cep_core import compiled
 from cep_core.events.array_types import Int64s, UInt64s
+from cep_core.kernels.uncounted_arrays import borrowed
+
+LEFT, RIGHT = range(2)
+"""Columns of pairs of columns, and of answers."""
+
+
+class Sides(NamedTuple):
+    """Witnesses of all sides: where each side begins, and the end; the hash of a witness' joined values, its time, its
+    document's id as a number, and its values as codes (.., columns)."""
+
+    bounds: Int64s
+    hashes: UInt64s
+    times: Int64s
+    ids: Int64s
+    codes: Int64s
 
 
 @compiled.entry
 def merge(
-    left: int,
-    right: int,
-    bounds: Int64s,
-    pairs: Int64s,
-    followed: bool,
-    within: int,
-    low: int,
-    high: int,
-    hashes: UInt64s,
-    times: Int64s,
-    ids: Int64s,
-    codes: Int64s,
-    out: Int64s,
+    sides: Sides, left: int, right: int, pairs: Int64s, followed: bool, within: int, low: int, high: int, out: Int64s
 ) -> int:
     """Writes (left row, right row) of each pair of witnesses into `out` as far as it reaches, and counts them all.
 
-    `left`, `right`: the sides' numbers in `bounds` (first row of each side, and the end); `pairs` (n, 2): columns of
-    `codes` that are equal; times in microseconds; the later one lies in [low, high).
+    `left`, `right`: the numbers of the sides; `pairs` (n, 2): columns of `codes` that are equal; times in microseconds;
+    the later one lies in [low, high).
     """
+    bounds, hashes, times, ids, codes = borrowed(sides)
+    pairs, out = borrowed(pairs), borrowed(out)
     a, a_end = bounds[left], bounds[left + 1]
     b, b_end = bounds[right], bounds[right + 1]
     count = 0
@@ -60,13 +67,12 @@ def merge(
                 if low <= later < high and ids[i] != ids[j]:
                     equal = True
                     for k in range(pairs.shape[0]):
-                        if codes[i, pairs[k, 0]] != codes[j, pairs[k, 1]]:
+                        if codes[i, pairs[k, LEFT]] != codes[j, pairs[k, RIGHT]]:
                             equal = False
                             break
                     if equal:
                         if count < room:
-                            out[count, 0] = i
-                            out[count, 1] = j
+                            out[count, LEFT], out[count, RIGHT] = i, j
                         count += 1
                 j += 1
         a, b = last_a, last_b
@@ -79,7 +85,7 @@ def most_per_document(answers: Int64s, times: Int64s, documents: Int64s, counts:
     zero before and after."""
     most = 0
     for r in range(answers.shape[0]):
-        i, j = answers[r, 0], answers[r, 1]
+        i, j = answers[r, LEFT], answers[r, RIGHT]
         if times[i] >= times[j]:
             counts[documents[i]] += 1
             most = max(most, counts[documents[i]])
@@ -87,6 +93,6 @@ def most_per_document(answers: Int64s, times: Int64s, documents: Int64s, counts:
             counts[documents[j]] += 1
             most = max(most, counts[documents[j]])
     for r in range(answers.shape[0]):
-        counts[documents[answers[r, 0]]] = 0
-        counts[documents[answers[r, 1]]] = 0
+        counts[documents[answers[r, LEFT]]] = 0
+        counts[documents[answers[r, RIGHT]]] = 0
     return most

@@ -187,9 +187,15 @@ def _document(data: Any, at: Any, end: Any, table: Any, accepting: Any, starts: 
 
 @compiled.entry
 def search(
-    data: UInt8s, offsets: Int64s, wanted: Bools, table: Int32s, accepting: int, starts: Bools, bits: UInt64s,
+    data: UInt8s,
+    offsets: Int64s,
+    wanted: Bools,
+    table: Int32s,
+    accepting: int,
+    starts: Bools,
+    bits: UInt64s,
     out: UInt64s,
-) -> None:  # fmt: skip
+) -> None:
     """Document i is `data[offsets[i] : offsets[i + 1]]`, UTF-8. `table`: the next state, by state * 256 + byte; state
     `accepting` and those after it have a text at their end: the bits `bits[state - accepting]` (words). `starts`: by
     byte * 256 + the byte after it whether a text or markup may begin there. Writes the bits of all texts of each

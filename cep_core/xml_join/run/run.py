@@ -15,7 +15,7 @@ from cep_core.events.arrays import arrow, numbers
 from cep_core.events.columns import Columns
 from cep_core.xml_join.compile.plan import Join, XmlJoinPlan
 from cep_core.xml_join.kernels.ids import mix
-from cep_core.xml_join.kernels.merge import merge, most_per_document
+from cep_core.xml_join.kernels.merge import Sides, merge, most_per_document
 from cep_core.xml_join.run.answer_ids import digests, ids_of
 from cep_core.xml_join.run.relations import Relations, relations
 from cep_core.xml_join.run.witnesses import Witnesses, witnesses
@@ -73,7 +73,7 @@ class Answers:
     def table(self) -> pa.Table:
         """All rows."""
         table = self.witnesses
-        row_ids = self.same_id[table.document]
+        sides = Sides(table.bounds, table.hash, table.time, self.same_id[table.document], table.codes)
         space = np.empty((1 << 12, 2), np.int64)
         parts: list[pa.Table] = []
         listed: list[tuple[int, Int64s]] = []
@@ -81,10 +81,8 @@ class Answers:
         for number, join in enumerate(self.plan.joins):
             pairs = np.array(join.pairs, np.int64).reshape(-1, 2)
             while True:
-                count = merge(
-                    join.left, join.right, table.bounds, pairs, join.followed, join.within, self.low, self.high,
-                    table.hash, table.time, row_ids, table.codes, space,
-                )  # fmt: skip
+                span = join.within, self.low, self.high
+                count = merge(sides, join.left, join.right, pairs, join.followed, *span, space)
                 if count <= len(space):
                     break
                 space = np.empty((2 * count, 2), np.int64)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cep_core import AnyPlan, PatternWarning, compile_query, run_plan, run_plans
+from cep_core.algebra import runtime
 from cep_core.algebra.run import members
 from cep_core.errors import TrendlakeError
 from cep_core.events.schema import schema_of
@@ -132,7 +133,7 @@ def test_queries_that_are_too_many_together_run_apart(monkeypatch: pytest.Monkey
         runs.append(len(constants))
         return whole(plan, constants, columns, windows)
 
-    monkeypatch.setattr(members, "run_members", counted)
+    monkeypatch.setattr(runtime, "run_template", counted)
     for most in (members.MOST_PAIRS, 60):
         runs.clear()
         monkeypatch.setattr(members, "MOST_PAIRS", most)

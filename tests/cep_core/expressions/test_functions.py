@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,12 @@ from hypothesis import strategies as st
 from cep_core import PatternErrors, evaluate
 from cep_core.errors import BadEventsError, TextError
 from cep_core.events.normalise import normalise
-from cep_core.expressions import columnar, opcodes, pair_opcodes, scalar
+from cep_core.expressions import columnar, opcodes, scalar
 from cep_core.expressions.bytecode import Instructions
 from cep_core.expressions.functions import FUNCTIONS, Function
 from cep_core.expressions.operands import Words
-from cep_core.expressions.pair_opcodes import STACK
 from cep_core.kernels import vm
 from cep_core.language import syntax as s
-from cep_core.trends.compile.pair_programs import compile_program
-from cep_core.trends.kernels import pair_predicates
 from pipelines.contracts import row_conditions
 from tests.random.profile import examples
 from tests.support.engines import to_table
@@ -122,27 +118,6 @@ def of_the_machine(name: str, row: Row) -> Any:
     return words.strings[value] if family == "string" else value
 
 
-def of_pairs(name: str, row: Row) -> Any:
-    """The first argument is COALESCE(c0, NEXT(n)), NULL in n: so both events are read, whatever the function takes."""
-    texts = sorted({value for family, value in row if family == "string" and value is not None})
-    values = {f"c{k}": value for k, (_, value) in enumerate(row)} | {"n": None}
-    families = {f"c{k}": family for k, (family, _) in enumerate(row)} | {"n": row[0][0]}
-    node = call(name, row)
-    both = s.Call("coalesce", (node.arguments[0], s.Attribute("", "n", next=True)))
-    program = compile_program(replace(node, arguments=(both, *node.arguments[1:])), lambda read: families[read.name])
-    leaves = np.full((len(program.leaves), 1), np.nan)
-    for k, (leaf, _) in enumerate(program.leaves):
-        assert isinstance(leaf, s.Attribute)
-        value = values[leaf.name]
-        if value is not None:
-            leaves[k, 0] = texts.index(value) if families[leaf.name] == "string" else value
-    code, stack, alarm = np.array(program.code), np.zeros(STACK), np.zeros(1, np.int64)
-    result = pair_predicates.execute(0, len(code), code, leaves, stack, alarm, 0, 0)
-    if math.isnan(result):
-        return None
-    return texts[int(result)] if row[0][0] == "string" else result
-
-
 def call(name: str, row: Row) -> s.Call:
     return s.Call(name, tuple(s.Attribute("", f"c{k}") for k in range(len(row))))
 
@@ -153,14 +128,11 @@ def call(name: str, row: Row) -> s.Call:
 @given(data=st.data())
 def test_all_evaluators_agree(name: str, family: str, data: st.DataObject) -> None:
     """Of every family that the function takes: NULL, NaN, -0.0, infinities, the ends of 64 bits, letters of several
-    cases. Pairs of events compute with doubles: larger whole numbers never reach them."""
+    cases."""
     row = data.draw(rows(name, family))
     expected = of_columns(name, row)
     assert of_single_values(name, row) == expected
     assert of_the_machine(name, row) == expected
-    exact = all(isinstance(value, str | float | None) or abs(value) < 2**53 for _, value in row)
-    if FUNCTIONS[name].pair_operation is not None and exact:
-        assert of_pairs(name, row) == expected
 
 
 QUERIES = {
@@ -205,7 +177,6 @@ NEGATED = Function(
     opcodes.NEGATE,
     takes=("int", "double", "duration"),
     real_operation=opcodes.NEGATE_F,
-    pair_operation=pair_opcodes.NEGATE,
 )
 
 
@@ -223,16 +194,18 @@ def test_a_new_function_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         row = [(family, value)]
         for computed in (of_columns, of_single_values, of_the_machine):
             assert computed("negated", row) == negated
-    assert of_pairs("negated", [("int", -3)]) == 3
     with pytest.raises(TextError, match="there is no function 'negated'"):
         row_conditions.parse_row_condition("negated(x) > 2")
 
 
-def test_a_function_that_pairs_do_not_take_is_refused_by_name() -> None:
+def test_pairs_take_every_function() -> None:
+    """Also those of texts: the ids of a and of NEXT(a), put together so that both events are read."""
     query = {"kind": "trends", "source": "any", "within": "1 hour", "pattern": "A a+", "return": {"n": "COUNT(*)"}}
-    where = ["LOWER(COALESCE(a.event_id, NEXT(a).event_id)) > 'a'"]
-    with pytest.raises(PatternErrors, match="lower of an expression of both events"):
-        evaluate(query | {"where": where}, to_table(EVENTS))
+    plain = evaluate(query, to_table(EVENTS))
+    where = "LOWER(COALESCE(a.event_id, NEXT(a).event_id))"
+    assert evaluate(query | {"where": [f"{where} > ''"]}, to_table(EVENTS)) == plain
+    none = evaluate(query | {"where": [f"{where} < ''"]}, to_table(EVENTS))
+    assert none["n"].to_pylist() != plain["n"].to_pylist()
 
 
 def test_conditions_of_contracts_know_every_function() -> None:
